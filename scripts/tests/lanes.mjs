@@ -26,7 +26,7 @@ const LONGEST = [
   'deploy/image',
   'end-to-end/dashboard-incident',
   'end-to-end/dashboard-runs',
-  'end-to-end/dashboard-deeds',
+  'end-to-end/dashboard-actions',
   'cli/service',
   'cli/backup-commands',
   'sqlite/connection',

@@ -1,4 +1,4 @@
-/** What the first page loads, as the build's manifest tells it. The pages are built before the tests by scripts/setup. */
+/** Checks what the first page loads, using the manifest of the build. scripts/setup builds the dashboard before the tests. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ interface Chunk {
 
 const manifest: Readonly<Record<string, Chunk>> = JSON.parse(readFileSync(join(STATIC, '.vite', 'manifest.json'), 'utf8'));
 
-/** Files of a chunk and of everything that it needs before it runs. */
+/** Returns the files of a chunk and of all its static imports. */
 function filesOf(name: string, seen = new Set<string>()): Set<string> {
   const chunk = manifest[name];
   assert.ok(chunk, `${name} is not in the manifest`);
@@ -30,7 +30,7 @@ function filesOf(name: string, seen = new Set<string>()): Set<string> {
 
 const gzipped = (file: string): number => gzipSync(readFileSync(join(STATIC, file))).length;
 
-test('the first page needs less than 250 kB, gzipped', () => {
+test('the first page loads less than 250 kB, gzipped', () => {
   const files = new Set(['index.html', 'theme.js', 'favicon.svg']);
   for (const name of ['index.html', 'src/shell/login.tsx', 'src/pages/runs/runs-page.tsx'])
     for (const file of filesOf(name)) files.add(file);
@@ -38,10 +38,10 @@ test('the first page needs less than 250 kB, gzipped', () => {
   assert.ok(bytes < FIRST_PAGE_MAX_BYTES, `${bytes} bytes in ${[...files].join(', ')}`);
 });
 
-test('nothing of the pages comes from elsewhere, and nothing is inline', () => {
+test('the dashboard loads nothing from other hosts and has no inline scripts or styles', () => {
   const html = readFileSync(join(STATIC, 'index.html'), 'utf8');
   for (const [tag] of html.matchAll(/<(?:script|link|style)\b[^>]*>/g)) {
-    assert.match(tag, /(?:src|href)="\//, `${tag} has no file of ours`);
+    assert.match(tag, /(?:src|href)="\//, `${tag} does not load a local file`);
   }
   assert.doesNotMatch(html, /<script[^>]*>[^<]+<|\sstyle=|\son\w+=/);
   for (const file of readdirSync(join(STATIC, 'assets')).filter((name) => name.endsWith('.css'))) {

@@ -1,4 +1,4 @@
-/** The beginning of the pages: providers, router, styles. */
+/** Entry point of the dashboard: providers, router and styles. */
 import './styles/tokens.css';
 import './styles/base.css';
 import './styles/shell.css';
@@ -19,7 +19,7 @@ const client = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // What the service refuses, it refuses again; what did not come through may come through.
+      // Retries network failures and server errors only: a rejected request would be rejected again.
       retry: (failures, error) => failures < 2 && error instanceof ApiFailure && (error.status === 0 || error.status >= 500),
       refetchOnWindowFocus: true,
     },
@@ -27,7 +27,7 @@ const client = new QueryClient({
 });
 const router = makeRouter(client);
 
-// What the page that most begin with needs is fetched side by side with who is logged in, not after it.
+// Most visits start on the runs page: load its code in parallel with the session instead of after it.
 if (/^\/(?:q\/[^/]+(?:\/runs)?\/?)?$/.test(window.location.pathname)) void import('./pages/runs/runs-page.js');
 
 whenSessionIsLost(() => {
@@ -36,11 +36,11 @@ whenSessionIsLost(() => {
   void router.navigate({ to: '/login', search: { to: router.state.location.href } });
 });
 
-const place = document.getElementById('root');
-if (place === null) throw new Error('the page has no #root');
-createRoot(place).render(
+const container = document.getElementById('root');
+if (container === null) throw new Error('the page has no #root');
+createRoot(container).render(
   <StrictMode>
-    {/* The policy of the pages allows no style elements: what the components would put into them stands in our sheets. */}
+    {/* The content security policy forbids style elements. Our style sheets contain what the components would inject. */}
     <CSPProvider disableStyleElements>
       <QueryClientProvider client={client}>
         <RouterProvider router={router} />

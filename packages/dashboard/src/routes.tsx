@@ -1,4 +1,4 @@
-/** Every page and its path, in one place. A page is loaded when it is gone to; its folder under pages/ is all that it has. */
+/** The route of every page. The code of a page is in its own folder under pages/ and is loaded on navigation. */
 import type { QueryClient } from '@tanstack/react-query';
 import {
   createRootRouteWithContext,
@@ -13,8 +13,8 @@ import { parseSearch, type SearchParameters, stringifySearch } from './search-pa
 import { Home } from './shell/home.js';
 import { keepLastInstance } from './shell/last-instance.js';
 import { Layout } from './shell/layout.js';
-import { Lost, NotFound } from './shell/not-found.js';
-import { pageFiles } from './shell/page-files.js';
+import { ErrorPage, NotFound } from './shell/not-found.js';
+import { loadPageFiles } from './shell/page-files.js';
 
 interface RouterContext {
   readonly client: QueryClient;
@@ -30,10 +30,10 @@ const root = createRootRouteWithContext<RouterContext>()({
 const login = createRoute({
   getParentRoute: () => root,
   path: '/login',
-  component: lazyRouteComponent(() => pageFiles(import('./shell/login.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./shell/login.js'))),
 });
 
-/** Everything below is shown to those who are logged in. */
+/** Parent of all pages that require a session. */
 const inside = createRoute({
   getParentRoute: () => root,
   id: 'inside',
@@ -42,15 +42,15 @@ const inside = createRoute({
     if (session === null) throw redirect({ to: '/login', search: { to: location.href } });
   },
   component: Outlet,
-  errorComponent: Lost,
+  errorComponent: ErrorPage,
 });
 
 const home = createRoute({ getParentRoute: () => inside, path: '/', component: Home });
 
 const instance = createRoute({
   getParentRoute: () => inside,
-  path: '/q/$queueId',
-  beforeLoad: ({ params }) => keepLastInstance(params.queueId),
+  path: '/q/$instanceId',
+  beforeLoad: ({ params }) => keepLastInstance(params.instanceId),
   component: Layout,
 });
 
@@ -58,119 +58,119 @@ const toRuns = createRoute({
   getParentRoute: () => instance,
   path: '/',
   beforeLoad: ({ params }) => {
-    throw redirect({ to: '/q/$queueId/runs', params, replace: true });
+    throw redirect({ to: '/q/$instanceId/runs', params, replace: true });
   },
 });
 
 const runs = createRoute({
   getParentRoute: () => instance,
   path: '/runs',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/runs/runs-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/runs/runs-page.js'))),
 });
 const run = createRoute({
   getParentRoute: () => instance,
   path: '/runs/$runId',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/runs/run-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/runs/run-page.js'))),
 });
 const compare = createRoute({
   getParentRoute: () => instance,
   path: '/runs/$runId/compare',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/runs/compare-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/runs/compare-page.js'))),
 });
 const deadLetters = createRoute({
   getParentRoute: () => instance,
   path: '/dead-letters',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/dead-letters/dead-letters-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/dead-letters/dead-letters-page.js'))),
 });
 const deadLetter = createRoute({
   getParentRoute: () => instance,
   path: '/dead-letters/$dlqId',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/dead-letters/dead-letter-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/dead-letters/dead-letter-page.js'))),
 });
 const repairs = createRoute({
   getParentRoute: () => instance,
   path: '/repairs',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/repairs/repairs-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/repairs/repairs-page.js'))),
 });
 const newRepair = createRoute({
   getParentRoute: () => instance,
   path: '/repairs/new',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/repairs/new-repair-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/repairs/new-repair-page.js'))),
 });
 const repair = createRoute({
   getParentRoute: () => instance,
   path: '/repairs/$repairId',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/repairs/repair-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/repairs/repair-page.js'))),
 });
 const events = createRoute({
   getParentRoute: () => instance,
   path: '/events',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/events/events-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/events/events-page.js'))),
 });
 const flowControl = createRoute({
   getParentRoute: () => instance,
   path: '/flow-control',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/flow-control/flow-control-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/flow-control/flow-control-page.js'))),
 });
 const flowControlKey = createRoute({
   getParentRoute: () => instance,
   path: '/flow-control/$key',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/flow-control/flow-control-key-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/flow-control/flow-control-key-page.js'))),
 });
 const schedules = createRoute({
   getParentRoute: () => instance,
   path: '/schedules',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/schedules/schedules-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/schedules/schedules-page.js'))),
 });
 const schedule = createRoute({
   getParentRoute: () => instance,
   path: '/schedules/$scheduleId',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/schedules/schedule-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/schedules/schedule-page.js'))),
 });
 const queues = createRoute({
   getParentRoute: () => instance,
   path: '/queues',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/queues/queues-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/queues/queues-page.js'))),
 });
 const instanceSettings = createRoute({
   getParentRoute: () => instance,
   path: '/instance',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/instance/instance-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/instance/instance-page.js'))),
 });
 const team = createRoute({
   getParentRoute: () => instance,
   path: '/team',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/team/team-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/team/team-page.js'))),
 });
 const account = createRoute({
   getParentRoute: () => instance,
   path: '/account',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/account/account-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/account/account-page.js'))),
 });
 const users = createRoute({
   getParentRoute: () => instance,
   path: '/users',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/users/users-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/users/users-page.js'))),
 });
 const search = createRoute({
   getParentRoute: () => instance,
   path: '/search',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/search/search-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/search/search-page.js'))),
 });
 const searchIndex = createRoute({
   getParentRoute: () => instance,
   path: '/search/$indexId',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/search/search-index-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/search/search-index-page.js'))),
 });
 const audit = createRoute({
   getParentRoute: () => instance,
   path: '/audit',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/audit/audit-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/audit/audit-page.js'))),
 });
 const nodes = createRoute({
   getParentRoute: () => instance,
   path: '/nodes',
-  component: lazyRouteComponent(() => pageFiles(import('./pages/nodes/nodes-page.js'))),
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/nodes/nodes-page.js'))),
 });
 
 const tree = root.addChildren([
@@ -214,7 +214,7 @@ export const makeRouter = (client: QueryClient) =>
     scrollRestoration: true,
     defaultPreload: 'intent',
     defaultPreloadStaleTime: 0,
-    defaultErrorComponent: Lost,
+    defaultErrorComponent: ErrorPage,
   });
 
 declare module '@tanstack/react-router' {

@@ -1,4 +1,4 @@
-/** Parameters of the pages' URLs: plain text by name, so that a URL can be read and written by hand. */
+/** Search parameters of page URLs. They are plain text, so that people can read and write URLs by hand. */
 
 export type SearchParameters = Readonly<Record<string, string>>;
 

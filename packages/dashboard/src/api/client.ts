@@ -1,19 +1,19 @@
 /**
- * Every request of the pages to the service. The session's cookie goes along by itself; which queue instance is meant and
- * the token against forged requests are headers. Nothing here is thrown: a failure is a value.
+ * Sends all requests of the dashboard to the server. The browser adds the session cookie; the queue instance and the CSRF token
+ * are sent in headers. Failures are returned as values, not thrown.
  */
 import type { Failure, Outcome } from './outcome.js';
-import { tellAnswered } from './reachable.js';
+import { reportReachable } from './reachable.js';
 
 export type Query = Readonly<Record<string, string | number | boolean | readonly (string | number)[] | null | undefined>>;
 
 export interface RequestOptions {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Id of the queue instance that a call of the runtime API is for; none for the management API. */
-  readonly queueId?: string | undefined;
-  /** Parameters without a value (`undefined`, `null`, '') are left away; lists repeat the name. */
+  /** Id of the queue instance, for the runtime API. Omitted for the management API. */
+  readonly instanceId?: string | undefined;
+  /** Parameters without a value (`undefined`, `null`, '') are omitted. Lists repeat the name. */
   readonly query?: Query | undefined;
-  /** Sent as JSON, unless it is a string with a content type of its own in `headers`. */
+  /** Sent as JSON, unless it is a string and `headers` has a content type. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
@@ -22,21 +22,21 @@ export interface RequestOptions {
 let csrfToken: string | null = null;
 let onSessionLost: () => void = () => {};
 
-/** The token of the session, which every request that changes something carries. */
+/** Sets the CSRF token of the session, which all requests except GET carry. */
 export function setCsrfToken(token: string | null): void {
   csrfToken = token;
 }
 
-/** Called when an answer says that there is no session (any more). */
+/** Registers a listener that is called when a response says that the session is missing or has ended. */
 export function whenSessionIsLost(listener: () => void): void {
   onSessionLost = listener;
 }
 
-/** A path with its parameters percent-encoded: path`/v2/workflows/runs/${id}`. */
+/** Builds a path with percent-encoded parameters: path`/v2/workflows/runs/${id}`. */
 export function path(strings: TemplateStringsArray, ...values: readonly (string | number)[]): string {
-  return strings.reduce((made, part, index) => {
+  return strings.reduce((result, part, index) => {
     const value = values[index];
-    return `${made}${part}${value === undefined ? '' : encodeURIComponent(value)}`;
+    return `${result}${part}${value === undefined ? '' : encodeURIComponent(value)}`;
   }, '');
 }
 
@@ -53,7 +53,7 @@ export function queryText(query: Query = {}): string {
 const UNREACHABLE: Failure = {
   code: 'unreachable',
   status: 0,
-  text: 'The service does not answer. It may be starting again, or the network is away.',
+  text: 'The server is not responding. It may be restarting, or the network may be down.',
   retryAfterMs: null,
 };
 
@@ -63,7 +63,7 @@ async function failureOf(response: Response): Promise<Failure> {
   return {
     code: response.headers.get('svc-error-code') ?? response.headers.get('upstash-error-code') ?? `http-${response.status}`,
     status: response.status,
-    text: errorIn(text) ?? `The service answered ${response.status} ${response.statusText}.`,
+    text: errorIn(text) ?? `The server responded with ${response.status} ${response.statusText}.`,
     retryAfterMs: Number.isFinite(retryAfter) ? retryAfter * 1000 : null,
   };
 }
@@ -73,17 +73,17 @@ function errorIn(text: string): string | null {
     const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string') return body.error;
   } catch {
-    // Something between us and the service answered in its own words.
+    // The response comes from a proxy between the browser and the server.
   }
   return null;
 }
 
-/** One request. `Value` is what the operation's contract says that a success answers. */
+/** Sends one request. `Value` is the type of a successful response in the operation's contract. */
 export async function request<Value>(url: string, options: RequestOptions = {}): Promise<Outcome<Value>> {
-  const { method = 'GET', queueId, query, body, headers = {}, signal } = options;
+  const { method = 'GET', instanceId, query, body, headers = {}, signal } = options;
   const sent = new Headers(headers);
   sent.set('accept', 'application/json');
-  if (queueId !== undefined) sent.set('x-everstep-queue', queueId);
+  if (instanceId !== undefined) sent.set('x-everstep-queue', instanceId);
   if (method !== 'GET' && csrfToken !== null) sent.set('x-everstep-csrf', csrfToken);
   const raw = typeof body === 'string' && sent.has('content-type');
   if (body !== undefined && !raw) sent.set('content-type', 'application/json');
@@ -95,10 +95,10 @@ export async function request<Value>(url: string, options: RequestOptions = {}):
     response = await fetch(`${url}${queryText(query)}`, init);
   } catch (error) {
     if (signal?.aborted) throw error;
-    tellAnswered(false);
+    reportReachable(false);
     return { ok: false, failure: UNREACHABLE };
   }
-  tellAnswered(true);
+  reportReachable(true);
   if (!response.ok) {
     const failure = await failureOf(response);
     if (response.status === 401 && !url.startsWith('/v2/session')) onSessionLost();
@@ -114,7 +114,7 @@ export async function request<Value>(url: string, options: RequestOptions = {}):
       failure: {
         code: 'unreadable',
         status: response.status,
-        text: 'The answer of the service was cut off.',
+        text: 'The response of the server was incomplete.',
         retryAfterMs: null,
       },
     };

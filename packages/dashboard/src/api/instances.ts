@@ -1,4 +1,4 @@
-/** The queue instances that the user may see, and which one the pages are about: it stands in the URL. */
+/** The queue instances that the user can access, and the current one, whose id is in the URL. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import type { QueueRecord } from '../../../everstep/src/contract/management.js';
@@ -12,32 +12,32 @@ export const instancesQuery = queryOptions({
   staleTime: 60_000,
 });
 
-/** Id of the queue instance of the present page. */
-export function useQueueId(): string {
-  const { queueId } = useParams({ strict: false });
-  if (queueId === undefined) throw new Error('this page belongs to no queue instance');
-  return queueId;
+/** Returns the id of the queue instance of the current page. */
+export function useInstanceId(): string {
+  const { instanceId } = useParams({ strict: false });
+  if (instanceId === undefined) throw new Error('the URL of this page has no queue instance id');
+  return instanceId;
 }
 
-/** The present queue instance; null while the list is fetched, or when the user may not see it. */
+/** Returns the current queue instance, or null while the list is loading or if the user has no access to it. */
 export function useInstance(): QueueRecord | null {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const { data } = useQuery(instancesQuery);
-  return data?.find(({ id }) => id === queueId) ?? null;
+  return data?.find(({ id }) => id === instanceId) ?? null;
 }
 
-export interface May {
-  /** Covers cancel, resume and everything that changes runs. */
+export interface Permissions {
+  /** Allows cancel, resume and everything else that changes runs. */
   readonly write: boolean;
   readonly administer: boolean;
-  /** Why what changes something is off; undefined where it is on. */
+  /** Why actions are disabled; undefined if they are enabled. */
   readonly readOnly: string | undefined;
 }
 
-/** What the user may do in the instance. */
-export function useMay(): May {
+/** Returns what the user is allowed to do in the instance. */
+export function usePermissions(): Permissions {
   const role = useInstance()?.role;
   const write = role !== undefined && role !== 'finance';
-  const why = role === undefined ? 'Your role here is not known yet' : `Your role here (${role}) may look, but change nothing`;
-  return { write, administer: role === 'owner' || role === 'admin', readOnly: write ? undefined : why };
+  const reason = role === undefined ? 'Your role is still loading' : `Your role (${role}) has read-only access`;
+  return { write, administer: role === 'owner' || role === 'admin', readOnly: write ? undefined : reason };
 }

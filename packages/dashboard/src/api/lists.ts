@@ -1,36 +1,36 @@
 /**
- * A listing with cursors: pages are fetched as the reader comes to them, the first one again whenever something changed.
- * What is new is held back and counted; nothing jumps.
+ * A list that is loaded page by page with cursors. Pages load as the user scrolls; the first page is refreshed whenever something
+ * changes. New rows are counted but not inserted until the user asks for them, so that the list does not move.
  */
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { type Query, request } from './client.js';
-import { useQueueId } from './instances.js';
+import { useInstanceId } from './instances.js';
 import type { Topic } from './live.js';
 import { type ApiFailure, valueIn } from './outcome.js';
-import { steady } from './steady.js';
+import { stableRows } from './stable-rows.js';
 
 export interface CursorPage<Row> {
   readonly rows: readonly Row[];
   /** null at the end. */
   readonly cursor: string | null;
-  /** Of a search that looks at a bounded number of rows each time: until when it has looked, Unix ms. Its pages may be empty. */
-  readonly lookedBackTo?: number | null;
+  /** For a search that scans a limited number of rows per page: how far back it has searched, Unix ms. Its pages can be empty. */
+  readonly searchedBackTo?: number | null;
 }
 
 export interface ListSource<Answer, Row> {
-  /** What its changes are told as. */
+  /** Topic of the live hints that refresh this list. */
   readonly topic: Topic;
-  /** Tells this list from others of the topic. */
+  /** Distinguishes this list from others of the same topic. */
   readonly name: string;
-  /** Of the operation, without parameters. */
+  /** URL of the operation, without parameters. */
   readonly url: string;
   readonly query?: Query | undefined;
-  /** How much the first page has: it is what is waited for, and what is kept up to date. */
+  /** Number of rows on the first page, which the user waits for and which is kept up to date. */
   readonly count?: number;
-  /** How much each page after it has, for whoever goes on. As far as the operation allows: one that is gone through is not waited for. */
+  /** Number of rows on each later page: as many as the operation allows, so that scrolling through the list rarely waits. */
   readonly moreCount?: number;
-  /** Declared outside of the component: it has to stay the same. */
+  /** Must be declared outside the component, so that its identity is stable. */
   readonly read: (answer: Answer) => CursorPage<Row>;
   readonly idOf: (row: Row) => string;
   readonly enabled?: boolean;
@@ -38,32 +38,32 @@ export interface ListSource<Answer, Row> {
 
 export interface CursorList<Row> {
   readonly rows: readonly Row[];
-  /** How many came since; `showNew` brings them in. */
+  /** Number of new rows that are not shown yet; `showNew` inserts them. */
   readonly newCount: number;
   readonly showNew: () => void;
-  /** Ids of rows that are still shown but have left the list; known only where the list is a single page. */
+  /** Ids of rows that are still shown but are no longer in the list. Known only if the list is a single page. */
   readonly gone: ReadonlySet<string>;
-  /** Rows after the first so many are as they were at `since` (Unix ms), and something has changed; null where all are as they are. */
-  readonly behind: { readonly after: number; readonly since: number } | null;
-  /** Asks for everything that is loaded once more. */
-  readonly bringUpToDate: () => void;
-  readonly isBringingUpToDate: boolean;
-  /** Nothing is known yet. */
+  /** Rows after the first `after` were loaded at `since` (Unix ms) and may be out of date; null if all rows are current. */
+  readonly stale: { readonly after: number; readonly since: number } | null;
+  /** Fetches all loaded pages again. */
+  readonly refreshAll: () => void;
+  readonly isRefreshing: boolean;
+  /** The first page is still loading. */
   readonly isPending: boolean;
-  /** Why there are no rows to show. */
+  /** Why there are no rows. */
   readonly failure: ApiFailure | null;
   readonly retry: () => void;
   readonly hasMore: boolean;
   readonly isLoadingMore: boolean;
   readonly loadMore: () => void;
-  /** Why more could not be had; it is not asked for again by itself. */
+  /** Why the next page failed to load. It is not retried automatically. */
   readonly moreFailure: ApiFailure | null;
-  /** Of a search: until when it has looked, Unix ms. */
-  readonly lookedBackTo: number | null;
+  /** How far back a search has searched, Unix ms. */
+  readonly searchedBackTo: number | null;
 }
 
 interface LoadedPage<Row> extends CursorPage<Row> {
-  /** When it was asked for, Unix ms. */
+  /** When the page was requested, Unix ms. */
   readonly readAt: number;
 }
 
@@ -72,16 +72,16 @@ const NONE_GONE: ReadonlySet<string> = new Set();
 
 export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): CursorList<Row> {
   const { topic, name, url, query, count = 50, moreCount = 100, read, idOf, enabled = true } = source;
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const client = useQueryClient();
   const page = async (cursor: string | null, signal: AbortSignal): Promise<LoadedPage<Row>> => {
     const readAt = Date.now();
-    const asked = { ...query, count: cursor === null ? count : moreCount, cursor };
-    return { ...read(valueIn(await request<Answer>(url, { queueId, query: asked, signal }))), readAt };
+    const pageQuery = { ...query, count: cursor === null ? count : moreCount, cursor };
+    return { ...read(valueIn(await request<Answer>(url, { instanceId, query: pageQuery, signal }))), readAt };
   };
 
-  // Not below [queueId, topic]: what the reader has seen stays as it is.
-  const pagesKey = [queueId, 'pages', topic, name, query ?? null];
+  // Not under [instanceId, topic]: live hints must not refetch the rows that are on screen.
+  const pagesKey = [instanceId, 'pages', topic, name, query ?? null];
   const pages = useInfiniteQuery<LoadedPage<Row>, ApiFailure, { pages: LoadedPage<Row>[] }, typeof pagesKey, string | null>({
     queryKey: pagesKey,
     initialPageParam: null,
@@ -93,26 +93,26 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
     enabled,
   });
   const first = useQuery<LoadedPage<Row>, ApiFailure>({
-    queryKey: [queueId, topic, name, 'first', query ?? null],
+    queryKey: [instanceId, topic, name, 'first', query ?? null],
     queryFn: ({ signal }) => page(null, signal),
     enabled: enabled && pages.data !== undefined,
-    // The pages have just been fetched: only a change makes this one ask.
+    // The pages have just been fetched: only a live hint makes this query fetch.
     initialData: () => pages.data?.pages[0],
     staleTime: Number.POSITIVE_INFINITY,
   });
 
   const loaded = useMemo(() => pages.data?.pages.flatMap(({ rows }) => rows) ?? NO_ROWS, [pages.data]);
   const fresh = first.data;
-  // Where nothing is shown, nothing can jump.
+  // An empty list cannot move: show new rows at once.
   const shown = loaded.length === 0 && fresh !== undefined ? fresh.rows : loaded;
   const single = pages.data?.pages.length === 1 && pages.data.pages[0]?.cursor === null && fresh?.cursor === null;
   const { rows, newCount, gone } = useMemo(
-    () => (fresh === undefined ? { rows: shown, newCount: 0, gone: NONE_GONE } : steady(shown, fresh.rows, idOf, single)),
+    () => (fresh === undefined ? { rows: shown, newCount: 0, gone: NONE_GONE } : stableRows(shown, fresh.rows, idOf, single)),
     [shown, fresh, idOf, single],
   );
-  // Hints do not say what has changed: of the pages behind the first it is known only that something may have.
+  // Hints do not say which rows changed, so any page after the first may be out of date.
   const oldest = Math.min(...(pages.data?.pages.slice(1).map(({ readAt }) => readAt) ?? []));
-  const behind =
+  const stale =
     fresh !== undefined && fresh.readAt > oldest ? { since: oldest, after: pages.data?.pages[0]?.rows.length ?? 0 } : null;
   const showNew = () => {
     if (fresh !== undefined) client.setQueryData(pagesKey, { pages: [fresh], pageParams: [null] });
@@ -125,13 +125,13 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
     isPending: enabled && pages.isPending,
     failure: rows.length === 0 ? pages.error : null,
     retry: () => void pages.refetch(),
-    behind,
-    bringUpToDate: () => void pages.refetch(),
-    isBringingUpToDate: pages.isRefetching && !pages.isFetchingNextPage,
+    stale,
+    refreshAll: () => void pages.refetch(),
+    isRefreshing: pages.isRefetching && !pages.isFetchingNextPage,
     hasMore: pages.hasNextPage,
     isLoadingMore: pages.isFetchingNextPage,
     moreFailure: pages.isFetchNextPageError ? pages.error : null,
-    lookedBackTo: pages.data?.pages.at(-1)?.lookedBackTo ?? null,
+    searchedBackTo: pages.data?.pages.at(-1)?.searchedBackTo ?? null,
     loadMore: () => {
       if (pages.hasNextPage && !pages.isFetching) void pages.fetchNextPage();
     },

@@ -1,14 +1,14 @@
 /**
- * One stream of hints per instance: what has changed is asked for again. The keys of queries say what they are about:
- * [queueId, topic, ...]. Where the stream cannot be had, everything that is watched is asked for again every few seconds.
+ * Live updates. The server sends one stream of hints per instance, and each hint refetches the queries of its topics. Query keys
+ * start with [instanceId, topic]. While the stream is unavailable, all active queries are polled every few seconds.
  */
 import { type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
 import type { LiveTopic } from '../../../everstep/src/contract/live.js';
 import { queryText } from './client.js';
-import { tellAnswered } from './reachable.js';
+import { reportReachable } from './reachable.js';
 
-/** What hints are about; the same as in the contract, of which the pages take types alone. */
+/** Topics of hints. They repeat those in the contract because the dashboard imports only types from it. */
 export const TOPICS = [
   'runs',
   'dlq',
@@ -20,17 +20,17 @@ export const TOPICS = [
 ] as const satisfies readonly LiveTopic[];
 export type Topic = LiveTopic;
 
-/** connected: changes come by themselves; waiting: the stream is away, and pages are asked for again now and then. */
+/** connected: the server pushes changes; waiting: the stream is unavailable and queries are polled. */
 export type LiveState = 'connecting' | 'connected' | 'waiting';
 
 const REOPEN_MS = 3_000;
 const ASK_AGAIN_MS = 5_000;
-/** Lists are asked for at most this often, whatever happens: a busy instance tells of changes four times a second. */
+/** Minimum time between two refetches of a list: a busy instance sends hints four times per second. */
 const LEAST_INTERVAL_MS = 1_000;
 
 let state: LiveState = 'connecting';
 const listeners = new Set<() => void>();
-function become(next: LiveState): void {
+function setLiveState(next: LiveState): void {
   if (state === next) return;
   state = next;
   for (const listener of listeners) listener();
@@ -47,29 +47,29 @@ export const useLiveState = (): LiveState =>
 
 const isTopic = (topic: unknown): topic is Topic => TOPICS.some((known) => known === topic);
 
-/** The topics of a `change`; all of them when it cannot be read: asking too often does no harm. */
+/** Returns the topics of a `change` event, or all topics if it cannot be parsed: an extra refetch does no harm. */
 export function topicsOf(data: string): readonly Topic[] {
   try {
-    const told: unknown = JSON.parse(data);
-    if (typeof told === 'object' && told !== null && 'topics' in told && Array.isArray(told.topics))
-      return told.topics.filter(isTopic);
+    const hint: unknown = JSON.parse(data);
+    if (typeof hint === 'object' && hint !== null && 'topics' in hint && Array.isArray(hint.topics))
+      return hint.topics.filter(isTopic);
   } catch {
-    // Below.
+    // Not JSON: handled below.
   }
   return TOPICS;
 }
 
-/** Asks for what changed, one turn for all hints of a second. A page in the background is asked for when it is looked at. */
-class Refreshing {
+/** Refetches what changed, at most once per second for all hints together. A hidden page is refetched when it becomes visible. */
+class RefreshScheduler {
   private readonly client: QueryClient;
-  private readonly queueId: string;
+  private readonly instanceId: string;
   private readonly due = new Set<Topic>();
   private timer: number | undefined;
   private lastMs = Number.NEGATIVE_INFINITY;
 
-  constructor(client: QueryClient, queueId: string) {
+  constructor(client: QueryClient, instanceId: string) {
     this.client = client;
-    this.queueId = queueId;
+    this.instanceId = instanceId;
   }
 
   add(topics: readonly Topic[]): void {
@@ -85,7 +85,7 @@ class Refreshing {
       this.lastMs = performance.now();
       const topics = [...this.due];
       this.due.clear();
-      for (const topic of topics) void this.client.invalidateQueries({ queryKey: [this.queueId, topic] });
+      for (const topic of topics) void this.client.invalidateQueries({ queryKey: [this.instanceId, topic] });
     }, waitMs);
   }
 
@@ -96,31 +96,31 @@ class Refreshing {
 }
 
 /**
- * Keeps the pages of an instance fresh while they are shown. To be used once, by the layout. A page in the background has no
- * stream: a browser has six connections to a host, and a seventh tab would get none.
+ * Keeps the pages of an instance up to date while they are visible. Only the layout may use it. A hidden page closes its stream
+ * because browsers allow six connections per host: with seven open tabs the last one could not connect.
  */
-export function useLive(queueId: string): void {
+export function useLive(instanceId: string): void {
   const client = useQueryClient();
   useEffect(() => {
-    const refreshing = new Refreshing(client, queueId);
+    const scheduler = new RefreshScheduler(client, instanceId);
     let source: EventSource | null = null;
     let reopen: number | undefined;
     let wasAway = document.hidden;
     const open = () => {
       if (document.hidden || source !== null) return;
-      source = new EventSource(`/v2/live${queryText({ 'everstep-queue': queueId })}`);
+      source = new EventSource(`/v2/live${queryText({ 'everstep-queue': instanceId })}`);
       source.onopen = () => {
-        become('connected');
-        tellAnswered(true);
-        // What happened while nobody told us.
-        if (wasAway) refreshing.add(TOPICS);
+        setLiveState('connected');
+        reportReachable(true);
+        // Catch up on changes made while the stream was closed.
+        if (wasAway) scheduler.add(TOPICS);
         wasAway = false;
       };
-      source.addEventListener('change', (event) => refreshing.add(topicsOf(event.data)));
+      source.addEventListener('change', (event) => scheduler.add(topicsOf(event.data)));
       source.onerror = () => {
         wasAway = true;
-        become('waiting');
-        // The browser connects again by itself, except after an answer that is no stream.
+        setLiveState('waiting');
+        // The browser reconnects automatically, except after a response that is not an event stream.
         if (source?.readyState !== EventSource.CLOSED) return;
         source = null;
         reopen = window.setTimeout(open, REOPEN_MS);
@@ -131,23 +131,23 @@ export function useLive(queueId: string): void {
       source?.close();
       source = null;
       wasAway = true;
-      become('connecting');
+      setLiveState('connecting');
     };
     open();
     const polling = window.setInterval(() => {
-      if (wasAway) refreshing.add(TOPICS);
+      if (wasAway) scheduler.add(TOPICS);
     }, ASK_AGAIN_MS);
     const onVisible = () => {
       if (document.hidden) return close();
       open();
-      refreshing.plan();
+      scheduler.plan();
     };
     document.addEventListener('visibilitychange', onVisible);
     return () => {
       close();
       window.clearInterval(polling);
       document.removeEventListener('visibilitychange', onVisible);
-      refreshing.stop();
+      scheduler.stop();
     };
-  }, [client, queueId]);
+  }, [client, instanceId]);
 }

@@ -1,19 +1,19 @@
-/** What an answer of the API is to the pages: a value, or a failure that can be shown. */
+/** Result of an API call: a value, or a failure that can be shown to the user. */
 
 export interface Failure {
-  /** Stable code of the service (docs/errors.md); `unreachable` when there was no answer, `unreadable` when it was no JSON. */
+  /** Error code of the server (docs/errors.md); `unreachable` without a response, `unreadable` if the response was not JSON. */
   readonly code: string;
-  /** HTTP status; 0 when there was no answer. */
+  /** HTTP status; 0 without a response. */
   readonly status: number;
-  /** What was wrong and what to do, in words. */
+  /** Message that says what is wrong and what to do. */
   readonly text: string;
-  /** How long to wait before trying again, ms; null when the service did not say. */
+  /** How long to wait before a retry, ms; null if the server did not say. */
   readonly retryAfterMs: number | null;
 }
 
 export type Outcome<Value> = { readonly ok: true; readonly value: Value } | { readonly ok: false; readonly failure: Failure };
 
-/** A failure where a library wants an exception: queries and mutations of TanStack Query. */
+/** A failure as an exception, for the queries and mutations of TanStack Query. */
 export class ApiFailure extends Error implements Failure {
   override readonly name = 'ApiFailure';
   readonly code: string;
@@ -30,7 +30,7 @@ export class ApiFailure extends Error implements Failure {
   }
 }
 
-/** The value. Throws an `ApiFailure` otherwise. */
+/** Returns the value of an outcome, or throws an `ApiFailure`. */
 export function valueIn<Value>(outcome: Outcome<Value>): Value {
   if (outcome.ok) return outcome.value;
   throw new ApiFailure(outcome.failure);

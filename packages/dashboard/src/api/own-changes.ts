@@ -1,11 +1,11 @@
-/** When this window last changed something itself: what its user did is shown at once, what others do is counted first. */
+/** Remembers when this window last changed something, so that a user's own changes are shown at once instead of counted as new. */
 const changedAt = new Map<string, number>();
 
-const keyOf = (queueId: string, topic: string): string => `${queueId} ${topic}`;
+const keyOf = (instanceId: string, topic: string): string => `${instanceId} ${topic}`;
 
-export function noteOwnChange(queueId: string, topics: readonly string[]): void {
-  for (const topic of topics) changedAt.set(keyOf(queueId, topic), Date.now());
+export function noteOwnChange(instanceId: string, topics: readonly string[]): void {
+  for (const topic of topics) changedAt.set(keyOf(instanceId, topic), Date.now());
 }
 
-/** Unix ms; 0: never. */
-export const lastOwnChange = (queueId: string, topic: string): number => changedAt.get(keyOf(queueId, topic)) ?? 0;
+/** Returns when this window last changed the topic, Unix ms; 0 if never. */
+export const lastOwnChange = (instanceId: string, topic: string): number => changedAt.get(keyOf(instanceId, topic)) ?? 0;

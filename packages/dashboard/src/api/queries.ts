@@ -1,36 +1,36 @@
-/** One answer of the API, kept fresh while it is shown; and calls that change something. */
+/** Hooks for API calls: `useApi` reads and keeps the result up to date, `useChange` changes something. */
 import { keepPreviousData, type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
 import { toastDone, toastFailure } from '../components/toasts.js';
 import { type Query, type RequestOptions, request } from './client.js';
-import { useQueueId } from './instances.js';
+import { useInstanceId } from './instances.js';
 import type { Topic } from './live.js';
 import { type ApiFailure, type Outcome, valueIn } from './outcome.js';
 import { noteOwnChange } from './own-changes.js';
 
 export interface ApiSource {
-  /** What its changes are told as; `account` for the management API, which tells of none. */
+  /** Topic of the live hints that refresh this query; `account` for the management API, which sends no hints. */
   readonly topic: Topic | 'account';
-  /** Tells this answer from others of the topic: the operation, mostly. */
+  /** Distinguishes this query from others of the same topic; usually the operation. */
   readonly name: string;
-  /** Made with path`...`. */
+  /** Built with path`...`. */
   readonly url: string;
   readonly query?: Query | undefined;
   readonly enabled?: boolean;
-  /** Asked again at this interval, for what no hint tells of, ms. */
+  /** Polling interval for data that has no live hints, ms. */
   readonly refreshMs?: number;
-  /** Goes on showing the last answer while one with other parameters is fetched. */
+  /** Shows the previous result while the result for other parameters loads. */
   readonly keepPrevious?: boolean;
 }
 
-/** `Answer` is what the operation's contract says. */
+/** Fetches an API resource and keeps it up to date. `Answer` is the response type in the operation's contract. */
 export function useApi<Answer>(source: ApiSource): UseQueryResult<Answer, ApiFailure> {
   const { topic, name, url, query, enabled = true, refreshMs, keepPrevious = false } = source;
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   return useQuery<Answer, ApiFailure>({
-    queryKey: [queueId, topic, name, url, query ?? null],
+    queryKey: [instanceId, topic, name, url, query ?? null],
     queryFn: async ({ signal }) =>
-      valueIn(await request<Answer>(url, { query, signal, ...(topic === 'account' ? {} : { queueId }) })),
+      valueIn(await request<Answer>(url, { query, signal, ...(topic === 'account' ? {} : { instanceId }) })),
     enabled,
     ...(refreshMs === undefined ? {} : { refetchInterval: refreshMs }),
     ...(keepPrevious ? { placeholderData: keepPreviousData } : {}),
@@ -40,30 +40,30 @@ export function useApi<Answer>(source: ApiSource): UseQueryResult<Answer, ApiFai
 export interface Change extends RequestOptions {
   readonly url: string;
   readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** What has to be asked for again afterwards. */
+  /** Topics to refetch afterwards. */
   readonly topics: readonly (Topic | 'account')[];
-  /** Said when it was done; nothing is said without it. */
+  /** Message shown on success; without it, none is shown. */
   readonly done?: string;
-  /** Whether a failure is shown as a message; false where the caller shows it, such as `ConfirmDialog`. */
-  readonly tellFailure?: boolean;
-  /** Whether the call is one of the management API, which no instance belongs to. */
+  /** Whether to show a failure as a message; false if the caller shows it, such as `ConfirmDialog`. */
+  readonly showFailure?: boolean;
+  /** Whether the call belongs to the management API, which needs no instance. */
   readonly account?: boolean;
 }
 
-/** Makes a call that changes something. The outcome is a value: nothing is thrown. */
+/** Returns a function that makes a call that changes something. It returns failures as values and does not throw. */
 export function useChange(): <Answer>(change: Change) => Promise<Outcome<Answer>> {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const client = useQueryClient();
   return useCallback(
-    async <Answer>({ url, topics, done, tellFailure = false, account = false, ...options }: Change): Promise<Outcome<Answer>> => {
-      const outcome = await request<Answer>(url, { ...options, ...(account ? {} : { queueId }) });
-      noteOwnChange(queueId, topics);
-      for (const topic of topics) void client.invalidateQueries({ queryKey: [queueId, topic] });
+    async <Answer>({ url, topics, done, showFailure = false, account = false, ...options }: Change): Promise<Outcome<Answer>> => {
+      const outcome = await request<Answer>(url, { ...options, ...(account ? {} : { instanceId }) });
+      noteOwnChange(instanceId, topics);
+      for (const topic of topics) void client.invalidateQueries({ queryKey: [instanceId, topic] });
       if (topics.includes('account')) void client.invalidateQueries({ queryKey: ['instances'] });
       if (outcome.ok && done !== undefined) toastDone(done);
-      if (!outcome.ok && tellFailure) toastFailure(outcome.failure);
+      if (!outcome.ok && showFailure) toastFailure(outcome.failure);
       return outcome;
     },
-    [client, queueId],
+    [client, instanceId],
   );
 }

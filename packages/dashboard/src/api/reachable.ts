@@ -1,25 +1,25 @@
-/** Whether the service answers at all. What the pages show is from before when it does not, and they say so. */
+/** Tracks whether the server responds. If it does not, the dashboard warns that its data may be out of date. */
 import { useSyncExternalStore } from 'react';
 
-/** Unix ms of the last answer; null while the service answers. */
-let silentSince: number | null = null;
+/** Unix ms of the last response; null while the server responds. */
+let unreachableSince: number | null = null;
 let answeredAt = Date.now();
 const listeners = new Set<() => void>();
 
-export function tellAnswered(answered: boolean): void {
+export function reportReachable(answered: boolean): void {
   if (answered) answeredAt = Date.now();
-  const next = answered ? null : (silentSince ?? answeredAt);
-  if (next === silentSince) return;
-  silentSince = next;
+  const next = answered ? null : (unreachableSince ?? answeredAt);
+  if (next === unreachableSince) return;
+  unreachableSince = next;
   for (const listener of listeners) listener();
 }
 
-/** When the service answered last, Unix ms; null while it answers. */
-export const useSilentSince = (): number | null =>
+/** Returns when the server last responded, Unix ms, or null while it responds. */
+export const useUnreachableSince = (): number | null =>
   useSyncExternalStore(
     (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    () => silentSince,
+    () => unreachableSince,
   );

@@ -1,4 +1,4 @@
-/** Who is logged in. */
+/** The session of the logged-in user. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { SessionEntry } from '../../../everstep/src/contract/session.js';
 import type { SignInWays } from '../../../everstep/src/contract/sign-in.js';
@@ -7,7 +7,7 @@ import { type Outcome, valueIn } from './outcome.js';
 
 export type Session = SessionEntry;
 
-/** null: nobody is logged in. */
+/** Loads the session; null if the user is not logged in. */
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
   queryFn: async (): Promise<Session | null> => {
@@ -18,7 +18,7 @@ export const sessionQuery = queryOptions({
   staleTime: Number.POSITIVE_INFINITY,
 });
 
-/** How users log in here. */
+/** Loads the ways to log in to this server. */
 export const signInWaysQuery = queryOptions({
   queryKey: ['sign-in-ways'],
   queryFn: async () => valueIn(await request<SignInWays>('/v2/session/ways')),
@@ -36,15 +36,15 @@ export async function logIn(email: string, apiKey: string): Promise<Outcome<Sess
   return outcome;
 }
 
-/** Ends the session in the service; afterwards the cookie is good for nothing. */
+/** Ends the session on the server, which invalidates the cookie. */
 export const logOut = (): Promise<Outcome<unknown>> => request('/v2/session', { method: 'DELETE' });
 
-/** Ends all sessions of the user, in this browser and in all others. */
+/** Ends all sessions of the user, in every browser. */
 export const logOutEverywhere = (): Promise<Outcome<unknown>> => request('/v2/sessions', { method: 'DELETE' });
 
-/** The session; only below the layout, which shows nothing without one. */
+/** Returns the session. Use it only below the layout, which requires one. */
 export function useSession(): Session {
   const { data } = useQuery(sessionQuery);
-  if (!data) throw new Error('there is no session here');
+  if (!data) throw new Error('useSession requires a session');
   return data;
 }

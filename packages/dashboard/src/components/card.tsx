@@ -1,12 +1,12 @@
-/** A part of a page with a heading of its own. */
+/** A section of a page with its own heading. */
 import { type ReactNode, useId } from 'react';
 
 export interface CardProps {
   readonly title: string;
   readonly children: ReactNode;
-  /** Beside the heading. */
+  /** Shown beside the heading. */
   readonly actions?: ReactNode;
-  /** The contents reach the edge, such as those of a table. */
+  /** Whether the content fills the card to its edges, such as a table. */
   readonly flush?: boolean;
 }
 

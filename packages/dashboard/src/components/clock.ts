@@ -1,4 +1,4 @@
-/** One clock for all relative times of a page, so that it is rendered once a second at most. */
+/** One clock for all relative times of a page, so that they render at most once per second. */
 import { useSyncExternalStore } from 'react';
 
 const TICK_MS = 1_000;
@@ -21,15 +21,15 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** Unix ms, moving on by the second. */
+/** Returns the current time, Unix ms, and renders the component again every second. */
 export const useNow = (): number =>
   useSyncExternalStore(subscribe, () => {
     if (timer === undefined) now = Date.now();
     return now;
   });
 
-/** A text that the time changes: who shows it is rendered when it is another one, and not with every second. */
-export const useByTheClock = (textOf: (now: number) => string): string =>
+/** Returns a text that depends on the time. The component renders again only when the text changes, not every second. */
+export const useTimedText = (textOf: (now: number) => string): string =>
   useSyncExternalStore(subscribe, () => {
     if (timer === undefined) now = Date.now();
     return textOf(now);

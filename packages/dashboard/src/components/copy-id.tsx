@@ -1,4 +1,4 @@
-/** An id, a URL or anything else that is copied: shortened where there is little room, whole when it is copied. */
+/** An id, URL or other value with a copy button. A long value is clipped on screen but copied completely. */
 import { use, useState } from 'react';
 import { Icon } from './icons.js';
 import { InTable } from './in-table.js';
@@ -6,7 +6,7 @@ import { announce } from './toasts.js';
 
 export interface CopyIdProps {
   readonly value: string;
-  /** What it is, for the name of the button: `Copy run id`. */
+  /** Kind of value, used in the button's label: `Copy run id`. */
   readonly what?: string;
   /** Shown instead of the value. */
   readonly children?: React.ReactNode;
@@ -23,7 +23,7 @@ export function CopyId({ value, what = 'id', children }: CopyIdProps) {
       () => true,
       () => false,
     );
-    announce(done ? `Copied the ${what}` : `The ${what} could not be copied`);
+    announce(done ? `Copied ${what}` : `Couldn't copy ${what}`);
     if (!done) return;
     setCopied(true);
     window.setTimeout(() => setCopied(false), SHOWN_MS);

@@ -1,9 +1,9 @@
-// biome-ignore-all lint/a11y/useSemanticElements: rows are placed one by one, which those of a table element cannot be
-// biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows have the focus, their cells have none
+// biome-ignore-all lint/a11y/useSemanticElements: virtualized rows are positioned absolutely, which table rows do not support
+// biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows take the focus instead of their cells
 /**
- * A table of any length: rows are made as they come into view, while the page scrolls as a whole. The row has the focus:
- * arrows or j and k move, Enter opens, Space chooses, Home and End go to the ends. With Shift, Space and a click choose
- * everything from the row that was chosen last, and an arrow takes the next row in.
+ * A virtualized table: only rows in view are rendered, while the page scrolls as a whole. Rows take the focus. Arrow keys or
+ * j and k move, Enter opens, Space selects, Home and End go to the first and last row. With Shift, Space or a click selects a
+ * range from the row selected last, and an arrow key adds the next row.
  */
 import { rowSelectionFeature, tableFeatures, useTable } from '@tanstack/react-table';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
@@ -21,9 +21,9 @@ import {
   useState,
 } from 'react';
 import { InTable } from './in-table.js';
-import { useRoom } from './media.js';
-import { type Column, hasRoom, TableRow } from './table-row.js';
+import { type Column, isColumnShown, TableRow } from './table-row.js';
 import { useTableTimes } from './table-times.js';
+import { useWindowWidth } from './window-width.js';
 
 export type { Column } from './table-row.js';
 
@@ -33,36 +33,36 @@ export interface Selection {
 }
 
 export interface DataTableProps<Row> {
-  /** Name of the table, for those who do not see it. */
+  /** Accessible name of the table. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly idOf: (row: Row) => string;
-  /** What a row is in words, for the box that chooses it. */
+  /** Name of a row, for the label of its checkbox. */
   readonly nameOf?: (row: Row) => string;
   readonly onOpen?: (row: Row) => void;
   readonly selection?: Selection;
   readonly gone?: ReadonlySet<string>;
   readonly estimatedHeight?: number;
-  /** Called when the last rows are about to come into view. */
+  /** Called shortly before the last rows come into view. */
   readonly onEnd?: () => void;
-  /** Stands below the rows. */
+  /** Shown below the rows. */
   readonly foot?: ReactNode;
 }
 
 const features = tableFeatures({ rowSelectionFeature });
 const OVERSCAN = 8;
-/** More is asked for when so few rows are left to come into view. */
+/** Number of remaining rows at which more rows are loaded. */
 const AHEAD = 20;
 
-/** The row that something happened in; null for what floats above it. */
+/** Returns the row that an event happened in, or null for popups above the rows. */
 const rowOf = ({ target }: { readonly target: EventTarget }): HTMLElement | null =>
   target instanceof Element ? target.closest<HTMLElement>('.table-row') : null;
 const indexOf = (row: HTMLElement): number => Number(row.dataset.index);
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, columns, rows, idOf, nameOf = idOf, onOpen, selection, gone, estimatedHeight = 41, onEnd, foot } = props;
-  const room = useRoom();
+  const windowWidth = useWindowWidth();
   const body = useRef<HTMLDivElement>(null);
   const tableId = useId();
   const [margin, setMargin] = useState(0);
@@ -70,19 +70,19 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const moveFocus = useRef(false);
   const times = useTableTimes();
 
-  const shownColumns = useMemo(() => columns.filter((column) => hasRoom(column, room)), [columns, room]);
+  const shownColumns = useMemo(() => columns.filter((column) => isColumnShown(column, windowWidth)), [columns, windowWidth]);
   const definitions = useMemo(() => shownColumns.map(({ id, header }) => ({ id, header })), [shownColumns]);
   const data = rows as (Row & object)[];
   const table = useTable({ features, columns: definitions, data, getRowId: idOf });
   const tableRows = table.getRowModel().rows;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what stands above the table changes with each of these
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each of these can change the height of what is above the table
   useLayoutEffect(() => {
     const top = body.current?.getBoundingClientRect().top;
     if (top !== undefined) setMargin(top + window.scrollY);
-  }, [rows.length === 0, room, shownColumns]);
+  }, [rows.length === 0, windowWidth, shownColumns]);
 
-  // One function for as long as the rows are the same: with another one all of them would be measured again, at every frame.
+  // The function must stay the same while the rows do: a new one makes the virtualizer measure all rows again on every frame.
   const getItemKey = useCallback((index: number) => tableRows[index]?.id ?? index, [tableRows]);
   const virtualizer = useWindowVirtualizer({
     count: tableRows.length,
@@ -120,7 +120,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     row.focus({ preventScroll: true });
   });
 
-  /** The row that was chosen last, where a range begins. */
+  /** The row that was selected last, where a range starts. */
   const anchorId = useRef<string | null>(null);
   const toggle = (id: string) => {
     if (selection === undefined) return;
@@ -129,21 +129,21 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     anchorId.current = id;
     selection.onChange(ids);
   };
-  /** Everything between the row that was chosen last and this one becomes what that one is. */
-  const chooseTo = (index: number) => {
+  /** Gives all rows between the one selected last and this one the same selection state. */
+  const selectTo = (index: number) => {
     const anchor = tableRows.findIndex(({ id }) => id === anchorId.current);
     const target = tableRows[index];
     if (selection === undefined || target === undefined) return;
     if (anchor === -1) return toggle(target.id);
     const ids = new Set(selection.ids);
-    const take = selection.ids.has(tableRows[anchor]?.id ?? '');
+    const selecting = selection.ids.has(tableRows[anchor]?.id ?? '');
     for (const { id } of tableRows.slice(Math.min(anchor, index), Math.max(anchor, index) + 1)) {
-      if (take) ids.add(id);
+      if (selecting) ids.add(id);
       else ids.delete(id);
     }
     selection.onChange(ids);
   };
-  /** Takes the present row in, and the next one. */
+  /** Selects the current row and the next one. */
   const extend = (from: number, to: number) => {
     const [here, next] = [tableRows[from], tableRows[to]];
     if (selection === undefined || here === undefined || next === undefined) return;
@@ -151,16 +151,16 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     selection.onChange(new Set([...selection.ids, here.id, next.id]));
   };
 
-  const choose = (index: number, toHere: boolean) => {
+  const select = (index: number, isRange: boolean) => {
     const row = tableRows[index];
-    if (toHere) chooseTo(index);
+    if (isRange) selectTo(index);
     else if (row !== undefined) toggle(row.id);
   };
-  const latestChoose = useRef(choose);
+  const latestSelect = useRef(select);
   useLayoutEffect(() => {
-    latestChoose.current = choose;
+    latestSelect.current = select;
   });
-  const onChoose = useCallback((index: number, toHere: boolean) => latestChoose.current(index, toHere), []);
+  const onSelect = useCallback((index: number, isRange: boolean) => latestSelect.current(index, isRange), []);
 
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
     times.onKeyDown(event);
@@ -194,7 +194,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         break;
       case ' ':
         if (!inRow || row === undefined || selection === undefined) return;
-        choose(index, event.shiftKey);
+        select(index, event.shiftKey);
         break;
       default:
         return;
@@ -214,18 +214,18 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     const element = rowOf(event);
     const row = element === null ? undefined : tableRows[indexOf(element)];
     if (row === undefined || onOpen === undefined || event.defaultPrevented || event.button !== 0) return;
-    // Whoever marks text to copy it wants to go nowhere.
+    // A click that ends a text selection does not open the row.
     if ((event.target as Element).closest('a, button, input, label, select') || String(window.getSelection()) !== '') return;
     onOpen(row.original);
   };
 
   const tracks = [...(selection ? ['24px'] : []), ...shownColumns.map(({ width }) => width)].join(' ');
   const ids = selection?.ids;
-  const allChosen = useMemo(
+  const allSelected = useMemo(
     () => ids !== undefined && ids.size > 0 && rows.length > 0 && rows.every((row) => ids.has(idOf(row))),
     [ids, rows, idOf],
   );
-  const chooseAll = () => selection?.onChange(allChosen ? new Set() : new Set(rows.map(idOf)));
+  const toggleAll = () => selection?.onChange(allSelected ? new Set() : new Set(rows.map(idOf)));
 
   return (
     <div className="table">
@@ -239,7 +239,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           <div role="row" className="table-head" aria-rowindex={1} style={{ gridTemplateColumns: tracks }}>
             {selection === undefined ? null : (
               <div role="columnheader">
-                <input type="checkbox" aria-label="Choose all rows" checked={allChosen} onChange={chooseAll} />
+                <input type="checkbox" aria-label="Select all rows" checked={allSelected} onChange={toggleAll} />
               </div>
             )}
             {shownColumns.map((column) => (
@@ -271,18 +271,18 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                   key={item.key}
                   row={row.original}
                   columns={columns}
-                  room={room}
+                  windowWidth={windowWidth}
                   elementId={`${tableId}-${item.index}`}
                   index={item.index}
                   top={item.start - margin}
                   tracks={tracks}
-                  chosen={selection === undefined ? null : selection.ids.has(row.id)}
+                  selected={selection === undefined ? null : selection.ids.has(row.id)}
                   gone={gone?.has(row.id) ?? false}
                   current={item.index === currentIndex}
                   opens={onOpen !== undefined}
                   nameOf={nameOf}
                   measure={virtualizer.measureElement}
-                  onChoose={onChoose}
+                  onSelect={onSelect}
                 />
               );
             })}

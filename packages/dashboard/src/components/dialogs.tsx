@@ -1,4 +1,4 @@
-/** Windows over the page. Focus goes in, stays in, and comes back; Escape closes. */
+/** Modal dialogs. They trap the focus and return it when they close; Escape closes them. */
 import { Dialog } from '@base-ui/react/dialog';
 import { type ReactNode, useState } from 'react';
 import type { Failure, Outcome } from '../api/outcome.js';
@@ -10,9 +10,9 @@ export interface DialogWindowProps {
   readonly onClose: () => void;
   readonly children: ReactNode;
   readonly wide?: boolean;
-  /** As high as the window, whatever is in it: what is live does not move. */
+  /** Whether it always has the full height of the window, so that live content does not move. */
   readonly high?: boolean;
-  /** Buttons at the end, the one that acts last. A button to close comes with `DialogClose`. */
+  /** Buttons at the bottom; the primary one is last. Use `DialogClose` for a button that closes the dialog. */
   readonly actions?: ReactNode;
 }
 
@@ -20,7 +20,7 @@ export function DialogWindow({ title, open, onClose, children, wide = false, hig
   return (
     <Dialog.Root open={open} onOpenChange={(next) => (next ? undefined : onClose())}>
       <Dialog.Portal>
-        <Dialog.Backdrop className="veil" />
+        <Dialog.Backdrop className="backdrop" />
         <Dialog.Popup className={`dialog ${wide ? 'dialog-wide' : ''} ${high ? 'dialog-high' : ''}`}>
           <Dialog.Title>{title}</Dialog.Title>
           {children}
@@ -41,13 +41,13 @@ export interface ConfirmDialogProps {
   readonly onClose: () => void;
   /** What will happen, to what, and whether it can be undone. */
   readonly children: ReactNode;
-  /** What the button that acts says: the deed, not `OK`. */
+  /** Label of the confirm button: the action, not `OK`. */
   readonly confirmText: string;
   readonly danger?: boolean;
   readonly wide?: boolean;
-  /** The deed cannot be done with what is filled in. */
+  /** Whether the action is impossible with the current input. */
   readonly disabled?: boolean;
-  /** Does it. The dialog closes when it was done, and shows the failure otherwise. */
+  /** Performs the action. The dialog closes on success and otherwise shows the failure. */
   readonly onConfirm: () => Promise<Outcome<unknown>>;
 }
 
@@ -82,7 +82,7 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
             disabled={busy || disabled}
             onClick={confirm}
           >
-            {busy ? 'One moment …' : confirmText}
+            {busy ? 'Working…' : confirmText}
           </button>
         </>
       }

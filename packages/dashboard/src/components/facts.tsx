@@ -1,4 +1,4 @@
-/** What is known of a thing, name by name. What is `null` or `undefined` is left out. */
+/** A list of names and values. Empty values are omitted. */
 import type { ReactNode } from 'react';
 
 export interface FactsProps {

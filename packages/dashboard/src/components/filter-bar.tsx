@@ -2,10 +2,10 @@ import { useEffect, useId, useRef, useState } from 'react';
 import { type FilterState, timeOf } from './filters.js';
 import { exactTime } from './formats.js';
 import { Icon } from './icons.js';
-import { useRoom } from './media.js';
+import { useWindowWidth } from './window-width.js';
 
 export type FilterField<Name extends string> =
-  /** `list`: several values, between commas. */
+  /** `list`: one or more values, separated by commas. */
   | {
       readonly kind: 'text' | 'list';
       readonly name: Name;
@@ -20,7 +20,7 @@ export type FilterField<Name extends string> =
       readonly any: string;
       readonly options: readonly Option[];
     }
-  /** In the zone of the reader; in the URL Unix ms. */
+  /** Entered in the user's time zone; stored in the URL as Unix ms. */
   | { readonly kind: 'time'; readonly name: Name; readonly label: string };
 
 export interface Option {
@@ -31,20 +31,20 @@ export interface Option {
 export interface FilterBarProps<Name extends string> {
   readonly filters: FilterState<Name>;
   readonly fields: readonly FilterField<Name>[];
-  /** Shown only when they are asked for, or set. */
+  /** Fields behind "More filters"; also shown if one of them is set. */
   readonly moreFields?: readonly FilterField<Name>[];
 }
 
-/** So many are shown on a narrow window, so that the list below them is in view. */
+/** Number of fields shown in a narrow window, so that the list below them is in view. */
 const SHOWN_NARROW = 2;
 
 export function FilterBar<Name extends string>({ filters, fields: all, moreFields: more = [] }: FilterBarProps<Name>) {
-  const few = useRoom() === 'narrow' && all.length + more.length > SHOWN_NARROW + 1;
+  const few = useWindowWidth() === 'narrow' && all.length + more.length > SHOWN_NARROW + 1;
   const fields = few ? all.slice(0, SHOWN_NARROW) : all;
   const moreFields = few ? [...all.slice(SHOWN_NARROW), ...more] : more;
   const set = moreFields.some(({ name }) => filters.values[name] !== undefined);
-  const [asked, setAsked] = useState(false);
-  const open = asked || set;
+  const [expanded, setExpanded] = useState(false);
+  const open = expanded || set;
   return (
     <search className="filters" aria-label="Filters">
       {fields.map((field) => (
@@ -52,7 +52,7 @@ export function FilterBar<Name extends string>({ filters, fields: all, moreField
       ))}
       {open ? moreFields.map((field) => <FilterInput key={field.name} field={field} filters={filters} />) : null}
       {moreFields.length === 0 || set ? null : (
-        <button type="button" className="button button-quiet" aria-expanded={open} onClick={() => setAsked(!asked)}>
+        <button type="button" className="button button-quiet" aria-expanded={open} onClick={() => setExpanded(!expanded)}>
           {open ? 'Fewer filters' : 'More filters'}
         </button>
       )}
@@ -105,7 +105,7 @@ function FilterInput<Name extends string>({
           id={id}
           value={value}
           onChange={change}
-          placeholder={field.placeholder ?? (field.kind === 'list' ? 'One, or several: a, b' : '')}
+          placeholder={field.placeholder ?? (field.kind === 'list' ? 'Comma-separated' : '')}
         />
       )}
     </div>
@@ -124,13 +124,13 @@ interface SlowInputProps {
   readonly placeholder: string;
 }
 
-/** Text that takes effect when the typing pauses, or with Enter. */
+/** Text input that takes effect when typing pauses, or on Enter. */
 function SlowInput({ id, value, onChange, placeholder }: SlowInputProps) {
   const [text, setText] = useState(value);
   const timer = useRef<number | undefined>(undefined);
   const sent = useRef(value);
   useEffect(() => {
-    // Changed from elsewhere: by the way back, or because the filters were cleared.
+    // The value changed elsewhere, for example because the user went back or cleared the filters.
     if (value !== sent.current) setText(value);
     sent.current = value;
   }, [value]);

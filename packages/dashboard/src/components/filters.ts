@@ -1,4 +1,4 @@
-/** Filters of a page stand in its URL: a view can be sent to somebody, and the way back is the way back. */
+/** Filters of a page. They are stored in its URL, so that views can be shared and the Back button works. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback } from 'react';
 
@@ -8,12 +8,15 @@ export interface FilterState<Name extends string> {
   readonly values: Filters<Name>;
   /** Whether any of them is set. */
   readonly any: boolean;
-  /** '' takes the filter away. */
+  /** '' removes the filter. */
   readonly set: (name: Name, value: string) => void;
   readonly clear: () => void;
 }
 
-/** @param names of the page's filters, declared outside of the component. Other parameters of the URL are left alone. */
+/**
+ * Reads and writes the filters in the URL. Other URL parameters are not changed.
+ * @param names names of the filters, declared outside the component
+ */
 export function useFilters<const Name extends string>(names: readonly Name[]): FilterState<Name> {
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const navigate = useNavigate();
@@ -49,7 +52,7 @@ export function useFilters<const Name extends string>(names: readonly Name[]): F
   };
 }
 
-/** Values of a filter that takes several: between commas. undefined when there are none. */
+/** Returns the comma-separated values of a filter, or undefined if there are none. */
 export function listOf(value: string | undefined): readonly string[] | undefined {
   const values = value
     ?.split(',')
@@ -58,13 +61,13 @@ export function listOf(value: string | undefined): readonly string[] | undefined
   return values === undefined || values.length === 0 ? undefined : values;
 }
 
-/** Values of a filter whose values can contain commas: the whole, and what is between its commas. undefined when there are none. */
+/** Like `listOf`, for values that can contain commas: returns the whole text as well as its comma-separated parts. */
 export function listWithWholeOf(value: string | undefined): readonly string[] | undefined {
   const parts = listOf(value);
   return value === undefined || parts === undefined ? parts : [...new Set([value.trim(), ...parts])];
 }
 
-/** Unix ms of a filter of time; undefined when there is none that can be read. */
+/** Returns the value of a time filter, Unix ms, or undefined if it is missing or invalid. */
 export function timeOf(value: string | undefined): number | undefined {
   if (value === undefined || !/^\d{1,15}$/.test(value)) return undefined;
   return Number(value);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bytesText, countText, durationText, exactTime, prettyJson, quantity, relativeText, shortTime } from './formats.js';
 
-test('durations are written with the one or two units that matter', () => {
+test('formats durations with one or two units', () => {
   const shown = [0, 999, 1000, 2500, 59_999, 60_000, 200_000, 3_600_000, 14_700_000, 86_400_000, 183_600_000].map(durationText);
   assert.deepEqual(shown, [
     '0 ms',
@@ -19,17 +19,17 @@ test('durations are written with the one or two units that matter', () => {
   ]);
 });
 
-test('times are written in UTC when that is asked for', () => {
+test('formats times in UTC on request', () => {
   assert.equal(exactTime(Date.UTC(2026, 10, 22, 1, 2, 3), 'utc'), '2026-11-22 01:02:03 UTC');
 });
 
-test('a time of today is written without its day', () => {
+test('omits the date of a time that is today', () => {
   const noon = new Date(2026, 10, 22, 12, 0, 0).getTime();
   assert.equal(shortTime(noon, noon + 1000), '12:00:00');
   assert.equal(shortTime(noon - 86_400_000, noon), '11-21 12:00:00');
 });
 
-test('a time is told relative to now', () => {
+test('formats times relative to now', () => {
   const now = Date.UTC(2026, 10, 22);
   assert.deepEqual(
     [now, now - 5 * 60_000 - 7_000, now + 3 * 3_600_000, now - 30_000, now + 47 * 3_600_000].map((at) => relativeText(at, now)),
@@ -37,13 +37,13 @@ test('a time is told relative to now', () => {
   );
 });
 
-test('counts and sizes are written for people', () => {
+test('formats counts and sizes', () => {
   assert.equal(countText(1234567), '1,234,567');
   assert.deepEqual([quantity(1, 'run'), quantity(0, 'run'), quantity(2, 'entry', 'entries')], ['1 run', '0 runs', '2 entries']);
   assert.deepEqual([512, 1500, 12_000, 3_000_000].map(bytesText), ['512 B', '1.5 KB', '12 KB', '3 MB']);
 });
 
-test('JSON is shown with line breaks, and what is no JSON as it came', () => {
+test('indents JSON and leaves other text unchanged', () => {
   assert.equal(prettyJson('{"a":1}'), '{\n  "a": 1\n}');
-  assert.equal(prettyJson('no json'), 'no json');
+  assert.equal(prettyJson('not json'), 'not json');
 });

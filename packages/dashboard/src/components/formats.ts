@@ -1,4 +1,4 @@
-/** How times, durations, counts and sizes are written. */
+/** Formats times, durations, counts and sizes. */
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -8,18 +8,18 @@ const DAY = 24 * HOUR;
 const counts = new Intl.NumberFormat('en');
 const compactCounts = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
-/** 12,345 */
+/** Formats a count: 12,345 */
 export const countText = (count: number): string => counts.format(count);
-/** 12K where there is little room. */
+/** Formats a count briefly: 12K */
 export const compactText = (count: number): string => compactCounts.format(count);
-/** `1 run`, `2 runs` */
+/** Formats a count with its noun: `1 run`, `2 runs` */
 export const quantity = (count: number, one: string, many = `${one}s`): string =>
   `${countText(count)} ${count === 1 ? one : many}`;
 
-/** `runs` to `run`, for the names of lists: all of them have an s at the end for many. */
+/** Returns the singular of a list name, such as `run` for `runs`. All list names form the plural with an s. */
 export const oneOf = (many: string): string => many.replace(/s$/, '');
 
-/** 350 ms, 2.5 s, 3 min 20 s, 4 h 5 min, 2 d 3 h */
+/** Formats a duration: 350 ms, 2.5 s, 3 min 20 s, 4 h 5 min, 2 d 3 h */
 export function durationText(ms: number): string {
   const size = Math.abs(ms);
   if (size < SECOND) return `${Math.round(ms)} ms`;
@@ -36,7 +36,7 @@ function pair(ms: number, large: number, largeName: string, small: number, small
   return rest === 0 ? `${whole} ${largeName}` : `${whole} ${largeName} ${rest} ${smallName}`;
 }
 
-/** 512 B, 1.5 KB, 3 MB */
+/** Formats a size: 512 B, 1.5 KB, 3 MB */
 export function bytesText(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   const kilobytes = bytes / 1000;
@@ -46,7 +46,7 @@ const shortened = (value: number): string => (value < 10 ? value.toFixed(1).repl
 
 const two = (value: number): string => String(value).padStart(2, '0');
 
-/** 2026-11-22 01:02:03.004, in the zone of the reader or UTC */
+/** Formats a time in the user's time zone or in UTC: 2026-11-22 01:02:03 */
 export function exactTime(unixMs: number, zone: 'local' | 'utc'): string {
   const date = new Date(unixMs);
   const utc = zone === 'utc';
@@ -59,7 +59,7 @@ export function exactTime(unixMs: number, zone: 'local' | 'utc'): string {
   return `${day} ${time}${utc ? ' UTC' : ''}`;
 }
 
-/** The same, without what a reader of a list knows anyway: the day when it is today, the year when it is this one. */
+/** Like `exactTime`, but without the date if it is today, or without the year if it is the current one. */
 export function shortTime(unixMs: number, nowMs: number): string {
   const exact = exactTime(unixMs, 'local');
   const now = exactTime(nowMs, 'local');
@@ -67,18 +67,18 @@ export function shortTime(unixMs: number, nowMs: number): string {
   return exact.slice(0, 4) === now.slice(0, 4) ? exact.slice(5) : exact.slice(0, 16);
 }
 
-/** just now, 5 min ago, in 3 h */
+/** Formats a time relative to now: just now, 5 min ago, in 3 h */
 export function relativeText(unixMs: number, nowMs: number): string {
   const ms = nowMs - unixMs;
   if (Math.abs(ms) < 5 * SECOND) return 'just now';
-  // Seconds beside minutes, and parts of them, are no matter at a distance.
+  // Seconds next to minutes, and fractions of seconds, are irrelevant in a relative time.
   const about = durationText(Math.abs(ms))
     .replace(/ min \d+ s$/, ' min')
     .replace(/\.\d+/, '');
   return ms > 0 ? `${about} ago` : `in ${about}`;
 }
 
-/** JSON with line breaks, when the text is JSON; else the text as it is. */
+/** Indents a text that is JSON; returns any other text unchanged. */
 export function prettyJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);

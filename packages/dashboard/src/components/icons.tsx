@@ -1,4 +1,4 @@
-/** The icons of the pages: our own strokes on a grid of 16, in the colour of the text. Each stands beside words. */
+/** Icons of the dashboard, drawn as strokes on a 16-pixel grid in the text color. Every icon accompanies a text or a label. */
 const PATHS = {
   runs: 'M2 4h7M2 8h12M2 12h5',
   dlq: 'M8 2v7M8 12.5v.5M2 14h12',

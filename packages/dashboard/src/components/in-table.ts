@@ -1,4 +1,4 @@
 import { createContext } from 'react';
 
-/** Whether what is rendered stands in a row of a table, which has the focus instead of its parts. */
+/** Whether a component is rendered in a table row. The row then takes the focus instead of its parts. */
 export const InTable = createContext(false);

@@ -1,12 +1,12 @@
-/** A body: JSON with line breaks, anything else as text. Of a long one the beginning, until the rest is asked for. */
+/** Shows a body: JSON is indented, anything else is shown as text. A long body is cut until the user expands it. */
 import { useMemo, useState } from 'react';
 import { bytesText, prettyJson } from './formats.js';
 import { announce } from './toasts.js';
 
 export interface JsonViewProps {
-  /** Text as it travelled; JSON is laid out. */
+  /** The body as it was sent or received. */
   readonly text: string;
-  /** What it is, for those who do not see it: `Input of the run`. */
+  /** Accessible name, such as `Input of the run`. */
   readonly label: string;
 }
 
@@ -22,12 +22,12 @@ export function JsonView({ text, label }: JsonViewProps) {
       () => true,
       () => false,
     );
-    announce(done ? 'Copied' : 'It could not be copied');
+    announce(done ? 'Copied' : "Couldn't copy");
   };
-  if (text === '') return <p className="muted">Empty.</p>;
+  if (text === '') return <p className="muted">Empty</p>;
   return (
     <div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached with the keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable with the keyboard */}
       <section className="json" tabIndex={0} aria-label={label}>
         <pre>
           {shown}

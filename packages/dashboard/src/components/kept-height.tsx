@@ -1,18 +1,18 @@
-/** A place that keeps the height that it has had, for what is replaced by something lower: nothing below it moves up. */
+/** A box that never becomes lower than it has been, so that nothing below it moves up when its content shrinks. */
 import { type ReactNode, useLayoutEffect, useRef } from 'react';
 
 export function KeptHeight({ children }: { readonly children: ReactNode }) {
   const outer = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
-    const [place, contents] = [outer.current, inner.current];
-    if (place === null || contents === null) return;
+    const [box, contents] = [outer.current, inner.current];
+    if (box === null || contents === null) return;
     let [width, height] = [0, 0];
     const observer = new ResizeObserver(() => {
-      // At another width the text breaks elsewhere, and what was is no measure.
-      height = place.clientWidth === width ? Math.max(height, contents.offsetHeight) : contents.offsetHeight;
-      width = place.clientWidth;
-      place.style.minHeight = `${height}px`;
+      // At another width the text wraps differently, so the earlier height no longer applies.
+      height = box.clientWidth === width ? Math.max(height, contents.offsetHeight) : contents.offsetHeight;
+      width = box.clientWidth;
+      box.style.minHeight = `${height}px`;
     });
     observer.observe(contents);
     return () => observer.disconnect();

@@ -1,16 +1,16 @@
-/** Labels of a run, as chips. */
+/** Labels of a run. */
 export interface LabelsProps {
   readonly labels: readonly string[];
-  /** In one line, and no more than so many; how many others there are is told. */
-  readonly most?: number;
+  /** Maximum number of labels to show, in one line. The number of the others is shown after them. */
+  readonly max?: number;
 }
 
-export function Labels({ labels, most }: LabelsProps) {
+export function Labels({ labels, max }: LabelsProps) {
   if (labels.length === 0) return null;
-  const shown = labels.slice(0, most);
+  const shown = labels.slice(0, max);
   const others = labels.slice(shown.length);
   return (
-    <ul className="labels" data-one-line={most === undefined ? undefined : ''} aria-label="Labels">
+    <ul className="labels" data-one-line={max === undefined ? undefined : ''} aria-label="Labels">
       {shown.map((label) => (
         <li key={label} className="chip" title={label}>
           {label}

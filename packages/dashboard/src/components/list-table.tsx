@@ -1,9 +1,9 @@
-/** A listing of the service as a table: what is new, what is gone, what is still to come, and why there is nothing. */
+/** Tables of live lists, with new rows, removed rows, loading of more rows, and empty and error states. */
 import { type ReactNode, useEffect } from 'react';
 import type { CursorList } from '../api/lists.js';
 import type { WholeList } from '../api/whole-list.js';
+import { ActionButton } from './action-button.js';
 import { DataTable, type DataTableProps } from './data-table.js';
-import { DeedButton } from './deed-button.js';
 import { countText, oneOf, quantity } from './formats.js';
 import { NewBar } from './new-bar.js';
 import { ErrorState, FailureNotice, Skeleton } from './states.js';
@@ -11,47 +11,41 @@ import { TimeText } from './time-text.js';
 
 export interface ListTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'gone' | 'onEnd' | 'foot'> {
   readonly list: CursorList<Row>;
-  /** What the rows are: `runs`. */
+  /** Plural name of the rows, such as `runs`. */
   readonly what: string;
-  /** Shown where the list is empty. */
+  /** Shown if the list is empty. */
   readonly empty: ReactNode;
 }
 
-/** A search that has found nothing so far, and has more to look at: it goes on by itself. */
-function Looking<Row>({ list, what }: { readonly list: CursorList<Row>; readonly what: string }) {
-  const { loadMore, isLoadingMore, moreFailure, lookedBackTo } = list;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: after each page the next one
+/** Progress of a search without matches so far. It continues with older rows automatically. */
+function SearchProgress<Row>({ list, what }: { readonly list: CursorList<Row>; readonly what: string }) {
+  const { loadMore, isLoadingMore, moreFailure, searchedBackTo } = list;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: load the next page after each page
   useEffect(() => {
     if (!isLoadingMore && moreFailure === null) loadMore();
-  }, [isLoadingMore, moreFailure, lookedBackTo]);
-  if (moreFailure !== null) return <ErrorState failure={moreFailure} onRetry={loadMore} what={`More ${what}`} />;
+  }, [isLoadingMore, moreFailure, searchedBackTo]);
+  if (moreFailure !== null) return <ErrorState failure={moreFailure} onRetry={loadMore} what={`more ${what}`} />;
   return (
     <div className="table">
       <div className="state" role="status">
-        <p className="state-title">Nothing found yet</p>
+        <p className="state-title">No matches yet</p>
         <p>
-          Looking at older {what}
-          {lookedBackTo === null ? null : (
-            <>
-              {' '}
-              than <TimeText unixMs={lookedBackTo} style="exact" />
-            </>
-          )}{' '}
-          …
+          Searching {searchedBackTo === null ? `older ${what}` : `${what} older than `}
+          {searchedBackTo === null ? null : <TimeText unixMs={searchedBackTo} style="exact" />}…
         </p>
       </div>
     </div>
   );
 }
 
-/** What left the list stays where it was until somebody has it left out. */
-function Gone({ list: { gone, showNew } }: { readonly list: Pick<WholeList<unknown>, 'gone' | 'showNew'> }) {
+/** Note about removed rows, which stay in place until the user hides them. */
+function RemovedRows({ list: { gone, showNew } }: { readonly list: Pick<WholeList<unknown>, 'gone' | 'showNew'> }) {
   if (gone.size === 0) return null;
   return (
     <span className="line">
-      <span>What is crossed out is gone.</span>
+      <span>Crossed-out rows are no longer in this list.</span>
       <button type="button" className="button button-small" onClick={showNew}>
-        Leave out what is gone
+        Hide removed rows
       </button>
     </span>
   );
@@ -59,15 +53,15 @@ function Gone({ list: { gone, showNew } }: { readonly list: Pick<WholeList<unkno
 
 export interface WholeTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'gone' | 'foot'> {
   readonly list: WholeList<Row>;
-  /** What the rows are: `queues`. */
+  /** Plural name of the rows, such as `queues`. */
   readonly what: string;
-  /** Said behind how many are shown. */
+  /** Shown after the number of rows. */
   readonly shownAside?: ReactNode;
-  /** What else stands below the rows. */
+  /** Shown at the end of the table footer. */
   readonly footEnd?: ReactNode;
 }
 
-/** A list that came in one answer, as a table. */
+/** Table of a list that arrives in one response. */
 export function WholeTable<Row>({ list, what, shownAside, footEnd, ...table }: WholeTableProps<Row>) {
   return (
     <>
@@ -82,7 +76,7 @@ export function WholeTable<Row>({ list, what, shownAside, footEnd, ...table }: W
               {quantity(list.rows.length, oneOf(what), what)} shown
               {shownAside}
             </span>
-            <Gone list={list} />
+            <RemovedRows list={list} />
             {footEnd}
           </>
         }
@@ -91,7 +85,7 @@ export function WholeTable<Row>({ list, what, shownAside, footEnd, ...table }: W
   );
 }
 
-/** A listing of the service as a table, with everything that can be the matter with it. */
+/** Table of a list with cursors, including its loading, empty and error states. */
 export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<Row>) {
   if (list.isPending)
     return (
@@ -101,8 +95,8 @@ export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<R
         </div>
       </div>
     );
-  if (list.failure !== null) return <ErrorState failure={list.failure} onRetry={list.retry} what={`The ${what}`} />;
-  if (list.rows.length === 0 && list.hasMore) return <Looking list={list} what={what} />;
+  if (list.failure !== null) return <ErrorState failure={list.failure} onRetry={list.retry} what={what} />;
+  if (list.rows.length === 0 && list.hasMore) return <SearchProgress list={list} what={what} />;
   if (list.rows.length === 0) return <div className="table">{empty}</div>;
   return (
     <WholeTable
@@ -111,32 +105,32 @@ export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<R
       what={what}
       {...(list.moreFailure === null ? { onEnd: list.loadMore } : {})}
       shownAside={
-        list.lookedBackTo === null || !list.hasMore ? null : (
+        list.searchedBackTo === null || !list.hasMore ? null : (
           <>
-            ; looked back to <TimeText unixMs={list.lookedBackTo} />
+            ; searched back to <TimeText unixMs={list.searchedBackTo} />
           </>
         )
       }
       footEnd={
         <>
-          {list.behind === null ? null : (
+          {list.stale === null ? null : (
             <span className="line">
               <span>
-                Only the first {countText(list.behind.after)} are kept up to date; the others are as they were{' '}
-                <TimeText unixMs={list.behind.since} style="relative" />.
+                Only the first {countText(list.stale.after)} update automatically. The others were loaded{' '}
+                <TimeText unixMs={list.stale.since} style="relative" />.
               </span>
-              <DeedButton small off={undefined} busy={list.isBringingUpToDate} onClick={list.bringUpToDate}>
-                {list.isBringingUpToDate ? 'One moment …' : 'Bring up to date'}
-              </DeedButton>
+              <ActionButton small disabledReason={undefined} busy={list.isRefreshing} onClick={list.refreshAll}>
+                {list.isRefreshing ? 'Refreshing…' : 'Refresh'}
+              </ActionButton>
             </span>
           )}
           {list.moreFailure === null ? null : <FailureNotice failure={list.moreFailure} />}
           {list.hasMore ? (
             <button type="button" className="button button-small" onClick={list.loadMore} disabled={list.isLoadingMore}>
-              {list.isLoadingMore ? 'Loading …' : 'Load more'}
+              {list.isLoadingMore ? 'Loading…' : 'Load more'}
             </button>
           ) : (
-            <span>That is all.</span>
+            <span>End of list</span>
           )}
         </>
       }

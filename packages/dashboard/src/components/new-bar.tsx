@@ -1,4 +1,4 @@
-/** Says that there is something new, where it would push away what is being read. */
+/** Button that inserts new rows. They are not inserted automatically because that would move the rows on screen. */
 import { oneOf } from './formats.js';
 import { Icon } from './icons.js';
 

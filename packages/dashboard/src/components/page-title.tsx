@@ -1,13 +1,13 @@
-/** The heading of a page. It gets the focus when the page was come to, so that a reader is where the page begins. */
+/** Heading of a page. It takes the focus after navigation, so that screen readers continue at the start of the page. */
 import { type ReactNode, useEffect, useRef } from 'react';
 
 export interface PageTitleProps {
   readonly title: string;
-  /** Shown instead of the title, where it has parts. */
+  /** Shown instead of the title, for headings with markup. */
   readonly children?: ReactNode;
-  /** What this page is for, in a sentence. */
+  /** One sentence about the purpose of the page. */
   readonly lead?: ReactNode;
-  /** Buttons at the right. */
+  /** Buttons on the right. */
   readonly actions?: ReactNode;
 }
 
@@ -19,7 +19,7 @@ export function PageTitle({ title, children, lead, actions }: PageTitleProps) {
     document.title = `${title} · Everstep`;
   }, [title]);
   useEffect(() => {
-    // The first page begins at the top of the document, where the way to skip the navigation is.
+    // After the first load, the focus stays at the top of the document, where the "Skip to content" link is.
     if (!isFirstPage) heading.current?.focus({ preventScroll: true });
     isFirstPage = false;
   }, []);

@@ -1,7 +1,7 @@
-import { useMay } from '../api/instances.js';
+import { usePermissions } from '../api/instances.js';
 
-/** Why the buttons here are off, for who may only look; nothing for the others. */
+/** Explains to users with a read-only role why the buttons are disabled. Renders nothing for other users. */
 export function ReadOnlyNote() {
-  const { readOnly } = useMay();
+  const { readOnly } = usePermissions();
   return readOnly === undefined ? null : <span className="muted">{readOnly}.</span>;
 }

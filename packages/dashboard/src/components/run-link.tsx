@@ -1,8 +1,8 @@
-/** The way to a run. An id may be used again after a run has ended, so the time of creation goes along. */
+/** Link to a run. A run id can be reused after the run has ended, so the link also contains the creation time. */
 import { Link, useRouter } from '@tanstack/react-router';
 import { type MouseEvent, type ReactNode, use } from 'react';
 import { path } from '../api/client.js';
-import { useQueueId } from '../api/instances.js';
+import { useInstanceId } from '../api/instances.js';
 import { stringifySearch } from '../search-parameters.js';
 import { InTable } from './in-table.js';
 
@@ -10,17 +10,17 @@ const TAIL = 6;
 
 export interface RunLinkProps {
   readonly runId: string;
-  /** Unix ms; absent: the latest run with the id. */
+  /** Creation time, Unix ms. Default: the latest run with the id. */
   readonly createdAt?: number | undefined;
   readonly children?: ReactNode;
 }
 
 export function RunLink({ runId, createdAt, children }: RunLinkProps) {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const inTable = use(InTable);
   const search: Readonly<Record<string, string>> = createdAt === undefined ? {} : { createdAt: String(createdAt) };
   const text = children ?? (
-    // Ids that are made begin with the time: their ends tell them apart.
+    // Generated ids start with the time, so their ends distinguish them.
     <span className="ends">
       <span className="ends-first clip">{runId.slice(0, -TAIL)}</span>
       <span className="ends-last">{runId.slice(-TAIL)}</span>
@@ -28,12 +28,12 @@ export function RunLink({ runId, createdAt, children }: RunLinkProps) {
   );
   if (inTable)
     return (
-      <RowLink href={path`/q/${queueId}/runs/${runId}` + stringifySearch(search)} title={runId}>
+      <RowLink href={path`/q/${instanceId}/runs/${runId}` + stringifySearch(search)} title={runId}>
         {text}
       </RowLink>
     );
   return (
-    <Link to="/q/$queueId/runs/$runId" params={{ queueId, runId }} search={search} className="mono run-link" title={runId}>
+    <Link to="/q/$instanceId/runs/$runId" params={{ instanceId, runId }} search={search} className="mono run-link" title={runId}>
       {text}
     </Link>
   );
@@ -45,7 +45,7 @@ interface RowLinkProps {
   readonly children: ReactNode;
 }
 
-/** As the link of the router, without what that one watches for each of them: rows are made by the hundred. */
+/** A link without the state that each router link tracks, because scrolling renders hundreds of rows. */
 function RowLink({ href, title, children }: RowLinkProps) {
   const router = useRouter();
   const onClick = (event: MouseEvent) => {

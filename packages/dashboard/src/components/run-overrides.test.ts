@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NO_OVERRIDES, overrideHeaders, overridesIn } from './run-overrides.js';
 
-test('fields that are left empty change nothing', () => {
+test('empty fields change nothing', () => {
   assert.equal(overridesIn(NO_OVERRIDES), undefined);
   assert.equal(overridesIn({ ...NO_OVERRIDES, labels: ' , ', retryDelay: ' ', periodSeconds: '5' }), undefined);
   assert.deepEqual(overrideHeaders(undefined), {});
 });
 
-test('what is filled in goes into a body for many, and into headers for one', () => {
+test('overrides are sent in the body of a bulk operation and in headers of a single one', () => {
   const overrides = overridesIn({
     retries: '0',
     retryDelay: '1000',

@@ -1,4 +1,4 @@
-/** What new runs are to have otherwise than the failed ones that they are made of. Empty fields leave everything as it was. */
+/** Settings in which new runs differ from the failed runs they replace. Empty fields keep the original settings. */
 import { useId } from 'react';
 
 export interface OverrideTexts {
@@ -20,7 +20,7 @@ export const NO_OVERRIDES: OverrideTexts = {
   periodSeconds: '',
 };
 
-/** As a bulk operation takes them in its body; undefined where nothing is set. */
+/** Overrides as the body of a bulk operation contains them. */
 export interface RunOverrides {
   retries?: number;
   retryDelay?: string;
@@ -28,22 +28,23 @@ export interface RunOverrides {
   flowControl?: { key?: string; parallelism?: number; rate?: number; periodMs?: number };
 }
 
+/** Returns the overrides for the texts in the fields, or undefined if all fields are empty. */
 export function overridesIn(texts: OverrideTexts): RunOverrides | undefined {
-  const made: RunOverrides = {};
-  if (texts.retries !== '') made.retries = Number(texts.retries);
-  if (texts.retryDelay.trim() !== '') made.retryDelay = texts.retryDelay.trim();
+  const overrides: RunOverrides = {};
+  if (texts.retries !== '') overrides.retries = Number(texts.retries);
+  if (texts.retryDelay.trim() !== '') overrides.retryDelay = texts.retryDelay.trim();
   const labels = labelsIn(texts.labels);
-  if (labels.length > 0) made.labels = labels;
+  if (labels.length > 0) overrides.labels = labels;
   const flow: NonNullable<RunOverrides['flowControl']> = {};
   if (texts.flowControlKey.trim() !== '') flow.key = texts.flowControlKey.trim();
   if (texts.parallelism !== '') flow.parallelism = Number(texts.parallelism);
   if (texts.rate !== '') flow.rate = Number(texts.rate);
   if (texts.rate !== '' && texts.periodSeconds !== '') flow.periodMs = Number(texts.periodSeconds) * 1000;
-  if (Object.keys(flow).length > 0) made.flowControl = flow;
-  return Object.keys(made).length === 0 ? undefined : made;
+  if (Object.keys(flow).length > 0) overrides.flowControl = flow;
+  return Object.keys(overrides).length === 0 ? undefined : overrides;
 }
 
-/** As an operation on one entry takes them: in headers. */
+/** Returns the headers that an operation on a single entry takes instead. */
 export function overrideHeaders(overrides: RunOverrides | undefined): Record<string, string> {
   if (overrides === undefined) return {};
   const { retries, retryDelay, labels, flowControl } = overrides;
@@ -68,19 +69,19 @@ const labelsIn = (text: string): string[] =>
     .map((label) => label.trim())
     .filter((label) => label !== '');
 
-interface FieldWords {
+interface FieldText {
   readonly label: string;
   readonly hint: string;
   readonly number?: { readonly min: number; readonly max?: number };
 }
-const FIELDS: Readonly<Record<keyof OverrideTexts, FieldWords>> = {
-  retries: { label: 'Retries', hint: 'Of each step; 0 tries once.', number: { min: 0, max: 100 } },
-  retryDelay: { label: 'Delay before a retry', hint: 'In ms, with “retried” for how often: 1000 * (1 + retried)' },
-  labels: { label: 'Labels', hint: 'In place of those that it had, commas between.' },
-  flowControlKey: { label: 'Flow control key', hint: 'Empty: its own.' },
-  parallelism: { label: 'At the same time', hint: 'Runs of the key with a request under way.', number: { min: 1 } },
-  rate: { label: 'Starts in a period', hint: 'Of the key.', number: { min: 1 } },
-  periodSeconds: { label: 'Period, seconds', hint: 'Of the rate; 1 when empty.', number: { min: 1 } },
+const FIELDS: Readonly<Record<keyof OverrideTexts, FieldText>> = {
+  retries: { label: 'Retries', hint: 'Per step. 0 disables retries.', number: { min: 0, max: 100 } },
+  retryDelay: { label: 'Retry delay', hint: 'In ms. “retried” is the number of retries so far: 1000 * (1 + retried)' },
+  labels: { label: 'Labels', hint: 'Comma-separated. They replace the current labels.' },
+  flowControlKey: { label: 'Flow control key', hint: 'Leave empty to keep the current key.' },
+  parallelism: { label: 'Parallelism', hint: 'Max requests in progress for the key.', number: { min: 1 } },
+  rate: { label: 'Max starts per period', hint: 'For the key.', number: { min: 1 } },
+  periodSeconds: { label: 'Period (seconds)', hint: 'Period of the max starts. Default: 1.', number: { min: 1 } },
 };
 const ORDER = [
   'retries',
@@ -101,7 +102,7 @@ export function OverrideFields({ texts, onChange }: OverrideFieldsProps) {
   const id = useId();
   return (
     <details className="overrides">
-      <summary>Change settings of the new runs</summary>
+      <summary>Settings of the new runs</summary>
       <div className="overrides-fields">
         {ORDER.map((name) => {
           const { label, hint, number } = FIELDS[name];

@@ -1,4 +1,4 @@
-/** States of runs and steps, in the same words and signs everywhere. */
+/** Labels and badges of run and step states. */
 import type { RunState, StepState } from '../../../everstep/src/contract/runs.js';
 import type { IconName } from './icons.js';
 import { StatusBadge, type Tone } from './status-badge.js';
@@ -18,7 +18,7 @@ export const RUN_STATES: Readonly<Record<RunState, Shown>> = {
 
 export const STEP_STATES: Readonly<Record<StepState, Shown>> = {
   STEP_SUCCESS: { tone: 'good', text: 'Succeeded' },
-  STEP_PROGRESS: { tone: 'info', text: 'Under way' },
+  STEP_PROGRESS: { tone: 'info', text: 'In progress' },
   STEP_RETRY: { tone: 'warn', text: 'Retrying' },
   STEP_FAILED: { tone: 'bad', text: 'Failed' },
   STEP_CANCELED: { tone: 'quiet', text: 'Canceled', icon: 'stop' },

@@ -1,10 +1,10 @@
-/** Something that not everybody who looks over a shoulder is to see: hidden until it is asked for, and copied either way. */
+/** A secret that is hidden until the user shows it. It can be copied either way. */
 import { useState } from 'react';
 import { CopyId } from './copy-id.js';
 
 export interface SecretProps {
   readonly value: string;
-  /** What it is: `token`. */
+  /** Kind of secret, such as `token`. */
   readonly what: string;
 }
 
@@ -19,7 +19,7 @@ export function Secret({ value, what }: SecretProps) {
         type="button"
         className="button button-quiet button-small"
         aria-pressed={shown}
-        aria-label={`Show the ${what}`}
+        aria-label={`Show ${what}`}
         onClick={() => setShown(!shown)}
       >
         {shown ? 'Hide' : 'Show'}

@@ -1,11 +1,11 @@
-/** What stands where there is nothing to show: nothing yet, nothing at all, or something that went wrong. */
+/** Placeholders for missing content: empty, failed and loading states. */
 import type { ReactNode } from 'react';
 import type { Failure } from '../api/outcome.js';
 import { Icon } from './icons.js';
 
 export interface EmptyStateProps {
   readonly title: string;
-  /** What would make something appear here, or which filter hides it. */
+  /** What makes content appear here, or which filter hides it. */
   readonly children?: ReactNode;
   readonly action?: ReactNode;
 }
@@ -23,28 +23,28 @@ export function EmptyState({ title, children, action }: EmptyStateProps) {
 export interface ErrorStateProps {
   readonly failure: Failure;
   readonly onRetry?: () => void;
-  /** What could not be had, such as `The runs`. */
+  /** What failed to load, such as `runs` or `this run`. */
   readonly what?: string;
 }
 
 export function ErrorState({ failure, onRetry, what }: ErrorStateProps) {
   return (
     <div className="state" role="alert">
-      <p className="state-title">{what === undefined ? 'This did not work' : `${what} could not be had`}</p>
+      <p className="state-title">{what === undefined ? 'Something went wrong' : `Couldn't load ${what}`}</p>
       <p>
         {failure.text} <span className="mono">({failure.code})</span>
       </p>
       {onRetry ? (
         <button type="button" className="button" onClick={onRetry}>
           <Icon name="refresh" />
-          Try again
+          Retry
         </button>
       ) : null}
     </div>
   );
 }
 
-/** A failure in a line, where something else is shown besides. */
+/** A failure in one line, beside other content. */
 export function FailureNotice({ failure, onRetry }: ErrorStateProps) {
   return (
     <div className="notice" data-tone="bad" role="alert">
@@ -53,20 +53,20 @@ export function FailureNotice({ failure, onRetry }: ErrorStateProps) {
       </span>
       {onRetry ? (
         <button type="button" className="button button-small" onClick={onRetry}>
-          Try again
+          Retry
         </button>
       ) : null}
     </div>
   );
 }
 
-/** Lines where text will be. */
+/** Gray lines in place of text that is loading. */
 export function Skeleton({ lines = 3 }: { readonly lines?: number }) {
   return (
     <div className="stack" aria-busy="true">
       <span className="visually-hidden">Loading</span>
       {Array.from({ length: lines }, (_, line) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: lines have nothing else that tells them apart
+        // biome-ignore lint/suspicious/noArrayIndexKey: lines differ only in their index
         <span key={line} className="skeleton" data-line={line % 3} aria-hidden="true" />
       ))}
     </div>

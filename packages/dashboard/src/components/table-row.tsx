@@ -1,58 +1,58 @@
-// biome-ignore-all lint/a11y/useSemanticElements: rows are placed one by one, which those of a table element cannot be
-// biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows have the focus, their cells have none
+// biome-ignore-all lint/a11y/useSemanticElements: virtualized rows are positioned absolutely, which table rows do not support
+// biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows take the focus instead of their cells
 /**
- * One row of a table. Scrolling renders the table with each frame, so a row is made again only when something of its own has
- * changed, and its cells only when its data has: what happens to rows is heard by the table, not by each of them.
+ * One row of a table. Scrolling renders the table on every frame, so a row renders only when its props change and its cells only
+ * when its data changes. Event handlers are on the table, not on each row.
  */
 import { memo, type ReactNode } from 'react';
-import type { Room } from './media.js';
+import type { WindowWidth } from './window-width.js';
 
 export interface Column<Row> {
   readonly id: string;
   readonly header: string;
   readonly cell: (row: Row) => ReactNode;
-  /** Track of a CSS grid, such as `120px` or `minmax(0, 2fr)`. */
+  /** Width of the CSS grid track, such as `120px` or `minmax(0, 2fr)`. */
   readonly width: string;
   readonly align?: 'left' | 'right';
-  /** The least room in which the column is shown. */
+  /** Minimum window width at which the column is shown. */
   readonly from?: 'medium' | 'wide';
-  /** Id of the column below whose text it stands where there is no room for it: of those without `from` in a narrow window. */
-  readonly under?: string;
-  /** Stands before it there: `until`. */
-  readonly underAs?: string;
+  /** Id of the column that shows this cell below its own where this column is hidden. Without `from`, that is in narrow windows. */
+  readonly stackUnder?: string;
+  /** Prefix of the cell there, such as `until`. */
+  readonly stackPrefix?: string;
 }
 
-const ROOMS = { narrow: 0, medium: 1, wide: 2 } as const;
-export const hasRoom = <Row,>({ from, under }: Column<Row>, room: Room): boolean =>
-  ROOMS[room] >= ROOMS[from ?? (under === undefined ? 'narrow' : 'medium')];
+const WIDTH_ORDER = { narrow: 0, medium: 1, wide: 2 } as const;
+export const isColumnShown = <Row,>({ from, stackUnder }: Column<Row>, windowWidth: WindowWidth): boolean =>
+  WIDTH_ORDER[windowWidth] >= WIDTH_ORDER[from ?? (stackUnder === undefined ? 'narrow' : 'medium')];
 
 interface CellsProps<Row> {
   readonly row: Row;
   readonly columns: readonly Column<Row>[];
-  readonly room: Room;
+  readonly windowWidth: WindowWidth;
 }
 
-function CellsOf<Row>({ row, columns, room }: CellsProps<Row>): ReactNode {
+function CellsOf<Row>({ row, columns, windowWidth }: CellsProps<Row>): ReactNode {
   return columns.map((column) =>
-    hasRoom(column, room) ? (
+    isColumnShown(column, windowWidth) ? (
       <div key={column.id} role="gridcell" className="table-cell" data-align={column.align}>
         {column.cell(row)}
-        <Under columns={columns} of={column.id} room={room} row={row} />
+        <StackedCells columns={columns} of={column.id} windowWidth={windowWidth} row={row} />
       </div>
     ) : null,
   );
 }
 const Cells = memo(CellsOf) as typeof CellsOf;
 
-/** What has no column of its own where there is little room. */
-function Under<Row>({ columns, of, room, row }: CellsProps<Row> & { readonly of: string }) {
-  const under = columns.filter((column) => column.under === of && !hasRoom(column, room));
-  if (under.length === 0) return null;
+/** Cells of hidden columns, shown below the cell of another column. */
+function StackedCells<Row>({ columns, of, windowWidth, row }: CellsProps<Row> & { readonly of: string }) {
+  const stacked = columns.filter((column) => column.stackUnder === of && !isColumnShown(column, windowWidth));
+  if (stacked.length === 0) return null;
   return (
-    <div className="cell-under">
-      {under.map(({ id, cell, underAs }) => (
+    <div className="cell-stacked">
+      {stacked.map(({ id, cell, stackPrefix }) => (
         <div key={id}>
-          {underAs === undefined ? null : `${underAs} `}
+          {stackPrefix === undefined ? null : `${stackPrefix} `}
           {cell(row)}
         </div>
       ))}
@@ -62,26 +62,27 @@ function Under<Row>({ columns, of, room, row }: CellsProps<Row> & { readonly of:
 
 export interface TableRowProps<Row> extends CellsProps<Row> {
   readonly elementId: string;
-  /** In the table, from 0. */
+  /** Index in the table, from 0. */
   readonly index: number;
-  /** Where it begins in the body of the table, px. */
+  /** Offset from the top of the table body, px. */
   readonly top: number;
-  /** Tracks of the grid. */
+  /** Value of `grid-template-columns`. */
   readonly tracks: string;
-  /** null where rows cannot be chosen. */
-  readonly chosen: boolean | null;
+  /** Whether the row is selected; null if rows cannot be selected. */
+  readonly selected: boolean | null;
   readonly gone: boolean;
-  /** It has the focus, or is where the focus comes to. */
+  /** Whether the row has the focus or gets it next. */
   readonly current: boolean;
   readonly opens: boolean;
   readonly nameOf: (row: Row) => string;
   readonly measure: (element: Element | null) => void;
-  /** Its box was ticked or unticked. */
-  readonly onChoose: (index: number, toHere: boolean) => void;
+  /** Called when the checkbox is toggled. */
+  readonly onSelect: (index: number, isRange: boolean) => void;
 }
 
 function TableRowOf<Row>(props: TableRowProps<Row>): ReactNode {
-  const { row, columns, room, elementId, index, top, tracks, chosen, gone, current, opens, nameOf, measure, onChoose } = props;
+  const { row, columns, windowWidth, elementId, index, top, tracks, selected, gone, current, opens, nameOf, measure, onSelect } =
+    props;
   return (
     <div
       id={elementId}
@@ -92,27 +93,27 @@ function TableRowOf<Row>(props: TableRowProps<Row>): ReactNode {
       data-gone={gone ? '' : undefined}
       className="table-row"
       aria-rowindex={index + 2}
-      aria-selected={chosen ?? undefined}
+      aria-selected={selected ?? undefined}
       tabIndex={current ? 0 : -1}
       style={{ gridTemplateColumns: tracks, transform: `translateY(${top}px)` }}
     >
-      {chosen === null ? null : (
+      {selected === null ? null : (
         <div role="gridcell" className="table-cell">
           <input
             type="checkbox"
             tabIndex={-1}
-            aria-label={`Choose ${nameOf(row)}`}
-            checked={chosen}
-            onChange={({ nativeEvent }) => onChoose(index, 'shiftKey' in nativeEvent && nativeEvent.shiftKey === true)}
+            aria-label={`Select ${nameOf(row)}`}
+            checked={selected}
+            onChange={({ nativeEvent }) => onSelect(index, 'shiftKey' in nativeEvent && nativeEvent.shiftKey === true)}
           />
         </div>
       )}
       {gone ? (
         <div role="gridcell" className="visually-hidden">
-          It is gone.
+          Removed
         </div>
       ) : null}
-      <Cells row={row} columns={columns} room={room} />
+      <Cells row={row} columns={columns} windowWidth={windowWidth} />
     </div>
   );
 }

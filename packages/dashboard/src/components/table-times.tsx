@@ -1,27 +1,27 @@
 /**
- * The exact times of a table: of the one that the pointer rests on or a finger touches, and of all times of the row that the
- * keyboard has come to. A tooltip for each would be most of what a row costs, and rows are made by the hundred while
- * somebody scrolls: so there is one for the table, and it is asked of the elements what they say.
+ * Tooltip with exact times in a table: the time under the pointer or finger, or all times of the row with the keyboard focus.
+ * One tooltip per time would dominate the cost of rendering a row, and scrolling renders hundreds of rows. The table therefore
+ * has a single tooltip and reads the times from data attributes.
  */
 import { Tooltip } from '@base-ui/react/tooltip';
 import { type FocusEvent, type MouseEvent, type PointerEvent, useCallback, useEffect, useId, useRef, useState } from 'react';
 import { ExactTimePopup } from './exact-time-popup.js';
 import { ExactTime, OPEN_AFTER_MS } from './time-text.js';
 
-/** Whoever goes through the rows is not to see one at each of them. */
+/** Delay after focus, so that moving through the rows does not open a tooltip at each of them. */
 const OPEN_AFTER_FOCUS_MS = 600;
 
 interface ShownTime {
   readonly unixMs: number;
   readonly relative: boolean;
-  /** What it is the time of, or how it stands in the row. */
+  /** Label of the time, or its text in the row. */
   readonly of: string;
 }
 
 interface Shown {
   readonly anchor: HTMLElement;
   readonly times: readonly ShownTime[];
-  /** It has the focus, and is described by what is shown. */
+  /** The row with the focus, which the tooltip describes; null for a single time. */
   readonly row: HTMLElement | null;
 }
 
@@ -43,27 +43,27 @@ function timesOf(row: HTMLElement): Shown | null {
 
 const timeOf = (anchor: HTMLElement): Shown => ({ anchor, row: null, times: [shownTime(anchor)] });
 
-/** @returns what the element around the rows hears, and what stands beside it */
+/** Returns event handlers for the element around the rows, and the popup to render beside them. */
 export function useTableTimes() {
   const [shown, setShown] = useState<Shown | null>(null);
-  /** One each: rows that scroll by below a pointer at rest are no reason to forget the row that has the focus. */
+  /** Separate timers: rows that scroll under a resting pointer must not cancel the tooltip of the focused row. */
   const pointerTimer = useRef<number | undefined>(undefined);
   const focusTimer = useRef<number | undefined>(undefined);
   const touched = useRef(false);
-  const forget = useCallback(() => {
+  const clearTimers = useCallback(() => {
     window.clearTimeout(pointerTimer.current);
     window.clearTimeout(focusTimer.current);
   }, []);
   const close = () => {
-    forget();
+    clearTimers();
     setShown(null);
   };
   const showIfThere = (found: Shown | null) => setShown(found?.anchor.isConnected ? found : null);
-  useEffect(() => forget, [forget]);
+  useEffect(() => clearTimers, [clearTimers]);
   useEffect(() => {
     if (shown === null) return;
     const leave = () => setShown(null);
-    // Its row may be another one's by then.
+    // After scrolling, the element may show another row.
     window.addEventListener('scroll', leave, { passive: true });
     return () => window.removeEventListener('scroll', leave);
   }, [shown]);
@@ -90,7 +90,7 @@ export function useTableTimes() {
     onKeyDown: ({ key }: { readonly key: string }) => {
       if (key === 'Escape') close();
     },
-    /** Whether a finger touched a time, and so wants to know it and nothing else. */
+    /** Returns whether a touch on a time opened the tooltip, so that the tap must not open the row. */
     takesClick: ({ target }: MouseEvent): boolean => {
       const time = touched.current ? timeAt(target) : null;
       if (time === null) close();

@@ -1,29 +1,29 @@
-/** A time: in the zone of the reader; the exact one in both zones on hover and focus, and at a touch. */
+/** A time in the user's time zone. Hover, focus or touch shows the exact time, local and in UTC. */
 import { Tooltip } from '@base-ui/react/tooltip';
 import { type ReactNode, use, useRef, useState } from 'react';
-import { useByTheClock } from './clock.js';
+import { useTimedText } from './clock.js';
 import { ExactTimePopup } from './exact-time-popup.js';
 import { exactTime, relativeText, shortTime } from './formats.js';
 import { InTable } from './in-table.js';
 
 export interface TimeTextProps {
   readonly unixMs: number;
-  /** `relative`: 5 min ago; `short`: without what today makes known; `exact`: with the day. */
+  /** `relative`: 5 min ago; `short`: without the date if it is today; `exact`: with the date. */
   readonly style?: 'relative' | 'short' | 'exact';
-  /** What it is the time of: for a row of a table that has several. */
+  /** Label of the time, for table rows that contain several times. */
   readonly of?: string;
 }
 
-/** The pointer has to rest on a time for so long. */
+/** How long the pointer must rest on a time before the tooltip opens. */
 export const OPEN_AFTER_MS = 200;
 
 export function TimeText({ unixMs, style = 'short', of }: TimeTextProps) {
   const inTable = use(InTable);
-  const text = useByTheClock((now) =>
+  const text = useTimedText((now) =>
     style === 'relative' ? relativeText(unixMs, now) : style === 'short' ? shortTime(unixMs, now) : exactTime(unixMs, 'local'),
   );
   const time = <time dateTime={new Date(unixMs).toISOString()}>{text}</time>;
-  // In a table the row is what gets the focus, a stop at every time would make the way long; and the table tells of all of them.
+  // In a table the row takes the focus instead of each time, and the table shows one tooltip for all times of the row.
   if (inTable)
     return (
       <span className="time" data-time={unixMs} data-relative={style === 'relative' ? '' : undefined} data-of={of}>
@@ -41,7 +41,7 @@ type TooltipOpenChange = NonNullable<Tooltip.Root.Props['onOpenChange']>;
 
 interface TimeWithExactProps {
   readonly unixMs: number;
-  /** Whether how long ago it is stands there already. */
+  /** Whether the text already shows how long ago it is. */
   readonly relative: boolean;
   readonly children: ReactNode;
 }
@@ -50,7 +50,7 @@ function TimeWithExact({ unixMs, relative, children }: TimeWithExactProps) {
   const [open, setOpen] = useState(false);
   const touched = useRef(false);
   const onOpenChange: TooltipOpenChange = (next, { reason }) => {
-    // After a touch browsers tell of a mouse that was there and left.
+    // After a touch, browsers emulate mouse events that would close the tooltip.
     if (!touched.current || reason !== 'trigger-hover') setOpen(next);
   };
   return (
@@ -58,7 +58,7 @@ function TimeWithExact({ unixMs, relative, children }: TimeWithExactProps) {
       <Tooltip.Trigger
         delay={OPEN_AFTER_MS}
         closeOnClick={false}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what is told on hover is told on focus too; a finger does neither
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users need the tooltip that hover shows
         render={<span className="time" tabIndex={0} />}
         onPointerEnter={({ pointerType }) => {
           touched.current = pointerType === 'touch';
@@ -80,12 +80,12 @@ export function ExactTime({ unixMs, relative }: Pick<TimeWithExactProps, 'unixMs
   return (
     <>
       <span>{exactTime(unixMs, 'utc')}</span>
-      <span>{exactTime(unixMs, 'local')} here</span>
+      <span>{exactTime(unixMs, 'local')} local</span>
       {relative ? null : <Ago unixMs={unixMs} />}
     </>
   );
 }
 
 function Ago({ unixMs }: { readonly unixMs: number }) {
-  return <span>{useByTheClock((now) => relativeText(unixMs, now))}</span>;
+  return <span>{useTimedText((now) => relativeText(unixMs, now))}</span>;
 }

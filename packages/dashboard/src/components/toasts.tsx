@@ -1,4 +1,4 @@
-/** Short messages about what was done: to be seen for a while, and read aloud. */
+/** Short notifications about actions: shown for a while and announced by screen readers. */
 import { useSyncExternalStore } from 'react';
 import type { Failure } from '../api/outcome.js';
 import { Icon, type IconName } from './icons.js';
@@ -19,37 +19,37 @@ const subscribe = (listener: () => void) => {
   listeners.add(listener);
   return () => listeners.delete(listener);
 };
-const tell = () => {
+const notifyListeners = () => {
   for (const listener of listeners) listener();
 };
 
-/** Said to those who do not see the page; nothing is shown. */
+/** Announces a text to screen readers without showing it. */
 export function announce(text: string): void {
-  // The same words twice are said twice.
+  // A live region announces only changes: alter a repeated text invisibly so that it is announced again.
   spoken = spoken === text ? `${text}\u00a0` : text;
-  tell();
+  notifyListeners();
 }
 
 function show(tone: Toast['tone'], text: string): void {
   const id = ++lastId;
-  // The same note again takes the place of the one before.
+  // A repeated note replaces the earlier one.
   const others = tone === 'note' ? toasts.filter((toast) => toast.text !== text) : toasts;
   toasts = [...others.slice(-3), { id, tone, text }];
-  // What went wrong stays until it is put away.
+  // Failures stay until they are dismissed.
   if (tone !== 'bad') window.setTimeout(() => dismiss(id), SHOWN_MS);
   announce(text);
 }
 
 function dismiss(id: number): void {
   toasts = toasts.filter((toast) => toast.id !== id);
-  tell();
+  notifyListeners();
 }
 
-/** Something was done. */
+/** Reports a completed action. */
 export const toastDone = (text: string): void => show('good', text);
-/** Something that is to be known, such as why a button is off. */
+/** Shows information, such as why a button is disabled. */
 export const toastNote = (text: string): void => show('note', text);
-/** Something failed: its words and its code stay until they are put away. */
+/** Reports a failure with its message and code, until it is dismissed. */
 export const toastFailure = ({ text, code }: Failure): void => show('bad', `${text} (${code})`);
 
 export function Toasts() {
@@ -61,12 +61,12 @@ export function Toasts() {
         {text}
       </div>
       {shown.length === 0 ? null : (
-        <section className="toasts" aria-label="What was done and what failed">
-          {shown.map(({ id, tone, text: words }) => (
+        <section className="toasts" aria-label="Notifications">
+          {shown.map(({ id, tone, text: message }) => (
             <div key={id} className="toast" data-tone={tone}>
               <Icon name={TOAST_ICONS[tone]} />
-              <span className="toast-text">{words}</span>
-              <button type="button" className="copy-button" aria-label="Put this message away" onClick={() => dismiss(id)}>
+              <span className="toast-text">{message}</span>
+              <button type="button" className="copy-button" aria-label="Dismiss" onClick={() => dismiss(id)}>
                 <Icon name="cross" />
               </button>
             </div>

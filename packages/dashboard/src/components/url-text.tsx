@@ -1,4 +1,4 @@
-/** A URL where there is little room: its end tells it from others, so the beginning gives way first. */
+/** A URL that is clipped at the start, because its end distinguishes it from other URLs. */
 export function UrlText({ url }: { readonly url: string }) {
   const path = /^[a-z]+:\/\/[^/]+(\/.+)$/i.exec(url)?.[1] ?? '';
   return (

@@ -1,4 +1,4 @@
-/** Accepts an invitation whose link was opened, as a new user, and shows the first API key. */
+/** Accepts the invitation in an opened link, which creates the user, and shows the user's first API key. */
 import { useState } from 'react';
 import type { JoinedTeam } from '../../../everstep/src/contract/management.js';
 import { request } from '../api/client.js';
@@ -9,7 +9,7 @@ import { FailureNotice } from '../components/states.js';
 
 export interface AcceptInvitationProps {
   readonly secret: string;
-  /** With the e-mail and the key of the new user; null: without accepting. */
+  /** Called with the e-mail and key of the new user, or with null if the invitation was not accepted. */
   readonly onDone: (login: { readonly email: string; readonly apiKey: string } | null) => void;
 }
 
@@ -29,11 +29,11 @@ export function AcceptInvitation({ secret, onDone }: AcceptInvitationProps) {
     const { member_email: email, api_key: apiKey = '', team_name: team, member_role: role } = joined;
     return (
       <div className="login-card">
-        <PageTitle title={`Welcome to ${team}`} lead={`You are ${role}. Keep this API key: it is shown this once.`} />
+        <PageTitle title={`Welcome to ${team}`} lead={`Your role is ${role}. Save this API key now: it is shown only once.`} />
         <p>Log in as {email} with this key.</p>
         <CopyId value={apiKey} what="API key" />
         <button type="button" className="button button-primary" onClick={() => onDone({ email, apiKey })}>
-          Continue to the login
+          Continue to login
         </button>
       </div>
     );
@@ -41,12 +41,12 @@ export function AcceptInvitation({ secret, onDone }: AcceptInvitationProps) {
   return (
     <div className="login-card">
       <PageTitle
-        title="You are invited to a team"
-        lead="Accepting creates your user. If you have a user already, log in and choose Join a team on the Team page."
+        title="You have been invited to a team"
+        lead="Accepting creates a user for you. If you already have one, log in and select Join a team on the Team page."
       />
       {failure === null ? null : <FailureNotice failure={failure} />}
       <button type="button" className="button button-primary" disabled={busy} onClick={() => void accept()}>
-        Accept the invitation
+        Accept invitation
       </button>
       <button type="button" className="button" onClick={() => onDone(null)}>
         Log in instead

@@ -1,4 +1,4 @@
-/** `/`: the runs of the instance that was looked at last, or of the first one. */
+/** Page at `/`: redirects to the runs of the instance that was opened last, or of the first instance. */
 import { useQuery } from '@tanstack/react-query';
 import { Navigate } from '@tanstack/react-router';
 import { instancesQuery } from '../api/instances.js';
@@ -9,15 +9,15 @@ import { lastInstance } from './last-instance.js';
 export function Home() {
   const { data, error, refetch } = useQuery(instancesQuery);
   if (error instanceof ApiFailure)
-    return <ErrorState failure={error} what="The queue instances" onRetry={() => void refetch()} />;
+    return <ErrorState failure={error} what="your queue instances" onRetry={() => void refetch()} />;
   if (data === undefined) return <Skeleton lines={6} />;
   const last = lastInstance();
   const instance = data.find(({ id }) => id === last) ?? data[0];
   if (instance === undefined)
     return (
-      <EmptyState title="There is no queue instance that you may see">
-        Create one with <code>npx everstep admin queues create orders</code>, or ask to join a team that has one.
+      <EmptyState title="No queue instances">
+        Create one with <code>npx everstep admin queues create orders</code>, or ask for an invitation to a team that has one.
       </EmptyState>
     );
-  return <Navigate to="/q/$queueId/runs" params={{ queueId: instance.id }} replace />;
+  return <Navigate to="/q/$instanceId/runs" params={{ instanceId: instance.id }} replace />;
 }

@@ -1,17 +1,17 @@
-/** Which queue instance the pages are about. The page stays the same when it is changed. */
+/** Menu that switches to another queue instance and stays on the same page. */
 import { Menu } from '@base-ui/react/menu';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { instancesQuery, useInstance, useQueueId } from '../api/instances.js';
+import { instancesQuery, useInstance, useInstanceId } from '../api/instances.js';
 import { Icon } from '../components/icons.js';
 
 export function InstanceSwitch() {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const instance = useInstance();
   const { data: instances = [] } = useQuery(instancesQuery);
   const navigate = useNavigate();
-  const choose = (id: string) => {
-    // What a page shows of another instance is not what it showed of this one: begin at the page, without its filters.
+  const switchTo = (id: string) => {
+    // Filters and ids of this instance mean nothing in another one: open the page without them.
     const [, , , feature = 'runs'] = window.location.pathname.split('/');
     void navigate({ to: `/q/${id}/${feature}` });
   };
@@ -20,14 +20,14 @@ export function InstanceSwitch() {
       <Menu.Trigger className="button instance-switch">
         <span className="clip">
           <span className="visually-hidden">Queue instance: </span>
-          {instance?.name ?? queueId}
+          {instance?.name ?? instanceId}
         </span>
         <Icon name="down" />
       </Menu.Trigger>
       <Menu.Portal>
-        <Menu.Positioner sideOffset={4} align="start" className="tooltip-place">
+        <Menu.Positioner sideOffset={4} align="start" className="tooltip-positioner">
           <Menu.Popup className="popup">
-            <Menu.RadioGroup value={queueId} onValueChange={(id: string) => choose(id)}>
+            <Menu.RadioGroup value={instanceId} onValueChange={(id: string) => switchTo(id)}>
               {instances.map(({ id, name, region }) => (
                 <Menu.RadioItem key={id} value={id} className="popup-item" closeOnClick>
                   <Menu.RadioItemIndicator keepMounted className="popup-check">

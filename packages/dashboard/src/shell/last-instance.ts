@@ -1,6 +1,6 @@
 const KEY = 'everstep.instance';
 
-/** Id of the queue instance that was looked at last in this browser; null when there is none. */
+/** Returns the id of the queue instance that was last opened in this browser, or null if there is none. */
 export function lastInstance(): string | null {
   try {
     return localStorage.getItem(KEY);
@@ -13,6 +13,6 @@ export function keepLastInstance(id: string): void {
   try {
     localStorage.setItem(KEY, id);
   } catch {
-    // The first instance is shown then.
+    // Storage is unavailable: the first instance is shown next time.
   }
 }

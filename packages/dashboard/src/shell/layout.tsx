@@ -1,10 +1,10 @@
-/** The frame of every page of an instance: navigation, the page, and what is said about live updates. */
+/** Layout of every page of an instance: navigation, page content and the state of live updates. */
 import { Dialog } from '@base-ui/react/dialog';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import { useQueueId } from '../api/instances.js';
+import { useInstanceId } from '../api/instances.js';
 import { useLive, useLiveState } from '../api/live.js';
-import { useSilentSince } from '../api/reachable.js';
+import { useUnreachableSince } from '../api/reachable.js';
 import { useSession } from '../api/session.js';
 import { exactTime } from '../components/formats.js';
 import { Icon } from '../components/icons.js';
@@ -24,7 +24,7 @@ function Brand() {
 }
 
 function Navigation() {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const { is_operator: isOperator } = useSession();
   return (
     <nav aria-label="Pages">
@@ -36,7 +36,7 @@ function Navigation() {
               .filter(({ forOperators }) => isOperator || !forOperators)
               .map(({ to, text, icon }) => (
                 <li key={to}>
-                  <Link to={to} params={{ queueId }} className="nav-link" activeOptions={{ includeSearch: false }}>
+                  <Link to={to} params={{ instanceId }} className="nav-link" activeOptions={{ includeSearch: false }}>
                     <Icon name={icon} />
                     {text}
                   </Link>
@@ -52,18 +52,18 @@ function Navigation() {
 const LIVE_TEXTS = {
   connecting: 'Connecting',
   connected: 'Live',
-  waiting: 'Asking every 5 s',
+  waiting: 'Polling every 5 s',
 } as const;
 
-/** Above the page, which does not move. */
-function SilenceNotice() {
-  const since = useSilentSince();
+/** Overlay above the page; showing it does not move the content. */
+function UnreachableNotice() {
+  const since = useUnreachableSince();
   return (
-    <div className="silence" role="status">
+    <div className="unreachable-notice" role="status">
       {since === null ? null : (
         <p>
-          The service does not answer since {exactTime(since, 'local').slice(11)}. What is shown is from before; it is asked again
-          every few seconds.
+          The server hasn't responded since {exactTime(since, 'local').slice(11)}. The data on this page may be out of date.
+          Retrying every few seconds.
         </p>
       )}
     </div>
@@ -72,11 +72,11 @@ function SilenceNotice() {
 
 function LiveState() {
   const state = useLiveState();
-  const silent = useSilentSince() !== null;
+  const unreachable = useUnreachableSince() !== null;
   return (
     <p className="live-state" data-state={state}>
       <span className="live-dot" aria-hidden="true" />
-      {silent ? 'No connection' : LIVE_TEXTS[state]}
+      {unreachable ? 'No connection' : LIVE_TEXTS[state]}
     </p>
   );
 }
@@ -96,8 +96,8 @@ function SideContents() {
 }
 
 export function Layout() {
-  const queueId = useQueueId();
-  useLive(queueId);
+  const instanceId = useInstanceId();
+  useLive(instanceId);
   const pathname = useRouterState({ select: ({ location }) => location.pathname });
   const [open, setOpen] = useState(false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the drawer closes when another page is shown
@@ -105,7 +105,7 @@ export function Layout() {
   return (
     <div className="shell">
       <a className="skip" href="#page">
-        Skip to the page
+        Skip to content
       </a>
       <aside className="shell-side" aria-label="Everstep">
         <SideContents />
@@ -113,14 +113,14 @@ export function Layout() {
       <div className="shell-main">
         <header className="shell-bar">
           <Dialog.Root open={open} onOpenChange={setOpen}>
-            <Dialog.Trigger className="button button-quiet" aria-label="Open the navigation">
+            <Dialog.Trigger className="button button-quiet" aria-label="Open navigation">
               <Icon name="menu" />
             </Dialog.Trigger>
             <Dialog.Portal>
-              <Dialog.Backdrop className="veil" />
+              <Dialog.Backdrop className="backdrop" />
               <Dialog.Popup className="drawer">
                 <Dialog.Title className="visually-hidden">Navigation</Dialog.Title>
-                <Dialog.Close className="button button-quiet drawer-close" aria-label="Close the navigation">
+                <Dialog.Close className="button button-quiet drawer-close" aria-label="Close navigation">
                   <Icon name="cross" />
                 </Dialog.Close>
                 <SideContents />
@@ -129,7 +129,7 @@ export function Layout() {
           </Dialog.Root>
           <Brand />
         </header>
-        <SilenceNotice />
+        <UnreachableNotice />
         <main id="page" className="shell-page" tabIndex={-1}>
           <Outlet />
         </main>

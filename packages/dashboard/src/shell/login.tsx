@@ -1,4 +1,4 @@
-/** Logging in: with the identity provider where there is one, or with the e-mail and an API key of a user. */
+/** Login page: with the identity provider if SSO is configured, or with the e-mail and an API key of a user. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useId, useState } from 'react';
@@ -53,7 +53,7 @@ export default function Login() {
       <form className="login-card" onSubmit={submit}>
         <PageTitle
           title="Log in"
-          lead="With your e-mail and an API key. Those of the first user were printed at the first start."
+          lead="Enter your e-mail and an API key. The server printed those of the first user when it first started."
         />
         {signInError === undefined ? null : (
           <p className="notice" data-tone="bad" role="alert">
@@ -97,7 +97,7 @@ export default function Login() {
         </div>
         {failure === null ? null : <FailureNotice failure={failure} />}
         <button type="submit" className="button button-primary" disabled={busy}>
-          {busy ? 'One moment …' : 'Log in'}
+          {busy ? 'Logging in…' : 'Log in'}
         </button>
       </form>
     </main>

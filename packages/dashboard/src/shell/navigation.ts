@@ -1,25 +1,25 @@
-/** What the navigation shows, in its order. Each entry is a route in routes.tsx. */
+/** Entries of the navigation, in display order. Each entry is a route in routes.tsx. */
 import type { IconName } from '../components/icons.js';
 
 export interface NavigationEntry {
   readonly to:
-    | '/q/$queueId/runs'
-    | '/q/$queueId/dead-letters'
-    | '/q/$queueId/repairs'
-    | '/q/$queueId/events'
-    | '/q/$queueId/flow-control'
-    | '/q/$queueId/schedules'
-    | '/q/$queueId/queues'
-    | '/q/$queueId/instance'
-    | '/q/$queueId/team'
-    | '/q/$queueId/account'
-    | '/q/$queueId/users'
-    | '/q/$queueId/search'
-    | '/q/$queueId/audit'
-    | '/q/$queueId/nodes';
+    | '/q/$instanceId/runs'
+    | '/q/$instanceId/dead-letters'
+    | '/q/$instanceId/repairs'
+    | '/q/$instanceId/events'
+    | '/q/$instanceId/flow-control'
+    | '/q/$instanceId/schedules'
+    | '/q/$instanceId/queues'
+    | '/q/$instanceId/instance'
+    | '/q/$instanceId/team'
+    | '/q/$instanceId/account'
+    | '/q/$instanceId/users'
+    | '/q/$instanceId/search'
+    | '/q/$instanceId/audit'
+    | '/q/$instanceId/nodes';
   readonly text: string;
   readonly icon: IconName;
-  /** Not shown to others. */
+  /** Shown only to operators. */
   readonly forOperators?: true;
 }
 
@@ -30,32 +30,32 @@ export interface NavigationGroup {
 
 export const NAVIGATION: readonly NavigationGroup[] = [
   {
-    heading: 'Look',
+    heading: 'Monitor',
     entries: [
-      { to: '/q/$queueId/runs', text: 'Runs', icon: 'runs' },
-      { to: '/q/$queueId/dead-letters', text: 'Dead letters', icon: 'dlq' },
-      { to: '/q/$queueId/repairs', text: 'Repairs', icon: 'repairs' },
-      { to: '/q/$queueId/events', text: 'Events', icon: 'events' },
+      { to: '/q/$instanceId/runs', text: 'Runs', icon: 'runs' },
+      { to: '/q/$instanceId/dead-letters', text: 'Dead letters', icon: 'dlq' },
+      { to: '/q/$instanceId/repairs', text: 'Repairs', icon: 'repairs' },
+      { to: '/q/$instanceId/events', text: 'Events', icon: 'events' },
     ],
   },
   {
-    heading: 'Steer',
+    heading: 'Control',
     entries: [
-      { to: '/q/$queueId/flow-control', text: 'Flow control', icon: 'flow' },
-      { to: '/q/$queueId/schedules', text: 'Schedules', icon: 'schedules' },
-      { to: '/q/$queueId/queues', text: 'Queues & messages', icon: 'queues' },
+      { to: '/q/$instanceId/flow-control', text: 'Flow control', icon: 'flow' },
+      { to: '/q/$instanceId/schedules', text: 'Schedules', icon: 'schedules' },
+      { to: '/q/$instanceId/queues', text: 'Queues & messages', icon: 'queues' },
     ],
   },
   {
-    heading: 'Account',
+    heading: 'Manage',
     entries: [
-      { to: '/q/$queueId/instance', text: 'Instance', icon: 'instance' },
-      { to: '/q/$queueId/team', text: 'Team', icon: 'team' },
-      { to: '/q/$queueId/account', text: 'Your account', icon: 'user' },
-      { to: '/q/$queueId/users', text: 'Users', icon: 'team', forOperators: true },
-      { to: '/q/$queueId/search', text: 'Search indexes', icon: 'search' },
-      { to: '/q/$queueId/audit', text: 'Audit log', icon: 'audit' },
-      { to: '/q/$queueId/nodes', text: 'Nodes', icon: 'nodes' },
+      { to: '/q/$instanceId/instance', text: 'Instance', icon: 'instance' },
+      { to: '/q/$instanceId/team', text: 'Team', icon: 'team' },
+      { to: '/q/$instanceId/account', text: 'Your account', icon: 'user' },
+      { to: '/q/$instanceId/users', text: 'Users', icon: 'team', forOperators: true },
+      { to: '/q/$instanceId/search', text: 'Search indexes', icon: 'search' },
+      { to: '/q/$instanceId/audit', text: 'Audit log', icon: 'audit' },
+      { to: '/q/$instanceId/nodes', text: 'Nodes', icon: 'nodes' },
     ],
   },
 ];

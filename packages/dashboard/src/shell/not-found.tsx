@@ -4,17 +4,17 @@ import { request } from '../api/client.js';
 import { ApiFailure, type Failure } from '../api/outcome.js';
 import { PageTitle } from '../components/page-title.js';
 import { EmptyState, ErrorState } from '../components/states.js';
-import { FilesNotHad } from './page-files.js';
+import { PageFilesUnavailable } from './page-files.js';
 
 export function NotFound() {
   return (
     <main className="login">
-      <PageTitle title="There is no such page" />
+      <PageTitle title="Page not found" />
       <EmptyState
-        title="Nothing is at this address"
+        title="No page exists at this address"
         action={
           <Link to="/" className="button">
-            To the runs
+            Go to runs
           </Link>
         }
       />
@@ -25,26 +25,26 @@ export function NotFound() {
 function asFailure(error: unknown): Failure {
   if (error instanceof ApiFailure) return error;
   const known = { status: 0, retryAfterMs: null };
-  if (error instanceof FilesNotHad)
-    return { ...known, code: 'unreachable', text: 'The files of this page could not be had: the service does not answer.' };
+  if (error instanceof PageFilesUnavailable)
+    return { ...known, code: 'unreachable', text: "Couldn't load this page because the server did not respond." };
   const message = error instanceof Error ? error.message : String(error);
-  return { ...known, code: 'page-failed', text: `The page could not be shown: ${message}. Load it again.` };
+  return { ...known, code: 'page-failed', text: `Couldn't display this page: ${message}. Reload it.` };
 }
 
-/** What is shown in the place of a page that failed. */
-export function Lost({ error, reset }: ErrorComponentProps) {
+/** Shown instead of a page that failed to load or render. */
+export function ErrorPage({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
-  const [silence, setSilence] = useState<Failure | null>(null);
+  const [unreachable, setUnreachable] = useState<Failure | null>(null);
   const retry = async () => {
     if (error instanceof ApiFailure) {
       reset();
       void router.invalidate();
       return;
     }
-    // Loaded again from nobody, the page would be gone with all its ways on.
-    const asked = await request('/v2/session');
-    if (asked.ok || asked.failure.status > 0) window.location.reload();
-    else setSilence(asked.failure);
+    // Reload only if the server responds: otherwise the browser would replace the dashboard with its own error page.
+    const outcome = await request('/v2/session');
+    if (outcome.ok || outcome.failure.status > 0) window.location.reload();
+    else setUnreachable(outcome.failure);
   };
-  return <ErrorState failure={silence ?? asFailure(error)} onRetry={() => void retry()} />;
+  return <ErrorState failure={unreachable ?? asFailure(error)} onRetry={() => void retry()} />;
 }

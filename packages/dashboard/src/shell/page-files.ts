@@ -1,18 +1,18 @@
 import { request } from '../api/client.js';
 
-/** The files of a page could not be had, because nobody answers. */
-export class FilesNotHad extends Error {}
+/** Thrown when the files of a page cannot be loaded because the server does not respond. */
+export class PageFilesUnavailable extends Error {}
 
 /**
- * The files of a page. When they are gone since the service was upgraded, the router loads everything again; when the service
- * does not answer, that would leave the reader with nothing but the words of the browser.
+ * Loads the files of a page. If an upgrade of the server removed them, the router reloads the whole dashboard. If the server does
+ * not respond, a reload would leave only the browser's error page, so this throws `PageFilesUnavailable` instead.
  */
-export async function pageFiles<Files>(files: Promise<Files>): Promise<Files> {
+export async function loadPageFiles<Files>(files: Promise<Files>): Promise<Files> {
   try {
     return await files;
   } catch (error) {
-    const asked = await request('/v2/session');
-    if (!asked.ok && asked.failure.status === 0) throw new FilesNotHad();
+    const outcome = await request('/v2/session');
+    if (!outcome.ok && outcome.failure.status === 0) throw new PageFilesUnavailable();
     throw error;
   }
 }

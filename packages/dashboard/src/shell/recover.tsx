@@ -1,4 +1,4 @@
-/** Uses a recovery link that was opened, and shows the new API key. */
+/** Uses the recovery link that was opened and shows the new API key. */
 import { useState } from 'react';
 import type { Recovered } from '../../../everstep/src/contract/management.js';
 import { request } from '../api/client.js';
@@ -9,7 +9,7 @@ import { FailureNotice } from '../components/states.js';
 
 export interface RecoverProps {
   readonly secret: string;
-  /** With the new key; null: without using the link. */
+  /** Called with the e-mail and the new key, or with null if the link was not used. */
   readonly onDone: (login: { readonly email: string; readonly apiKey: string } | null) => void;
 }
 
@@ -29,21 +29,21 @@ export function Recover({ secret, onDone }: RecoverProps) {
     const { email, api_key: apiKey } = recovered;
     return (
       <div className="login-card">
-        <PageTitle title="Your new API key" lead="Keep it: it is shown this once." />
+        <PageTitle title="Your new API key" lead="Save it now: it is shown only once." />
         <p>Log in as {email} with this key.</p>
         <CopyId value={apiKey} what="API key" />
         <button type="button" className="button button-primary" onClick={() => onDone({ email, apiKey })}>
-          Continue to the login
+          Continue to login
         </button>
       </div>
     );
   }
   return (
     <div className="login-card">
-      <PageTitle title="Recover your user" lead="This link creates one new API key for your user. It works once." />
+      <PageTitle title="Recover your user" lead="This link creates a new API key for your user. It can be used only once." />
       {failure === null ? null : <FailureNotice failure={failure} />}
       <button type="button" className="button button-primary" disabled={busy} onClick={() => void recover()}>
-        Create an API key
+        Create API key
       </button>
       <button type="button" className="button" onClick={() => onDone(null)}>
         Log in instead

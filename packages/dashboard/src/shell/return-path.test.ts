@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pathAfterLogin } from './return-path.js';
 
-test('after the login comes the page that was wanted', () => {
+test('returns to the requested page after login', () => {
   assert.equal(pathAfterLogin('/q/q_1/runs?state=RUN_FAILED'), '/q/q_1/runs?state=RUN_FAILED');
 });
 
-test('after the login nobody is sent to another site, or to the login', () => {
+test('never returns to another site or to the login page', () => {
   for (const wanted of [
     undefined,
     '',

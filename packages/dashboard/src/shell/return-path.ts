@@ -1,4 +1,4 @@
-/** Where to after the login: a page of ours, never another site. */
+/** Returns the path to open after login. It is always a path of this site. */
 export function pathAfterLogin(wanted: string | undefined): string {
   if (wanted === undefined || !/^\/(?![/\\])/.test(wanted)) return '/';
   return wanted.startsWith('/login') ? '/' : wanted;

@@ -1,23 +1,23 @@
-/** Why a sign-in with the identity provider failed, by the code that it led back with. */
+/** Messages for failed SSO sign-ins, by the error code in the redirect back to the login page. */
 import type { SignInError } from '../../../everstep/src/contract/sign-in.js';
 
 const TEXTS: Readonly<Record<SignInError, string>> = {
-  'sso-unavailable': 'The identity provider cannot be reached. Try again in a moment, or log in with an API key.',
-  'sso-refused': 'The identity provider refused the sign-in, or it was canceled there.',
-  'sso-expired': 'The sign-in took too long, or began in another browser. Try again.',
-  'sso-invalid': 'The answer of the identity provider was not valid. Try again; if it happens again, ask an operator.',
-  'sso-email-unverified': 'The identity provider has no verified e-mail for you. Verify it there, then try again.',
-  'sso-domain': 'Your e-mail is not of a domain that may sign in here.',
-  'sso-unknown-user': 'You have no user here. Ask an operator or the owner of a team for an invitation.',
-  'sso-email-taken': 'A user with your e-mail exists. Log in with its API key, then link SSO on the Account page.',
-  'sso-user-disabled': 'Your user is disabled. Ask an operator.',
-  'sso-identity-taken': 'This identity is linked to another user.',
-  'sso-too-many': 'Too many failed logins from your address. Try again in a minute.',
+  'sso-unavailable': 'The identity provider is unavailable. Try again later, or log in with an API key.',
+  'sso-refused': 'The identity provider rejected the sign-in, or the sign-in was canceled.',
+  'sso-expired': 'The sign-in took too long or was started in another browser. Try again.',
+  'sso-invalid': 'The identity provider sent an invalid response. Try again. If the problem persists, contact an operator.',
+  'sso-email-unverified': 'Your e-mail is not verified with the identity provider. Verify it there, then try again.',
+  'sso-domain': 'Your e-mail domain is not allowed to sign in here.',
+  'sso-unknown-user': 'No user exists for your e-mail. Ask an operator or a team owner for an invitation.',
+  'sso-email-taken': 'A user with your e-mail already exists. Log in with its API key, then link SSO under Your account.',
+  'sso-user-disabled': 'Your user is disabled. Contact an operator.',
+  'sso-identity-taken': 'This identity is already linked to another user.',
+  'sso-too-many': 'Too many failed logins from your IP address. Try again in a minute.',
 };
 
 const isCode = (code: string): code is SignInError => Object.hasOwn(TEXTS, code);
 
-/** Undefined without a code. */
+/** Returns the message for a code, or undefined without a code. */
 export function signInErrorText(code: string | undefined): string | undefined {
   if (code === undefined) return undefined;
   return isCode(code) ? TEXTS[code] : 'The sign-in failed.';

@@ -1,4 +1,4 @@
-/** Light, dark, or as the system has it. public/theme.js sets it before the first paint. */
+/** Theme of the dashboard: light, dark, or the system setting. public/theme.js applies it before the first paint. */
 import { useSyncExternalStore } from 'react';
 
 export const THEMES = ['system', 'light', 'dark'] as const;
@@ -8,7 +8,7 @@ const KEY = 'everstep.theme';
 const dark = window.matchMedia('(prefers-color-scheme: dark)');
 const listeners = new Set<() => void>();
 
-function kept(): Theme {
+function storedTheme(): Theme {
   try {
     const value = localStorage.getItem(KEY);
     return THEMES.find((theme) => theme === value) ?? 'system';
@@ -17,7 +17,7 @@ function kept(): Theme {
   }
 }
 
-let theme = kept();
+let theme = storedTheme();
 
 function apply(): void {
   document.documentElement.dataset.theme = theme === 'dark' || (theme === 'system' && dark.matches) ? 'dark' : 'light';
@@ -29,7 +29,7 @@ export function setTheme(next: Theme): void {
   try {
     localStorage.setItem(KEY, next);
   } catch {
-    // It holds for this page then.
+    // Storage is unavailable: the theme applies until the page is closed.
   }
   apply();
   for (const listener of listeners) listener();

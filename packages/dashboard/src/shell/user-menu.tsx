@@ -1,4 +1,4 @@
-/** Who is logged in, how the pages look, and the way out. */
+/** User menu: the logged-in user, the theme and logout. */
 import { Menu } from '@base-ui/react/menu';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -6,8 +6,8 @@ import { logOut, logOutEverywhere, sessionQuery, useSession } from '../api/sessi
 import { Icon, type IconName } from '../components/icons.js';
 import { setTheme, THEMES, type Theme, useTheme } from './theme.js';
 
-const LOOKS: Readonly<Record<Theme, { readonly text: string; readonly icon: IconName }>> = {
-  system: { text: 'As the system', icon: 'screen' },
+const THEME_OPTIONS: Readonly<Record<Theme, { readonly text: string; readonly icon: IconName }>> = {
+  system: { text: 'System', icon: 'screen' },
   light: { text: 'Light', icon: 'sun' },
   dark: { text: 'Dark', icon: 'moon' },
 };
@@ -17,8 +17,8 @@ export function UserMenu() {
   const theme = useTheme();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const leave = async (end: typeof logOut) => {
-    await end();
+  const leave = async (endSession: typeof logOut) => {
+    await endSession();
     client.clear();
     client.setQueryData(sessionQuery.queryKey, null);
     if (session.logout_url !== undefined) return window.location.assign(session.logout_url);
@@ -34,15 +34,15 @@ export function UserMenu() {
         <Icon name="up" />
       </Menu.Trigger>
       <Menu.Portal>
-        <Menu.Positioner sideOffset={4} align="start" className="tooltip-place">
+        <Menu.Positioner sideOffset={4} align="start" className="tooltip-positioner">
           <Menu.Popup className="popup">
             <Menu.Group>
               <Menu.GroupLabel className="nav-heading">Theme</Menu.GroupLabel>
               <Menu.RadioGroup value={theme} onValueChange={(next: Theme) => setTheme(next)}>
                 {THEMES.map((each) => (
                   <Menu.RadioItem key={each} value={each} className="popup-item">
-                    <Icon name={LOOKS[each].icon} />
-                    <span>{LOOKS[each].text}</span>
+                    <Icon name={THEME_OPTIONS[each].icon} />
+                    <span>{THEME_OPTIONS[each].text}</span>
                     <Menu.RadioItemIndicator className="popup-check">
                       <Icon name="check" />
                     </Menu.RadioItemIndicator>

@@ -1,14 +1,14 @@
-/** What the pages around runs show: events, limits, schedules, queues, messages, a team, an index. Made through the APIs. */
+/** Sample data for the account pages, created through the APIs: events, limits, schedules, queues, messages, a team, an index. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AdminClient, acceptInvitation, SearchClient } from '@everstep/sdk';
 import type { DashboardWorld } from './dashboard.fixture.js';
 
-/** Where plain messages go: `/ok` takes them, `/down` answers 503. */
+/** HTTP server that receives plain messages: `/ok` accepts them, `/down` responds with 503. */
 export class Receiver {
   readonly url: string;
-  /** Bodies that `/ok` has taken. */
-  readonly taken: string[] = [];
+  /** Bodies that `/ok` has received. */
+  readonly received: string[] = [];
   private readonly server: Server;
 
   private constructor(server: Server) {
@@ -24,7 +24,7 @@ export class Receiver {
       let body = '';
       for await (const chunk of request) body += String(chunk);
       const down = request.url?.startsWith('/down') === true;
-      if (!down) receiver.taken.push(body);
+      if (!down) receiver.received.push(body);
       response.writeHead(down ? 503 : 200, { 'content-type': 'text/plain' }).end(down ? 'down for repairs' : 'thanks');
     });
     return receiver;
@@ -49,7 +49,7 @@ export const adminOf = (world: DashboardWorld): AdminClient =>
     apiKey: world.variable('EVERSTEP_ADMIN_API_KEY'),
   });
 
-/** Rejects when a request was refused. */
+/** Sends a request; rejects if the server rejects it. */
 export async function sent(
   world: DashboardWorld,
   method: string,
@@ -58,14 +58,14 @@ export async function sent(
   headers: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const text = body === undefined ? undefined : JSON.stringify(body);
-  const answer = await world.service.request(method, path, { 'content-type': 'application/json', ...headers }, text).catch(
-    // What answers nothing answers no JSON either.
+  const response = await world.service.request(method, path, { 'content-type': 'application/json', ...headers }, text).catch(
+    // An empty response body is not JSON.
     (error: unknown) => {
       if (error instanceof SyntaxError) return { status: 200, body: null };
       throw error;
     },
   );
-  if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(response.body)}`);
 }
 
 export async function seedAccount(world: DashboardWorld, receiver: Receiver): Promise<SeededAccount> {

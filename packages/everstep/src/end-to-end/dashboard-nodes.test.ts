@@ -1,4 +1,4 @@
-/** The dashboard of one of several nodes: all of them are shown, what happens at another one is told, and a dead one is gone. */
+/** Tests the dashboard with several nodes: it lists all nodes, shows changes made at another node, and notices a dead node. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { serve } from '@everstep/sdk';
@@ -11,7 +11,7 @@ import { type Endpoint, listen, Nodes } from './nodes.fixture.js';
 const [schemas, opened] = await Promise.all([openTestSchemas(), openBrowser()]);
 const skip = typeof schemas === 'string' ? schemas : opened.kind === 'missing' ? opened.missing : false;
 
-suite('the dashboard of one of two nodes', { skip, timeout: 240_000 }, () => {
+suite('dashboard with two nodes', { skip, timeout: 240_000 }, () => {
   let nodes: Nodes;
   let endpoint: Endpoint;
   before(async () => {
@@ -26,7 +26,7 @@ suite('the dashboard of one of two nodes', { skip, timeout: 240_000 }, () => {
     if (opened.kind === 'open') await opened.browser.close();
   });
 
-  test('shows both, tells of runs at the other one as they come, and of its end', async () => {
+  test('lists both nodes, shows runs of the other node live, and notices its end', async () => {
     assert.ok(opened.kind === 'open');
     const [here, there] = [nodes.node(0), nodes.node(1)];
     const context = await opened.browser.newContext({ baseURL: here.url, viewport: { width: 1440, height: 900 } });
@@ -44,12 +44,12 @@ suite('the dashboard of one of two nodes', { skip, timeout: 240_000 }, () => {
     await window.goTo('nodes');
     const rows = page.getByRole('grid', { name: 'Nodes' }).getByRole('row').filter({ hasText: 'Up' });
     await rows.nth(1).waitFor();
-    await becomes(() => rows.filter({ hasText: 'answers you' }).count(), 1);
+    await becomes(() => rows.filter({ hasText: 'serves this page' }).count(), 1);
     await window.screenshot('two-nodes-1440-light');
     assert.deepEqual(await window.findings(), []);
     await there.end('SIGKILL');
     await rows.nth(1).waitFor({ state: 'detached', timeout: 30_000 });
-    await becomes(() => rows.filter({ hasText: 'answers you' }).count(), 1);
+    await becomes(() => rows.filter({ hasText: 'serves this page' }).count(), 1);
     await there.start();
     await rows.nth(1).waitFor({ timeout: 30_000 });
     assert.deepEqual(window.problems, []);

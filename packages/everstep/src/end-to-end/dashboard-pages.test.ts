@@ -1,15 +1,15 @@
 /**
- * Every page of the dashboard in a real browser: wide and light, narrow and dark. Nothing that the accessibility check finds,
- * no error of a script, nothing that the policy of the pages refused, nothing that sticks out at the side.
+ * Opens every page of the dashboard in a real browser, wide and light as well as narrow and dark. Checks accessibility, script
+ * errors, violations of the content security policy, and horizontal overflow.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
-import { DashboardWorld, LOOKS, type Seeded } from './dashboard.fixture.js';
+import { DashboardWorld, type Seeded, VIEWPORTS } from './dashboard.fixture.js';
 
 const opened = await openBrowser();
 
-/** By name; `{...}` is replaced by what was seeded. */
+/** Paths by name. `{...}` is replaced by a seeded id. */
 const PAGES: Readonly<Record<string, string>> = {
   runs: 'runs',
   'runs-filtered': 'runs?state=RUN_FAILED&label=shop',
@@ -39,7 +39,7 @@ const PAGES: Readonly<Record<string, string>> = {
   nodes: 'nodes',
 };
 
-describe('the pages of the dashboard', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
+describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
   let world: DashboardWorld;
   let seeded: Seeded;
   before(async () => {
@@ -60,24 +60,24 @@ describe('the pages of the dashboard', { skip: opened.kind === 'missing' ? opene
       .replace('{retrying}', seeded.retrying)
       .replace('{long}', seeded.long);
 
-  for (const [look, size] of Object.entries(LOOKS))
-    test(`${look}: the login`, async () => {
+  for (const [viewport, size] of Object.entries(VIEWPORTS))
+    test(`${viewport}: login page`, async () => {
       const window = await world.window(size);
       await window.page.goto('/');
       await window.settled();
       await window.page.getByLabel('E-mail').waitFor();
-      await window.screenshot(`login-${look}`);
+      await window.screenshot(`login-${viewport}`);
       assert.deepEqual(await window.faults(), []);
       await window.page.close();
     });
 
-  test('every page in each look', async (t) => {
+  test('every page in each viewport', async (t) => {
     const window = await world.loggedIn();
     for (const [name, page] of Object.entries(PAGES))
       await t.test(name, () =>
-        window.inEachLook(addressOf(page), async (look) => {
-          await window.screenshot(`${name}-${look}`);
-          assert.deepEqual(await window.faults(), [], look);
+        window.inEachViewport(addressOf(page), async (viewport) => {
+          await window.screenshot(`${name}-${viewport}`);
+          assert.deepEqual(await window.faults(), [], viewport);
         }),
       );
   });

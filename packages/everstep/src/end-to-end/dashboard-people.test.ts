@@ -1,4 +1,4 @@
-/** Pages about people and credentials, in a real browser, each loaded once: users, sessions, tokens, and deleting an instance. */
+/** Tests pages about users and credentials in a real browser: users, sessions, tokens, and deletion of an instance. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { acceptInvitation } from '@everstep/sdk';
@@ -10,7 +10,7 @@ const opened = await openBrowser();
 const skip = opened.kind === 'missing' ? opened.missing : false;
 const ADA = 'ada@shop.example';
 
-describe('pages about people and credentials', { skip }, () => {
+describe('users and credentials', { skip }, () => {
   let world: DashboardWorld;
   let window: Window;
   let adaKey = '';
@@ -32,81 +32,81 @@ describe('pages about people and credentials', { skip }, () => {
   const button = (name: string | RegExp) => window.page.getByRole('button', { name, exact: true });
   const dialog = () => window.page.getByRole('dialog');
   const inDialog = (name: string) => dialog().getByRole('button', { name, exact: true });
-  const gone = () => dialog().waitFor({ state: 'detached' });
-  const isFine = async () => {
+  const dialogClosed = () => dialog().waitFor({ state: 'detached' });
+  const checkPage = async () => {
     assert.deepEqual(await window.findings(), []);
     assert.deepEqual(window.problems, []);
   };
 
-  test('an operator makes a recovery link, hands over the role, disables and enables a user', async () => {
-    const choose = async (text: string) => {
-      await button(`Change ${ADA}`).click();
+  test('an operator creates a recovery link, changes the operator role, and disables and enables a user', async () => {
+    const select = async (text: string) => {
+      await button(`Actions for ${ADA}`).click();
       await window.page.getByRole('menuitem', { name: text, exact: true }).click();
       return dialog();
     };
     await window.goTo('users');
     await row(ADA).getByText('Active').waitFor();
-    await isFine();
-    await choose('Recovery link');
-    await inDialog('Create the link').click();
+    await checkPage();
+    await select('Recovery link');
+    await inDialog('Create link').click();
     const link = (await dialog().getByText(/#rec_/).textContent()) ?? '';
-    await isFine();
+    await checkPage();
     await inDialog('Done').click();
-    await gone();
-    await choose('Make operator');
+    await dialogClosed();
+    await select('Make operator');
     await inDialog('Make operator').click();
     await row(ADA).getByText('Operator').waitFor();
-    await choose('End operator role');
+    await select('End operator role');
     await inDialog('End operator role').click();
     await row(ADA).getByText('Active').waitFor();
-    await choose('Disable');
+    await select('Disable');
     await inDialog('Disable').click();
     await row(ADA).getByText('Disabled').waitFor();
-    await choose('Enable');
+    await select('Enable');
     await inDialog('Enable').click();
     await row(ADA).getByText('Active').waitFor();
-    await choose('Delete');
+    await select('Delete');
     assert.equal(await inDialog('Delete').isDisabled(), true);
     await inDialog('Cancel').click();
-    await gone();
+    await dialogClosed();
     const recovered = await world.window();
     await recovered.page.goto(link);
-    await recovered.page.getByRole('button', { name: 'Create an API key', exact: true }).click();
+    await recovered.page.getByRole('button', { name: 'Create API key', exact: true }).click();
     await recovered.page.getByText('Your new API key').first().waitFor();
     await recovered.page.close();
   });
 
-  test('a user sees its sessions, and ends all others', async () => {
+  test('a user lists sessions and ends all others', async () => {
     const other = await world.loggedIn();
     await window.goTo('account');
     await row('This browser').waitFor();
     await row('Other').waitFor();
-    await isFine();
-    await button('End all others').click();
-    await inDialog('End them').click();
-    await gone();
+    await checkPage();
+    await button('End all other sessions').click();
+    await inDialog('End 1 session').click();
+    await dialogClosed();
     await row('Other').waitFor({ state: 'detached' });
     await other.page.close();
   });
 
-  test('a named token is made, shown once and revoked, and an instance is deleted by its name', async () => {
+  test('a named token is created, shown once and revoked, and an instance is deleted', async () => {
     const { id } = await adminOf(world).queues.create({ name: 'old app', region: 'eu-central-1' });
     await window.page.goto(`${world.url}/q/${id}/instance`);
     await window.settled();
     await button('New token').click();
-    await dialog().getByLabel('What it is for').fill('ci');
-    await isFine();
+    await dialog().getByLabel('Name').fill('ci');
+    await checkPage();
     await inDialog('Create token').click();
-    await dialog().getByText('It is shown this once').waitFor();
-    await inDialog('I have it').click();
-    await gone();
+    await dialog().getByText('it is shown only once').waitFor();
+    await inDialog('Done').click();
+    await dialogClosed();
     await row('ci').getByText('never').waitFor();
     await button('Revoke ci').click();
     await inDialog('Revoke token').click();
     await row('ci').getByText('Revoked').waitFor();
     await button('Delete').click();
-    assert.equal(await inDialog('Delete it for good').isDisabled(), true);
-    await isFine();
+    assert.equal(await inDialog('Delete permanently').isDisabled(), true);
+    await checkPage();
     await dialog().getByLabel('Type old app to confirm').fill('old app');
     let fetchList = (): void => undefined;
     const listed = new Promise<void>((resolve) => {
@@ -116,7 +116,7 @@ describe('pages about people and credentials', { skip }, () => {
       await listed;
       await route.continue();
     });
-    await inDialog('Delete it for good').click();
+    await inDialog('Delete permanently').click();
     await window.page.waitForURL(({ pathname }) => pathname.startsWith('/q/') && !pathname.includes(id));
     fetchList();
     await window.settled();
@@ -125,10 +125,10 @@ describe('pages about people and credentials', { skip }, () => {
     assert.ok(!(await adminOf(world).queues.list()).some((queue) => queue.id === id && queue.state === undefined));
   });
 
-  test('who is no operator sees no users, and the log-in page says why a sign-in failed', async () => {
+  test('only operators see the Users page, and the login page explains a failed sign-in', async () => {
     const own = await world.window();
     await own.page.goto(`${world.url}/login?sign-in-error=sso-domain`);
-    await own.page.getByRole('alert').getByText('Your e-mail is not of a domain').waitFor();
+    await own.page.getByRole('alert').getByText('Your e-mail domain is not allowed').waitFor();
     assert.equal(await own.page.getByText('Sign in with SSO').count(), 0);
     assert.deepEqual(await own.findings(), []);
     await own.logIn(ADA, adaKey);

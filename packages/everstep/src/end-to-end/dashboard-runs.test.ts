@@ -1,4 +1,4 @@
-/** Runs in the dashboard: looking for one, seeing what happened, and doing something about it. In a real browser. */
+/** Tests the run pages in a real browser: lists and filters, the page of a run, and actions on it. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
@@ -6,7 +6,7 @@ import { becomes, DashboardWorld, type Seeded, type Window } from './dashboard.f
 
 const opened = await openBrowser();
 
-describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
+describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
   let world: DashboardWorld;
   let seeded: Seeded;
   let window: Window;
@@ -33,7 +33,7 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
   };
   const release = () => world.client.flowControl.resume('held');
 
-  test('a list that is open tells of a new run without moving', async () => {
+  test('an open list offers a new run without moving', async () => {
     await window.goTo('runs');
     const { page } = window;
     await rowOf(seeded.good).waitFor();
@@ -47,14 +47,14 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     assert.deepEqual(window.problems, []);
   });
 
-  test('a run under way is brought up to date where it stands', async () => {
+  test('a running run is updated in place', async () => {
     await window.goTo('runs');
     await rowOf(seeded.waiting).getByText('Running').waitFor();
     await world.client.notify({ eventId: 'approval/5' });
     await rowOf(seeded.waiting).getByText('Succeeded').waitFor();
   });
 
-  test('filters and the free search stand in the URL, and the way back undoes nothing of the page before', async () => {
+  test('filters and search are in the URL and survive the Back button', async () => {
     await window.goTo('runs');
     const { page } = window;
     await page.getByLabel('State').selectOption('RUN_FAILED');
@@ -71,12 +71,12 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await rowOf(seeded.failed[0] ?? '').waitFor();
     await becomes(() => page.getByLabel('Search', { exact: true }).inputValue(), 'payment 503');
     await page.getByLabel('Search', { exact: true }).fill('no such thing anywhere');
-    await page.getByText('No run matches these filters').waitFor();
+    await page.getByText('No matching runs').waitFor();
     await page.getByRole('button', { name: 'Clear filters' }).first().click();
     await rowOf(seeded.good).waitFor();
   });
 
-  test('a list is gone through and a run is opened with the keyboard', async () => {
+  test('the keyboard moves through a list and opens a run', async () => {
     await window.goTo('runs');
     const { page } = window;
     await page.getByRole('row').nth(1).focus();
@@ -87,22 +87,22 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await becomes(() => page.locator('[role=row]:focus .run-link').getAttribute('title'), id);
     await page.keyboard.press('Enter');
     await heading(`Run ${id}`).waitFor();
-    await becomes(() => page.locator('h1:focus').count(), 1, 'the page that was come to has the focus');
+    await becomes(() => page.locator('h1:focus').count(), 1, 'the heading of the new page has the focus');
   });
 
-  test('a time of a list is told in both zones when the pointer rests on it', async () => {
+  test('hovering over a time in a list shows it in both time zones', async () => {
     await window.goTo('runs');
     const { page } = window;
     await rowOf(seeded.good).locator('time').hover();
     const exact = page.locator('.tooltip');
-    assert.match(await exact.innerText(), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\n.+ here\n.+ago$/);
+    assert.match(await exact.innerText(), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\n.+ local\n.+ago$/);
     await page.keyboard.press('Escape');
     await page.mouse.move(0, 0);
     await exact.waitFor({ state: 'detached' });
     assert.deepEqual(window.problems, []);
   });
 
-  test('the times of a row are told when the keyboard rests on it, and the row is described by them', async () => {
+  test('the focused row shows its exact times and is described by them', async () => {
     await window.goTo('runs');
     const { page } = window;
     await page.getByRole('row').nth(1).focus();
@@ -111,7 +111,7 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     const described = async (row: number): Promise<boolean> => {
       const id = await page.getByRole('row').nth(row).getAttribute('aria-describedby');
       if (id === null) return false;
-      return / UTC.* here/.test((await page.locator(`[id="${id}"]`).allTextContents()).join());
+      return / UTC.* local/.test((await page.locator(`[id="${id}"]`).allTextContents()).join());
     };
     await exact.waitFor();
     await becomes(() => described(2), true);
@@ -124,8 +124,8 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     assert.deepEqual(window.problems, []);
   });
 
-  test('on a telephone a time that is touched is told exactly, and a list says what went wrong', async () => {
-    const phone = await world.loggedIn({ width: 390, height: 844, touched: true });
+  test('on a phone, touching a time shows it exactly, and a list shows errors', async () => {
+    const phone = await world.loggedIn({ width: 390, height: 844, hasTouch: true });
     const row = phone.page.getByRole('row').filter({ hasText: 'payment service answered 503' }).first();
     await row.locator('time').tap();
     const exact = phone.page.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
@@ -138,7 +138,7 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     assert.deepEqual(phone.problems, []);
   });
 
-  test('the id of a run in a list is a link of the same page', async () => {
+  test('the run id in a list is a link that does not reload the document', async () => {
     await window.goTo('runs');
     const { page } = window;
     await page.evaluate('window.sameDocument = true');
@@ -148,7 +148,7 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     assert.ok(new URL(page.url()).searchParams.has('createdAt'));
   });
 
-  test('the page of a run shows its steps, and of each what was sent and what came back', async () => {
+  test('the page of a run shows its steps with requests and responses', async () => {
     await window.goTo(`runs/${seeded.failed[0]}`);
     const { page } = window;
     await page.getByText('payment service answered 503').first().waitFor();
@@ -157,8 +157,8 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await panel.getByText('Attempt 1').waitFor();
     await panel.getByText('POST').waitFor();
     await panel.getByText('Response', { exact: true }).waitFor();
-    await panel.getByText('Made again from the input and the journal').waitFor();
-    await panel.getByLabel('Body of the request, attempt 1').getByText('"recorded"').waitFor();
+    await panel.getByText('Reconstructed from the input and the journal').waitFor();
+    await panel.getByLabel('Request body, attempt 1').getByText('"recorded"').waitFor();
     await window.screenshot('run-failed-step');
     await page.keyboard.press('Escape');
     await window.goTo(`runs/${seeded.good}`);
@@ -172,9 +172,9 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     assert.deepEqual(window.problems, []);
   });
 
-  test('a run that waits says for what', async () => {
+  test('a waiting run explains what it waits for', async () => {
     await window.goTo(`runs/${seeded.retrying}`);
-    await window.page.getByText('Why it is where it is').waitFor();
+    await window.page.getByText('Current status').waitFor();
     await window.page
       .getByText(/not yet \(1\)/)
       .first()
@@ -182,7 +182,7 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await stepOf('flaky').getByText('1 failed').waitFor();
   });
 
-  test('nothing moves on the page of a run while it comes to its end', async () => {
+  test('nothing moves on the page of a run when the run ends', async () => {
     const own = await world.loggedIn({ width: 900, height: 1100 });
     const { page } = own;
     const { workflowRunId } = await held('/order', { body: { id: 902 } });
@@ -198,21 +198,21 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     assert.deepEqual(own.problems, []);
   });
 
-  for (const look of [
+  for (const viewport of [
     { width: 1440, height: 900 },
     { width: 390, height: 844 },
   ])
-    test(`nothing moves when more steps come than there is room for and the run fails, ${look.width} wide`, async () => {
-      const own = await world.loggedIn(look);
+    test(`nothing moves when steps exceed the visible rows and the run fails, ${viewport.width} px wide`, async () => {
+      const own = await world.loggedIn(viewport);
       const { page } = own;
       const { workflowRunId } = await held('/long', { body: { steps: 12, failsAfterwards: true }, retries: 0 });
       await own.goTo(`runs/${workflowRunId}`);
       await page.getByText(HELD).waitFor();
       await own.watchShifts();
       await release();
-      await page.getByRole('region', { name: 'Why it failed' }).getByText('the steps were for nothing').waitFor();
+      await page.getByRole('region', { name: 'Failure' }).getByText('failed after all steps').waitFor();
       await page.getByRole('option').filter({ hasText: 'step 12' }).waitFor();
-      await own.screenshot(`run-watched-failed-${look.width}`, true);
+      await own.screenshot(`run-watched-failed-${viewport.width}`, true);
       assert.deepEqual(await own.shifts(), []);
       assert.deepEqual(await own.findings(), []);
       await page.getByRole('button', { name: 'Show more rows' }).click();
@@ -221,7 +221,7 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
       assert.deepEqual(own.problems, []);
     });
 
-  test('whoever reads an open step goes on reading while it fails, is tried again and is recorded', async () => {
+  test('an open step panel does not move when the step completes', async () => {
     const { workflowRunId } = await world.triggerAt('/approval', { body: { id: 903 } });
     await window.goTo(`runs/${workflowRunId}`);
     const { page } = window;
@@ -229,7 +229,7 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     const panel = page.getByRole('complementary', { name: 'Step approved' });
     await panel.getByText('not yet').first().waitFor();
     await page.mouse.move(5, 5);
-    // What follows a click within half a second is taken for its work.
+    // The browser does not report layout shifts within half a second of a click.
     await page.waitForTimeout(600);
     await window.watchShifts();
     await world.client.notify({ eventId: 'approval/903' });
@@ -238,28 +238,28 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     assert.deepEqual(await window.shifts(), []);
   });
 
-  test('a run and the one that it invoked lead to each other', async () => {
+  test('a run and the run that it invoked link to each other', async () => {
     await window.goTo(`runs/${seeded.parent}`);
     const { page } = window;
-    await page.getByRole('region', { name: 'Relatives' }).getByRole('link').click();
+    await page.getByRole('region', { name: 'Related runs' }).getByRole('link').click();
     await page.getByText('Invoked by').waitFor();
-    await page.getByRole('region', { name: 'Relatives' }).getByRole('link').click();
+    await page.getByRole('region', { name: 'Related runs' }).getByRole('link').click();
     await heading(`Run ${seeded.parent}`).waitFor();
   });
 
-  test('a failed run is forked with a result that is supplied, and the fork succeeds and says what was edited', async () => {
+  test('a failed run is forked with a provided result, and the fork succeeds and shows the edit', async () => {
     await window.goTo(`runs/${seeded.failed[6]}`);
     const { page } = window;
     await page.getByRole('button', { name: 'Fork' }).click();
-    await dialog().getByLabel('Edit or supply a result').selectOption({ label: '6: ship' });
-    const result = dialog().getByLabel('Result of 6: ship');
+    await dialog().getByLabel('Edit or provide a result').selectOption({ label: '6: ship' });
+    const result = dialog().getByLabel('Result of step 6: ship');
     await result.fill('"by ha');
-    await dialog().getByText('This is no JSON').waitFor();
-    assert.equal(await dialog().getByRole('button', { name: 'Start the fork' }).isDisabled(), true);
+    await dialog().getByText('Invalid JSON').waitFor();
+    assert.equal(await dialog().getByRole('button', { name: 'Start fork' }).isDisabled(), true);
     await result.fill('"by hand"');
-    await dialog().getByLabel('Why').fill('the parcel was sent by hand');
+    await dialog().getByLabel('Note').fill('the parcel was sent by hand');
     await window.screenshot('fork-dialog');
-    await dialog().getByRole('button', { name: 'Start the fork' }).click();
+    await dialog().getByRole('button', { name: 'Start fork' }).click();
     await page.getByText('Forked from').waitFor();
     await page.getByText('"by hand"').first().waitFor();
     await stepOf('ship').getByText('edited').waitFor();
@@ -268,27 +268,27 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await page.getByText('Forked as').waitFor();
   });
 
-  test('a failed run is compared with the last good one of its workflow', async () => {
+  test('a failed run is compared with the last successful run of its workflow', async () => {
     await window.goTo(`runs/${seeded.failed[3]}`);
     const { page } = window;
-    await page.getByRole('button', { name: 'More that can be done' }).click();
-    await page.getByRole('menuitem', { name: 'Compare with the last good run' }).click();
-    await page.getByText('The first difference').waitFor();
-    await page.getByRole('region', { name: 'in the input' }).getByText('at .body.id').waitFor();
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'Compare with last successful run' }).click();
+    await page.getByText('First difference').waitFor();
+    await page.getByRole('region', { name: 'Input', exact: true }).getByText('at .body.id').waitFor();
     await page
-      .getByRole('region', { name: 'in the steps' })
+      .getByRole('region', { name: 'Steps', exact: true })
       .getByText(/The left run has no step any more .* it failed/)
       .waitFor();
     await page.getByText('Only on the right').first().waitFor();
     await window.screenshot('compare');
   });
 
-  test('whether the code still fits is asked before a run is resumed, and the resumed run is come to', async () => {
+  test('replay compatibility is checked before a run is resumed, and the new run opens', async () => {
     await window.goTo(`runs/${seeded.failed[1]}`);
     const { page } = window;
-    await page.getByRole('button', { name: 'More that can be done' }).click();
-    await page.getByRole('menuitem', { name: 'Check whether the code still fits' }).click();
-    await dialog().getByText('It fits').waitFor();
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'Check replay compatibility' }).click();
+    await dialog().getByText('Compatible', { exact: true }).waitFor();
     await window.screenshot('check-dialog');
     await dialog().getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Resume' }).click();
@@ -297,7 +297,7 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await page.getByText('Succeeded').first().waitFor();
   });
 
-  test('a run is canceled after a question, and with the keyboard alone', async () => {
+  test('a run is canceled with the keyboard after a confirmation', async () => {
     const { workflowRunId } = await world.triggerAt('/approval', { body: { id: 901 } });
     await window.goTo(`runs/${workflowRunId}`);
     const { page } = window;
@@ -307,21 +307,21 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await dialog().waitFor({ state: 'detached' });
     await page.locator('button:focus').filter({ hasText: 'Cancel' }).waitFor();
     await page.keyboard.press('Enter');
-    await dialog().getByRole('button', { name: 'Cancel the run' }).press('Enter');
-    await page.getByText('The run was canceled').first().waitFor();
+    await dialog().getByRole('button', { name: 'Cancel run' }).press('Enter');
+    await page.getByText('Canceled the run').first().waitFor();
     await page.getByText('Canceled', { exact: true }).first().waitFor();
     assert.deepEqual(window.problems, []);
   });
 
-  test('of a run with a thousand steps only those in view are made', async () => {
+  test('only the visible rows of a run with a thousand steps are rendered', async () => {
     const { workflowRunId } = await world.triggerAt('/long', { body: { steps: 1_000 } });
     await world.ended(workflowRunId);
     await window.goTo(`runs/${workflowRunId}`);
     const { page } = window;
-    await page.getByText('Timeline: 1000 steps').waitFor();
+    await page.getByText('Timeline (1,000 steps)').waitFor();
     await page.getByRole('option').nth(10).waitFor();
-    const made = await page.getByRole('option').count();
-    assert.ok(made > 10 && made < 80, `${made} rows`);
+    const rendered = await page.getByRole('option').count();
+    assert.ok(rendered > 10 && rendered < 80, `${rendered} rows`);
     await stepOf('step 1').first().focus();
     await page.keyboard.press('End');
     await stepOf('step 1000').waitFor();
@@ -329,9 +329,9 @@ describe('runs in the dashboard', { skip: opened.kind === 'missing' ? opened.mis
     await page.getByRole('complementary', { name: 'Step step 1000' }).waitFor();
   });
 
-  test('a run that does not exist is said not to, with a way to try again', async () => {
+  test('a missing run shows an error with a retry button', async () => {
     await window.goTo('runs/wfr_none');
     await window.page.getByText('there is no run "wfr_none"').waitFor();
-    await window.page.getByRole('button', { name: 'Try again' }).waitFor();
+    await window.page.getByRole('button', { name: 'Retry' }).waitFor();
   });
 });

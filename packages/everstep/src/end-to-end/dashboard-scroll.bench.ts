@@ -1,13 +1,12 @@
 /**
- * How smoothly long lists of the dashboard scroll: runs, dead letters, messages, and the items of a repair.
+ * Measures how smoothly long lists of the dashboard scroll: runs, dead letters, messages, and the results of a repair.
  *
  *   node dist/end-to-end/dashboard-scroll.bench.js [rows, 5000] [lists, runs,dead-letters,messages,repair]
  *
- * Each list is gone down with the wheel until all its rows are loaded, and then up and down again as fast as the wheel turns. A long
- * task is one of more than 50 ms, in which the page draws nothing and takes no key. It is counted twice: by the clock
- * (`PerformanceObserver`), which is what a reader of this machine saw and what others on the machine make longer, and by the
- * processor time of the thread of the page (tracing), which is what the page itself costs. `blank` is how long after the last turn
- * of the wheel there are rows wherever the reader looks.
+ * Scrolls each list down with the wheel until all rows are loaded, then up and down again at full speed. A long task takes more than
+ * 50 ms, during which the page neither renders nor handles keys. Long tasks are measured twice: in wall-clock time
+ * (`PerformanceObserver`), which includes the load of the machine, and in processor time of the page's main thread (tracing).
+ * `blank` is the time after the last wheel event until the window is filled with rows again.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -23,7 +22,7 @@ import { openBrowser } from './chromium.fixture.js';
 import { ServiceProcess } from './service-process.fixture.js';
 
 const rows = Number(process.argv[2] ?? 5_000);
-const chosen = (process.argv[3] ?? 'runs,dead-letters,messages,repair').split(',');
+const lists = (process.argv[3] ?? 'runs,dead-letters,messages,repair').split(',');
 const LOADING_TIMEOUT_MS = 90_000;
 const TURN_PX = 1_500;
 const TURNS = 80;
@@ -36,11 +35,11 @@ const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: directory });
 const variable = (name: string): string => service.env.get(name) ?? '';
 const client = () => new Client({ baseUrl: variable('EVERSTEP_URL'), token: variable('EVERSTEP_TOKEN') });
 
-/** So many failed runs, each with its dead letter. */
+/** Writes `rows` failed runs, each with its dead letter. */
 async function fill(instance: string): Promise<void> {
-  const begin = Date.now() - rows * 10;
+  const start = Date.now() - rows * 10;
   const units = Array.from({ length: rows }, (_, n): CommitUnit => {
-    const createdAt = begin + n * 10;
+    const createdAt = start + n * 10;
     const run = sampleRun(n, { instanceId: instance, createdAt, settings: { labels: [`customer-${n % 50}`, 'shop'] } });
     const error = `payment service answered 503 for order ${n}`;
     return unit([creation(run, BODY), ...failure(run, sampleDeadLetter(run, { createdAt: createdAt + 9, error }))]);
@@ -50,16 +49,16 @@ async function fill(instance: string): Promise<void> {
   await store.close();
 }
 
-/** So many messages, all delivered. */
+/** Sends `rows` messages and waits until all are delivered. */
 async function send(to: string, delivered: () => number): Promise<void> {
   const messages = Array.from({ length: 100 }, (_, order) => ({ destination: to, body: JSON.stringify({ order }) }));
   for (let sent = 0; sent < rows; sent += messages.length) {
-    const answer = await fetch(`${variable('EVERSTEP_URL')}/v2/batch`, {
+    const response = await fetch(`${variable('EVERSTEP_URL')}/v2/batch`, {
       method: 'POST',
       headers: { authorization: `Bearer ${variable('EVERSTEP_TOKEN')}`, 'content-type': 'application/json' },
       body: JSON.stringify(messages.slice(0, rows - sent)),
     });
-    if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
+    if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
   }
   const since = performance.now();
   while (delivered() < rows && performance.now() - since < LOADING_TIMEOUT_MS)
@@ -73,8 +72,8 @@ const OBSERVE = `
   }).observe({ type: 'longtask' });
 `;
 
-/** Rows of the grid, and whether there are some everywhere in the window. Evaluated in the page. */
-const SEEN = `(() => {
+/** Evaluated in the page: number of rows in the grid, and whether rows fill the window. */
+const GRID_STATE = `(() => {
   const grid = document.querySelector('[role=grid]');
   const body = grid?.querySelector('.table-body')?.getBoundingClientRect();
   const count = Number(grid?.getAttribute('aria-rowcount') ?? 1) - 1;
@@ -83,36 +82,36 @@ const SEEN = `(() => {
   const to = Math.min(body.bottom, innerHeight) - 5;
   let whole = true;
   for (let y = from; y < to; y += 20)
-    if (!document.elementFromPoint(innerWidth / 2, y)?.closest('.table-row, .choice-bar, .table-head')) whole = false;
+    if (!document.elementFromPoint(innerWidth / 2, y)?.closest('.table-row, .selection-bar, .table-head')) whole = false;
   return { count, whole, atEnd: scrollY + innerHeight >= document.documentElement.scrollHeight - 2 };
 })()`;
-interface Seen {
+interface GridState {
   readonly count: number;
   readonly whole: boolean;
   readonly atEnd: boolean;
 }
-const seen = (page: Page) => page.evaluate<Seen>(SEEN);
+const gridState = (page: Page) => page.evaluate<GridState>(GRID_STATE);
 
 interface TraceEvent {
   readonly ph: string;
   readonly name: string;
   readonly pid: number;
   readonly tid: number;
-  /** Of the processor, in microseconds. */
+  /** Processor time, microseconds. */
   readonly tdur?: number;
   readonly args?: { readonly name?: string };
 }
 
-const isTraceEvent = (told: unknown): told is TraceEvent =>
-  typeof told === 'object' && told !== null && 'ph' in told && 'tid' in told;
+const isTraceEvent = (value: unknown): value is TraceEvent =>
+  typeof value === 'object' && value !== null && 'ph' in value && 'tid' in value;
 
 const summary = (durations: readonly number[]): string => {
   const long = durations.filter((ms) => ms > 50);
-  return `${long.length} long tasks, the longest of all ${Math.round(durations.reduce((most, each) => Math.max(most, each), 0))} ms`;
+  return `${long.length} long tasks, longest task ${Math.round(durations.reduce((max, each) => Math.max(max, each), 0))} ms`;
 };
 
-/** Does something, and tells of the tasks of the page meanwhile. */
-async function watched(page: Page, act: () => Promise<string>): Promise<string> {
+/** Runs an action and reports the tasks of the page during it. */
+async function measureTasks(page: Page, act: () => Promise<string>): Promise<string> {
   const devTools = await page.context().newCDPSession(page);
   const events: TraceEvent[] = [];
   devTools.on('Tracing.dataCollected', ({ value }) => {
@@ -121,13 +120,13 @@ async function watched(page: Page, act: () => Promise<string>): Promise<string> 
   });
   await page.evaluate('window.longTasks.splice(0)');
   await devTools.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig: { includedCategories: ['toplevel'] } });
-  const told = await act();
-  const byTheClock = await page.evaluate<number[]>('window.longTasks.map(({ duration }) => duration)');
+  const result = await act();
+  const wallClock = await page.evaluate<number[]>('window.longTasks.map(({ duration }) => duration)');
   const complete = new Promise((resolve) => devTools.once('Tracing.tracingComplete', resolve));
   await devTools.send('Tracing.end');
   await complete;
   await devTools.detach();
-  // Each page has a process of its own, and a thread of that name; the others have nothing to do.
+  // Each page has its own process with a main thread of this name; the other pages are idle.
   const threads = new Map<string, number[]>();
   const keyOf = ({ pid, tid }: TraceEvent) => `${pid} ${tid}`;
   for (const event of events) if (event.ph === 'M' && event.args?.name === 'CrRendererMain') threads.set(keyOf(event), []);
@@ -136,12 +135,12 @@ async function watched(page: Page, act: () => Promise<string>): Promise<string> 
       threads.get(keyOf(event))?.push(event.tdur / 1000);
   const sumOf = (durations: readonly number[]) => durations.reduce((sum, each) => sum + each, 0);
   const busiest = [...threads.values()].sort((a, b) => sumOf(b) - sumOf(a))[0] ?? [];
-  return `${told}; by the clock ${summary(byTheClock)}; of the processor ${summary(busiest)}`;
+  return `${result}; wall clock: ${summary(wallClock)}; processor: ${summary(busiest)}`;
 }
 
 async function blankMs(page: Page): Promise<number> {
   const since = performance.now();
-  while (!(await seen(page)).whole) if (performance.now() - since > 10_000) return Number.POSITIVE_INFINITY;
+  while (!(await gridState(page)).whole) if (performance.now() - since > 10_000) return Number.POSITIVE_INFINITY;
   return performance.now() - since;
 }
 
@@ -149,18 +148,18 @@ async function measure(page: Page, name: string, path: string): Promise<void> {
   await page.goto(path);
   await page.getByRole('row').nth(1).waitFor({ timeout: 60_000 });
   await page.mouse.move(700, 500);
-  const loading = await watched(page, async () => {
+  const loading = await measureTasks(page, async () => {
     const since = performance.now();
-    let now = await seen(page);
+    let now = await gridState(page);
     while (now.count < rows && performance.now() - since < LOADING_TIMEOUT_MS) {
       for (let turn = 0; turn < 4; turn++) await page.mouse.wheel(0, TURN_PX);
-      now = await seen(page);
+      now = await gridState(page);
     }
     return `${now.count} of ${rows} rows loaded in ${((performance.now() - since) / 1000).toFixed(1)} s`;
   });
   console.log(`${name}: ${loading}`);
   for (const direction of [-1, 1]) {
-    const scrolling = await watched(page, async () => {
+    const scrolling = await measureTasks(page, async () => {
       const since = performance.now();
       for (let turn = 0; turn < TURNS; turn++) await page.mouse.wheel(0, direction * TURN_PX);
       const turned = performance.now() - since;
@@ -181,7 +180,7 @@ try {
   await service.end('SIGTERM');
   await fill(instance);
   await service.start();
-  const lists: Record<string, () => Promise<string>> = {
+  const paths: Record<string, () => Promise<string>> = {
     runs: async () => 'runs',
     'dead-letters': async () => 'dead-letters?view=entries',
     messages: async () => {
@@ -206,8 +205,8 @@ try {
   await page.getByLabel('API key').fill(variable('EVERSTEP_ADMIN_API_KEY'));
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.waitForURL('**/q/**');
-  for (const name of chosen) {
-    const path = await lists[name]?.();
+  for (const name of lists) {
+    const path = await paths[name]?.();
     if (path !== undefined) await measure(page, name, `/q/${instance}/${path}`);
   }
 } finally {

@@ -1,5 +1,5 @@
 /**
- * How soon the dashboard is painted, and its list of runs is there, with many runs in the embedded store.
+ * Measures the time to the first paint of the dashboard and to the first row of its lists, with many runs in the embedded store.
  *
  *   node dist/end-to-end/dashboard.bench.js [runs, 1000000] [loads, 7]
  */
@@ -13,7 +13,7 @@ import { openBrowser } from './chromium.fixture.js';
 import { ServiceProcess } from './service-process.fixture.js';
 
 const [runs = 1_000_000, loads = 7] = process.argv.slice(2).map(Number);
-const UNITS_AT_ONCE = 2_000;
+const BATCH_SIZE = 2_000;
 const BODY = { body: new TextEncoder().encode('{"order":7}'), contentType: 'application/json', forwardHeaders: {} };
 
 const opened = await openBrowser();
@@ -23,19 +23,19 @@ const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: directory });
 
 const variable = (name: string): string => service.env.get(name) ?? '';
 
-/** Of a hundred runs five have failed, and the others succeeded. */
+/** Writes the runs: five of a hundred have failed, the others succeeded. */
 async function fill(instance: string): Promise<void> {
-  const begin = Date.now() - runs * 10;
+  const start = Date.now() - runs * 10;
   const unitOf = (n: number): CommitUnit => {
-    const createdAt = begin + n * 10;
+    const createdAt = start + n * 10;
     const run = sampleRun(n, { instanceId: instance, createdAt, settings: { labels: [`customer-${n % 50}`] } });
     if (n % 100 < 5) return unit([creation(run, BODY), ...failure(run, sampleDeadLetter(run, { createdAt: createdAt + 9 }))]);
     const outcome = { status: 'succeeded', result: '"done"' } as const;
     return unit([creation(run, BODY), { kind: 'end-run', runKey: run.key, outcome, completedAt: createdAt + 9 }]);
   };
   const store = await openSqliteStore({ file: join(directory, 'everstep.db') });
-  for (let n = 0; n < runs; n += UNITS_AT_ONCE)
-    await store.commit(Array.from({ length: Math.min(UNITS_AT_ONCE, runs - n) }, (_, at) => unitOf(n + at)));
+  for (let n = 0; n < runs; n += BATCH_SIZE)
+    await store.commit(Array.from({ length: Math.min(BATCH_SIZE, runs - n) }, (_, at) => unitOf(n + at)));
   await store.close();
 }
 
@@ -62,7 +62,7 @@ try {
     const painted: number[] = [];
     const filled: number[] = [];
     for (let load = 0; load < loads; load++) {
-      // A context of its own has nothing in its cache.
+      // A new context has an empty cache.
       const context = await opened.browser.newContext({ baseURL: url, storageState });
       const window = await context.newPage();
       const since = performance.now();
@@ -74,8 +74,7 @@ try {
       );
       await context.close();
     }
-    const shown = (values: readonly number[]) =>
-      `${Math.round(median(values))} ms (${Math.round(Math.max(...values))} ms at most)`;
+    const shown = (values: readonly number[]) => `${Math.round(median(values))} ms (${Math.round(Math.max(...values))} ms max)`;
     console.log(`${page}: first paint ${shown(painted)}, first row ${shown(filled)}`);
   }
 } finally {

@@ -1,6 +1,6 @@
 /**
- * The dashboard as users have it: a service on a directory of its own, workflows that do and fail what tests need, and a
- * browser that is logged in. `EVERSTEP_SCREENSHOTS=<directory>` keeps pictures.
+ * Test environment for the dashboard: a server with its own directory, workflows that succeed or fail as tests require, and a
+ * logged-in browser. `EVERSTEP_SCREENSHOTS=<directory>` saves screenshots.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -14,18 +14,18 @@ import { serveWorkflows, type WorkflowServer } from '@everstep/sdk/testing';
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { ServiceProcess } from './service-process.fixture.js';
 
-export interface Look {
+export interface Viewport {
   readonly width?: number;
   readonly height?: number;
   readonly theme?: 'light' | 'dark';
-  /** It has no pointer, but is touched. */
-  readonly touched?: boolean;
-  /** Whoever is logged in there is so here. */
+  /** Whether the device has a touch screen. */
+  readonly hasTouch?: boolean;
+  /** Window whose session is copied. */
   readonly like?: Window;
 }
 
-/** How pages are checked: wide and light, narrow and dark. The one between is only looked at, where pictures are kept. */
-export const LOOKS: Readonly<Record<string, Look>> = {
+/** Viewports in which pages are checked. With screenshots, `EVERSTEP_SCREENSHOTS` adds an intermediate one. */
+export const VIEWPORTS: Readonly<Record<string, Viewport>> = {
   '1440-light': { width: 1440, height: 900, theme: 'light' },
   '390-dark': { width: 390, height: 844, theme: 'dark' },
   ...(process.env.EVERSTEP_SCREENSHOTS ? { '900-dark': { width: 900, height: 800, theme: 'dark' } } : {}),
@@ -33,12 +33,12 @@ export const LOOKS: Readonly<Record<string, Look>> = {
 
 const AXE_SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** How long a page may take to show what it has to. How long it really takes only says how busy the machine is. */
+/** Timeout for a page to show its content. It is generous because the actual time depends on the load of the machine. */
 const PAGE_TIMEOUT_MS = 60_000;
 
 /**
- * Reads until the value is `expected`; fails with the last difference. For everything on a page that may change a moment
- * after the condition before it was met.
+ * Polls until the value is `expected` and fails with the last difference after a timeout. Use it for everything on a page that may
+ * change slightly later than the condition awaited before.
  */
 export async function becomes<Value>(read: () => Promise<Value>, expected: Value, what?: string): Promise<void> {
   const endsAt = performance.now() + PAGE_TIMEOUT_MS;
@@ -50,20 +50,20 @@ export async function becomes<Value>(read: () => Promise<Value>, expected: Value
   }
 }
 
-/** As far as it is read. */
+/** Result of axe, as far as the tests use it. */
 type Violations = readonly {
   readonly id: string;
   readonly help: string;
   readonly nodes: readonly { readonly html: string }[];
 }[];
 
-/** What the workflows of a world do wrong; a test mends it by setting it. */
+/** Faults of the workflows. Tests switch them on and off. */
 export interface Faults {
-  /** `charge` fails: the payment service answers 503. */
+  /** `charge` fails: the payment service responds with 503. */
   payments: boolean;
-  /** `reserve` fails: what was deployed last throws. */
+  /** `reserve` fails: the deployed code throws. */
   stock: boolean;
-  /** `ship` fails for good: an address is refused. */
+  /** `ship` fails without retries: an address is rejected. */
   address: boolean;
 }
 
@@ -72,7 +72,7 @@ interface Order {
   readonly items?: number;
 }
 
-/** Workflows of a shop: enough kinds of steps to see every kind of row. */
+/** Workflows of a shop, with every kind of step. */
 function workflowsOf(faults: Faults) {
   const order = serve<Order, { shipped: string }>(async (context) => {
     const { id } = context.payload;
@@ -90,7 +90,7 @@ function workflowsOf(faults: Faults) {
     ]);
     await context.sleep('pause', 1);
     const shipped = await context.run('ship', () => {
-      if (faults.address) throw new NonRetryableError(`address of order ${id} is refused: no such street`);
+      if (faults.address) throw new NonRetryableError(`address of order ${id} is invalid: no such street`);
       return `parcel ${stock.shelf} ${payment.charge}`;
     });
     return { shipped };
@@ -98,12 +98,12 @@ function workflowsOf(faults: Faults) {
   const approval = serve<Order, string>(async (context) => {
     await context.run('ask', () => 'asked');
     const decision = await context.waitForEvent('approved', `approval/${context.payload.id}`, { timeout: '2d' });
-    return decision.timeout ? 'nobody decided' : 'approved';
+    return decision.timeout ? 'timed out' : 'approved';
   });
   const long = serve<{ readonly steps: number; readonly failsAfterwards?: boolean }, number>(async (context) => {
     const { steps, failsAfterwards = false } = context.payload;
     for (let step = 1; step <= steps; step++) await context.run(`step ${step}`, () => step);
-    if (failsAfterwards) throw new Error('the steps were for nothing');
+    if (failsAfterwards) throw new Error('failed after all steps');
     return steps;
   });
   const flaky = serve<Order, string>(async (context) => {
@@ -152,7 +152,7 @@ export class DashboardWorld {
 
   variable(name: string): string {
     const value = this.service.env.get(name);
-    if (value === undefined) throw new Error(`the service told of no ${name}`);
+    if (value === undefined) throw new Error(`the server printed no ${name}`);
     return value;
   }
 
@@ -161,7 +161,7 @@ export class DashboardWorld {
     return this.client.trigger(this.urls[path], options);
   }
 
-  /** Where the pages are. */
+  /** Base URL of the dashboard. */
   get url(): string {
     return this.variable('EVERSTEP_MANAGEMENT_URL');
   }
@@ -172,12 +172,12 @@ export class DashboardWorld {
     await this.service.dispose();
   }
 
-  /** A window of its own, not logged in. What goes wrong in it is kept in `problems`. */
-  async window({ width = 1440, height = 900, theme = 'light', touched = false, like }: Look = {}): Promise<Window> {
+  /** Opens a window that is not logged in. Its errors are collected in `problems`. */
+  async window({ width = 1440, height = 900, theme = 'light', hasTouch = false, like }: Viewport = {}): Promise<Window> {
     const context = await this.browser.newContext({
       viewport: { width, height },
       colorScheme: theme,
-      hasTouch: touched,
+      hasTouch: hasTouch,
       reducedMotion: 'reduce',
       timezoneId: 'Europe/Berlin',
       baseURL: this.url,
@@ -189,24 +189,24 @@ export class DashboardWorld {
     return new Window(await context.newPage());
   }
 
-  /** A window that is logged in as the first user and shows the runs. */
-  async loggedIn(look: Look = {}): Promise<Window> {
-    const window = await this.window(look);
+  /** Opens a window that is logged in as the first user and shows the runs. */
+  async loggedIn(viewport: Viewport = {}): Promise<Window> {
+    const window = await this.window(viewport);
     await window.page.goto('/');
     await window.logIn(this.variable('EVERSTEP_ADMIN_EMAIL'), this.variable('EVERSTEP_ADMIN_API_KEY'));
     return window;
   }
 
-  /** Resolves when the run has ended. Rejects when it goes on for longer than a slow machine needs. */
+  /** Waits until the run has ended. Rejects after a timeout that suffices for a slow machine. */
   async ended(workflowRunId: string): Promise<void> {
     for (let waits = 0; waits < 6; waits++) {
       const { workflowState } = await this.client.runs.result(workflowRunId, { timeout: '20s' });
       if (workflowState !== 'RUN_STARTED') return;
     }
-    throw new Error(`the run ${workflowRunId} goes on and on`);
+    throw new Error(`the run ${workflowRunId} does not end`);
   }
 
-  /** Runs of every kind that pages show: done, failed in three ways, waiting, being retried, long, and one that invoked another. */
+  /** Creates runs of every kind: succeeded, failed in three ways, waiting, retrying, long, and one that invokes another. */
   async seed({ steps = 60, letters = 3 }: { readonly steps?: number; readonly letters?: number } = {}): Promise<Seeded> {
     const options = { retries: 0 } as const;
     const trigger = async (path: WorkflowPath, body: unknown, more: TriggerOptions = {}): Promise<string> =>
@@ -237,7 +237,7 @@ export class DashboardWorld {
   }
 }
 
-/** Ids of runs. */
+/** Ids of the seeded runs. */
 export interface Seeded {
   readonly good: string;
   readonly failed: readonly string[];
@@ -247,27 +247,27 @@ export interface Seeded {
   readonly parent: string;
 }
 
-/** A finding of axe, in a line. */
+/** A finding of axe as one line. */
 export type Finding = string;
 
 export class Window {
   readonly page: Page;
-  /** Errors of scripts, and what the browser refused: a policy that was broken is among them. */
+  /** Script errors and console errors, including violations of the content security policy. */
   readonly problems: string[] = [];
-  /** Requests without an answer yet, except for the live stream, which stays open. */
-  private readonly underWay = new Set<Request>();
+  /** Pending requests, except the live stream, which stays open. */
+  private readonly pending = new Set<Request>();
 
   constructor(page: Page) {
     this.page = page;
     page.on('request', (request) => {
-      if (!request.url().includes('/v2/live')) this.underWay.add(request);
+      if (!request.url().includes('/v2/live')) this.pending.add(request);
     });
     for (const end of ['requestfinished', 'requestfailed'] as const) {
-      page.on(end as 'requestfinished', (request) => this.underWay.delete(request));
+      page.on(end as 'requestfinished', (request) => this.pending.delete(request));
     }
     page.on('pageerror', (error) => this.problems.push(error.message));
     page.on('console', (message) => {
-      // That an answer was refused is told as an error too; pages show that themselves.
+      // The browser also logs failed requests as errors; the pages show those themselves.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) this.problems.push(message.text());
     });
   }
@@ -280,40 +280,40 @@ export class Window {
     await this.settled();
   }
 
-  /** Goes to a page of the instance: `runs`, `dead-letters?state=new`. */
+  /** Opens a page of the instance, such as `runs` or `dead-letters?state=new`. */
   async goTo(page: string): Promise<void> {
-    const [, , queueId = ''] = new URL(this.page.url()).pathname.split('/');
-    await this.page.goto(`/q/${queueId}/${page}`);
+    const [, , instanceId = ''] = new URL(this.page.url()).pathname.split('/');
+    await this.page.goto(`/q/${instanceId}/${page}`);
     await this.settled();
   }
 
-  /** Waits until the page has its heading and shows everything that it has asked for. */
+  /** Waits until the page shows its heading and all requested data. */
   async settled(): Promise<void> {
     await this.page.locator('h1').first().waitFor();
-    // An answer is shown in the frame after it, and may lead to the next request.
-    for (let quiet = 0; quiet < 3; quiet = this.underWay.size === 0 ? quiet + 1 : 0) {
+    // A response is rendered in the next frame and can trigger another request.
+    for (let quiet = 0; quiet < 3; quiet = this.pending.size === 0 ? quiet + 1 : 0) {
       await this.page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' });
       await this.page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
     }
   }
 
-  /** Loads the page in each of the `LOOKS`, and calls `check`. Colors of a page whose theme is switched change for a while. */
-  async inEachLook(page: string, check: (look: string) => Promise<void>): Promise<void> {
-    for (const [look, { width = 1440, height = 900, theme = 'light' }] of Object.entries(LOOKS)) {
+  /** Loads the page in each of the `VIEWPORTS` and calls `check`. Reloading avoids the color transitions of a theme switch. */
+  async inEachViewport(page: string, check: (viewport: string) => Promise<void>): Promise<void> {
+    for (const [viewport, { width = 1440, height = 900, theme = 'light' }] of Object.entries(VIEWPORTS)) {
       this.problems.length = 0;
       await this.page.setViewportSize({ width, height });
       await this.page.emulateMedia({ colorScheme: theme });
       await this.goTo(page);
-      await check(look);
+      await check(viewport);
     }
   }
 
-  /** The parameters of the address. */
+  /** Returns the search parameters of the URL. */
   async parameters(): Promise<Readonly<Record<string, string>>> {
     return Object.fromEntries(new URL(this.page.url()).searchParams);
   }
 
-  /** A picture, where pictures are kept. `whole`: the page down to its end. */
+  /** Saves a screenshot if `EVERSTEP_SCREENSHOTS` is set. `whole` captures the full page. */
   async screenshot(name: string, whole = false): Promise<void> {
     const directory = process.env.EVERSTEP_SCREENSHOTS;
     if (directory === undefined || directory === '') return;
@@ -322,8 +322,7 @@ export class Window {
   }
 
   /**
-   * From now on, what moves without having been asked to is remembered. A time axis or a bar that grows and a text that is set to the
-   * right do not count.
+   * Starts to record layout shifts without user input. Growing time axes and bars and right-aligned texts are ignored.
    */
   async watchShifts(): Promise<void> {
     await this.page.evaluate(`
@@ -342,25 +341,25 @@ export class Window {
     `);
   }
 
-  /** What has moved since: how much of the window, what, from where and to where. */
+  /** Returns the recorded layout shifts: the score, the element, and its old and new position. */
   async shifts(): Promise<readonly string[]> {
     return this.page.evaluate<readonly string[]>('window.shifts');
   }
 
-  /** Everything wrong with the page as it is shown: accessibility, errors of scripts, what is wider than the window. */
+  /** Returns all problems of the current page: accessibility, script errors and horizontal overflow. */
   async faults(): Promise<readonly string[]> {
-    const [content = 0, room = 0] = await this.page.evaluate<[number, number]>(
+    const [contentWidth = 0, windowWidth = 0] = await this.page.evaluate<[number, number]>(
       '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
     );
-    const tooWide = content > room ? [`${content} px wide in ${room} px`] : [];
+    const tooWide = contentWidth > windowWidth ? [`${contentWidth} px wide in ${windowWidth} px`] : [];
     return [...(await this.findings()), ...this.problems, ...tooWide];
   }
 
-  /** What the accessibility check finds wrong, by WCAG 2.2 A and AA and the rules of good practice. */
+  /** Returns the violations of WCAG 2.2 A and AA and of best practices that axe finds. */
   async findings(): Promise<readonly Finding[]> {
-    // Evaluated by the debugger, which the policy of the page does not bind.
+    // Evaluated by the debugger, which is exempt from the content security policy of the page.
     if (!(await this.page.evaluate<boolean>('"axe" in window'))) await this.page.evaluate(AXE_SOURCE);
-    // All rules are applied; of what is as it should be nothing is put together and handed over.
+    // Applies all rules but returns violations only, which is faster.
     const violations = await this.page.evaluate<Violations>(
       'axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)',
     );

@@ -1,4 +1,4 @@
-/** A deployment that breaks in three ways at once, in two workflows, until it is mended. */
+/** A deployment that fails in three ways in two workflows until it is fixed. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Client, NonRetryableError, serve } from '@everstep/sdk';
 import { serveWorkflows, type WorkflowServer } from '@everstep/sdk/testing';
@@ -8,12 +8,12 @@ interface Order {
 }
 interface Fault {
   broken: boolean;
-  /** A step of /refund has another name than the one that is recorded. */
+  /** A step of /refund has a different name than the recorded one. */
   renamed: boolean;
 }
 type IncidentPath = '/checkout' | '/refund';
 
-/** So many are sent at once. */
+/** Number of runs triggered per request. */
 const BATCH = 100;
 
 export class Incident {
@@ -56,20 +56,20 @@ export class Incident {
     return this.server.urls;
   }
 
-  mend(): void {
+  fix(): void {
     this.fault.broken = false;
   }
 
-  /** What is deployed now does not replay what /refund recorded. */
+  /** Makes the deployed code incompatible with the recorded steps of /refund. */
   rename(): void {
     this.fault.renamed = true;
   }
 
-  breakAgain(): void {
+  break(): void {
     this.fault.broken = true;
   }
 
-  /** Triggers so many runs, three of five in the first workflow, and resolves when all of them are dead letters. */
+  /** Triggers runs, three of five in the first workflow, and waits until all of them are dead letters. */
   async fail(client: Client, runs: number): Promise<void> {
     const paths: readonly IncidentPath[] = ['/checkout', '/refund', '/checkout', '/refund', '/checkout'];
     const items = Array.from({ length: runs }, (_, id) => ({
@@ -81,7 +81,7 @@ export class Incident {
     while ((await this.letters(client)) < runs) await pause(100);
   }
 
-  /** How many dead letters there are now. */
+  /** Returns the number of dead letters. */
   async letters(client: Client): Promise<number> {
     let count = 0;
     for await (const group of client.dlq.allGroups()) count += group.count;

@@ -1,10 +1,10 @@
-/** A page without a mouse: what has the focus, and the way to something else, key by key. */
+/** Drives a page with the keyboard only: reads the focused element and moves to others with Tab. */
 import type { Page } from 'playwright-core';
 
-/** More stops than any page has before what one looks for. */
-const MOST_STOPS = 120;
+/** Maximum number of Tab stops; more than any page has. */
+const MAX_STOPS = 120;
 
-/** What those are told who do not see what has the focus. */
+/** Role and name of the focused element, as screen readers announce them. */
 interface Focused {
   readonly role: string;
   readonly name: string;
@@ -35,29 +35,29 @@ export class Keyboard {
     return this.page.evaluate<Focused>(FOCUSED);
   }
 
-  /** Tab by Tab to what has this role and name; rejects with all that was met when it is not there. */
+  /** Presses Tab until the element with the role and name has the focus. Rejects with the list of stops if there is none. */
   async to(role: string, name: string | RegExp): Promise<void> {
-    const met: string[] = [];
-    for (let stop = 0; stop < MOST_STOPS; stop++) {
+    const stops: string[] = [];
+    for (let stop = 0; stop < MAX_STOPS; stop++) {
       const here = await this.focused();
       if (here.role === role && (typeof name === 'string' ? here.name === name : name.test(here.name))) return;
-      met.push(`${here.role} ${here.name.slice(0, 40)}`);
+      stops.push(`${here.role} ${here.name.slice(0, 40)}`);
       await this.page.keyboard.press('Tab');
     }
-    throw new Error(`no Tab comes to the ${role} ${name}; there are:\n${[...new Set(met)].join('\n')}`);
+    throw new Error(`no Tab stop is the ${role} ${name}; stops:\n${[...new Set(stops)].join('\n')}`);
   }
 
   async press(...keys: readonly string[]): Promise<void> {
     for (const key of keys) await this.page.keyboard.press(key);
   }
 
-  /** Goes there and presses Enter. */
+  /** Moves to the element and presses Enter. */
   async enter(role: string, name: string | RegExp): Promise<void> {
     await this.to(role, name);
     await this.press('Enter');
   }
 
-  /** Goes to a field and writes into it, over what it holds. */
+  /** Moves to a field and replaces its text. */
   async write(role: string, name: string | RegExp, text: string): Promise<void> {
     await this.to(role, name);
     await this.press('ControlOrMeta+a');

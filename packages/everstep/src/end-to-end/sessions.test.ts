@@ -1,4 +1,4 @@
-/** Sessions and hints of changes over restarts of the service, and over its nodes. */
+/** Tests sessions and live hints across restarts and nodes. */
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { Client } from '@everstep/sdk';
@@ -8,8 +8,8 @@ import { Nodes } from './nodes.fixture.js';
 import { ServiceProcess } from './service-process.fixture.js';
 
 const schemas = await openTestSchemas();
-/** Other nodes tell within about a second; this machine has other things to do. */
-const TOLD_WITHIN_MS = 30_000;
+/** Timeout for hints from other nodes, which take about a second; generous for a busy machine. */
+const HINT_TIMEOUT_MS = 30_000;
 
 interface Login {
   readonly cookie: string;
@@ -33,7 +33,7 @@ async function session(url: string, { cookie }: Login): Promise<{ readonly statu
   return { status: response.status, csrf: body.csrf_token };
 }
 
-test('a session stays over a restart of the service, also one that nobody announced', { timeout: 120_000 }, async () => {
+test('a session survives a restart and a crash of the server', { timeout: 120_000 }, async () => {
   const service = await ServiceProcess.create();
   const of = (name: string) => service.env.get(name) ?? assert.fail(name);
   try {
@@ -48,7 +48,7 @@ test('a session stays over a restart of the service, also one that nobody announ
     assert.equal((await fetch(`${of('EVERSTEP_URL')}/v2/session`, { method: 'DELETE', headers })).status, 200);
     await service.end('SIGKILL');
     await service.start();
-    assert.equal((await session(of('EVERSTEP_URL'), login)).status, 401, 'what has ended stays so');
+    assert.equal((await session(of('EVERSTEP_URL'), login)).status, 401, 'an ended session stays ended');
   } finally {
     await service.dispose();
   }
@@ -58,11 +58,11 @@ suite('two nodes', { skip: typeof schemas === 'string' && schemas, timeout: 120_
   let nodes: Nodes | undefined;
   after(() => nodes?.dispose());
 
-  test('share sessions, tell each other what changes, and list each other', async () => {
+  test('share sessions, send each other live hints, and list each other', async () => {
     if (typeof schemas === 'string') return;
     nodes = await Nodes.start(2, { url: (await schemas.make()).url });
     const [one, two] = [nodes.node(0), nodes.node(1)];
-    const kept = (await readCredentials(one.dataDir)) ?? assert.fail('there are no credentials');
+    const kept = (await readCredentials(one.dataDir)) ?? assert.fail('credentials are missing');
 
     const login = await logIn(one.url, kept.adminEmail, kept.adminApiKey);
     assert.deepEqual(await session(two.url, login), { status: 200, csrf: login.csrf });
@@ -72,30 +72,30 @@ suite('two nodes', { skip: typeof schemas === 'string' && schemas, timeout: 120_
 
     const there = new Client({ baseUrl: two.url, token: kept.token });
     const stop = new AbortController();
-    const toldMs: number[] = [];
-    let begun = 0;
-    let isLookingOn = false;
-    const looking = (async () => {
+    const delaysMs: number[] = [];
+    let startedMs = 0;
+    let isListening = false;
+    const listening = (async () => {
       for await (const { runIds } of nodes.client(0).live.changes({ signal: stop.signal })) {
-        isLookingOn = true;
+        isListening = true;
         if (runIds.includes('of-the-other-node')) {
-          toldMs.push(performance.now() - begun);
+          delaysMs.push(performance.now() - startedMs);
           return;
         }
       }
     })();
-    // Until the other node has heard that somebody looks on.
-    for (let n = 0; !isLookingOn; n++) {
+    // Wait until the other node knows that there is a listener.
+    for (let n = 0; !isListening; n++) {
       await there.trigger('http://127.0.0.1:9/nowhere', { runId: `before-${n}`, retries: 0 });
       await new Promise((resolve) => setTimeout(resolve, 100));
-      assert.ok(n < 100, 'nothing is told');
+      assert.ok(n < 100, 'no hints arrive');
     }
-    begun = performance.now();
+    startedMs = performance.now();
     await there.trigger('http://127.0.0.1:9/nowhere', { runId: 'of-the-other-node', retries: 0 });
-    await looking;
+    await listening;
     stop.abort();
-    const [tookMs = Number.POSITIVE_INFINITY] = toldMs;
-    assert.ok(tookMs < TOLD_WITHIN_MS, `${tookMs} ms`);
+    const [delayMs = Number.POSITIVE_INFINITY] = delaysMs;
+    assert.ok(delayMs < HINT_TIMEOUT_MS, `${delayMs} ms`);
 
     const listed = await there.live.nodes();
     assert.deepEqual(
@@ -108,6 +108,6 @@ suite('two nodes', { skip: typeof schemas === 'string' && schemas, timeout: 120_
     for (const { leaseUntil, startedAt } of listed) assert.ok((leaseUntil ?? 0) > startedAt);
 
     assert.equal((await fetch(`${two.url}/v2/session`, { method: 'DELETE', headers: cookie })).status, 200);
-    assert.equal((await session(one.url, login)).status, 401, 'it has ended at both');
+    assert.equal((await session(one.url, login)).status, 401, 'the session has ended at both nodes');
   });
 });

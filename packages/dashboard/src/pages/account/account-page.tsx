@@ -1,4 +1,4 @@
-/** The user itself: where it is logged in, and how it logs in. */
+/** Account page: the user's sessions and login methods. */
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Redirected } from '../../../../everstep/src/contract/sign-in.js';
@@ -18,14 +18,14 @@ export default function AccountPage() {
   const link = async () => {
     setBusy(true);
     const outcome = await change<Redirected>({
-      ...{ method: 'POST', url: '/v2/session/sso/link', topics: [], account: true, tellFailure: true },
+      ...{ method: 'POST', url: '/v2/session/sso/link', topics: [], account: true, showFailure: true },
     });
     setBusy(false);
     if (outcome.ok) window.location.assign(outcome.value.location);
   };
   return (
     <>
-      <PageTitle title="Your account" lead="Where you are logged in. Your API keys are on the Team page." />
+      <PageTitle title="Your account" lead="Your sessions and how you log in. Your API keys are on the Team page." />
       <div className="stack">
         <Card
           title={user.email}
@@ -40,7 +40,7 @@ export default function AccountPage() {
           <Facts
             facts={[
               ['Id', <CopyId key="id" value={user.id} what="user id" />],
-              ['Operator', isOperator ? 'yes' : 'no'],
+              ['Operator', isOperator ? 'Yes' : 'No'],
             ]}
           />
         </Card>

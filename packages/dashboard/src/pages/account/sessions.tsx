@@ -1,21 +1,22 @@
-/** Sessions of the user in browsers: list, end one, end all others. */
+/** Lists the user's browser sessions and ends one or all others. */
 import { useState } from 'react';
 import type { OwnSession } from '../../../../everstep/src/contract/session.js';
 import { path } from '../../api/client.js';
 import type { Outcome } from '../../api/outcome.js';
 import { useApi, useChange } from '../../api/queries.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { type Column, DataTable } from '../../components/data-table.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { quantity } from '../../components/formats.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { TimeText } from '../../components/time-text.js';
 
-const CURRENT = 'This is the session that you use; log out to end it';
+const CURRENT = 'This is your current session; log out to end it';
 
 export function Sessions() {
-  const [asked, setAsked] = useState(false);
+  const [confirming, setConfirming] = useState(false);
   const change = useChange();
   const { data, error, isPending, refetch } = useApi<readonly OwnSession[]>({
     topic: 'account',
@@ -23,13 +24,13 @@ export function Sessions() {
     url: '/v2/sessions',
   });
   const others = data?.filter(({ current }) => !current) ?? [];
-  const end = ({ id }: OwnSession, more: { readonly done?: string; readonly tellFailure?: boolean } = {}) =>
+  const end = ({ id }: OwnSession, more: { readonly done?: string; readonly showFailure?: boolean } = {}) =>
     change({ method: 'DELETE', url: path`/v2/sessions/${id}`, topics: ['account'], account: true, ...more });
   const endOthers = async (): Promise<Outcome<unknown>> => {
     let outcome: Outcome<unknown> = { ok: true, value: null };
     for (const session of others) {
       const ended = await end(session);
-      // One that has ended meanwhile is what was wanted.
+      // 404: the session has already ended.
       if (!ended.ok && ended.failure.status !== 404) outcome = ended;
     }
     return outcome;
@@ -50,14 +51,14 @@ export function Sessions() {
     },
     {
       id: 'since',
-      header: 'Since',
+      header: 'Logged in',
       width: '118px',
-      under: 'way',
+      stackUnder: 'way',
       cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
     },
     {
       id: 'until',
-      header: 'Ends unless used',
+      header: 'Expires if unused',
       width: '140px',
       from: 'medium',
       cell: ({ expires_at: at }) => <TimeText unixMs={at * 1000} />,
@@ -68,15 +69,15 @@ export function Sessions() {
       width: '92px',
       align: 'right',
       cell: (session) => (
-        <DeedButton
-          look="danger"
+        <ActionButton
+          variant="danger"
           small
-          off={session.current ? CURRENT : undefined}
-          aria-label={`End the session ${session.id}`}
-          onClick={() => void end(session, { done: 'The session has ended', tellFailure: true })}
+          disabledReason={session.current ? CURRENT : undefined}
+          aria-label={`End session ${session.id}`}
+          onClick={() => void end(session, { done: 'Session ended', showFailure: true })}
         >
           End
-        </DeedButton>
+        </ActionButton>
       ),
     },
   ];
@@ -85,14 +86,14 @@ export function Sessions() {
       title="Your sessions"
       flush
       actions={
-        <DeedButton
-          look="danger"
+        <ActionButton
+          variant="danger"
           small
-          off={others.length === 0 ? 'You have no other session' : undefined}
-          onClick={() => setAsked(true)}
+          disabledReason={others.length === 0 ? 'You have no other sessions' : undefined}
+          onClick={() => setConfirming(true)}
         >
-          End all others
-        </DeedButton>
+          End all other sessions
+        </ActionButton>
       }
     >
       {isPending ? (
@@ -107,14 +108,17 @@ export function Sessions() {
         <DataTable label="Your sessions" columns={columns} rows={data ?? []} idOf={({ id }) => id} />
       )}
       <ConfirmDialog
-        title="End all other sessions"
-        open={asked}
-        onClose={() => setAsked(false)}
-        confirmText="End them"
+        title="End all other sessions?"
+        open={confirming}
+        onClose={() => setConfirming(false)}
+        confirmText={`End ${quantity(others.length, 'session')}`}
         danger
         onConfirm={endOthers}
       >
-        <p>{others.length} other browsers are logged out. API keys stay valid.</p>
+        <p>
+          {quantity(others.length, 'other browser')} will be logged out immediately. This cannot be undone, but you can log in
+          again. API keys remain valid.
+        </p>
       </ConfirmDialog>
     </Card>
   );

@@ -1,4 +1,4 @@
-/** What was changed, by whom, when and from where. Entries can be added to it and never changed. */
+/** Audit log: what was changed, by whom, when and from where. Entries are append-only. */
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { AuditLogEntry, AuditLogPage } from '../../../../everstep/src/contract/management.js';
@@ -17,13 +17,13 @@ import { TimeText } from '../../components/time-text.js';
 const FILTERS = ['word', 'accounts'] as const;
 type FilterName = (typeof FILTERS)[number];
 const FIELDS: readonly FilterField<FilterName>[] = [
-  { kind: 'text', name: 'word', label: 'Among the entries shown', placeholder: 'Who, what, or an id', wide: true },
+  { kind: 'text', name: 'word', label: 'Filter loaded entries', placeholder: 'Actor, action or id', wide: true },
 ];
-const FIELDS_OF_OPERATORS: readonly FilterField<FilterName>[] = [
+const OPERATOR_FIELDS: readonly FilterField<FilterName>[] = [
   ...FIELDS,
   { kind: 'choice', name: 'accounts', label: 'Accounts', any: 'My accounts', options: [{ value: 'all', text: 'All accounts' }] },
 ];
-const PAGE = 100;
+const PAGE_SIZE = 100;
 
 const detailsOf = ({ details, request }: AuditLogEntry): string =>
   Object.entries({ ...details, ...(request ? { with: request.credential, operation: request.operation } : {}) })
@@ -33,28 +33,28 @@ const detailsOf = ({ details, request }: AuditLogEntry): string =>
 const COLUMNS: readonly Column<AuditLogEntry>[] = [
   {
     id: 'at',
-    header: 'When',
+    header: 'Time',
     width: '118px',
-    under: 'action',
+    stackUnder: 'action',
     cell: (entry) => <TimeText unixMs={entry.creation_time * 1000} />,
   },
   {
     id: 'actor',
-    header: 'Who',
+    header: 'Actor',
     width: 'minmax(0, 2fr)',
-    under: 'action',
+    stackUnder: 'action',
     cell: (entry) => (
       <div className="clip" title={entry.actor}>
         {entry.actor}
       </div>
     ),
   },
-  { id: 'action', header: 'What', width: 'minmax(0, 2fr)', cell: (entry) => <div className="clip mono">{entry.action}</div> },
+  { id: 'action', header: 'Action', width: 'minmax(0, 2fr)', cell: (entry) => <div className="clip mono">{entry.action}</div> },
   {
     id: 'subject',
-    header: 'Of',
+    header: 'Subject',
     width: 'minmax(0, 2fr)',
-    under: 'action',
+    stackUnder: 'action',
     cell: (entry) => (entry.subject === '' ? null : <CopyId value={entry.subject} what="id" />),
   },
   {
@@ -68,7 +68,13 @@ const COLUMNS: readonly Column<AuditLogEntry>[] = [
       </div>
     ),
   },
-  { id: 'address', header: 'From', width: '128px', from: 'wide', cell: (entry) => <span className="mono">{entry.address}</span> },
+  {
+    id: 'address',
+    header: 'IP address',
+    width: '128px',
+    from: 'wide',
+    cell: (entry) => <span className="mono">{entry.address}</span>,
+  },
 ];
 
 export default function AuditPage() {
@@ -81,7 +87,7 @@ export default function AuditPage() {
     queryFn: async ({ pageParam, signal }) =>
       valueIn(
         await request<AuditLogPage>('/v2/auditlogs', {
-          query: { count: PAGE, cursor: pageParam, ...(all ? { all: 'true' } : {}) },
+          query: { count: PAGE_SIZE, cursor: pageParam, ...(all ? { all: 'true' } : {}) },
           signal,
         }),
       ),
@@ -104,16 +110,16 @@ export default function AuditPage() {
   };
   return (
     <>
-      <PageTitle title="Audit log" lead="Changes in the accounts that you may see, newest first." />
-      <FilterBar filters={filters} fields={isOperator ? FIELDS_OF_OPERATORS : FIELDS} />
+      <PageTitle title="Audit log" lead="Changes in the accounts that you have access to, newest first." />
+      <FilterBar filters={filters} fields={isOperator ? OPERATOR_FIELDS : FIELDS} />
       {pages.isPending ? (
         <Skeleton lines={8} />
       ) : pages.error && entries.length === 0 ? (
-        <ErrorState failure={pages.error} onRetry={() => void pages.refetch()} what="The audit log" />
+        <ErrorState failure={pages.error} onRetry={() => void pages.refetch()} what="the audit log" />
       ) : rows.length === 0 && !pages.hasNextPage ? (
         <div className="table">
-          <EmptyState title={word === '' ? 'Nothing was changed yet' : 'No entry matches'}>
-            Every change, every login and every read of a secret leaves an entry here.
+          <EmptyState title={word === '' ? 'No entries yet' : 'No matching entries'}>
+            The audit log records every change, every login and every access to a secret.
           </EmptyState>
         </div>
       ) : (
@@ -130,10 +136,10 @@ export default function AuditPage() {
               </span>
               {pages.hasNextPage ? (
                 <button type="button" className="button button-small" onClick={loadMore} disabled={pages.isFetchingNextPage}>
-                  {pages.isFetchingNextPage ? 'Loading …' : 'Load more'}
+                  {pages.isFetchingNextPage ? 'Loading…' : 'Load more'}
                 </button>
               ) : (
-                <span>That is all.</span>
+                <span>End of list</span>
               )}
             </>
           }

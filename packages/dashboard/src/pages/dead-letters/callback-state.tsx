@@ -1,4 +1,4 @@
-/** Whether somebody was told of a failed run, in words. */
+/** Badge with the state of a failure callback. */
 import type { FailureFunctionState } from '../../../../everstep/src/contract/dead-letters.js';
 import type { IconName } from '../../components/icons.js';
 import { StatusBadge, type Tone } from '../../components/status-badge.js';
@@ -6,8 +6,8 @@ import { StatusBadge, type Tone } from '../../components/status-badge.js';
 export type CallbackState = FailureFunctionState;
 
 const STATES: Readonly<Record<CallbackState, { readonly text: string; readonly tone: Tone; readonly icon?: IconName }>> = {
-  CALLBACK_INPROGRESS: { text: 'Under way', tone: 'info' },
-  CALLBACK_SUCCESS: { text: 'Told', tone: 'good' },
+  CALLBACK_INPROGRESS: { text: 'In progress', tone: 'info' },
+  CALLBACK_SUCCESS: { text: 'Delivered', tone: 'good' },
   CALLBACK_FAIL: { text: 'Failed', tone: 'bad' },
   CALLBACK_CANCELED: { text: 'Canceled', tone: 'quiet', icon: 'stop' },
 };

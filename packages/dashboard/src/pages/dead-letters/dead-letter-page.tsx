@@ -1,9 +1,9 @@
-/** One dead letter: what went wrong, what came back, what it was triggered with, and how it goes on. */
+/** Page of one dead letter: its error, last response, run, failure callback and input, with actions to resume or delete it. */
 import './dead-letters.css';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { DeadLetterEntry } from '../../../../everstep/src/contract/dead-letters.js';
 import { path } from '../../api/client.js';
-import { useQueueId } from '../../api/instances.js';
+import { useInstanceId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { CopyId } from '../../components/copy-id.js';
 import { JsonView } from '../../components/json-view.js';
@@ -16,7 +16,7 @@ import { EntryActions } from './entry-actions.js';
 import { FailureCallback } from './failure-callback.js';
 
 export default function DeadLetterPage() {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const { dlqId = '' } = useParams({ strict: false });
   const navigate = useNavigate();
   const { data, error, refetch } = useApi<DeadLetterEntry>({
@@ -25,15 +25,15 @@ export default function DeadLetterPage() {
     url: path`/v2/workflows/dlq/${dlqId}`,
   });
   const gone = error?.status === 404;
-  const toRun = (runId: string) => navigate({ to: '/q/$queueId/runs/$runId', params: { queueId, runId } });
-  const toList = () => navigate({ to: '/q/$queueId/dead-letters', params: { queueId }, search: { view: 'entries' } });
+  const toRun = (runId: string) => navigate({ to: '/q/$instanceId/runs/$runId', params: { instanceId, runId } });
+  const toList = () => navigate({ to: '/q/$instanceId/dead-letters', params: { instanceId }, search: { view: 'entries' } });
   return (
     <>
       <PageTitle
         title="Dead letter"
         lead={
           <>
-            <Link to="/q/$queueId/dead-letters" params={{ queueId }}>
+            <Link to="/q/$instanceId/dead-letters" params={{ instanceId }}>
               All dead letters
             </Link>
             {data === undefined ? null : (
@@ -50,25 +50,25 @@ export default function DeadLetterPage() {
       {gone && data === undefined ? (
         <div className="card">
           <EmptyState
-            title="It is not in the queue any more"
+            title="This dead letter is no longer in the queue"
             action={
-              <Link className="button" to="/q/$queueId/dead-letters" params={{ queueId }}>
-                To the dead letters
+              <Link className="button" to="/q/$instanceId/dead-letters" params={{ instanceId }}>
+                View dead letters
               </Link>
             }
           >
-            It was resumed, restarted or deleted, or never was there: {dlqId}
+            It was resumed, restarted or deleted, or the id is wrong: {dlqId}
           </EmptyState>
         </div>
       ) : null}
       {error !== null && data === undefined && !gone ? (
-        <ErrorState failure={error} onRetry={() => void refetch()} what="The dead letter" />
+        <ErrorState failure={error} onRetry={() => void refetch()} what="this dead letter" />
       ) : null}
       {data === undefined ? null : (
         <div className="stack">
           {gone ? (
             <div className="notice" data-tone="info" role="status">
-              It has left the queue meanwhile: it was resumed, restarted or deleted.
+              This dead letter is no longer in the queue: it was resumed, restarted or deleted.
             </div>
           ) : error === null ? null : (
             <FailureNotice failure={error} onRetry={() => void refetch()} />
@@ -76,14 +76,15 @@ export default function DeadLetterPage() {
           {data.deletionAt === undefined || data.deletionRepairId === undefined ? null : (
             <div className="notice" data-tone="warn" role="status">
               <span>
-                It will be deleted <TimeText unixMs={data.deletionAt} style="relative" />, with all that its repair covers.
+                This dead letter will be deleted <TimeText unixMs={data.deletionAt} style="relative" />, with all others in the
+                same repair.
               </span>
               <Link
                 className="button button-small"
-                to="/q/$queueId/repairs/$repairId"
-                params={{ queueId, repairId: data.deletionRepairId }}
+                to="/q/$instanceId/repairs/$repairId"
+                params={{ instanceId, repairId: data.deletionRepairId }}
               >
-                Undo it there
+                Open repair to undo
               </Link>
             </div>
           )}
@@ -95,18 +96,18 @@ export default function DeadLetterPage() {
 }
 
 function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const { responseStatus, responseBody, responseBodyBase64, responseHeader, body, bodyBase64 } = entry;
   const stack = stackIn(responseBody);
   return (
     <>
-      <section className="card" aria-labelledby="what-went-wrong">
+      <section className="card" aria-labelledby="error">
         <div className="card-head">
-          <h2 id="what-went-wrong">What went wrong</h2>
+          <h2 id="error">Error</h2>
           {responseStatus === undefined ? (
-            <span className="muted">There was no answer</span>
+            <span className="muted">No response</span>
           ) : (
-            <StatusBadge tone="bad">{`Status ${responseStatus}`}</StatusBadge>
+            <StatusBadge tone="bad">{`HTTP ${responseStatus}`}</StatusBadge>
           )}
         </div>
         <div className="card-body stack">
@@ -114,40 +115,40 @@ function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
           {stack === null ? null : <pre className="error-text error-stack">{stack}</pre>}
           {responseStatus === undefined ? null : (
             <details open={stack === null}>
-              <summary>The last answer</summary>
+              <summary>Last response</summary>
               <div className="stack">
                 {responseBodyBase64 === undefined ? (
-                  <JsonView text={responseBody ?? ''} label="Body of the last answer" />
+                  <JsonView text={responseBody ?? ''} label="Body of the last response" />
                 ) : (
-                  <JsonView text={responseBodyBase64} label="Body of the last answer, which is no text, in base64" />
+                  <JsonView text={responseBodyBase64} label="Body of the last response (binary, base64)" />
                 )}
-                <Headers headers={responseHeader ?? {}} title="Headers of the answer" />
+                <Headers headers={responseHeader ?? {}} title="Response headers" />
               </div>
             </details>
           )}
           {entry.fingerprint === undefined ? null : (
             <p>
               <Link
-                to="/q/$queueId/dead-letters"
-                params={{ queueId }}
+                to="/q/$instanceId/dead-letters"
+                params={{ instanceId }}
                 search={{ view: 'entries', fingerprint: entry.fingerprint }}
               >
-                All that failed alike
+                Show all in this group
               </Link>
             </p>
           )}
         </div>
       </section>
-      <section className="card" aria-labelledby="the-run">
+      <section className="card" aria-labelledby="run">
         <div className="card-head">
-          <h2 id="the-run">The run</h2>
+          <h2 id="run">Run</h2>
           <Link
             className="button button-small"
-            to="/q/$queueId/runs/$runId"
-            params={{ queueId, runId: entry.workflowRunId }}
+            to="/q/$instanceId/runs/$runId"
+            params={{ instanceId, runId: entry.workflowRunId }}
             search={{ createdAt: String(entry.workflowCreatedAt) }}
           >
-            Open the run
+            Open run
           </Link>
         </div>
         <div className="card-body">
@@ -164,12 +165,12 @@ function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
             <Fact name="Failed">
               <TimeText unixMs={entry.createdAt} />
             </Fact>
-            <Fact name="Retries of each step">{entry.maxRetries}</Fact>
+            <Fact name="Retries per step">{entry.maxRetries}</Fact>
             <Fact name="Labels">
               {entry.labels.length === 0 ? <span className="muted">none</span> : <Labels labels={entry.labels} />}
             </Fact>
             <Fact name="Flow control key">{entry.flowControlKey ?? <span className="muted">none</span>}</Fact>
-            <Fact name="Caller">{entry.callerIP === '' ? <span className="muted">not known</span> : entry.callerIP}</Fact>
+            <Fact name="Caller">{entry.callerIP === '' ? <span className="muted">unknown</span> : entry.callerIP}</Fact>
             <Fact name="Dead letter id">
               <CopyId value={entry.dlqId} what="dead letter id" />
             </Fact>
@@ -177,17 +178,17 @@ function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
         </div>
       </section>
       <FailureCallback entry={entry} />
-      <section className="card" aria-labelledby="the-input">
+      <section className="card" aria-labelledby="input">
         <div className="card-head">
-          <h2 id="the-input">What it was triggered with</h2>
+          <h2 id="input">Input</h2>
         </div>
         <div className="card-body stack">
           {bodyBase64 === undefined ? (
-            <JsonView text={body ?? ''} label="Body that the run was triggered with" />
+            <JsonView text={body ?? ''} label="Body of the trigger request" />
           ) : (
-            <JsonView text={bodyBase64} label="Body that the run was triggered with, which is no text, in base64" />
+            <JsonView text={bodyBase64} label="Body of the trigger request (binary, base64)" />
           )}
-          <Headers headers={entry.header} title="Headers that are sent to the workflow" />
+          <Headers headers={entry.header} title="Headers sent to the workflow" />
         </div>
       </section>
     </>
@@ -218,12 +219,12 @@ function Headers({ headers, title }: { readonly headers: DeadLetterEntry['header
   );
 }
 
-/** The stack of the error that an endpoint told of, without its first line, which is the message; null when there is none. */
+/** Returns the stack trace in an endpoint's error response, without its first line, which repeats the message; null without one. */
 function stackIn(responseBody: string | undefined): string | null {
   try {
-    const told: unknown = JSON.parse(responseBody ?? '');
-    if (typeof told !== 'object' || told === null) return null;
-    const error: unknown = 'error' in told && typeof told.error === 'object' ? told.error : told;
+    const body: unknown = JSON.parse(responseBody ?? '');
+    if (typeof body !== 'object' || body === null) return null;
+    const error: unknown = 'error' in body && typeof body.error === 'object' ? body.error : body;
     if (typeof error !== 'object' || error === null || !('stack' in error) || typeof error.stack !== 'string') return null;
     const [, ...lines] = error.stack.split('\n');
     return lines.length === 0 ? null : lines.map((line) => line.trim()).join('\n');

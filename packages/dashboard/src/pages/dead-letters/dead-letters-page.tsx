@@ -1,27 +1,27 @@
-/** The dead letter queue: what failed, grouped by what went wrong, or entry by entry. */
+/** The dead letter queue, grouped by error or as individual entries. */
 import './dead-letters.css';
 import { Link, useSearch } from '@tanstack/react-router';
-import { useQueueId } from '../../api/instances.js';
+import { useInstanceId } from '../../api/instances.js';
 import { PageTitle } from '../../components/page-title.js';
-import { without } from './choice.js';
 import { EntriesView } from './entries-view.js';
 import { GroupsView } from './groups-view.js';
+import { without } from './plan-parameters.js';
 
 export default function DeadLettersPage() {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const entries = search.view === 'entries';
   return (
     <>
       <PageTitle
         title="Dead letters"
-        lead="Runs that failed for good. Choose what belongs together, plan a repair, try it on a few, then do the rest."
+        lead="Runs that failed permanently. Select related failures, plan a repair, test it on a few, then repair the rest."
       />
       <div className="dlq-head">
-        <nav className="segmented" aria-label="View of the queue">
+        <nav className="segmented" aria-label="View">
           <Link
-            to="/q/$queueId/dead-letters"
-            params={{ queueId }}
+            to="/q/$instanceId/dead-letters"
+            params={{ instanceId }}
             search={(before) => without(before, 'view', 'fingerprint')}
             activeOptions={{ includeSearch: true, exact: true }}
             activeProps={{}}
@@ -30,13 +30,13 @@ export default function DeadLettersPage() {
             By error
           </Link>
           <Link
-            to="/q/$queueId/dead-letters"
-            params={{ queueId }}
+            to="/q/$instanceId/dead-letters"
+            params={{ instanceId }}
             search={(before) => ({ ...without(before, 'state'), view: 'entries' })}
             activeProps={{}}
             aria-current={entries ? 'page' : undefined}
           >
-            One by one
+            Entries
           </Link>
         </nav>
       </div>

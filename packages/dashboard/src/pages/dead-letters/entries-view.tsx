@@ -1,11 +1,11 @@
-/** Dead letters one by one, with every filter that there is. */
+/** Individual dead letters, with all filters. */
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { DeadLetterEntry, DeadLetterPage } from '../../../../everstep/src/contract/dead-letters.js';
-import { useMay, useQueueId } from '../../api/instances.js';
+import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
+import { ActionButton } from '../../components/action-button.js';
 import type { Column } from '../../components/data-table.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { listOf, listWithWholeOf, useFilters } from '../../components/filters.js';
 import { quantity } from '../../components/formats.js';
@@ -17,9 +17,9 @@ import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { TimeText } from '../../components/time-text.js';
 import { CallbackBadge } from './callback-state.js';
-import { ENTRY_FILTERS, type EntryFilter, MOST_NAMED, planOfEntries, planOfFilters } from './choice.js';
 import { GroupCard } from './group-card.js';
-import { workflowName } from './group-words.js';
+import { workflowName } from './group-text.js';
+import { ENTRY_FILTERS, type EntryFilter, MAX_SELECTED, planOfEntries, planOfFilters } from './plan-parameters.js';
 
 const FIELDS: readonly FilterField<EntryFilter>[] = [
   { kind: 'list', name: 'workflowUrl', label: 'Workflow URL', wide: true },
@@ -35,10 +35,10 @@ const MORE_FIELDS: readonly FilterField<EntryFilter>[] = [
     kind: 'choice',
     name: 'failureFunctionState',
     label: 'Failure callback',
-    any: 'Any, or none',
+    any: 'Any or none',
     options: [
-      { value: 'CALLBACK_INPROGRESS', text: 'Under way' },
-      { value: 'CALLBACK_SUCCESS', text: 'Told' },
+      { value: 'CALLBACK_INPROGRESS', text: 'In progress' },
+      { value: 'CALLBACK_SUCCESS', text: 'Delivered' },
       { value: 'CALLBACK_FAIL', text: 'Failed' },
       { value: 'CALLBACK_CANCELED', text: 'Canceled' },
     ],
@@ -50,14 +50,14 @@ const read = ({ cursor, messages }: DeadLetterPage): CursorPage<DeadLetterEntry>
   cursor: cursor === '' ? null : cursor,
 });
 const idOf = ({ dlqId }: DeadLetterEntry): string => dlqId;
-const nameOf = ({ workflowRunId }: DeadLetterEntry): string => `the dead letter of run ${workflowRunId}`;
+const nameOf = ({ workflowRunId }: DeadLetterEntry): string => `dead letter of run ${workflowRunId}`;
 
 const COLUMNS: readonly Column<DeadLetterEntry>[] = [
   {
     id: 'at',
     header: 'Failed',
     width: '108px',
-    under: 'error',
+    stackUnder: 'error',
     cell: ({ createdAt }) => <TimeText unixMs={createdAt} style="relative" />,
   },
   {
@@ -70,10 +70,10 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
         <span className="group-where">
           {deletionAt === undefined ? null : (
             <StatusBadge tone="warn" icon="clock">
-              Deleted <TimeText unixMs={deletionAt} style="relative" />
+              Deletion <TimeText unixMs={deletionAt} style="relative" />
             </StatusBadge>
           )}
-          <span>{responseStatus === undefined ? 'no answer' : `status ${responseStatus}`}</span>
+          <span>{responseStatus === undefined ? 'no response' : `endpoint returned ${responseStatus}`}</span>
         </span>
       </div>
     ),
@@ -82,7 +82,7 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
     id: 'run',
     header: 'Run',
     width: 'minmax(0, 2fr)',
-    under: 'error',
+    stackUnder: 'error',
     cell: ({ workflowRunId, workflowUrl }) => (
       <div className="group-error">
         <span className="mono clip" title={workflowRunId}>
@@ -101,8 +101,8 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
     header: 'Labels',
     width: 'minmax(0, 1fr)',
     from: 'wide',
-    under: 'error',
-    cell: ({ labels }) => <Labels labels={labels} most={2} />,
+    stackUnder: 'error',
+    cell: ({ labels }) => <Labels labels={labels} max={2} />,
   },
   {
     id: 'callback',
@@ -117,9 +117,9 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
 const NONE: ReadonlySet<string> = new Set();
 
 export function EntriesView() {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const navigate = useNavigate();
-  const may = useMay();
+  const permissions = usePermissions();
   const filters = useFilters(ENTRY_FILTERS);
   const [ids, setIds] = useState(NONE);
   const { fingerprint, workflowUrl, label, flowControlKey, callerIp, ...plain } = filters.values;
@@ -139,9 +139,9 @@ export function EntriesView() {
     read,
     idOf,
   });
-  const chosen = list.rows.filter((entry) => ids.has(entry.dlqId) && !list.gone.has(entry.dlqId));
-  const tooMany = chosen.length > MOST_NAMED;
-  const plan = chosen.length > 0 ? planOfEntries(chosen.map(idOf)) : planOfFilters(filters.values);
+  const selected = list.rows.filter((entry) => ids.has(entry.dlqId) && !list.gone.has(entry.dlqId));
+  const tooMany = selected.length > MAX_SELECTED;
+  const plan = selected.length > 0 ? planOfEntries(selected.map(idOf)) : planOfFilters(filters.values);
   const [single] = fingerprints?.length === 1 ? fingerprints : [];
   return (
     <>
@@ -154,60 +154,66 @@ export function EntriesView() {
         columns={COLUMNS}
         idOf={idOf}
         nameOf={nameOf}
-        onOpen={({ dlqId }) => navigate({ to: '/q/$queueId/dead-letters/$dlqId', params: { queueId, dlqId } })}
+        onOpen={({ dlqId }) => navigate({ to: '/q/$instanceId/dead-letters/$dlqId', params: { instanceId, dlqId } })}
         estimatedHeight={58}
         selection={{ ids, onChange: setIds }}
         empty={
           filters.any ? (
             <EmptyState
-              title="No dead letter matches these filters"
+              title="No matching dead letters"
               action={
                 <button type="button" className="button" onClick={filters.clear}>
                   Clear filters
                 </button>
               }
             >
-              They may have been resumed, restarted or deleted meanwhile.
+              Entries that were resumed, restarted or deleted are no longer in the queue.
             </EmptyState>
           ) : (
-            <EmptyState title="The queue is empty">Runs that fail after all their retries come here.</EmptyState>
+            <EmptyState title="No dead letters">Runs that fail after all their retries appear here.</EmptyState>
           )
         }
       />
       {list.rows.length === 0 ? null : (
         <section
-          className="choice-bar"
-          aria-label="With the chosen dead letters"
-          data-none={chosen.length === 0 ? '' : undefined}
+          className="selection-bar"
+          aria-label="Actions for selected dead letters"
+          data-none={selected.length === 0 ? '' : undefined}
         >
           <span role="status">
-            {chosen.length === 0 ? (
-              `Nothing chosen: ${filters.any ? 'all that match the filters' : 'the whole queue'}`
+            {selected.length === 0 ? (
+              `None selected: a repair applies to ${filters.any ? 'all that match the filters' : 'the whole queue'}`
             ) : (
               <>
-                <strong>{quantity(chosen.length, 'dead letter')}</strong> chosen
-                {tooMany ? `; at most ${MOST_NAMED} can be named, a filter says it better` : ''}
+                <strong>{quantity(selected.length, 'dead letter')}</strong> selected
+                {tooMany ? `; select at most ${MAX_SELECTED} or use a filter` : ''}
               </>
             )}
           </span>
           <div className="line">
             <ReadOnlyNote />
-            <DeedButton look="quiet" off={chosen.length === 0 ? 'Nothing is chosen' : undefined} onClick={() => setIds(NONE)}>
-              Choose none
-            </DeedButton>
-            {may.write && !tooMany ? (
-              <Link to="/q/$queueId/repairs/new" params={{ queueId }} search={plan} className="button button-primary">
+            <ActionButton
+              variant="quiet"
+              disabledReason={selected.length === 0 ? 'No dead letters are selected' : undefined}
+              onClick={() => setIds(NONE)}
+            >
+              Clear selection
+            </ActionButton>
+            {permissions.write && !tooMany ? (
+              <Link to="/q/$instanceId/repairs/new" params={{ instanceId }} search={plan} className="button button-primary">
                 <Icon name="repairs" />
-                {chosen.length === 0 ? 'Plan a repair of all' : 'Plan a repair'}
+                {selected.length === 0 ? 'Plan repair of all' : 'Plan repair'}
               </Link>
             ) : (
-              <DeedButton
-                look="primary"
-                off={may.readOnly ?? `At most ${MOST_NAMED} dead letters can be named; a filter covers more`}
+              <ActionButton
+                variant="primary"
+                disabledReason={
+                  permissions.readOnly ?? `Select at most ${MAX_SELECTED} dead letters, or use a filter to cover more`
+                }
               >
                 <Icon name="repairs" />
-                Plan a repair
-              </DeedButton>
+                Plan repair
+              </ActionButton>
             )}
           </div>
         </section>

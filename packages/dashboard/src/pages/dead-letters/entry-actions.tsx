@@ -1,11 +1,11 @@
-/** Resume, restart or delete of one dead letter; before a resume the live code can be asked whether it still fits. */
+/** Resumes, restarts or deletes one dead letter. Before a resume, it can check whether the deployed code is compatible. */
 import { useState } from 'react';
 import type { DeadLetterEntry } from '../../../../everstep/src/contract/dead-letters.js';
 import type { RunChecks } from '../../../../everstep/src/contract/run-tools.js';
 import { path } from '../../api/client.js';
-import { useMay } from '../../api/instances.js';
+import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
-import { DeedButton } from '../../components/deed-button.js';
+import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Icon } from '../../components/icons.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
@@ -13,23 +13,23 @@ import { NO_OVERRIDES, OverrideFields, overrideHeaders, overridesIn } from '../.
 import { FailureNotice } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 
-type Act = 'resume' | 'restart' | 'delete';
+type Action = 'resume' | 'restart' | 'delete';
 
-const WORDS: Readonly<Record<Act, { readonly title: string; readonly confirm: string; readonly text: string }>> = {
+const TEXTS: Readonly<Record<Action, { readonly title: string; readonly confirm: string; readonly text: string }>> = {
   resume: {
     title: 'Resume this run?',
     confirm: 'Resume',
-    text: 'A new run begins at the step that failed. The results before it are kept, and those steps do not run again. The dead letter leaves the queue.',
+    text: 'A new run starts at the step that failed. Results of earlier steps are kept, and those steps do not run again. This removes 1 dead letter from the queue. It cannot be undone, but you can cancel the new run.',
   },
   restart: {
     title: 'Restart this run?',
     confirm: 'Restart',
-    text: 'A new run begins from the first step, with the same input. The results so far are not used: what those steps did is done again. The dead letter leaves the queue.',
+    text: 'A new run starts at the first step with the same input. Earlier results are not used: all steps run again. This removes 1 dead letter from the queue. It cannot be undone, but you can cancel the new run.',
   },
   delete: {
     title: 'Delete this dead letter?',
     confirm: 'Delete 1 dead letter',
-    text: 'It leaves the queue and can be neither resumed nor restarted any more. This cannot be undone. The run itself stays in the log.',
+    text: 'This removes 1 dead letter from the queue. It can no longer be resumed or restarted, and this cannot be undone. The run itself stays in the log.',
   },
 };
 
@@ -41,17 +41,17 @@ export interface EntryActionsProps {
 }
 
 export function EntryActions({ entry, onRun, onDeleted }: EntryActionsProps) {
-  const may = useMay();
+  const permissions = usePermissions();
   const change = useChange();
-  const [open, setOpen] = useState<Act | null>(null);
+  const [open, setOpen] = useState<Action | null>(null);
   const [texts, setTexts] = useState(NO_OVERRIDES);
-  // The words stay while the window closes.
-  const [last, setLast] = useState<Act>('resume');
-  const begin = (act: Act) => {
-    setLast(act);
-    setOpen(act);
+  // Keeps the text while the dialog closes.
+  const [last, setLast] = useState<Action>('resume');
+  const openDialog = (action: Action) => {
+    setLast(action);
+    setOpen(action);
   };
-  const does = async () => {
+  const confirmAction = async () => {
     if (last === 'delete') {
       const outcome = await change({
         url: path`/v2/workflows/dlq/${entry.dlqId}`,
@@ -67,54 +67,54 @@ export function EntryActions({ entry, onRun, onDeleted }: EntryActionsProps) {
       method: 'POST',
       headers: overrideHeaders(overridesIn(texts)),
       topics: ['dlq', 'runs'],
-      done: last === 'resume' ? 'Resumed: this is the new run' : 'Restarted: this is the new run',
+      done: last === 'resume' ? 'Resumed as this new run' : 'Restarted as this new run',
     });
     if (outcome.ok) onRun(outcome.value.workflowRunId);
     return outcome;
   };
-  const { title, confirm, text } = WORDS[last];
+  const { title, confirm, text } = TEXTS[last];
   return (
     <>
       <ReadOnlyNote />
-      <DeedButton look="primary" off={may.readOnly} onClick={() => begin('resume')}>
+      <ActionButton variant="primary" disabledReason={permissions.readOnly} onClick={() => openDialog('resume')}>
         <Icon name="play" />
         Resume
-      </DeedButton>
-      <DeedButton off={may.readOnly} onClick={() => begin('restart')}>
+      </ActionButton>
+      <ActionButton disabledReason={permissions.readOnly} onClick={() => openDialog('restart')}>
         <Icon name="refresh" />
         Restart
-      </DeedButton>
-      <DeedButton look="danger" off={may.readOnly} onClick={() => begin('delete')}>
+      </ActionButton>
+      <ActionButton variant="danger" disabledReason={permissions.readOnly} onClick={() => openDialog('delete')}>
         Delete
-      </DeedButton>
+      </ActionButton>
       <ConfirmDialog
         title={title}
         open={open !== null}
         onClose={() => setOpen(null)}
         confirmText={confirm}
         danger={last === 'delete'}
-        onConfirm={does}
+        onConfirm={confirmAction}
       >
         <p>{text}</p>
         <p className="muted">
           Run <span className="mono">{entry.workflowRunId}</span>
         </p>
-        {last === 'resume' ? <CheckOne entry={entry} enabled={open === 'resume'} /> : null}
+        {last === 'resume' ? <CompatibilityCheck entry={entry} enabled={open === 'resume'} /> : null}
         {last === 'delete' ? null : <OverrideFields texts={texts} onChange={setTexts} />}
       </ConfirmDialog>
     </>
   );
 }
 
-/** Asks the endpoint without running any step. */
-function CheckOne({ entry, enabled }: { readonly entry: DeadLetterEntry; readonly enabled: boolean }) {
-  const [asked, setAsked] = useState(false);
+/** Asks the endpoint whether its code is compatible, without running any step. */
+function CompatibilityCheck({ entry, enabled }: { readonly entry: DeadLetterEntry; readonly enabled: boolean }) {
+  const [requested, setRequested] = useState(false);
   const { data, error, isFetching, refetch } = useApi<RunChecks>({
     topic: 'dlq',
     name: 'check',
     url: path`/v2/workflows/runs/${entry.workflowRunId}/check`,
     query: { createdAt: entry.workflowCreatedAt },
-    enabled: enabled && asked,
+    enabled: enabled && requested,
   });
   const [check] = data?.checks ?? [];
   return (
@@ -124,13 +124,13 @@ function CheckOne({ entry, enabled }: { readonly entry: DeadLetterEntry; readonl
           type="button"
           className="button button-small"
           disabled={isFetching}
-          onClick={() => (asked ? void refetch() : setAsked(true))}
+          onClick={() => (requested ? void refetch() : setRequested(true))}
         >
-          {isFetching ? 'Asking the endpoint …' : 'Check whether the present code still fits'}
+          {isFetching ? 'Checking…' : 'Check replay compatibility'}
         </button>
         {check === undefined ? null : (
           <StatusBadge tone={check.outcome === 'fits' ? 'good' : check.outcome === 'differs' ? 'bad' : 'warn'}>
-            {check.outcome === 'fits' ? 'Fits' : check.outcome === 'differs' ? 'Would not replay' : 'Cannot tell'}
+            {check.outcome === 'fits' ? 'Compatible' : check.outcome === 'differs' ? 'Incompatible' : 'Unknown'}
           </StatusBadge>
         )}
       </div>

@@ -1,23 +1,23 @@
-/** Whether somebody was told that the run failed, what came of the attempts, and telling again. */
+/** State of the failure callback of a run, its failed attempts, and actions to cancel or resend it. */
 import { useState } from 'react';
 import type { DeadLetterEntry } from '../../../../everstep/src/contract/dead-letters.js';
 import { path } from '../../api/client.js';
-import { useMay } from '../../api/instances.js';
+import { usePermissions } from '../../api/instances.js';
 import { useChange } from '../../api/queries.js';
-import { DeedButton } from '../../components/deed-button.js';
-import { quantity } from '../../components/formats.js';
+import { ActionButton } from '../../components/action-button.js';
+import { countText } from '../../components/formats.js';
 import { TimeText } from '../../components/time-text.js';
 import { CallbackBadge } from './callback-state.js';
 
 export function FailureCallback({ entry }: { readonly entry: DeadLetterEntry }) {
-  const may = useMay();
+  const permissions = usePermissions();
   const change = useChange();
   const [busy, setBusy] = useState(false);
   const { failureFunctionState: state, failureFunctionInfo: info, dlqId } = entry;
-  const does = async (method: 'POST' | 'DELETE', done: string) => {
+  const send = async (method: 'POST' | 'DELETE', done: string) => {
     setBusy(true);
     const url = path`/v2/workflows/dlq/callback/${dlqId}`;
-    await change({ url, method, topics: ['dlq'], done, tellFailure: true });
+    await change({ url, method, topics: ['dlq'], done, showFailure: true });
     setBusy(false);
   };
   return (
@@ -28,27 +28,37 @@ export function FailureCallback({ entry }: { readonly entry: DeadLetterEntry }) 
           {state === undefined ? null : <CallbackBadge state={state} />}
         </div>
         {state === undefined ? null : state === 'CALLBACK_INPROGRESS' ? (
-          <DeedButton small off={may.readOnly} busy={busy} onClick={() => does('DELETE', 'The failure callback was canceled')}>
-            Cancel it
-          </DeedButton>
+          <ActionButton
+            small
+            disabledReason={permissions.readOnly}
+            busy={busy}
+            onClick={() => send('DELETE', 'Canceled the failure callback')}
+          >
+            Cancel
+          </ActionButton>
         ) : (
-          <DeedButton small off={may.readOnly} busy={busy} onClick={() => does('POST', 'The failure callback is called again')}>
-            {state === 'CALLBACK_SUCCESS' ? 'Tell again' : 'Try again'}
-          </DeedButton>
+          <ActionButton
+            small
+            disabledReason={permissions.readOnly}
+            busy={busy}
+            onClick={() => send('POST', 'Sending the failure callback again')}
+          >
+            {state === 'CALLBACK_SUCCESS' ? 'Send again' : 'Retry'}
+          </ActionButton>
         )}
       </div>
       <div className="card-body stack">
-        {state === undefined ? <p className="muted">The run has none: nobody is told when it fails.</p> : null}
+        {state === undefined ? <p className="muted">This run has no failure callback.</p> : null}
         {info === undefined ? null : (
           <>
             <dl className="facts">
               <div>
-                <dt>Called</dt>
+                <dt>URL</dt>
                 <dd className="mono">{info.url}</dd>
               </div>
               <div>
-                <dt>Failed so far</dt>
-                <dd>{quantity(info.errors.length, 'attempt')}</dd>
+                <dt>Failed attempts</dt>
+                <dd>{countText(info.errors.length)}</dd>
               </div>
               {info.nextAttemptAt === undefined ? null : (
                 <div>
@@ -64,7 +74,7 @@ export function FailureCallback({ entry }: { readonly entry: DeadLetterEntry }) 
                 {info.errors.map(({ time, error, status, retried }) => (
                   <li key={`${time} ${retried}`}>
                     <TimeText unixMs={time} /> · <span className="mono">{error}</span>
-                    {status === undefined ? null : <span className="muted"> · status {status}</span>}
+                    {status === undefined ? null : <span className="muted"> · HTTP {status}</span>}
                   </li>
                 ))}
               </ol>

@@ -1,16 +1,16 @@
-/** One group, above its entries. */
+/** Details of one group, shown above its entries. */
 import { useState } from 'react';
 import type { DeadLetterGroup } from '../../../../everstep/src/contract/dead-letter-groups.js';
 import { path } from '../../api/client.js';
-import { useMay } from '../../api/instances.js';
+import { usePermissions } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
-import { DeedButton } from '../../components/deed-button.js';
+import { ActionButton } from '../../components/action-button.js';
 import { countText, quantity } from '../../components/formats.js';
 import { ErrorState, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
 import { type Mark, useMarkGroups } from './group-marks.js';
 import { GroupSparkline, GroupStateBadge, GroupWorkflows } from './group-parts.js';
-import { GROUP_STATES, whereOf } from './group-words.js';
+import { failureLocation, GROUP_STATES } from './group-text.js';
 
 export function GroupCard({ fingerprint }: { readonly fingerprint: string }) {
   const { data, error, refetch } = useApi<DeadLetterGroup>({
@@ -26,50 +26,50 @@ export function GroupCard({ fingerprint }: { readonly fingerprint: string }) {
             <Skeleton lines={4} />
           </div>
         ) : (
-          <ErrorState failure={error} onRetry={() => void refetch()} what="The group" />
+          <ErrorState failure={error} onRetry={() => void refetch()} what="this group" />
         )}
       </div>
     );
-  return <Shown group={data} />;
+  return <GroupDetails group={data} />;
 }
 
-function Shown({ group }: { readonly group: DeadLetterGroup }) {
-  const may = useMay();
+function GroupDetails({ group }: { readonly group: DeadLetterGroup }) {
+  const permissions = usePermissions();
   const mark = useMarkGroups();
   const [busy, setBusy] = useState(false);
-  const does = async (kind: Mark) => {
+  const markGroup = async (kind: Mark) => {
     setBusy(true);
     await mark(kind, [group.fingerprint]);
     setBusy(false);
   };
   return (
-    <section className="card group-card" aria-label="The group">
+    <section className="card group-card" aria-label="Group">
       <div className="card-head">
         <div className="line">
           <GroupStateBadge state={group.state} />
-          <span>{whereOf(group)}</span>
+          <span>{failureLocation(group)}</span>
           <span className="muted">{GROUP_STATES[group.state].meaning}</span>
         </div>
         <div className="line">
-          <DeedButton
+          <ActionButton
             small
-            off={
-              may.readOnly ??
-              (group.acknowledgedAt !== null && group.state === 'known' ? 'It is acknowledged already' : undefined)
+            disabledReason={
+              permissions.readOnly ??
+              (group.acknowledgedAt !== null && group.state === 'known' ? 'This group is already acknowledged' : undefined)
             }
             busy={busy}
-            onClick={() => does('acknowledge')}
+            onClick={() => markGroup('acknowledge')}
           >
             Acknowledge
-          </DeedButton>
-          <DeedButton
+          </ActionButton>
+          <ActionButton
             small
-            off={may.readOnly ?? (group.resolvedAt === null ? undefined : 'It is resolved already')}
+            disabledReason={permissions.readOnly ?? (group.resolvedAt === null ? undefined : 'This group is already resolved')}
             busy={busy}
-            onClick={() => does('resolve')}
+            onClick={() => markGroup('resolve')}
           >
             Resolve
-          </DeedButton>
+          </ActionButton>
         </div>
       </div>
       <div className="card-body group-card-body">
@@ -77,11 +77,11 @@ function Shown({ group }: { readonly group: DeadLetterGroup }) {
           <pre>{group.message}</pre>
           <dl className="facts">
             <div>
-              <dt>In the queue now</dt>
+              <dt>In the queue</dt>
               <dd>{quantity(group.count, 'dead letter')}</dd>
             </div>
             <div>
-              <dt>Ever</dt>
+              <dt>Total so far</dt>
               <dd>{countText(group.total)}</dd>
             </div>
             <div>
@@ -122,7 +122,7 @@ function Shown({ group }: { readonly group: DeadLetterGroup }) {
           </div>
           <div>
             <p className="field-label">Workflows</p>
-            <GroupWorkflows group={group} most={20} />
+            <GroupWorkflows group={group} max={20} />
           </div>
         </div>
       </div>

@@ -1,4 +1,4 @@
-/** Acknowledging and resolving groups: one call each, and one message for all of them. */
+/** Acknowledges or resolves groups: one call per group, one notification for all. */
 import { path } from '../../api/client.js';
 import type { Outcome } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
@@ -9,7 +9,7 @@ export type Mark = 'acknowledge' | 'resolve';
 
 const DONE: Readonly<Record<Mark, string>> = { acknowledge: 'Acknowledged', resolve: 'Resolved' };
 
-/** Ends with the first failure, which is shown; what was marked before it stays marked. */
+/** Returns a function that marks groups. It stops at the first failure and shows it; groups marked before stay marked. */
 export function useMarkGroups(): (mark: Mark, fingerprints: readonly string[]) => Promise<Outcome<unknown>> {
   const change = useChange();
   return async (mark, fingerprints) => {

@@ -1,9 +1,9 @@
-/** Parts of a group that stand in the table and on its card. */
+/** Parts of a group that both the table and the card show. */
 import type { DeadLetterGroup } from '../../../../everstep/src/contract/dead-letter-groups.js';
 import { countText } from '../../components/formats.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { StatusBadge } from '../../components/status-badge.js';
-import { GROUP_STATES, type GroupState, workflowName } from './group-words.js';
+import { GROUP_STATES, type GroupState, workflowName } from './group-text.js';
 
 export function GroupStateBadge({ state }: { readonly state: GroupState }) {
   const { text, tone, icon, meaning } = GROUP_STATES[state];
@@ -20,21 +20,21 @@ export function GroupSparkline({ group }: { readonly group: DeadLetterGroup }) {
   return (
     <Sparkline
       values={group.histogram.map(({ count }) => count)}
-      label="Failures in each of the last 24 hours, the present one last"
+      label="Failures in each of the last 24 hours, current hour last"
     />
   );
 }
 
 export interface GroupWorkflowsProps {
   readonly group: DeadLetterGroup;
-  readonly most: number;
+  readonly max: number;
 }
 
-export function GroupWorkflows({ group: { workflows }, most }: GroupWorkflowsProps) {
-  const more = workflows.length - most;
+export function GroupWorkflows({ group: { workflows }, max }: GroupWorkflowsProps) {
+  const more = workflows.length - max;
   return (
     <ul className="group-counts">
-      {workflows.slice(0, most).map(({ workflowUrl, count }) => (
+      {workflows.slice(0, max).map(({ workflowUrl, count }) => (
         <li key={workflowUrl}>
           <span className="clip" title={workflowUrl}>
             {workflowName(workflowUrl)}

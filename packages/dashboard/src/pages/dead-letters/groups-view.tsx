@@ -1,11 +1,11 @@
-/** Groups of dead letters: what went wrong, since when, how often, where. */
+/** Dead letters grouped by error. */
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { DeadLetterGroup, DeadLetterGroupPage } from '../../../../everstep/src/contract/dead-letter-groups.js';
-import { useMay, useQueueId } from '../../api/instances.js';
+import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
+import { ActionButton } from '../../components/action-button.js';
 import type { Column } from '../../components/data-table.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { listWithWholeOf, useFilters } from '../../components/filters.js';
 import { countText, quantity } from '../../components/formats.js';
@@ -14,10 +14,10 @@ import { ListTable } from '../../components/list-table.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { EmptyState } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
-import { GROUP_FILTERS, planOfGroups, without } from './choice.js';
 import { type Mark, useMarkGroups } from './group-marks.js';
 import { GroupSparkline, GroupStateBadge, GroupWorkflows } from './group-parts.js';
-import { GROUP_STATES, whereOf } from './group-words.js';
+import { failureLocation, GROUP_STATES } from './group-text.js';
+import { GROUP_FILTERS, planOfGroups, without } from './plan-parameters.js';
 
 const FIELDS: readonly FilterField<(typeof GROUP_FILTERS)[number]>[] = [
   {
@@ -28,8 +28,8 @@ const FIELDS: readonly FilterField<(typeof GROUP_FILTERS)[number]>[] = [
     options: Object.entries(GROUP_STATES).map(([value, { text }]) => ({ value, text })),
   },
   { kind: 'list', name: 'workflowUrl', label: 'Workflow URL', wide: true },
-  { kind: 'time', name: 'fromDate', label: 'Seen since' },
-  { kind: 'time', name: 'toDate', label: 'First seen until' },
+  { kind: 'time', name: 'fromDate', label: 'Last seen after' },
+  { kind: 'time', name: 'toDate', label: 'First seen before' },
 ];
 
 const read = ({ cursor, groups }: DeadLetterGroupPage): CursorPage<DeadLetterGroup> => ({
@@ -44,25 +44,25 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     id: 'state',
     header: 'State',
     width: '108px',
-    under: 'error',
+    stackUnder: 'error',
     cell: ({ state, acknowledgedAt }) => (
       <div className="group-error">
         <span>
           <GroupStateBadge state={state} />
         </span>
-        {/* The line is there before, and the badge stays where it is when it is acknowledged. */}
+        {/* An empty line reserves the space, so that the badge does not move when the group is acknowledged. */}
         <span className="group-where">{acknowledgedAt === null ? null : 'acknowledged'}</span>
       </div>
     ),
   },
   {
     id: 'error',
-    header: 'What went wrong',
+    header: 'Error',
     width: 'minmax(0, 3fr)',
     cell: (group) => (
       <div className="group-error">
         <span className="group-message mono">{group.message}</span>
-        <span className="group-where">{whereOf(group)}</span>
+        <span className="group-where">{failureLocation(group)}</span>
       </div>
     ),
   },
@@ -70,12 +70,12 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     id: 'hours',
     header: 'Last 24 hours',
     width: 'clamp(96px, 11vw, 148px)',
-    under: 'error',
+    stackUnder: 'error',
     cell: (group) => <GroupSparkline group={group} />,
   },
   {
     id: 'count',
-    header: 'Now',
+    header: 'Count',
     width: '76px',
     align: 'right',
     cell: ({ count, total }) => (
@@ -90,15 +90,15 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     header: 'Workflows',
     width: 'minmax(0, 2fr)',
     from: 'wide',
-    under: 'error',
-    cell: (group) => <GroupWorkflows group={group} most={2} />,
+    stackUnder: 'error',
+    cell: (group) => <GroupWorkflows group={group} max={2} />,
   },
   {
     id: 'seen',
     header: 'Seen',
     width: '140px',
     from: 'wide',
-    under: 'error',
+    stackUnder: 'error',
     cell: ({ firstSeenAt, lastSeenAt }) => (
       <div className="group-seen">
         <span className="muted">first</span>
@@ -117,9 +117,9 @@ const MARKS = [
 ] as const satisfies readonly { readonly kind: Mark; readonly text: string }[];
 
 export function GroupsView() {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const navigate = useNavigate();
-  const may = useMay();
+  const permissions = usePermissions();
   const mark = useMarkGroups();
   const filters = useFilters(GROUP_FILTERS);
   const { state, workflowUrl, fromDate, toDate } = filters.values;
@@ -133,27 +133,27 @@ export function GroupsView() {
     read,
     idOf,
   });
-  // What has left the list, or is hidden by a filter, is not chosen any more.
-  const chosen = list.rows.filter((group) => ids.has(group.fingerprint) && !list.gone.has(group.fingerprint));
-  const covered = chosen.length > 0 ? chosen : list.rows.filter(({ fingerprint }) => !list.gone.has(fingerprint));
+  // Rows that have left the list or are hidden by a filter are no longer selected.
+  const selected = list.rows.filter((group) => ids.has(group.fingerprint) && !list.gone.has(group.fingerprint));
+  const covered = selected.length > 0 ? selected : list.rows.filter(({ fingerprint }) => !list.gone.has(fingerprint));
   const entries = covered.reduce((sum, { count }) => sum + count, 0);
   const open = ({ fingerprint }: DeadLetterGroup) =>
     navigate({
-      to: '/q/$queueId/dead-letters',
-      params: { queueId },
+      to: '/q/$instanceId/dead-letters',
+      params: { instanceId },
       search: (before) => ({ ...without(before, 'state'), view: 'entries', fingerprint }),
     });
-  const markChosen = async (kind: Mark) => {
+  const markSelected = async (kind: Mark) => {
     setBusy(kind);
     const outcome = await mark(
       kind,
-      chosen.map(({ fingerprint }) => fingerprint),
+      selected.map(({ fingerprint }) => fingerprint),
     );
     setBusy(null);
     if (outcome.ok) setIds(NONE);
   };
-  // All groups of a queue are named only where a filter by state, which entries do not have, hides some of them.
-  const named = chosen.length > 0 || state !== undefined ? covered.map(({ fingerprint }) => fingerprint) : [];
+  // Entries have no filter by state. If one is set here, the repair must list the groups explicitly.
+  const named = selected.length > 0 || state !== undefined ? covered.map(({ fingerprint }) => fingerprint) : [];
   return (
     <>
       <FilterBar filters={filters} fields={FIELDS} />
@@ -170,7 +170,7 @@ export function GroupsView() {
         empty={
           filters.any ? (
             <EmptyState
-              title="No group matches these filters"
+              title="No matching groups"
               action={
                 <button type="button" className="button" onClick={filters.clear}>
                   Clear filters
@@ -178,57 +178,65 @@ export function GroupsView() {
               }
             />
           ) : (
-            <EmptyState title="The queue is empty">
-              Runs that fail after all their retries come here, grouped by what went wrong. At the moment there is nothing to
-              repair.
+            <EmptyState title="No dead letters">
+              Runs that fail after all their retries appear here, grouped by error. There is currently nothing to repair.
             </EmptyState>
           )
         }
       />
       {list.rows.length === 0 ? null : (
-        <section className="choice-bar" aria-label="With the chosen groups" data-none={chosen.length === 0 ? '' : undefined}>
+        <section
+          className="selection-bar"
+          aria-label="Actions for selected groups"
+          data-none={selected.length === 0 ? '' : undefined}
+        >
           <span role="status">
-            {chosen.length === 0 ? (
+            {selected.length === 0 ? (
               <>
-                Nothing chosen: all that is shown, <strong>{quantity(entries, 'dead letter')}</strong>
-                {list.hasMore && state === undefined ? ' and those of the groups below' : ''}
+                No groups selected: a repair applies to all <strong>{quantity(entries, 'dead letter')}</strong> shown
+                {list.hasMore && state === undefined ? ' and to the groups not loaded yet' : ''}
               </>
             ) : (
               <>
-                <strong>{quantity(chosen.length, 'group')}</strong> chosen, <strong>{quantity(entries, 'dead letter')}</strong>
+                <strong>{quantity(selected.length, 'group')}</strong> selected,{' '}
+                <strong>{quantity(entries, 'dead letter')}</strong>
               </>
             )}
           </span>
           <div className="line">
             <ReadOnlyNote />
-            <DeedButton look="quiet" off={chosen.length === 0 ? 'Nothing is chosen' : undefined} onClick={() => setIds(NONE)}>
-              Choose none
-            </DeedButton>
+            <ActionButton
+              variant="quiet"
+              disabledReason={selected.length === 0 ? 'No groups are selected' : undefined}
+              onClick={() => setIds(NONE)}
+            >
+              Clear selection
+            </ActionButton>
             {MARKS.map(({ kind, text }) => (
-              <DeedButton
+              <ActionButton
                 key={kind}
-                off={may.readOnly ?? (chosen.length === 0 ? 'Choose groups first' : undefined)}
+                disabledReason={permissions.readOnly ?? (selected.length === 0 ? 'Select groups first' : undefined)}
                 busy={busy !== null}
-                onClick={() => markChosen(kind)}
+                onClick={() => markSelected(kind)}
               >
-                {busy === kind ? 'One moment …' : text}
-              </DeedButton>
+                {busy === kind ? 'Working…' : text}
+              </ActionButton>
             ))}
-            {may.write ? (
+            {permissions.write ? (
               <Link
-                to="/q/$queueId/repairs/new"
-                params={{ queueId }}
+                to="/q/$instanceId/repairs/new"
+                params={{ instanceId }}
                 search={planOfGroups(named, filters.values)}
                 className="button button-primary"
               >
                 <Icon name="repairs" />
-                {chosen.length === 0 ? 'Plan a repair of all' : 'Plan a repair'}
+                {selected.length === 0 ? 'Plan repair of all' : 'Plan repair'}
               </Link>
             ) : (
-              <DeedButton look="primary" off={may.readOnly}>
+              <ActionButton variant="primary" disabledReason={permissions.readOnly}>
                 <Icon name="repairs" />
-                Plan a repair
-              </DeedButton>
+                Plan repair
+              </ActionButton>
             )}
           </div>
         </section>

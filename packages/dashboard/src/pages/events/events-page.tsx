@@ -1,12 +1,12 @@
-/** Who waits for which event, and until when; and notifying them. */
+/** Events that runs wait for, with an action to send them. */
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { EventWaiter } from '../../../../everstep/src/contract/events.js';
-import { useMay, useQueueId } from '../../api/instances.js';
+import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
+import { ActionButton } from '../../components/action-button.js';
 import { CopyId } from '../../components/copy-id.js';
 import type { Column } from '../../components/data-table.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { useFilters } from '../../components/filters.js';
 import { ListTable } from '../../components/list-table.js';
@@ -18,7 +18,7 @@ import { NotifyDialog } from './notify-dialog.js';
 
 const FILTERS = ['url'] as const;
 const FIELDS: readonly FilterField<'url'>[] = [
-  { kind: 'text', name: 'url', label: 'Workflow URL', placeholder: 'Exactly', wide: true },
+  { kind: 'text', name: 'url', label: 'Workflow URL', placeholder: 'Exact match', wide: true },
 ];
 
 interface WaiterPage {
@@ -30,8 +30,8 @@ const idOf = ({ eventId, workflowRunId, workflowCreatedAt, stepName }: EventWait
   JSON.stringify([eventId, workflowRunId, workflowCreatedAt, stepName]);
 
 export default function EventsPage() {
-  const queueId = useQueueId();
-  const { readOnly } = useMay();
+  const instanceId = useInstanceId();
+  const { readOnly } = usePermissions();
   const filters = useFilters(FILTERS);
   const [notifying, setNotifying] = useState<string | null>(null);
   const list = useCursorList({
@@ -46,13 +46,13 @@ export default function EventsPage() {
     { id: 'event', header: 'Event', width: 'minmax(0, 3fr)', cell: ({ eventId }) => <CopyId value={eventId} what="event id" /> },
     {
       id: 'run',
-      header: 'Run that waits',
+      header: 'Waiting run',
       width: 'minmax(0, 3fr)',
       cell: (waiter) => (
         <Link
           className="clip mono run-link"
-          to="/q/$queueId/runs/$runId"
-          params={{ queueId, runId: waiter.workflowRunId }}
+          to="/q/$instanceId/runs/$runId"
+          params={{ instanceId, runId: waiter.workflowRunId }}
           search={{ createdAt: String(waiter.workflowCreatedAt) }}
           title={waiter.workflowRunId}
         >
@@ -62,9 +62,9 @@ export default function EventsPage() {
     },
     {
       id: 'step',
-      header: 'In step',
+      header: 'Step',
       width: 'minmax(0, 2fr)',
-      under: 'run',
+      stackUnder: 'run',
       cell: ({ stepName }) => <div className="clip">{stepName}</div>,
     },
     {
@@ -72,25 +72,25 @@ export default function EventsPage() {
       header: 'Workflow',
       width: 'minmax(0, 3fr)',
       from: 'wide',
-      under: 'run',
+      stackUnder: 'run',
       cell: ({ workflowUrl }) => <UrlText url={workflowUrl} />,
     },
     {
       id: 'since',
-      header: 'Waits since',
+      header: 'Waiting since',
       width: '118px',
-      under: 'event',
-      underAs: 'since',
-      cell: ({ since }) => <TimeText unixMs={since} of="Waits since" />,
+      stackUnder: 'event',
+      stackPrefix: 'since',
+      cell: ({ since }) => <TimeText unixMs={since} of="Waiting since" />,
     },
     {
       id: 'until',
-      header: 'Gives up',
+      header: 'Times out',
       width: '118px',
       from: 'wide',
-      under: 'event',
-      underAs: 'until',
-      cell: ({ deadlineAt }) => <TimeText unixMs={deadlineAt} of="Gives up" />,
+      stackUnder: 'event',
+      stackPrefix: 'until',
+      cell: ({ deadlineAt }) => <TimeText unixMs={deadlineAt} of="Times out" />,
     },
     {
       id: 'notify',
@@ -98,9 +98,9 @@ export default function EventsPage() {
       width: '92px',
       align: 'right',
       cell: ({ eventId }) => (
-        <DeedButton small aria-label={`Notify of ${eventId}`} off={readOnly} onClick={() => setNotifying(eventId)}>
+        <ActionButton small aria-label={`Send event ${eventId}`} disabledReason={readOnly} onClick={() => setNotifying(eventId)}>
           Notify
-        </DeedButton>
+        </ActionButton>
       ),
     },
   ];
@@ -108,25 +108,25 @@ export default function EventsPage() {
     <>
       <PageTitle
         title="Events"
-        lead="Runs that wait for an event, by event. A webhook is an event too: its id is in its URL."
+        lead="Runs that wait for an event, by event id. Webhooks are events too: the event id is part of the webhook URL."
         actions={
-          <DeedButton look="primary" off={readOnly} onClick={() => setNotifying('')}>
-            Notify of an event
-          </DeedButton>
+          <ActionButton variant="primary" disabledReason={readOnly} onClick={() => setNotifying('')}>
+            Send event
+          </ActionButton>
         }
       />
       <FilterBar filters={filters} fields={FIELDS} />
       <ListTable
         label="Waiting runs"
-        what="waits"
+        what="waiting runs"
         list={list}
         columns={columns}
         idOf={idOf}
         nameOf={({ eventId }) => eventId}
         empty={
-          <EmptyState title={filters.any ? 'No run of this workflow waits' : 'No run waits for an event'}>
-            A run waits with <code>context.waitForEvent('name', 'event-id')</code>, and appears here until it is notified or its
-            time is over.
+          <EmptyState title={filters.any ? 'No runs of this workflow are waiting' : 'No runs are waiting'}>
+            A run that calls <code>context.waitForEvent('name', 'event-id')</code> appears here until the event arrives or the
+            timeout expires.
           </EmptyState>
         }
       />

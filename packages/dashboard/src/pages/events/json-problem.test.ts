@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readEventData } from './json-problem.js';
 
-test('nothing typed is an event without data', () => {
+test('empty text is an event without data', () => {
   assert.deepEqual(readEventData('  \n'), { ok: true, body: undefined });
 });
 
-test('JSON is sent as it was typed', () => {
+test('JSON is sent as typed', () => {
   assert.deepEqual(readEventData('{ "a": 1 }'), { ok: true, body: '{ "a": 1 }' });
   assert.deepEqual(readEventData('"paid"'), { ok: true, body: '"paid"' });
 });
 
-test('what is no JSON is refused with what to do', () => {
+test('text that is not JSON is rejected with a hint', () => {
   const read = readEventData('paid');
   assert.equal(read.ok, false);
-  assert.match(read.ok ? '' : read.why, /no JSON.*in quotes/);
+  assert.match(read.ok ? '' : read.why, /Invalid JSON.*in quotes/);
 });

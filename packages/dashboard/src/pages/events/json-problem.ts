@@ -1,8 +1,8 @@
-/** What is typed as event data, before it is sent. */
+/** Validates event data that the user typed. */
 
 export type EventData = { readonly ok: true; readonly body: string | undefined } | { readonly ok: false; readonly why: string };
 
-/** Nothing at all is no data; anything else has to be JSON, and is sent as it was typed. */
+/** Returns the body to send: none for empty text, otherwise the text as typed, which must be JSON. */
 export function readEventData(text: string): EventData {
   if (text.trim() === '') return { ok: true, body: undefined };
   try {
@@ -10,6 +10,6 @@ export function readEventData(text: string): EventData {
     return { ok: true, body: text };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { ok: false, why: `This is no JSON: ${why}. A text stands in quotes: "paid".` };
+    return { ok: false, why: `Invalid JSON: ${why}. Put text in quotes: "paid".` };
   }
 }

@@ -1,4 +1,4 @@
-/** Sends an event to those who wait for it; before that it shows how many they are. */
+/** Dialog that sends an event. It shows first how many runs are waiting for it. */
 import { useId, useState } from 'react';
 import type { NotifiedWaiter, Waiter } from '../../../../everstep/src/contract/events.js';
 import { path } from '../../api/client.js';
@@ -38,18 +38,18 @@ export function NotifyDialog({ eventId: given, onClose }: NotifyDialogProps) {
     if (outcome.ok)
       toastDone(
         outcome.value.length === 0
-          ? `Nobody waited for ${eventId}`
-          : `${quantity(outcome.value.length, 'run was', 'runs were')} notified of ${eventId}`,
+          ? `No runs were waiting for ${eventId}`
+          : `${quantity(outcome.value.length, 'run was', 'runs were')} notified with ${eventId}`,
       );
     return outcome;
   };
   const count = waiters.data?.length;
   return (
     <ConfirmDialog
-      title="Notify of an event"
+      title="Send event"
       open
       onClose={onClose}
-      confirmText={count === undefined || count === 0 ? 'Notify' : `Notify ${quantity(count, 'run')}`}
+      confirmText={count === undefined || count === 0 ? 'Send event' : `Send event to ${quantity(count, 'run')}`}
       disabled={eventId === '' || !read.ok}
       onConfirm={notify}
     >
@@ -61,16 +61,16 @@ export function NotifyDialog({ eventId: given, onClose }: NotifyDialogProps) {
       </div>
       <p role="status">
         {eventId === ''
-          ? 'Which event? The runs that wait for it are counted here.'
+          ? 'Enter an event id to see how many runs are waiting for it.'
           : count === undefined
-            ? 'Counting who waits …'
+            ? 'Counting waiting runs…'
             : count === 0
-              ? 'No run waits for this event now: nothing would happen.'
-              : `${quantity(count, 'run waits', 'runs wait')} for it, and each goes on with what is sent.`}
+              ? 'No runs are waiting for this event, so sending it has no effect.'
+              : `${quantity(count, 'run is', 'runs are')} waiting for this event and will continue with the data. This cannot be undone.`}
       </p>
       <div className="field">
         <label className="field-label" htmlFor={dataField}>
-          Data, as JSON; may be empty
+          Data (JSON, optional)
         </label>
         <textarea
           id={dataField}

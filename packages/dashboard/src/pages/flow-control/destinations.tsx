@@ -1,11 +1,11 @@
-/** Destinations that are held back, or failed last: deliveries to them wait until they are released. */
+/** Destinations that are held or whose last delivery failed. Deliveries to a held destination wait until it is released. */
 import { useId, useState } from 'react';
 import type { DestinationEntry } from '../../../../everstep/src/contract/service.js';
-import { useMay } from '../../api/instances.js';
+import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
+import { ActionButton } from '../../components/action-button.js';
 import type { Column } from '../../components/data-table.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { countText, quantity } from '../../components/formats.js';
 import { WholeTable } from '../../components/list-table.js';
@@ -17,7 +17,7 @@ const REFRESH_MS = 3_000;
 const idOf = ({ origin }: DestinationEntry): string => origin;
 
 export function Destinations() {
-  const { readOnly } = useMay();
+  const { readOnly } = usePermissions();
   const change = useChange();
   const heading = useId();
   const [holding, setHolding] = useState(false);
@@ -34,15 +34,15 @@ export function Destinations() {
       url: '/v2/destinations/release',
       body: { origin },
       topics: ['settings', 'flow-control'],
-      done: `Deliveries to ${origin} go on`,
-      tellFailure: true,
+      done: `Released ${origin}; deliveries continue`,
+      showFailure: true,
     });
   const columns: readonly Column<DestinationEntry>[] = [
     {
       id: 'state',
       header: 'State',
       width: '104px',
-      under: 'origin',
+      stackUnder: 'origin',
       cell: ({ isHeld }) =>
         isHeld ? <StatusBadge tone="warn">Held</StatusBadge> : <StatusBadge tone="bad">Failing</StatusBadge>,
     },
@@ -58,15 +58,15 @@ export function Destinations() {
     },
     {
       id: 'why',
-      header: 'Why',
+      header: 'Reason',
       width: 'minmax(0, 4fr)',
-      under: 'origin',
+      stackUnder: 'origin',
       cell: ({ reason, lastError, failures, heldBy }) => {
-        const why = reason ?? lastError ?? quantity(failures, 'failure');
+        const text = reason ?? lastError ?? quantity(failures, 'failure');
         return (
-          <div className="clip" title={why}>
-            {heldBy === 'breaker' ? 'By itself: ' : ''}
-            {why}
+          <div className="clip" title={text}>
+            {heldBy === 'breaker' ? 'Automatic: ' : ''}
+            {text}
           </div>
         );
       },
@@ -93,9 +93,9 @@ export function Destinations() {
       align: 'right',
       cell: ({ origin, isHeld }) =>
         isHeld ? (
-          <DeedButton small aria-label={`Release ${origin}`} off={readOnly} onClick={() => release(origin)}>
+          <ActionButton small aria-label={`Release ${origin}`} disabledReason={readOnly} onClick={() => release(origin)}>
             Release
-          </DeedButton>
+          </ActionButton>
         ) : null,
     },
   ];
@@ -103,9 +103,9 @@ export function Destinations() {
     <section className="flow-section" aria-labelledby={heading}>
       <div className="section-head">
         <h2 id={heading}>Destinations</h2>
-        <DeedButton off={readOnly} onClick={() => setHolding(true)}>
-          Hold a destination
-        </DeedButton>
+        <ActionButton disabledReason={readOnly} onClick={() => setHolding(true)}>
+          Hold destination
+        </ActionButton>
       </div>
       {isPending ? (
         <Skeleton lines={2} />
@@ -113,8 +113,8 @@ export function Destinations() {
         <FailureNotice failure={error} onRetry={() => void refetch()} />
       ) : list.rows.length === 0 ? (
         <div className="table">
-          <EmptyState title="No destination is held back">
-            Hold one while it is being repaired: runs wait instead of failing, and go on when it is released.
+          <EmptyState title="No held or failing destinations">
+            Hold a destination during maintenance: runs wait instead of failing, and continue when you release it.
           </EmptyState>
         </div>
       ) : (
@@ -133,10 +133,10 @@ function HoldDialog({ onClose }: { readonly onClose: () => void }) {
   const change = useChange();
   return (
     <ConfirmDialog
-      title="Hold a destination"
+      title="Hold destination"
       open
       onClose={onClose}
-      confirmText="Hold"
+      confirmText="Hold destination"
       disabled={origin.trim() === ''}
       onConfirm={() =>
         change({
@@ -144,11 +144,14 @@ function HoldDialog({ onClose }: { readonly onClose: () => void }) {
           url: '/v2/destinations/hold',
           body: { origin: origin.trim(), ...(reason.trim() === '' ? {} : { reason: reason.trim() }) },
           topics: ['settings', 'flow-control'],
-          done: `Deliveries to ${origin.trim()} wait from now on`,
+          done: `Holding deliveries to ${origin.trim()}`,
         })
       }
     >
-      <p>No delivery to it starts any more. What is in flight ends; what comes waits, and no attempt is used up.</p>
+      <p>
+        No new deliveries to this destination start. Deliveries in flight finish; all others wait without using up retry attempts.
+        You can release the destination at any time.
+      </p>
       <div className="field">
         <label className="field-label" htmlFor={originId}>
           Scheme, host and port
@@ -163,7 +166,7 @@ function HoldDialog({ onClose }: { readonly onClose: () => void }) {
       </div>
       <div className="field">
         <label className="field-label" htmlFor={reasonId}>
-          Reason, for whoever sees that runs wait
+          Reason (shown with waiting runs)
         </label>
         <input id={reasonId} className="input" value={reason} onChange={(event) => setReason(event.target.value)} />
       </div>

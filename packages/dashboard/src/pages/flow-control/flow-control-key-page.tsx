@@ -1,8 +1,8 @@
-/** One flow control key: its limits, what it uses of them, and what waits for it, in order. */
+/** Page of one flow control key: its limits, their usage, and the waiting deliveries in order. */
 import { Link, useParams } from '@tanstack/react-router';
 import type { FlowControlEntry, FlowControlWaiter, FlowControlWaitList } from '../../../../everstep/src/contract/service.js';
 import { path } from '../../api/client.js';
-import { useQueueId } from '../../api/instances.js';
+import { useInstanceId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { type Column, DataTable } from '../../components/data-table.js';
 import { countText, quantity } from '../../components/formats.js';
@@ -13,11 +13,11 @@ import { KeyActions } from './key-actions.js';
 import { KeyState, REFRESH_MS } from './key-state.js';
 import { ParallelismUsage, RateUsage } from './usage.js';
 
-/** The most that the service lists. */
+/** Maximum number of entries that the server lists. */
 const SHOWN = 100;
 
 export default function FlowControlKeyPage() {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const { key = '' } = useParams({ strict: false });
   const entry = useApi<FlowControlEntry>({
     topic: 'flow-control',
@@ -33,7 +33,7 @@ export default function FlowControlKeyPage() {
     refreshMs: REFRESH_MS,
   });
   const columns: readonly Column<FlowControlWaiter>[] = [
-    { id: 'place', header: 'Place', width: '64px', align: 'right', cell: ({ place }) => countText(place) },
+    { id: 'place', header: 'Position', width: '80px', align: 'right', cell: ({ place }) => countText(place) },
     {
       id: 'run',
       header: 'Run',
@@ -47,8 +47,8 @@ export default function FlowControlKeyPage() {
           <Link
             className="clip mono run-link"
             title={workflowRunId}
-            to="/q/$queueId/runs/$runId"
-            params={{ queueId, runId: workflowRunId }}
+            to="/q/$instanceId/runs/$runId"
+            params={{ instanceId, runId: workflowRunId }}
             search={{ createdAt: String(workflowCreatedAt) }}
           >
             {workflowRunId}
@@ -60,7 +60,7 @@ export default function FlowControlKeyPage() {
       header: 'Step',
       width: 'minmax(0, 2fr)',
       from: 'medium',
-      cell: ({ stepName }) => <div className="clip">{stepName ?? 'its code'}</div>,
+      cell: ({ stepName }) => <div className="clip">{stepName ?? 'workflow code'}</div>,
     },
     {
       id: 'workflow',
@@ -73,7 +73,7 @@ export default function FlowControlKeyPage() {
         </div>
       ),
     },
-    { id: 'since', header: 'Waits since', width: '118px', cell: ({ since }) => <TimeText unixMs={since} /> },
+    { id: 'since', header: 'Waiting since', width: '118px', cell: ({ since }) => <TimeText unixMs={since} /> },
   ];
   if (entry.isPending)
     return (
@@ -86,13 +86,13 @@ export default function FlowControlKeyPage() {
     return (
       <>
         <PageTitle title={key} />
-        <ErrorState failure={entry.error} onRetry={() => void entry.refetch()} what="The key" />
+        <ErrorState failure={entry.error} onRetry={() => void entry.refetch()} what="this key" />
       </>
     );
   const { data } = entry;
   return (
     <>
-      <PageTitle title={key} lead="A flow control key" actions={<KeyActions entry={data} />}>
+      <PageTitle title={key} lead="Flow control key" actions={<KeyActions entry={data} />}>
         <span className="mono">{key}</span>
       </PageTitle>
       <div className="flow-facts">
@@ -101,7 +101,7 @@ export default function FlowControlKeyPage() {
           <span>
             <KeyState entry={data} />
           </span>
-          <span>{quantity(data.waitListSize, 'delivery waits', 'deliveries wait')}</span>
+          <span>{quantity(data.waitListSize, 'delivery', 'deliveries')} waiting</span>
         </div>
         <div className="card card-body stack">
           <h2>Parallelism</h2>
@@ -113,14 +113,14 @@ export default function FlowControlKeyPage() {
           <RateUsage entry={data} />
           {data.ratePeriodStart === undefined ? null : (
             <span className="muted">
-              Window since <TimeText unixMs={data.ratePeriodStart * 1000} />
+              Period started <TimeText unixMs={data.ratePeriodStart * 1000} />
             </span>
           )}
           {data.isPinnedRate ? <span className="muted">pinned</span> : null}
         </div>
       </div>
       <div className="section-head">
-        <h2>What waits</h2>
+        <h2>Waiting deliveries</h2>
       </div>
       {list.isPending ? (
         <Skeleton lines={4} />
@@ -128,18 +128,18 @@ export default function FlowControlKeyPage() {
         <FailureNotice failure={list.error} onRetry={() => void list.refetch()} />
       ) : list.data?.waiting.length === 0 ? (
         <div className="table">
-          <EmptyState title="Nothing waits for this key" />
+          <EmptyState title="No deliveries are waiting for this key" />
         </div>
       ) : (
         <DataTable
-          label="Deliveries that wait"
+          label="Waiting deliveries"
           columns={columns}
           rows={list.data?.waiting ?? []}
           idOf={({ place }) => String(place)}
           foot={
             list.data && list.data.waitListSize > list.data.waiting.length ? (
               <span>
-                The first {countText(list.data.waiting.length)} of {countText(list.data.waitListSize)}
+                First {countText(list.data.waiting.length)} of {countText(list.data.waitListSize)}
               </span>
             ) : undefined
           }

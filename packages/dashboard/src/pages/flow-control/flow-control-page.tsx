@@ -1,12 +1,12 @@
-/** Flow control keys with what they allow and use; and destinations that are held back. */
+/** Flow control keys with their limits and usage, and held destinations. */
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { FlowControlEntry } from '../../../../everstep/src/contract/service.js';
-import { useMay, useQueueId } from '../../api/instances.js';
+import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
+import { ActionButton } from '../../components/action-button.js';
 import type { Column } from '../../components/data-table.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { useFilters } from '../../components/filters.js';
 import { countText } from '../../components/formats.js';
@@ -20,11 +20,11 @@ import { ParallelismUsage, RateUsage } from './usage.js';
 
 const FILTERS = ['key'] as const;
 const FIELDS: readonly FilterField<'key'>[] = [
-  { kind: 'text', name: 'key', label: 'Key', placeholder: 'Part of its name', wide: true },
+  { kind: 'text', name: 'key', label: 'Key', placeholder: 'Part of the name', wide: true },
 ];
 
 const COLUMNS: readonly Column<FlowControlEntry>[] = [
-  { id: 'state', header: 'State', width: '104px', under: 'key', cell: (entry) => <KeyState entry={entry} /> },
+  { id: 'state', header: 'State', width: '104px', stackUnder: 'key', cell: (entry) => <KeyState entry={entry} /> },
   {
     id: 'key',
     header: 'Key',
@@ -44,18 +44,18 @@ const COLUMNS: readonly Column<FlowControlEntry>[] = [
     id: 'parallelism',
     header: 'Parallelism',
     width: 'minmax(0, 2fr)',
-    under: 'key',
+    stackUnder: 'key',
     cell: (entry) => <ParallelismUsage entry={entry} />,
   },
-  { id: 'rate', header: 'Rate', width: 'minmax(0, 2fr)', under: 'key', cell: (entry) => <RateUsage entry={entry} /> },
+  { id: 'rate', header: 'Rate', width: 'minmax(0, 2fr)', stackUnder: 'key', cell: (entry) => <RateUsage entry={entry} /> },
 ];
 
 const idOf = ({ flowControlKey }: FlowControlEntry): string => flowControlKey;
 
 export default function FlowControlPage() {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const navigate = useNavigate();
-  const { readOnly } = useMay();
+  const { readOnly } = usePermissions();
   const filters = useFilters(FILTERS);
   const [pinning, setPinning] = useState(false);
   const keys = useApi<{ readonly flowControls: readonly FlowControlEntry[] }>({
@@ -76,22 +76,22 @@ export default function FlowControlPage() {
     <>
       <PageTitle
         title="Flow control"
-        lead="How many deliveries of a key may be in flight, and how many may start in a window of time."
+        lead="Limits per flow control key: how many deliveries can be in flight at once, and how many can start per period."
         actions={
-          <DeedButton off={readOnly} onClick={() => setPinning(true)}>
-            Pin limits for a key
-          </DeedButton>
+          <ActionButton disabledReason={readOnly} onClick={() => setPinning(true)}>
+            Pin limits
+          </ActionButton>
         }
       />
       <FilterBar filters={filters} fields={FIELDS} />
       {keys.isPending ? (
         <Skeleton lines={6} />
       ) : keys.error && !keys.data ? (
-        <ErrorState failure={keys.error} onRetry={() => void keys.refetch()} what="The keys" />
+        <ErrorState failure={keys.error} onRetry={() => void keys.refetch()} what="flow control keys" />
       ) : list.rows.length === 0 ? (
         <div className="table">
-          <EmptyState title={part === '' ? 'No run has had a flow control key yet' : 'No key has this in its name'}>
-            A key is created when a run is triggered with it:{' '}
+          <EmptyState title={part === '' ? 'No flow control keys' : 'No matching keys'}>
+            A key is created when a run with it is triggered:{' '}
             <code>npx everstep trigger http://127.0.0.1:3000/order --flow-control-key payments --flow-control parallelism=5</code>
             .
           </EmptyState>
@@ -105,7 +105,7 @@ export default function FlowControlPage() {
           idOf={idOf}
           estimatedHeight={52}
           onOpen={({ flowControlKey }) =>
-            void navigate({ to: '/q/$queueId/flow-control/$key', params: { queueId, key: flowControlKey } })
+            void navigate({ to: '/q/$instanceId/flow-control/$key', params: { instanceId, key: flowControlKey } })
           }
         />
       )}

@@ -1,17 +1,17 @@
-/** What can be done with a flow control key. */
+/** Actions on a flow control key. */
 import { useState } from 'react';
 import type { FlowControlEntry } from '../../../../everstep/src/contract/service.js';
 import { path } from '../../api/client.js';
-import { useMay } from '../../api/instances.js';
+import { usePermissions } from '../../api/instances.js';
 import { useChange } from '../../api/queries.js';
-import { DeedButton } from '../../components/deed-button.js';
+import { ActionButton } from '../../components/action-button.js';
 import { PinDialog } from './pin-dialog.js';
 
 type Verb = 'pause' | 'resume' | 'unpin' | 'resetRate';
 
 export function KeyActions({ entry }: { readonly entry: FlowControlEntry }) {
   const { flowControlKey: key, isPaused, isPinnedParallelism, isPinnedRate, rateMax } = entry;
-  const { readOnly } = useMay();
+  const { readOnly } = usePermissions();
   const change = useChange();
   const [pinning, setPinning] = useState(false);
   const act = (verb: Verb, done: string, query: Readonly<Record<string, boolean>> = {}) =>
@@ -21,27 +21,27 @@ export function KeyActions({ entry }: { readonly entry: FlowControlEntry }) {
       query,
       topics: ['flow-control'],
       done,
-      tellFailure: true,
+      showFailure: true,
     });
   const button = (text: string, onClick: () => void) => (
-    <DeedButton off={readOnly} onClick={onClick}>
+    <ActionButton disabledReason={readOnly} onClick={onClick}>
       {text}
-    </DeedButton>
+    </ActionButton>
   );
   return (
     <>
       {isPaused
-        ? button('Resume', () => act('resume', `${key} goes on`))
-        : button('Pause', () => act('pause', `${key} is paused: what is in flight ends, and nothing more starts`))}
-      {rateMax === undefined ? null : button('Reset window', () => act('resetRate', `${key} has a new window`))}
+        ? button('Resume', () => act('resume', `Resumed ${key}`))
+        : button('Pause', () => act('pause', `Paused ${key}. Deliveries in flight finish; no new ones start`))}
+      {rateMax === undefined ? null : button('Reset period', () => act('resetRate', `Started a new period for ${key}`))}
       {isPinnedParallelism || isPinnedRate
-        ? button('Unpin', () => act('unpin', `${key} takes the limits that runs bring along`))
+        ? button('Unpin', () => act('unpin', `Unpinned ${key}. The limits of new runs apply again`))
         : null}
       {isPinnedParallelism && isPinnedRate
-        ? button('Unpin parallelism', () => act('unpin', `The parallelism of ${key} is unpinned`, { parallelism: true }))
+        ? button('Unpin parallelism', () => act('unpin', `Unpinned the parallelism of ${key}`, { parallelism: true }))
         : null}
       {isPinnedParallelism && isPinnedRate
-        ? button('Unpin rate', () => act('unpin', `The rate of ${key} is unpinned`, { rate: true }))
+        ? button('Unpin rate', () => act('unpin', `Unpinned the rate of ${key}`, { rate: true }))
         : null}
       {button(isPinnedParallelism || isPinnedRate ? 'Change limits' : 'Pin limits', () => setPinning(true))}
       {pinning ? <PinDialog entry={entry} onClose={() => setPinning(false)} /> : null}

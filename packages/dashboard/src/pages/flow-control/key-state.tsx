@@ -1,8 +1,8 @@
-/** How a flow control key stands, in a word. */
+/** Badge with the state of a flow control key. */
 import type { FlowControlEntry } from '../../../../everstep/src/contract/service.js';
 import { StatusBadge } from '../../components/status-badge.js';
 
-/** Counts change with every delivery, of which no hint tells. */
+/** Polling interval: counts change with every delivery and have no live hints. */
 export const REFRESH_MS = 2_000;
 
 export function KeyState({ entry }: { readonly entry: FlowControlEntry }) {

@@ -1,4 +1,4 @@
-/** Pins the limits of a flow control key: those that runs bring do not count any more. */
+/** Dialog that pins the limits of a flow control key, so that the limits of new runs no longer replace them. */
 import { useId, useState } from 'react';
 import type { FlowControlEntry } from '../../../../everstep/src/contract/service.js';
 import { path } from '../../api/client.js';
@@ -30,7 +30,7 @@ function NumberField({ label, value, hint, onChange }: NumberFieldProps) {
         onChange={(event) => onChange(event.target.value.trim())}
       />
       <span id={hintId} className={isCount(value) ? 'field-hint' : 'field-error'}>
-        {isCount(value) ? hint : 'A whole number from 1, or nothing'}
+        {isCount(value) ? hint : 'Enter a whole number of at least 1, or leave empty'}
       </span>
     </div>
   );
@@ -40,7 +40,7 @@ const isCount = (text: string): boolean => text === '' || /^[1-9]\d{0,9}$/.test(
 const textOf = (count: number | undefined): string => (count === undefined ? '' : String(count));
 
 export interface PinDialogProps {
-  /** null: for a key that is named in the dialog. */
+  /** The key; null if the user enters it in the dialog. */
   readonly entry: FlowControlEntry | null;
   readonly onClose: () => void;
 }
@@ -48,7 +48,7 @@ export interface PinDialogProps {
 export function PinDialog({ entry, onClose }: PinDialogProps) {
   const keyId = useId();
   const [key, setKey] = useState(entry?.flowControlKey ?? '');
-  // What is not pinned beside a limit that is stays so, unless somebody fills it in.
+  // If only one limit is pinned, the other one stays unpinned unless the user fills it in.
   const nothingPinned = !entry?.isPinnedParallelism && !entry?.isPinnedRate;
   const shown = (isPinned: boolean | undefined, max: number | undefined) => (isPinned || nothingPinned ? textOf(max) : '');
   const [parallelism, setParallelism] = useState(shown(entry?.isPinnedParallelism, entry?.parallelismMax));
@@ -58,7 +58,7 @@ export function PinDialog({ entry, onClose }: PinDialogProps) {
   const valid = key !== '' && [parallelism, rate, period].every(isCount) && (parallelism !== '' || rate !== '');
   return (
     <ConfirmDialog
-      title={entry === null ? 'Pin limits for a key' : `Pin the limits of ${entry.flowControlKey}`}
+      title={entry === null ? 'Pin limits' : `Pin limits of ${entry.flowControlKey}`}
       open
       onClose={onClose}
       confirmText="Pin limits"
@@ -69,11 +69,13 @@ export function PinDialog({ entry, onClose }: PinDialogProps) {
           url: path`/v2/flowControl/${key}/pin`,
           query: { parallelism, rate, period: rate === '' ? '' : period },
           topics: ['flow-control'],
-          done: `The limits of ${key} are pinned`,
+          done: `Pinned the limits of ${key}`,
         })
       }
     >
-      <p>They count at once, also for what waits. A pinned limit is not replaced by those of new runs until it is unpinned.</p>
+      <p>
+        The limits apply immediately, including to waiting deliveries. New runs do not change a pinned limit until you unpin it.
+      </p>
       {entry === null ? (
         <div className="field">
           <label className="field-label" htmlFor={keyId}>
@@ -85,16 +87,16 @@ export function PinDialog({ entry, onClose }: PinDialogProps) {
       <NumberField
         label="Parallelism"
         value={parallelism}
-        hint="How many may be in flight; empty: not pinned here, stays as it is"
+        hint="Max deliveries in flight. Leave empty to keep the current setting."
         onChange={setParallelism}
       />
       <NumberField
-        label="Rate"
+        label="Max starts per period"
         value={rate}
-        hint="How many may start in a window; empty: not pinned here, stays as it is"
+        hint="Leave empty to keep the current setting."
         onChange={setRate}
       />
-      <NumberField label="Window, in seconds" value={period} hint="Goes with the rate" onChange={setPeriod} />
+      <NumberField label="Period (seconds)" value={period} hint="Period of the max starts." onChange={setPeriod} />
     </ConfirmDialog>
   );
 }

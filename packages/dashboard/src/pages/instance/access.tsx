@@ -1,26 +1,26 @@
-/** What opens the instance, and what it signs with. */
+/** Tokens and signing keys of the instance. */
 import { useState } from 'react';
 import type { QueueRecord } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
-import { useMay } from '../../api/instances.js';
+import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { Secret } from '../../components/secret.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 
 export function Tokens({ instance }: { readonly instance: QueueRecord }) {
-  const { readOnly } = useMay();
+  const { readOnly } = usePermissions();
   const change = useChange();
-  const [asked, setAsked] = useState(false);
+  const [confirming, setConfirming] = useState(false);
   const { token, read_only_token: readOnlyToken } = instance;
-  const whole =
-    token === undefined ? <span className="muted">Your role may not see it</span> : <Secret value={token} what="token" />;
-  const reading =
+  const readWrite =
+    token === undefined ? <span className="muted">Hidden for your role</span> : <Secret value={token} what="token" />;
+  const readOnlyValue =
     readOnlyToken === undefined ? (
-      <span className="muted">Your role may not see it</span>
+      <span className="muted">Hidden for your role</span>
     ) : (
       <Secret value={readOnlyToken} what="read-only token" />
     );
@@ -28,21 +28,21 @@ export function Tokens({ instance }: { readonly instance: QueueRecord }) {
     <Card
       title="Tokens"
       actions={
-        <DeedButton small off={readOnly} onClick={() => setAsked(true)}>
+        <ActionButton small disabledReason={readOnly} onClick={() => setConfirming(true)}>
           Rotate
-        </DeedButton>
+        </ActionButton>
       }
     >
       <Facts
         facts={[
-          ['Reads and writes', whole],
-          ['Reads only', reading],
+          ['Read and write', readWrite],
+          ['Read-only', readOnlyValue],
         ]}
       />
       <ConfirmDialog
-        title="Rotate the tokens"
-        open={asked}
-        onClose={() => setAsked(false)}
+        title="Rotate tokens?"
+        open={confirming}
+        onClose={() => setConfirming(false)}
         confirmText="Rotate tokens"
         danger
         onConfirm={() =>
@@ -51,13 +51,13 @@ export function Tokens({ instance }: { readonly instance: QueueRecord }) {
             url: path`/v2/queue/rotate-token/${instance.id}`,
             topics: ['account'],
             account: true,
-            done: 'There are new tokens',
+            done: 'Rotated the tokens',
           })
         }
       >
         <p>
-          Both tokens are made anew, and <strong>the present ones are good for nothing from that moment</strong>. Whoever calls
-          this instance has to be given a new one. Runs go on.
+          Creates new values for both tokens. <strong>The current tokens stop working immediately</strong>, and this cannot be
+          undone. Update every app that calls this instance. Runs continue.
         </p>
       </ConfirmDialog>
     </Card>
@@ -70,9 +70,9 @@ interface SigningKeys {
 }
 
 export function Keys() {
-  const { write, readOnly } = useMay();
+  const { write, readOnly } = usePermissions();
   const change = useChange();
-  const [asked, setAsked] = useState(false);
+  const [confirming, setConfirming] = useState(false);
   const { data, error, isPending, refetch } = useApi<SigningKeys>({
     topic: 'settings',
     name: 'signing-keys',
@@ -83,9 +83,9 @@ export function Keys() {
     <Card
       title="Signing keys"
       actions={
-        <DeedButton small off={readOnly} onClick={() => setAsked(true)}>
+        <ActionButton small disabledReason={readOnly} onClick={() => setConfirming(true)}>
           Rotate
-        </DeedButton>
+        </ActionButton>
       }
     >
       {write ? (
@@ -102,21 +102,21 @@ export function Keys() {
           />
         ) : null
       ) : (
-        <p className="muted">Your role may not see them.</p>
+        <p className="muted">Hidden for your role</p>
       )}
       <ConfirmDialog
-        title="Rotate the signing keys"
-        open={asked}
-        onClose={() => setAsked(false)}
+        title="Rotate signing keys?"
+        open={confirming}
+        onClose={() => setConfirming(false)}
         confirmText="Rotate keys"
         danger
         onConfirm={() =>
-          change({ method: 'POST', url: '/v2/keys/rotate', topics: ['settings'], done: 'The next key signs from now on' })
+          change({ method: 'POST', url: '/v2/keys/rotate', topics: ['settings'], done: 'Rotated the signing keys' })
         }
       >
         <p>
-          The next key becomes the current one, and a new next one is made. Apps that know both keys notice nothing; those that
-          know only the current one refuse deliveries until they are told.
+          The next key becomes the current one, and a new next key is created. This cannot be undone. Apps that know both keys
+          keep working. Apps that know only the current key reject deliveries until you update them.
         </p>
       </ConfirmDialog>
     </Card>

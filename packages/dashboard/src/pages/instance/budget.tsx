@@ -1,10 +1,10 @@
-/** What the instance has used, and what it may: the chart, the budget, who is told, and what was refused. */
+/** Usage and budget of the instance: chart, budget, alerts and rejected requests. */
 import { useId, useState } from 'react';
 import type { QueueRecord, QueueStats, QueueUsage } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { bytesText, countText } from '../../components/formats.js';
@@ -16,11 +16,11 @@ const PERIODS = [30, 90, 365] as const;
 const REFRESH_MS = 15_000;
 
 const storedText = ({ account_bytes: bytes, max_bytes: max }: QueueStats['storage']): string =>
-  `${bytesText(bytes)} of ${max === null ? 'no limit' : bytesText(max)}`;
+  max === null ? `${bytesText(bytes)}, no limit` : `${bytesText(bytes)} of ${bytesText(max)}`;
 
 export function Budget({ instance }: { readonly instance: QueueRecord }) {
   const { id, budget, budget_alert_url: alertUrl, role } = instance;
-  const mayPay = role === 'owner' || role === 'admin' || role === 'finance';
+  const canChangeBudget = role === 'owner' || role === 'admin' || role === 'finance';
   const [days, setDays] = useState<number>(PERIODS[0]);
   const [editing, setEditing] = useState<'budget' | 'alert' | null>(null);
   const periodId = useId();
@@ -40,14 +40,14 @@ export function Budget({ instance }: { readonly instance: QueueRecord }) {
   });
   const spent = usage.data?.spent_this_month;
   const stored = stats.data?.storage;
-  const why = mayPay ? undefined : 'Your role may not change what is paid';
+  const disabledReason = canChangeBudget ? undefined : 'Only owners, admins and finance members can change the budget';
   return (
     <Card
       title="Usage and budget"
       actions={
         <div className="line">
           <label htmlFor={periodId} className="visually-hidden">
-            Days shown
+            Period
           </label>
           <select id={periodId} className="input" value={days} onChange={(event) => setDays(Number(event.target.value))}>
             {PERIODS.map((period) => (
@@ -72,7 +72,7 @@ export function Budget({ instance }: { readonly instance: QueueRecord }) {
             <div
               className="budget-bar"
               role="progressbar"
-              aria-label="Spent of the budget of this month"
+              aria-label="Share of this month's budget spent"
               aria-valuemin={0}
               aria-valuemax={budget}
               aria-valuenow={Math.min(spent, budget)}
@@ -88,29 +88,29 @@ export function Budget({ instance }: { readonly instance: QueueRecord }) {
         <Facts
           facts={[
             ['Spent this month', spent === undefined ? '…' : dollarText(spent)],
-            ['Budget a month', budget === 0 ? 'no limit' : dollarText(budget)],
-            ['Told at 80 % and 100 %', alertUrl ?? 'nobody'],
-            ['Started today', countText(instance.requests_today)],
-            ['Stored here', stored ? bytesText(stored.instance_bytes) : '…'],
+            ['Monthly budget', budget === 0 ? 'no limit' : dollarText(budget)],
+            ['Alerts at 80% and 100%', alertUrl ?? 'off'],
+            ['Requests today', countText(instance.requests_today)],
+            ['Stored by this instance', stored ? bytesText(stored.instance_bytes) : '…'],
             ['Stored by the account', stored ? storedText(stored) : '…'],
           ]}
         />
         <div className="line">
-          <DeedButton off={why} onClick={() => setEditing('budget')}>
-            Change the budget
-          </DeedButton>
-          <DeedButton off={why} onClick={() => setEditing('alert')}>
-            Change who is told
-          </DeedButton>
+          <ActionButton disabledReason={disabledReason} onClick={() => setEditing('budget')}>
+            Change budget
+          </ActionButton>
+          <ActionButton disabledReason={disabledReason} onClick={() => setEditing('alert')}>
+            Edit alerts
+          </ActionButton>
         </div>
         {stats.data && stats.data.refused.length > 0 ? (
           <div className="notice" data-tone="bad" role="alert">
-            <span>Refused now: {stats.data.refused.join('; ')}</span>
+            <span>Currently rejected: {stats.data.refused.join('; ')}</span>
           </div>
         ) : null}
         {stats.data && stats.data.refusals.length > 0 ? (
           <div>
-            <h3>What was refused</h3>
+            <h3>Rejected requests</h3>
             <ul className="refusals">
               {stats.data.refusals.map(({ kind, count, last_time: lastTime }) => (
                 <li key={kind}>
@@ -131,14 +131,14 @@ function BudgetDialog({ id, budget, onClose }: { readonly id: string; readonly b
   const field = useId();
   const [text, setText] = useState(String(budget));
   const change = useChange();
-  const good = /^\d{1,9}$/.test(text);
+  const valid = /^\d{1,9}$/.test(text);
   return (
     <ConfirmDialog
-      title="Budget of a month"
+      title="Monthly budget"
       open
       onClose={onClose}
-      confirmText="Set the budget"
-      disabled={!good}
+      confirmText="Set budget"
+      disabled={!valid}
       onConfirm={() =>
         change({
           method: 'PATCH',
@@ -146,21 +146,24 @@ function BudgetDialog({ id, budget, onClose }: { readonly id: string; readonly b
           body: { budget: Number(text) },
           topics: ['account'],
           account: true,
-          done: 'The budget is set',
+          done: 'Budget saved',
         })
       }
     >
-      <p>When it is spent, nothing new is started until the month ends (UTC) or the budget is raised. What has begun goes on.</p>
+      <p>
+        When the budget is spent, no new runs or messages start until the month ends (UTC) or you raise the budget. Running work
+        continues.
+      </p>
       <div className="field">
         <label className="field-label" htmlFor={field}>
-          Dollars, 0 for no limit
+          Dollars (0 for no limit)
         </label>
         <input
           id={field}
           className="input"
           inputMode="numeric"
           value={text}
-          aria-invalid={!good}
+          aria-invalid={!valid}
           onChange={(event) => setText(event.target.value.trim())}
         />
       </div>
@@ -172,29 +175,29 @@ function AlertDialog({ id, url, onClose }: { readonly id: string; readonly url: 
   const field = useId();
   const [text, setText] = useState(url);
   const change = useChange();
-  const wanted = text.trim();
+  const alertUrl = text.trim();
   return (
     <ConfirmDialog
-      title="Who is told"
+      title="Budget alerts"
       open
       onClose={onClose}
-      confirmText={wanted === '' ? 'Tell nobody' : 'Tell this URL'}
-      disabled={wanted !== '' && !/^https?:\/\/[^\s/]/.test(wanted)}
+      confirmText={alertUrl === '' ? 'Turn off alerts' : 'Save'}
+      disabled={alertUrl !== '' && !/^https?:\/\/[^\s/]/.test(alertUrl)}
       onConfirm={() =>
         change({
           method: 'POST',
           url: path`/v2/queue/set-budget-alert/${id}`,
-          body: { url: wanted === '' ? null : wanted },
+          body: { url: alertUrl === '' ? null : alertUrl },
           topics: ['account'],
           account: true,
-          done: wanted === '' ? 'Nobody is told' : 'It is told at 80 % and 100 %',
+          done: alertUrl === '' ? 'Alerts are off' : 'Alerts will be sent at 80% and 100%',
         })
       }
     >
-      <p>This URL is sent a signed request when 80 % and when 100 % of the budget of the month are spent.</p>
+      <p>Everstep sends a signed request to this URL when 80% and when 100% of the monthly budget are spent.</p>
       <div className="field">
         <label className="field-label" htmlFor={field}>
-          URL, empty for nobody
+          URL (empty for no alerts)
         </label>
         <input id={field} className="input mono" value={text} onChange={(event) => setText(event.target.value)} />
       </div>

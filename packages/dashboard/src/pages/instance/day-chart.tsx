@@ -1,8 +1,8 @@
-/** Messages by day as bars, with a table of the same figures for those who do not see them. */
+/** Bar chart of messages per day, with a table of the same numbers for screen readers. */
 import { countText, quantity } from '../../components/formats.js';
 
 export interface Day {
-  /** UTC, such as 2026-11-21. */
+  /** Date in UTC, such as 2026-11-21. */
   readonly day: string;
   readonly messages: number;
   readonly dollars: number;
@@ -11,11 +11,11 @@ export interface Day {
 const WIDTH = 720;
 const HEIGHT = 160;
 
-/** A figure for the top of the axis that is easy to read. */
-export function roundUp(most: number): number {
-  if (most <= 10) return Math.max(1, most);
-  const unit = 10 ** Math.floor(Math.log10(most));
-  return ([1, 2, 2.5, 5, 10].find((step) => step * unit >= most) ?? 10) * unit;
+/** Returns a round number for the top of the axis that is at least `max`. */
+export function roundUp(max: number): number {
+  if (max <= 10) return Math.max(1, max);
+  const unit = 10 ** Math.floor(Math.log10(max));
+  return ([1, 2, 2.5, 5, 10].find((step) => step * unit >= max) ?? 10) * unit;
 }
 
 export const dollarText = (dollars: number): string =>

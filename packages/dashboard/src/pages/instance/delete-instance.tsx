@@ -1,4 +1,4 @@
-/** Deleting the instance with all its data, after its name was typed. */
+/** Dialog that deletes the instance with all its data after the user types its name. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
@@ -16,10 +16,10 @@ export function DeleteDialog({ instance, onClose }: { readonly instance: QueueRe
   const navigate = useNavigate();
   return (
     <ConfirmDialog
-      title={`Delete ${instance.name}`}
+      title={`Delete ${instance.name}?`}
       open
       onClose={onClose}
-      confirmText="Delete it for good"
+      confirmText="Delete permanently"
       danger
       disabled={typed !== instance.name}
       onConfirm={async () => {
@@ -29,19 +29,19 @@ export function DeleteDialog({ instance, onClose }: { readonly instance: QueueRe
           query: { confirm: instance.name },
           topics: ['account'],
           account: true,
-          done: `${instance.name} is deleted`,
+          done: `Deleted ${instance.name}`,
         });
         if (!outcome.ok) return outcome;
-        // Until the list is fetched again it still has the instance, and `/` would lead back to it.
+        // The cached list still contains the instance, so `/` would redirect back to it.
         client.setQueryData(instancesQuery.queryKey, (known) => known?.filter(({ id }) => id !== instance.id));
         void navigate({ to: '/' });
         return outcome;
       }}
     >
       <p>
-        All its runs, messages, dead letters, schedules and settings are removed, <strong>and cannot be had back</strong>. Its
-        tokens and webhooks are invalid at once, and nothing of it is delivered any more. What was billed, and the audit log,
-        stay.
+        This deletes 1 instance with all its runs, messages, dead letters, schedules and settings.{' '}
+        <strong>This cannot be undone.</strong> Its tokens and webhooks stop working immediately, and nothing more is delivered.
+        Billing records and the audit log are kept.
       </p>
       <div className="field">
         <label className="field-label" htmlFor={field}>

@@ -1,13 +1,13 @@
-/** The queue instance: who owns it, what opens it, what it may use and has used, and how long it keeps what has ended. */
+/** Page of the queue instance: owner, plan, tokens, signing keys, usage, budget and retention. */
 import { useState } from 'react';
 import type { QueueRecord } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
-import { useMay, useQueueId } from '../../api/instances.js';
+import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { useSession } from '../../api/session.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { Facts, type FactsProps } from '../../components/facts.js';
 import { bytesText, countText, durationText } from '../../components/formats.js';
 import { PageTitle } from '../../components/page-title.js';
@@ -27,37 +27,37 @@ const limit = (value: number | null, text: (value: number) => string): string =>
 
 const planFacts = ({ limits }: QueueRecord): FactsProps['facts'] => [
   ['Largest message', limit(limits.max_message_bytes, bytesText)],
-  ['In flight at once', limit(limits.max_parallelism, countText)],
+  ['Max deliveries in flight', limit(limits.max_parallelism, countText)],
   ['Schedules', limit(limits.max_schedules, countText)],
-  ['Runs started a day', limit(limits.max_requests_per_day, countText)],
-  ['Stored by the account', limit(limits.max_stored_bytes, bytesText)],
+  ['Requests per day', limit(limits.max_requests_per_day, countText)],
+  ['Storage of the account', limit(limits.max_stored_bytes, bytesText)],
   ['Active runs of the account', limit(limits.max_active_runs, countText)],
-  ['API calls a second', limit(limits.api_calls_per_second, countText)],
+  ['API calls per second', limit(limits.api_calls_per_second, countText)],
   ['Max delivery timeout', limit(limits.max_timeout_ms, durationText)],
-  ['Logs kept', limit(limits.log_retention_ms, durationText)],
-  ['Dead letters kept', limit(limits.dead_letter_retention_ms, durationText)],
-  ['100,000 messages', dollarText(limits.price_per_100k_messages)],
+  ['Log retention', limit(limits.log_retention_ms, durationText)],
+  ['Dead letter retention', limit(limits.dead_letter_retention_ms, durationText)],
+  ['Price per 100,000 messages', dollarText(limits.price_per_100k_messages)],
 ];
 
-type Asked = 'create' | 'move' | 'plan' | 'delete';
+type OpenDialog = 'create' | 'move' | 'plan' | 'delete';
 
 export default function InstancePage() {
-  const queueId = useQueueId();
-  const { administer } = useMay();
+  const instanceId = useInstanceId();
+  const { administer } = usePermissions();
   const { is_operator: operator } = useSession();
-  const [asked, setAsked] = useState<Asked | null>(null);
-  const close = () => setAsked(null);
+  const [dialog, setDialog] = useState<OpenDialog | null>(null);
+  const close = () => setDialog(null);
   const { data, error, isPending, refetch } = useApi<QueueRecord>({
     topic: 'account',
     name: 'instance',
-    url: path`/v2/queue/user/${queueId}`,
+    url: path`/v2/queue/user/${instanceId}`,
   });
   if (isPending || !data)
     return (
       <>
         <PageTitle title="Instance" />
         {error && !isPending ? (
-          <ErrorState failure={error} onRetry={() => void refetch()} what="The instance" />
+          <ErrorState failure={error} onRetry={() => void refetch()} what="this instance" />
         ) : (
           <Skeleton lines={10} />
         )}
@@ -71,7 +71,7 @@ export default function InstancePage() {
       <PageTitle
         title="Instance"
         actions={
-          <button type="button" className="button" onClick={() => setAsked('create')}>
+          <button type="button" className="button" onClick={() => setDialog('create')}>
             New instance
           </button>
         }
@@ -81,21 +81,21 @@ export default function InstancePage() {
           title={data.name}
           actions={
             <>
-              <DeedButton
+              <ActionButton
                 small
-                off={administer ? undefined : 'Only owners and admins move an instance'}
-                onClick={() => setAsked('move')}
+                disabledReason={administer ? undefined : 'Only owners and admins can move an instance'}
+                onClick={() => setDialog('move')}
               >
-                Move to a team
-              </DeedButton>
-              <DeedButton
-                look="danger"
+                Move to team
+              </ActionButton>
+              <ActionButton
+                variant="danger"
                 small
-                off={administer ? undefined : 'Only owners and admins delete an instance'}
-                onClick={() => setAsked('delete')}
+                disabledReason={administer ? undefined : 'Only owners and admins can delete an instance'}
+                onClick={() => setDialog('delete')}
               >
                 Delete
-              </DeedButton>
+              </ActionButton>
             </>
           }
         >
@@ -112,14 +112,14 @@ export default function InstancePage() {
         <Card
           title={`Plan: ${data.plan}`}
           actions={
-            <DeedButton
+            <ActionButton
               small
-              off={operator ? undefined : 'Only the operator of this installation sets plans'}
-              aria-label="Change the plan"
-              onClick={() => setAsked('plan')}
+              disabledReason={operator ? undefined : 'Only operators of this installation can change plans'}
+              aria-label="Change plan"
+              onClick={() => setDialog('plan')}
             >
               Change
-            </DeedButton>
+            </ActionButton>
           }
         >
           <Facts facts={planFacts(data)} />
@@ -136,10 +136,10 @@ export default function InstancePage() {
           <SettingsCard />
         </div>
       </div>
-      {asked === 'create' ? <CreateDialog region={data.region} onClose={close} /> : null}
-      {asked === 'move' ? <MoveDialog instance={data} onClose={close} /> : null}
-      {asked === 'delete' ? <DeleteDialog instance={data} onClose={close} /> : null}
-      {asked === 'plan' ? <PlanDialog instance={data} onClose={close} /> : null}
+      {dialog === 'create' ? <CreateDialog region={data.region} onClose={close} /> : null}
+      {dialog === 'move' ? <MoveDialog instance={data} onClose={close} /> : null}
+      {dialog === 'delete' ? <DeleteDialog instance={data} onClose={close} /> : null}
+      {dialog === 'plan' ? <PlanDialog instance={data} onClose={close} /> : null}
     </>
   );
 }

@@ -1,13 +1,13 @@
-/** Tokens of the instance with a name, scopes and an end: list, create, revoke. */
+/** Lists, creates and revokes named tokens of the instance, which have scopes and an expiry. */
 import { useId, useState } from 'react';
 import type { TokenEntry } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
-import { useMay, useQueueId } from '../../api/instances.js';
+import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
 import { type Column, DataTable } from '../../components/data-table.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
@@ -15,30 +15,30 @@ import { TimeText } from '../../components/time-text.js';
 type Scope = TokenEntry['scopes'][number];
 const SCOPES: Readonly<Record<Scope, string>> = {
   trigger: 'start runs and publish messages',
-  notify: 'notify events',
+  notify: 'send events',
   'read-metadata': 'read, without payloads, results and headers',
-  read: 'read',
-  write: 'everything',
-  connect: 'connections of workers',
+  read: 'read everything',
+  write: 'read and write everything',
+  connect: 'connect workers',
 };
 const SCOPE_NAMES = Object.keys(SCOPES).filter((name): name is Scope => name in SCOPES);
 const DAY_S = 86_400;
-const ENDS = { '7': 'in 7 days', '30': 'in 30 days', '90': 'in 90 days', '365': 'in a year', '': 'never' } as const;
+const EXPIRIES = { '7': 'in 7 days', '30': 'in 30 days', '90': 'in 90 days', '365': 'in a year', '': 'never' } as const;
 
-const ended = ({ revocation_time: revoked, expiration_time: end }: TokenEntry): boolean =>
+const hasEnded = ({ revocation_time: revoked, expiration_time: end }: TokenEntry): boolean =>
   revoked !== undefined || (end !== undefined && end * 1000 <= Date.now());
 
 export function NamedTokens() {
-  const queueId = useQueueId();
-  const { write, readOnly } = useMay();
+  const instanceId = useInstanceId();
+  const { write, readOnly } = usePermissions();
   const [creating, setCreating] = useState(false);
-  const [made, setMade] = useState<TokenEntry | null>(null);
+  const [created, setCreated] = useState<TokenEntry | null>(null);
   const [revoking, setRevoking] = useState<TokenEntry | null>(null);
   const change = useChange();
   const { data, error, isPending, refetch } = useApi<readonly TokenEntry[]>({
     topic: 'account',
     name: 'tokens',
-    url: path`/v2/queue/tokens/${queueId}`,
+    url: path`/v2/queue/tokens/${instanceId}`,
     enabled: write,
   });
   const named = data?.filter(({ is_permanent: isPermanent }) => !isPermanent) ?? [];
@@ -77,12 +77,18 @@ export function NamedTokens() {
       width: '92px',
       align: 'right',
       cell: (token) =>
-        ended(token) ? (
+        hasEnded(token) ? (
           <span className="muted">{token.revocation_time === undefined ? 'Expired' : 'Revoked'}</span>
         ) : (
-          <DeedButton look="danger" small off={readOnly} aria-label={`Revoke ${token.name}`} onClick={() => setRevoking(token)}>
+          <ActionButton
+            variant="danger"
+            small
+            disabledReason={readOnly}
+            aria-label={`Revoke ${token.name}`}
+            onClick={() => setRevoking(token)}
+          >
             Revoke
-          </DeedButton>
+          </ActionButton>
         ),
     },
   ];
@@ -91,13 +97,13 @@ export function NamedTokens() {
       title="Named tokens"
       flush
       actions={
-        <DeedButton small off={readOnly} onClick={() => setCreating(true)}>
+        <ActionButton small disabledReason={readOnly} onClick={() => setCreating(true)}>
           New token
-        </DeedButton>
+        </ActionButton>
       }
     >
       {!write ? (
-        <p className="card-body muted">Your role may not see them.</p>
+        <p className="card-body muted">Hidden for your role</p>
       ) : isPending ? (
         <div className="card-body">
           <Skeleton lines={2} />
@@ -107,26 +113,26 @@ export function NamedTokens() {
           <FailureNotice failure={error} onRetry={() => void refetch()} />
         </div>
       ) : named.length === 0 ? (
-        <EmptyState title="No named token">Give each app its own token, with the scopes that it needs and an end.</EmptyState>
+        <EmptyState title="No named tokens">Give each app its own token with the scopes it needs and an expiry.</EmptyState>
       ) : (
         <DataTable label="Named tokens" columns={columns} rows={named} idOf={({ id }) => id} estimatedHeight={60} />
       )}
-      {creating ? <NewToken onClose={() => setCreating(false)} onMade={setMade} /> : null}
-      {made?.token === undefined ? null : (
+      {creating ? <NewToken onClose={() => setCreating(false)} onCreated={setCreated} /> : null}
+      {created?.token === undefined ? null : (
         <DialogWindow
-          title={`Token ${made.name}`}
+          title={`Token ${created.name}`}
           open
-          onClose={() => setMade(null)}
-          actions={<DialogClose>I have it</DialogClose>}
+          onClose={() => setCreated(null)}
+          actions={<DialogClose>Done</DialogClose>}
         >
           <div className="stack">
-            <p>It is shown this once; Everstep keeps only its hash.</p>
-            <CopyId value={made.token} what="token" />
+            <p>Save this token now: it is shown only once. Everstep stores only its hash.</p>
+            <CopyId value={created.token} what="token" />
           </div>
         </DialogWindow>
       )}
       <ConfirmDialog
-        title={`Revoke ${revoking?.name ?? ''}`}
+        title={`Revoke ${revoking?.name ?? ''}?`}
         open={revoking !== null}
         onClose={() => setRevoking(null)}
         confirmText="Revoke token"
@@ -134,14 +140,14 @@ export function NamedTokens() {
         onConfirm={() =>
           change({
             method: 'DELETE',
-            url: path`/v2/queue/tokens/${queueId}/${revoking?.id ?? ''}`,
+            url: path`/v2/queue/tokens/${instanceId}/${revoking?.id ?? ''}`,
             topics: ['account'],
             account: true,
-            done: `${revoking?.name ?? ''} is revoked`,
+            done: `Revoked ${revoking?.name ?? ''}`,
           })
         }
       >
-        <p>Requests with this token are rejected from that moment. Runs continue.</p>
+        <p>Requests with this token are rejected immediately. This cannot be undone. Runs continue.</p>
       </ConfirmDialog>
     </Card>
   );
@@ -149,11 +155,11 @@ export function NamedTokens() {
 
 interface NewTokenProps {
   readonly onClose: () => void;
-  readonly onMade: (token: TokenEntry) => void;
+  readonly onCreated: (token: TokenEntry) => void;
 }
 
-function NewToken({ onClose, onMade }: NewTokenProps) {
-  const queueId = useQueueId();
+function NewToken({ onClose, onCreated }: NewTokenProps) {
+  const instanceId = useInstanceId();
   const ids = { name: useId(), end: useId() };
   const [name, setName] = useState('');
   const [days, setDays] = useState('90');
@@ -176,18 +182,18 @@ function NewToken({ onClose, onMade }: NewTokenProps) {
         const end = days === '' ? {} : { expires_in_seconds: Number(days) * DAY_S };
         const outcome = await change<TokenEntry>({
           method: 'POST',
-          url: path`/v2/queue/tokens/${queueId}`,
+          url: path`/v2/queue/tokens/${instanceId}`,
           body: { name: name.trim(), scopes: [...scopes], ...end },
           topics: ['account'],
           account: true,
         });
-        if (outcome.ok) onMade(outcome.value);
+        if (outcome.ok) onCreated(outcome.value);
         return outcome;
       }}
     >
       <div className="field">
         <label className="field-label" htmlFor={ids.name}>
-          What it is for
+          Name
         </label>
         <input id={ids.name} className="input" value={name} onChange={(event) => setName(event.target.value)} />
       </div>
@@ -207,7 +213,7 @@ function NewToken({ onClose, onMade }: NewTokenProps) {
           Expires
         </label>
         <select id={ids.end} className="input" value={days} onChange={(event) => setDays(event.target.value)}>
-          {Object.entries(ENDS).map(([value, text]) => (
+          {Object.entries(EXPIRIES).map(([value, text]) => (
             <option key={value} value={value}>
               {text}
             </option>

@@ -1,4 +1,4 @@
-/** Who owns the instance, and under which plan: moving it to a team, and making another. */
+/** Dialogs that move the instance to a team, create another instance or change the plan. */
 import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
 import type { PlanRecord, QueueRecord, TeamEntry } from '../../../../everstep/src/contract/management.js';
@@ -16,10 +16,10 @@ export function MoveDialog({ instance, onClose }: { readonly instance: QueueReco
   const others = teams.data?.filter((team) => team.customer_id !== instance.customer_id) ?? [];
   return (
     <ConfirmDialog
-      title={`Move ${instance.name} to a team`}
+      title={`Move ${instance.name} to a team?`}
       open
       onClose={onClose}
-      confirmText="Move it"
+      confirmText="Move instance"
       danger
       disabled={teamId === ''}
       onConfirm={() =>
@@ -29,20 +29,20 @@ export function MoveDialog({ instance, onClose }: { readonly instance: QueueReco
           body: { queue_id: instance.id, target_team_id: teamId },
           topics: ['account'],
           account: true,
-          done: `${instance.name} belongs to the team`,
+          done: `Moved ${instance.name} to the team`,
         })
       }
     >
       <p>
-        Its runs, dead letters, schedules and tokens stay as they are and go on. From that moment the team sees it and pays for
-        it; who is not in the team sees it no more.
+        Its runs, dead letters, schedules and tokens do not change, and runs continue. The team gets access and is billed from now
+        on; everyone else loses access. Only an owner or admin of the team can move the instance again.
       </p>
       <div className="field">
         <label className="field-label" htmlFor={field}>
           Team
         </label>
         <select id={field} className="input" value={teamId} onChange={(event) => setTeamId(event.target.value)}>
-          <option value="">{others.length === 0 ? 'You are in no other team' : 'Choose one'}</option>
+          <option value="">{others.length === 0 ? 'You are not in another team' : 'Select a team'}</option>
           {others.map((team) => (
             <option key={team.id} value={team.id}>
               {team.name}
@@ -66,7 +66,7 @@ export function CreateDialog({ region, onClose }: { readonly region: string; rea
       title="New queue instance"
       open
       onClose={onClose}
-      confirmText="Create it"
+      confirmText="Create instance"
       disabled={name.trim() === ''}
       onConfirm={async () => {
         const outcome = await change<QueueRecord>({
@@ -75,13 +75,13 @@ export function CreateDialog({ region, onClose }: { readonly region: string; rea
           body: { name: name.trim(), region, ...(teamId === '' ? {} : { team_id: teamId }) },
           topics: ['account'],
           account: true,
-          done: `${name.trim()} is there`,
+          done: `Created ${name.trim()}`,
         });
-        if (outcome.ok) void navigate({ to: '/q/$queueId/instance', params: { queueId: outcome.value.id } });
+        if (outcome.ok) void navigate({ to: '/q/$instanceId/instance', params: { instanceId: outcome.value.id } });
         return outcome;
       }}
     >
-      <p>It has runs, tokens, signing keys, limits and a budget of its own, apart from all others.</p>
+      <p>Each instance has its own runs, tokens, signing keys, limits and budget.</p>
       <div className="field">
         <label className="field-label" htmlFor={ids.name}>
           Name
@@ -115,7 +115,7 @@ export function PlanDialog({ instance, onClose }: { readonly instance: QueueReco
       title={`Plan of ${instance.name}`}
       open
       onClose={onClose}
-      confirmText="Set the plan"
+      confirmText="Change plan"
       disabled={plan === instance.plan}
       onConfirm={() =>
         change({
@@ -124,11 +124,11 @@ export function PlanDialog({ instance, onClose }: { readonly instance: QueueReco
           body: { plan_name: plan },
           topics: ['account'],
           account: true,
-          done: `The plan is ${plan}`,
+          done: `Changed the plan to ${plan}`,
         })
       }
     >
-      <p>Its limits count at once.</p>
+      <p>The limits of the new plan apply immediately. You can change the plan again at any time.</p>
       <div className="field">
         <label className="field-label" htmlFor={field}>
           Plan

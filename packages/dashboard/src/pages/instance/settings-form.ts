@@ -1,12 +1,12 @@
-/** Settings of an instance as they are typed: days and counts as text, empty for without an end. */
+/** Form of an instance's settings. Days and counts are text; an empty text means unlimited. */
 
 export const STATES = ['succeeded', 'failed', 'canceled', 'deadLetter'] as const;
 export type RetentionState = (typeof STATES)[number];
 export const STATE_NAMES: Readonly<Record<RetentionState, string>> = {
-  succeeded: 'Runs that succeeded',
-  failed: 'Failed runs that were handled',
+  succeeded: 'Succeeded runs',
+  failed: 'Handled failed runs',
   canceled: 'Canceled runs',
-  deadLetter: 'Dead letters that nobody handled',
+  deadLetter: 'Unhandled dead letters',
 };
 
 export interface Settings {
@@ -52,13 +52,13 @@ export const isAmount = (text: string): boolean => AMOUNT.test(text);
 export const isAmountOrNone = (text: string): boolean => text === '' || AMOUNT.test(text);
 export const isCountOrNone = (text: string): boolean => text === '' || COUNT.test(text);
 
-/** What is to be sent; null while something cannot be read. */
+/** Returns the settings to send, or null if a field is invalid. */
 export function settingsOf({ enabled, failures, probeSeconds, days, counts }: SettingsForm): Settings | null {
-  const good =
+  const valid =
     COUNT.test(failures) &&
     isAmount(probeSeconds) &&
     STATES.every((state) => isAmountOrNone(days[state]) && isCountOrNone(counts[state]));
-  if (!good) return null;
+  if (!valid) return null;
   return {
     breaker: { enabled, failures: Number(failures), probeEveryMs: Math.round(Number(probeSeconds) * 1000) },
     retention: each((state) => ({
@@ -68,7 +68,7 @@ export function settingsOf({ enabled, failures, probeSeconds, days, counts }: Se
   };
 }
 
-/** States of which runs would be removed earlier than before: what is removed is gone. */
+/** Returns the states whose runs would be deleted earlier than before, which cannot be undone. */
 export const shortened = (before: Settings, after: Settings): readonly RetentionState[] =>
   STATES.filter((state) => {
     const [old, next] = [before.retention[state], after.retention[state]];

@@ -1,9 +1,9 @@
-/** How long runs are kept, and when a destination that keeps failing is held back. */
+/** Settings of the instance: retention, and when a failing destination is held. */
 import { useId, useState } from 'react';
-import { useMay } from '../../api/instances.js';
+import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
@@ -29,7 +29,7 @@ export function SettingsCard() {
       ) : error && !data ? (
         <FailureNotice failure={error} onRetry={() => void refetch()} />
       ) : data ? (
-        // Somebody else's change begins the form anew.
+        // If someone else changes the settings, the key resets the form.
         <Form key={JSON.stringify(data)} settings={data} />
       ) : null}
     </Card>
@@ -37,16 +37,15 @@ export function SettingsCard() {
 }
 
 function Form({ settings }: { readonly settings: Settings }) {
-  const { write, readOnly } = useMay();
+  const { write, readOnly } = usePermissions();
   const ids = { enabled: useId(), failures: useId(), probe: useId() };
   const [form, setForm] = useState<SettingsForm>(() => formOf(settings));
-  const [asked, setAsked] = useState(false);
+  const [confirming, setConfirming] = useState(false);
   const change = useChange();
-  const wanted = settingsOf(form);
+  const edited = settingsOf(form);
   const changed = JSON.stringify(form) !== JSON.stringify(formOf(settings));
-  const less = wanted === null ? [] : shortened(settings, wanted);
-  const send = () =>
-    change({ method: 'PUT', url: '/v2/settings', body: wanted, topics: ['settings'], done: 'The settings count from now on' });
+  const less = edited === null ? [] : shortened(settings, edited);
+  const send = () => change({ method: 'PUT', url: '/v2/settings', body: edited, topics: ['settings'], done: 'Settings saved' });
   const setDays = (state: RetentionState, text: string) => setForm({ ...form, days: { ...form.days, [state]: text.trim() } });
   const setCount = (state: RetentionState, text: string) =>
     setForm({ ...form, counts: { ...form.counts, [state]: text.trim() } });
@@ -55,19 +54,19 @@ function Form({ settings }: { readonly settings: Settings }) {
       className="stack"
       onSubmit={(event) => {
         event.preventDefault();
-        if (wanted === null || !changed) return;
-        if (less.length > 0) setAsked(true);
+        if (edited === null || !changed) return;
+        if (less.length > 0) setConfirming(true);
         else void send();
       }}
     >
       <fieldset className="plain" disabled={!write}>
         <table className="retention">
-          <caption className="visually-hidden">How long runs are kept after their end</caption>
+          <caption className="visually-hidden">Retention of ended runs</caption>
           <thead>
             <tr>
-              <th scope="col">After their end</th>
-              <th scope="col">Days kept</th>
-              <th scope="col">Newest kept</th>
+              <th scope="col">After the end</th>
+              <th scope="col">Max days</th>
+              <th scope="col">Max count</th>
             </tr>
           </thead>
           <tbody>
@@ -78,8 +77,8 @@ function Form({ settings }: { readonly settings: Settings }) {
                   <input
                     className="input"
                     inputMode="decimal"
-                    placeholder="for ever"
-                    aria-label={`${STATE_NAMES[state]}: days kept`}
+                    placeholder="forever"
+                    aria-label={`${STATE_NAMES[state]}: max days`}
                     aria-invalid={!isAmountOrNone(form.days[state])}
                     value={form.days[state]}
                     onChange={(event) => setDays(state, event.target.value)}
@@ -90,7 +89,7 @@ function Form({ settings }: { readonly settings: Settings }) {
                     className="input"
                     inputMode="numeric"
                     placeholder="all"
-                    aria-label={`${STATE_NAMES[state]}: newest kept`}
+                    aria-label={`${STATE_NAMES[state]}: max count`}
                     aria-invalid={!isCountOrNone(form.counts[state])}
                     value={form.counts[state]}
                     onChange={(event) => setCount(state, event.target.value)}
@@ -107,12 +106,12 @@ function Form({ settings }: { readonly settings: Settings }) {
             checked={form.enabled}
             onChange={(event) => setForm({ ...form, enabled: event.target.checked })}
           />
-          <label htmlFor={ids.enabled}>Hold back a destination that keeps failing</label>
+          <label htmlFor={ids.enabled}>Hold failing destinations automatically</label>
         </div>
         <div className="breaker-fields">
           <div className="field">
             <label className="field-label" htmlFor={ids.failures}>
-              After so many failures in a row
+              After consecutive failures
             </label>
             <input
               id={ids.failures}
@@ -124,7 +123,7 @@ function Form({ settings }: { readonly settings: Settings }) {
           </div>
           <div className="field">
             <label className="field-label" htmlFor={ids.probe}>
-              Look again every so many seconds
+              Probe every (seconds)
             </label>
             <input
               id={ids.probe}
@@ -137,29 +136,33 @@ function Form({ settings }: { readonly settings: Settings }) {
         </div>
       </fieldset>
       <div className="line">
-        <DeedButton
+        <ActionButton
           submits
-          look="primary"
-          off={readOnly ?? (wanted === null ? 'Something here is no number' : changed ? undefined : 'Nothing was changed')}
+          variant="primary"
+          disabledReason={
+            readOnly ??
+            (edited === null ? 'Some fields are not valid numbers' : changed ? undefined : 'There are no changes to save')
+          }
         >
           Save
-        </DeedButton>
+        </ActionButton>
         <button type="button" className="button" disabled={!changed} onClick={() => setForm(formOf(settings))}>
-          Undo the changes
+          Discard changes
         </button>
-        {wanted === null ? <span className="field-error">Something here is no number.</span> : null}
+        {edited === null ? <span className="field-error">Some fields are not valid numbers.</span> : null}
         <ReadOnlyNote />
       </div>
       <ConfirmDialog
-        title="Keep less"
-        open={asked}
-        onClose={() => setAsked(false)}
-        confirmText="Save and remove"
+        title="Shorten retention?"
+        open={confirming}
+        onClose={() => setConfirming(false)}
+        confirmText="Save and delete"
         danger
         onConfirm={send}
       >
         <p>
-          These are kept for a shorter time, or in smaller number. What is beyond that is removed soon, and cannot be had back:
+          The following are kept for a shorter time or in smaller numbers. Everything beyond the new limits is deleted soon, and
+          this cannot be undone:
         </p>
         <ul>
           {less.map((state) => (

@@ -1,4 +1,4 @@
-/** The processes that make up the service: one on the embedded store, any number on a database. */
+/** Lists the server processes: one with the embedded store, any number with a database. */
 import type { NodeEntry, Nodes } from '../../../../everstep/src/contract/live.js';
 import { useApi } from '../../api/queries.js';
 import { CopyId } from '../../components/copy-id.js';
@@ -9,17 +9,17 @@ import { ErrorState, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { TimeText } from '../../components/time-text.js';
 
-/** No hint tells of leases: they are renewed all the time. */
+/** Polled because leases are renewed constantly and have no live hints. */
 const REFRESH_MS = 2_000;
 
 function State({ node }: { readonly node: NodeEntry }) {
-  if (node.leaving) return <StatusBadge tone="warn">Leaving</StatusBadge>;
-  if (node.leaseUntil !== null && node.leaseUntil < Date.now()) return <StatusBadge tone="bad">Silent</StatusBadge>;
+  if (node.leaving) return <StatusBadge tone="warn">Shutting down</StatusBadge>;
+  if (node.leaseUntil !== null && node.leaseUntil < Date.now()) return <StatusBadge tone="bad">Unresponsive</StatusBadge>;
   return <StatusBadge tone="good">Up</StatusBadge>;
 }
 
 const COLUMNS: readonly Column<NodeEntry>[] = [
-  { id: 'state', header: 'State', width: '104px', under: 'node', cell: (node) => <State node={node} /> },
+  { id: 'state', header: 'State', width: '136px', stackUnder: 'node', cell: (node) => <State node={node} /> },
   {
     id: 'node',
     header: 'Node',
@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
     cell: (node) => (
       <div className="line">
         <CopyId value={node.nodeId} what="node id" />
-        {node.self ? <span className="muted">answers you</span> : null}
+        {node.self ? <span className="muted">serves this page</span> : null}
       </div>
     ),
   },
@@ -41,21 +41,21 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
   { id: 'version', header: 'Version', width: '92px', from: 'medium', cell: (node) => node.version },
   {
     id: 'started',
-    header: 'Since',
+    header: 'Started',
     width: '118px',
-    under: 'node',
-    cell: (node) => <TimeText unixMs={node.startedAt} of="Since" />,
+    stackUnder: 'node',
+    cell: (node) => <TimeText unixMs={node.startedAt} of="Started" />,
   },
   {
     id: 'lease',
-    header: 'Lease until',
+    header: 'Lease expires',
     width: '118px',
     from: 'wide',
     cell: (node) =>
       node.leaseUntil === null ? (
-        <span className="muted">needs none</span>
+        <span className="muted">not needed</span>
       ) : (
-        <TimeText unixMs={node.leaseUntil} of="Lease until" />
+        <TimeText unixMs={node.leaseUntil} of="Lease expires" />
       ),
   },
   {
@@ -66,7 +66,7 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
     from: 'medium',
     cell: (node) => countText(node.runsClaimed),
   },
-  { id: 'gates', header: 'Limits of', width: '92px', align: 'right', from: 'wide', cell: (node) => countText(node.gates) },
+  { id: 'gates', header: 'Instances', width: '92px', align: 'right', from: 'wide', cell: (node) => countText(node.gates) },
 ];
 
 export default function NodesPage() {
@@ -80,12 +80,12 @@ export default function NodesPage() {
     <>
       <PageTitle
         title="Nodes"
-        lead="The processes that drive the runs. What a silent one had is taken over when its lease has ended."
+        lead="Server processes that execute runs. If a node stops responding, another takes over its work once its lease expires."
       />
       {isPending ? (
         <Skeleton lines={4} />
       ) : error && !data ? (
-        <ErrorState failure={error} onRetry={() => void refetch()} what="The nodes" />
+        <ErrorState failure={error} onRetry={() => void refetch()} what="nodes" />
       ) : data === undefined ? null : (
         <DataTable label="Nodes" columns={COLUMNS} rows={data.nodes} idOf={({ nodeId }) => nodeId} />
       )}

@@ -12,7 +12,7 @@ const event = (messageId: string, state: MessageState): MessageEvent => ({
   maxRetries: 3,
 });
 
-test('of each message the last thing that happened to it is shown, in the order of the list', () => {
+test('shows the latest event of each message in list order', () => {
   const shown = latestOf([event('b', 'RETRY'), event('b', 'ERROR'), event('a', 'DELIVERED'), event('a', 'CREATED')]);
   assert.deepEqual(
     shown.map(({ messageId, state }) => [messageId, state]),
@@ -23,15 +23,15 @@ test('of each message the last thing that happened to it is shown, in the order 
   );
 });
 
-test('a message that is tried again says what went wrong the last time', () => {
-  const failed = { ...event('b', 'ERROR'), error: 'status 503' };
-  const earlier = { ...event('b', 'ERROR'), error: 'no answer' };
+test('a message that waits for a retry shows the error of the last attempt', () => {
+  const failed = { ...event('b', 'ERROR'), error: 'HTTP 503' };
+  const earlier = { ...event('b', 'ERROR'), error: 'no response' };
   assert.deepEqual(latestOf([event('b', 'RETRY'), failed, event('b', 'RETRY'), earlier]), [
-    { ...event('b', 'RETRY'), error: 'status 503' },
+    { ...event('b', 'RETRY'), error: 'HTTP 503' },
   ]);
 });
 
-test('what is delivered, has failed or was canceled has ended', () => {
+test('delivered, failed and canceled messages have ended', () => {
   assert.deepEqual((['DELIVERED', 'FAILED', 'CANCELED', 'RETRY', 'ERROR', 'CREATED'] as const).filter(hasEnded), [
     'DELIVERED',
     'FAILED',

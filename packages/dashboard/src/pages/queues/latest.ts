@@ -1,11 +1,11 @@
-/** What happened, read as what there is: of each message the last thing that happened to it. */
+/** Derives a list of messages from a list of message events. */
 
 import type { Tone } from '../../components/status-badge.js';
 import type { MessageEvent, MessageState } from './shapes.js';
 
 /**
- * One that is tried again says what went wrong the last time.
- * @param events the newest first, those of one message together, as the service lists them
+ * Returns the latest event of each message. An event `RETRY` gets the error of the attempt before it.
+ * @param events newest first, grouped by message, as the server lists them
  */
 export function latestOf(events: readonly MessageEvent[]): readonly MessageEvent[] {
   const latest = new Map<string, MessageEvent>();
@@ -21,11 +21,11 @@ export function latestOf(events: readonly MessageEvent[]): readonly MessageEvent
 const ENDED: readonly MessageState[] = ['DELIVERED', 'FAILED', 'CANCELED'];
 export const hasEnded = (state: MessageState): boolean => ENDED.includes(state);
 
-export const STATE_WORDS: Readonly<Record<MessageState, { readonly text: string; readonly tone: Tone }>> = {
+export const STATE_TEXTS: Readonly<Record<MessageState, { readonly text: string; readonly tone: Tone }>> = {
   CREATED: { text: 'Published', tone: 'info' },
-  ACTIVE: { text: 'To be sent', tone: 'info' },
+  ACTIVE: { text: 'Pending', tone: 'info' },
   IN_PROGRESS: { text: 'In flight', tone: 'info' },
-  RETRY: { text: 'Waits to retry', tone: 'warn' },
+  RETRY: { text: 'Retry pending', tone: 'warn' },
   ERROR: { text: 'Attempt failed', tone: 'warn' },
   DELIVERED: { text: 'Delivered', tone: 'good' },
   FAILED: { text: 'Failed', tone: 'bad' },

@@ -1,10 +1,10 @@
-/** One message: what happened to it, and what is in it while it is under way. */
+/** Dialog with one message: its events, and its body while it is in progress. */
 import { useState } from 'react';
 import { path } from '../../api/client.js';
-import { useMay } from '../../api/instances.js';
+import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
+import { ActionButton } from '../../components/action-button.js';
 import { CopyId } from '../../components/copy-id.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { countText } from '../../components/formats.js';
@@ -12,7 +12,7 @@ import { JsonView } from '../../components/json-view.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { TimeText } from '../../components/time-text.js';
-import { hasEnded, STATE_WORDS } from './latest.js';
+import { hasEnded, STATE_TEXTS } from './latest.js';
 import type { EventPage, MessageDetail, MessageEvent } from './shapes.js';
 
 export interface MessageWindowProps {
@@ -20,25 +20,25 @@ export interface MessageWindowProps {
   readonly onClose: () => void;
 }
 
-const EVENTS_MOST = 1000;
+const MAX_EVENTS = 1000;
 
 export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
-  const { readOnly } = useMay();
+  const { readOnly } = usePermissions();
   const change = useChange();
   const [busy, setBusy] = useState(false);
   const { data, error, isPending, refetch } = useApi<EventPage>({
     topic: 'runs',
     name: 'message-events',
     url: '/v2/logs',
-    query: { messageId, count: EVENTS_MOST },
+    query: { messageId, count: MAX_EVENTS },
   });
   const last = data?.logs[0];
-  const underWay = last !== undefined && !hasEnded(last.state);
+  const isActive = last !== undefined && !hasEnded(last.state);
   const detail = useApi<MessageDetail>({
     topic: 'runs',
     name: 'message',
     url: path`/v2/messages/${messageId}`,
-    enabled: underWay,
+    enabled: isActive,
   });
   const cancel = async () => {
     setBusy(true);
@@ -46,8 +46,8 @@ export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
       method: 'DELETE',
       url: path`/v2/messages/${messageId}`,
       topics: ['runs', 'queues'],
-      done: 'The message is canceled',
-      tellFailure: true,
+      done: 'Canceled the message',
+      showFailure: true,
     });
     setBusy(false);
   };
@@ -59,10 +59,10 @@ export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
       wide
       actions={
         <>
-          {underWay ? (
-            <DeedButton look="danger" off={readOnly} busy={busy} onClick={cancel}>
-              Cancel this message
-            </DeedButton>
+          {isActive ? (
+            <ActionButton variant="danger" disabledReason={readOnly} busy={busy} onClick={cancel}>
+              Cancel message
+            </ActionButton>
           ) : null}
           <DialogClose>Close</DialogClose>
         </>
@@ -73,23 +73,23 @@ export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
       ) : error && !data ? (
         <FailureNotice failure={error} onRetry={() => void refetch()} />
       ) : last === undefined ? (
-        <EmptyState title="There is no such message">It was never there, or its log is not kept any longer.</EmptyState>
+        <EmptyState title="Message not found">The id is wrong, or the log of the message has expired.</EmptyState>
       ) : (
         <div className="stack">
           <Facts
             facts={[
               ['Id', <CopyId key="id" value={messageId} what="message id" />],
-              ['To', <CopyId key="url" value={last.url} what="URL" />],
+              ['Destination', <CopyId key="url" value={last.url} what="URL" />],
               ['Method', last.method],
               ['Queue', last.queueName],
               ['URL group', last.topicName],
               ['Schedule', last.scheduleId],
               ['Labels', last.labels?.join(', ')],
               ['Flow control key', last.flowControlKey],
-              ['Attempts at most', countText(last.maxRetries + 1)],
+              ['Max attempts', countText(last.maxRetries + 1)],
             ]}
           />
-          {detail.data?.body === undefined || !underWay ? null : <JsonView text={detail.data.body} label="Body of the message" />}
+          {detail.data?.body === undefined || !isActive ? null : <JsonView text={detail.data.body} label="Body of the message" />}
           <Events events={data?.logs ?? []} />
         </div>
       )}
@@ -99,26 +99,26 @@ export function MessageWindow({ messageId, onClose }: MessageWindowProps) {
 
 function Events({ events }: { readonly events: readonly MessageEvent[] }) {
   return (
-    <table className="message-events" aria-label="What happened">
+    <table className="message-events" aria-label="Events">
       <thead>
         <tr>
-          <th scope="col">When</th>
-          <th scope="col">What</th>
-          <th scope="col">How it went</th>
+          <th scope="col">Time</th>
+          <th scope="col">Event</th>
+          <th scope="col">Result</th>
         </tr>
       </thead>
       <tbody>
         {events.map(({ time, state, error, responseStatus, nextDeliveryTime }, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: two things can happen in one millisecond, and none is put in between
+          // biome-ignore lint/suspicious/noArrayIndexKey: two events can have the same millisecond, and none is inserted in between
           <tr key={`${events.length - index}`}>
             <td>
               <TimeText unixMs={time} />
             </td>
             <td>
-              <StatusBadge tone={STATE_WORDS[state].tone}>{STATE_WORDS[state].text}</StatusBadge>
+              <StatusBadge tone={STATE_TEXTS[state].tone}>{STATE_TEXTS[state].text}</StatusBadge>
             </td>
             <td>
-              {error ?? (responseStatus === undefined ? null : `Status ${responseStatus}`)}
+              {error ?? (responseStatus === undefined ? null : `HTTP ${responseStatus}`)}
               {nextDeliveryTime === undefined ? null : (
                 <>
                   Next attempt <TimeText unixMs={nextDeliveryTime} />

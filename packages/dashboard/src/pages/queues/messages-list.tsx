@@ -1,4 +1,4 @@
-/** Messages, the newest first, each with the last thing that happened to it. */
+/** Lists messages, newest first, with their latest event. */
 import { useId } from 'react';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import type { Column } from '../../components/data-table.js';
@@ -9,7 +9,7 @@ import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { TimeText } from '../../components/time-text.js';
 import { UrlText } from '../../components/url-text.js';
-import { latestOf, STATE_WORDS } from './latest.js';
+import { latestOf, STATE_TEXTS } from './latest.js';
 import { MessageWindow } from './message-window.js';
 import type { EventPage, MessageEvent } from './shapes.js';
 
@@ -21,20 +21,20 @@ const FIELDS: readonly FilterField<Name>[] = [
     name: 'state',
     label: 'State',
     any: 'Any',
-    // Of a message that is under way the last thing that happened cannot be asked for: what it went through would match too.
-    options: (['DELIVERED', 'FAILED', 'CANCELED'] as const).map((value) => ({ value, text: STATE_WORDS[value].text })),
+    // The filter matches any event of a message, so only final states can be selected: earlier events would match as well.
+    options: (['DELIVERED', 'FAILED', 'CANCELED'] as const).map((value) => ({ value, text: STATE_TEXTS[value].text })),
   },
   { kind: 'list', name: 'queue', label: 'Queue' },
-  { kind: 'text', name: 'url', label: 'URL', placeholder: 'Exactly', wide: true },
+  { kind: 'text', name: 'url', label: 'URL', placeholder: 'Exact match', wide: true },
 ];
-const MORE: readonly FilterField<Name>[] = [
+const MORE_FIELDS: readonly FilterField<Name>[] = [
   { kind: 'list', name: 'group', label: 'URL group' },
   { kind: 'list', name: 'label', label: 'Label' },
   { kind: 'list', name: 'id', label: 'Message id' },
-  { kind: 'time', name: 'from', label: 'Published from' },
-  { kind: 'time', name: 'to', label: 'Published to' },
+  { kind: 'time', name: 'from', label: 'Published after' },
+  { kind: 'time', name: 'to', label: 'Published before' },
 ];
-const OPENED = ['message'] as const;
+const OPEN_MESSAGE = ['message'] as const;
 
 const read = ({ logs, cursor }: EventPage): CursorPage<MessageEvent> => ({ rows: latestOf(logs), cursor: cursor ?? null });
 const idOf = ({ messageId }: MessageEvent): string => messageId;
@@ -44,12 +44,12 @@ const COLUMNS: readonly Column<MessageEvent>[] = [
     id: 'state',
     header: 'State',
     width: '132px',
-    under: 'url',
-    cell: ({ state }) => <StatusBadge tone={STATE_WORDS[state].tone}>{STATE_WORDS[state].text}</StatusBadge>,
+    stackUnder: 'url',
+    cell: ({ state }) => <StatusBadge tone={STATE_TEXTS[state].tone}>{STATE_TEXTS[state].text}</StatusBadge>,
   },
   {
     id: 'url',
-    header: 'To',
+    header: 'Destination',
     width: 'minmax(0, 4fr)',
     cell: ({ url, method }) => (
       <div className="message-to" title={`${method} ${url}`}>
@@ -59,9 +59,9 @@ const COLUMNS: readonly Column<MessageEvent>[] = [
   },
   {
     id: 'through',
-    header: 'Through',
+    header: 'Via',
     width: 'minmax(0, 2fr)',
-    under: 'url',
+    stackUnder: 'url',
     cell: ({ queueName, topicName }) => (
       <div className="clip">
         {queueName !== undefined ? `queue ${queueName}` : topicName !== undefined ? `group ${topicName}` : ''}
@@ -70,23 +70,23 @@ const COLUMNS: readonly Column<MessageEvent>[] = [
   },
   {
     id: 'error',
-    header: 'What went wrong',
+    header: 'Error',
     width: 'minmax(0, 3fr)',
     from: 'wide',
-    under: 'url',
+    stackUnder: 'url',
     cell: ({ error }) => (
       <div className="clip" title={error}>
         {error}
       </div>
     ),
   },
-  { id: 'time', header: 'Since', width: '118px', under: 'url', cell: ({ time }) => <TimeText unixMs={time} /> },
+  { id: 'time', header: 'Updated', width: '118px', stackUnder: 'url', cell: ({ time }) => <TimeText unixMs={time} /> },
 ];
 
 export function MessagesList() {
   const heading = useId();
   const filters = useFilters(FILTERS);
-  const opened = useFilters(OPENED);
+  const opened = useFilters(OPEN_MESSAGE);
   const { state, queue, group, url, label, id, from, to } = filters.values;
   const list = useCursorList({
     topic: 'runs',
@@ -102,7 +102,7 @@ export function MessagesList() {
       fromDate: timeOf(from),
       toDate: timeOf(to),
     },
-    // Of events, of which a message has several.
+    // Counts events; a message has several.
     count: 200,
     moreCount: 1_000,
     read,
@@ -113,7 +113,7 @@ export function MessagesList() {
       <div className="section-head">
         <h2 id={heading}>Messages</h2>
       </div>
-      <FilterBar filters={filters} fields={FIELDS} moreFields={MORE} />
+      <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
       <ListTable
         label="Messages"
         what="messages"
@@ -122,8 +122,8 @@ export function MessagesList() {
         idOf={idOf}
         onOpen={({ messageId }) => opened.set('message', messageId)}
         empty={
-          <EmptyState title={filters.any ? 'No message matches these filters' : 'No message has been sent'}>
-            Messages are what is published to a URL or a URL group, or enqueued. Runs of workflows are on their own page.
+          <EmptyState title={filters.any ? 'No matching messages' : 'No messages'}>
+            Messages that are published to a URL or URL group, or enqueued, appear here. Workflow runs have their own page.
           </EmptyState>
         }
       />

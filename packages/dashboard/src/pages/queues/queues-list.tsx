@@ -1,11 +1,11 @@
-/** Queues: how many messages each sends at a time, whether it is paused, and how many wait in it. */
+/** Lists queues with their parallelism, state and number of waiting messages. */
 import { useId, useState } from 'react';
 import { path } from '../../api/client.js';
-import { useMay } from '../../api/instances.js';
+import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
+import { ActionButton } from '../../components/action-button.js';
 import type { Column } from '../../components/data-table.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { countText, quantity } from '../../components/formats.js';
 import { WholeTable } from '../../components/list-table.js';
@@ -17,15 +17,15 @@ import type { QueueRow } from './shapes.js';
 const REFRESH_MS = 5_000;
 const idOf = ({ name }: QueueRow): string => name;
 
-/** `new`: one that is not there yet. */
-type Asked = { readonly kind: 'new' } | { readonly kind: 'change' | 'delete'; readonly queue: QueueRow };
+/** `new`: a queue that does not exist yet. */
+type OpenDialog = { readonly kind: 'new' } | { readonly kind: 'change' | 'delete'; readonly queue: QueueRow };
 
 export function QueuesList() {
   const heading = useId();
-  const { write, readOnly } = useMay();
+  const { write, readOnly } = usePermissions();
   const change = useChange();
-  const [asked, setAsked] = useState<Asked | null>(null);
-  const close = () => setAsked(null);
+  const [dialog, setDialog] = useState<OpenDialog | null>(null);
+  const close = () => setDialog(null);
   const { data, dataUpdatedAt, error, isPending, refetch } = useApi<readonly QueueRow[]>({
     topic: 'queues',
     name: 'list',
@@ -38,17 +38,17 @@ export function QueuesList() {
       method: 'POST',
       url: path`/v2/queues/${name}/${paused ? 'resume' : 'pause'}`,
       topics: ['queues'],
-      done: paused ? `${name} sends again` : `${name} is paused; what is in flight goes on`,
-      tellFailure: true,
+      done: paused ? `Resumed ${name}` : `Paused ${name}. Messages in flight finish`,
+      showFailure: true,
     });
   const columns: readonly Column<QueueRow>[] = [
     {
       id: 'state',
       header: 'State',
       width: '96px',
-      under: 'name',
+      stackUnder: 'name',
       cell: ({ paused }) =>
-        paused ? <StatusBadge tone="warn">Paused</StatusBadge> : <StatusBadge tone="good">Sends</StatusBadge>,
+        paused ? <StatusBadge tone="warn">Paused</StatusBadge> : <StatusBadge tone="good">Active</StatusBadge>,
     },
     {
       id: 'name',
@@ -63,8 +63,8 @@ export function QueuesList() {
     { id: 'lag', header: 'Waiting', width: '80px', align: 'right', cell: ({ lag }) => countText(lag) },
     {
       id: 'parallelism',
-      header: 'At a time',
-      width: '84px',
+      header: 'Parallelism',
+      width: '96px',
       align: 'right',
       from: 'medium',
       cell: ({ parallelism }) => countText(parallelism),
@@ -82,14 +82,14 @@ export function QueuesList() {
       width: '84px',
       align: 'right',
       cell: (queue) => (
-        <DeedButton
+        <ActionButton
           small
           aria-label={`${queue.paused ? 'Resume' : 'Pause'} ${queue.name}`}
-          off={readOnly}
+          disabledReason={readOnly}
           onClick={() => pause(queue)}
         >
           {queue.paused ? 'Resume' : 'Pause'}
-        </DeedButton>
+        </ActionButton>
       ),
     },
     {
@@ -100,23 +100,23 @@ export function QueuesList() {
       from: 'medium',
       cell: (queue) => (
         <span className="row-buttons">
-          <DeedButton
+          <ActionButton
             small
             aria-label={`Change ${queue.name}`}
-            off={readOnly}
-            onClick={() => setAsked({ kind: 'change', queue })}
+            disabledReason={readOnly}
+            onClick={() => setDialog({ kind: 'change', queue })}
           >
             Change
-          </DeedButton>
-          <DeedButton
-            look="danger"
+          </ActionButton>
+          <ActionButton
+            variant="danger"
             small
             aria-label={`Delete ${queue.name}`}
-            off={readOnly}
-            onClick={() => setAsked({ kind: 'delete', queue })}
+            disabledReason={readOnly}
+            onClick={() => setDialog({ kind: 'delete', queue })}
           >
             Delete
-          </DeedButton>
+          </ActionButton>
         </span>
       ),
     },
@@ -125,9 +125,9 @@ export function QueuesList() {
     <section className="queues-section" aria-labelledby={heading}>
       <div className="section-head">
         <h2 id={heading}>Queues</h2>
-        <DeedButton off={readOnly} onClick={() => setAsked({ kind: 'new' })}>
+        <ActionButton disabledReason={readOnly} onClick={() => setDialog({ kind: 'new' })}>
           New queue
-        </DeedButton>
+        </ActionButton>
       </div>
       {isPending ? (
         <Skeleton lines={3} />
@@ -135,9 +135,7 @@ export function QueuesList() {
         <FailureNotice failure={error} onRetry={() => void refetch()} />
       ) : list.rows.length === 0 ? (
         <div className="table">
-          <EmptyState title="There are no queues">
-            A queue comes to be with the first message that is enqueued in it, or here.
-          </EmptyState>
+          <EmptyState title="No queues">A queue is created with its first enqueued message, or with New queue.</EmptyState>
         </div>
       ) : (
         <WholeTable
@@ -146,34 +144,34 @@ export function QueuesList() {
           list={list}
           columns={columns}
           idOf={idOf}
-          {...(write ? { onOpen: (queue: QueueRow) => setAsked({ kind: 'change', queue }) } : {})}
+          {...(write ? { onOpen: (queue: QueueRow) => setDialog({ kind: 'change', queue }) } : {})}
         />
       )}
-      {asked === null ? null : asked.kind === 'new' ? (
+      {dialog === null ? null : dialog.kind === 'new' ? (
         <QueueDialog queue={null} onClose={close} />
-      ) : asked.kind === 'change' ? (
-        <QueueDialog queue={asked.queue} onClose={close} />
+      ) : dialog.kind === 'change' ? (
+        <QueueDialog queue={dialog.queue} onClose={close} />
       ) : (
         <ConfirmDialog
-          title={`Delete ${asked.queue.name}`}
+          title={`Delete ${dialog.queue.name}?`}
           open
           onClose={close}
-          confirmText={asked.queue.lag === 0 ? 'Delete queue' : `Delete queue and ${quantity(asked.queue.lag, 'message')}`}
+          confirmText={dialog.queue.lag === 0 ? 'Delete queue' : `Delete queue and ${quantity(dialog.queue.lag, 'message')}`}
           danger
           onConfirm={() =>
             change({
               method: 'DELETE',
-              url: path`/v2/queues/${asked.queue.name}`,
+              url: path`/v2/queues/${dialog.queue.name}`,
               topics: ['queues', 'runs'],
-              done: `The queue ${asked.queue.name} is deleted`,
+              done: `Deleted queue ${dialog.queue.name}`,
             })
           }
         >
           <p>
-            {asked.queue.lag === 0
-              ? 'No message waits in it.'
-              : `${quantity(asked.queue.lag, 'message')} in it will never be sent.`}{' '}
-            This cannot be undone. To stop it for a while, pause it.
+            {dialog.queue.lag === 0
+              ? 'The queue contains no messages.'
+              : `${quantity(dialog.queue.lag, 'message')} in the queue will never be sent.`}{' '}
+            This cannot be undone. To stop the queue temporarily, pause it instead.
           </p>
         </ConfirmDialog>
       )}
@@ -181,30 +179,30 @@ export function QueuesList() {
   );
 }
 
-const LEAST = 1;
+const MIN_PARALLELISM = 1;
 
 function QueueDialog({ queue, onClose }: { readonly queue: QueueRow | null; readonly onClose: () => void }) {
   const ids = { name: useId(), parallelism: useId(), paused: useId() };
   const [name, setName] = useState(queue?.name ?? '');
-  const [parallelism, setParallelism] = useState(String(queue?.parallelism ?? LEAST));
+  const [parallelism, setParallelism] = useState(String(queue?.parallelism ?? MIN_PARALLELISM));
   const [paused, setPaused] = useState(queue?.paused ?? false);
   const change = useChange();
-  const atATime = Number(parallelism);
-  const readable = Number.isInteger(atATime) && atATime >= LEAST;
+  const count = Number(parallelism);
+  const valid = Number.isInteger(count) && count >= MIN_PARALLELISM;
   return (
     <ConfirmDialog
       title={queue === null ? 'New queue' : `Change ${queue.name}`}
       open
       onClose={onClose}
       confirmText={queue === null ? 'Create queue' : 'Save'}
-      disabled={name.trim() === '' || !readable}
+      disabled={name.trim() === '' || !valid}
       onConfirm={() =>
         change({
           method: 'POST',
           url: '/v2/queues',
-          body: { queueName: name.trim(), parallelism: atATime, paused },
+          body: { queueName: name.trim(), parallelism: count, paused },
           topics: ['queues'],
-          done: queue === null ? `The queue ${name.trim()} is there` : `${name} is changed`,
+          done: queue === null ? `Created queue ${name.trim()}` : `Saved queue ${name}`,
         })
       }
     >
@@ -224,21 +222,21 @@ function QueueDialog({ queue, onClose }: { readonly queue: QueueRow | null; read
       ) : null}
       <div className="field">
         <label className="field-label" htmlFor={ids.parallelism}>
-          Messages sent at a time; with 1 they arrive in order
+          Parallelism (1 delivers messages in order)
         </label>
         <input
           id={ids.parallelism}
           className="input"
           type="number"
-          min={LEAST}
+          min={MIN_PARALLELISM}
           value={parallelism}
-          aria-invalid={!readable}
+          aria-invalid={!valid}
           onChange={(event) => setParallelism(event.target.value)}
         />
       </div>
       <label className="line" htmlFor={ids.paused}>
         <input id={ids.paused} type="checkbox" checked={paused} onChange={(event) => setPaused(event.target.checked)} />
-        Paused: it takes messages and sends none
+        Paused (accepts messages but sends none)
       </label>
     </ConfirmDialog>
   );

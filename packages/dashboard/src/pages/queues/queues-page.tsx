@@ -1,7 +1,7 @@
-/** Plain messages: the queues that they stand in line in, the URL groups that they are fanned out to, and what became of them. */
+/** Page of plain messages, the queues they wait in, and the URL groups they are published to. */
 import { useState } from 'react';
-import { useMay } from '../../api/instances.js';
-import { DeedButton } from '../../components/deed-button.js';
+import { usePermissions } from '../../api/instances.js';
+import { ActionButton } from '../../components/action-button.js';
 import { PageTitle } from '../../components/page-title.js';
 import { MessagesList } from './messages-list.js';
 import { QueuesList } from './queues-list.js';
@@ -10,17 +10,17 @@ import { UrlGroups } from './url-groups.js';
 import './queues.css';
 
 export default function QueuesPage() {
-  const { readOnly } = useMay();
+  const { readOnly } = usePermissions();
   const [sending, setSending] = useState(false);
   return (
     <>
       <PageTitle
         title="Queues & messages"
-        lead="Plain messages are sent to one URL, or to all of a group, and tried again until they arrive. In a queue they go in the order in which they came."
+        lead="Everstep sends a message to a URL or to every URL of a group, and retries failed deliveries. A queue keeps messages in order."
         actions={
-          <DeedButton look="primary" off={readOnly} onClick={() => setSending(true)}>
-            Send a message
-          </DeedButton>
+          <ActionButton variant="primary" disabledReason={readOnly} onClick={() => setSending(true)}>
+            Send message
+          </ActionButton>
         }
       />
       <QueuesList />

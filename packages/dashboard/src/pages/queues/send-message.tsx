@@ -1,4 +1,4 @@
-/** Sends one message by hand: to a URL or a URL group, at once or through a queue. */
+/** Dialog that sends one message to a URL or URL group, immediately or through a queue. */
 import { useId, useState } from 'react';
 import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
@@ -16,7 +16,7 @@ export function SendMessage({ onClose }: { readonly onClose: () => void }) {
   const isJson = looksLikeJson(body);
   return (
     <ConfirmDialog
-      title="Send a message"
+      title="Send message"
       open
       onClose={onClose}
       confirmText={queue === '' ? 'Send' : `Enqueue in ${queue}`}
@@ -24,18 +24,18 @@ export function SendMessage({ onClose }: { readonly onClose: () => void }) {
       onConfirm={() =>
         change({
           method: 'POST',
-          // The destination stands in the path as it is: a URL keeps its slashes.
+          // The path contains the destination unencoded: a URL keeps its slashes.
           url: queue === '' ? `/v2/publish/${to.trim()}` : `${path`/v2/enqueue/${queue}`}/${to.trim()}`,
           body,
           headers: { 'content-type': isJson ? 'application/json' : 'text/plain' },
           topics: ['runs', 'queues'],
-          done: queue === '' ? 'The message is on its way' : `The message stands in line in ${queue}`,
+          done: queue === '' ? 'Message sent' : `Message queued in ${queue}`,
         })
       }
     >
       <div className="field">
         <label className="field-label" htmlFor={ids.to}>
-          To: a URL, or the name of a URL group
+          Destination (URL or URL group)
         </label>
         <input
           id={ids.to}
@@ -56,7 +56,7 @@ export function SendMessage({ onClose }: { readonly onClose: () => void }) {
           Queue
         </label>
         <select id={ids.queue} className="input" value={queue} onChange={(event) => setQueue(event.target.value)}>
-          <option value="">None: it is sent at once</option>
+          <option value="">None (send immediately)</option>
           {queues.data?.map(({ name }) => (
             <option key={name} value={name}>
               {name}
@@ -77,7 +77,7 @@ export function SendMessage({ onClose }: { readonly onClose: () => void }) {
           onChange={(event) => setBody(event.target.value)}
         />
         <p id={ids.hint} className="field-hint">
-          It is sent as {isJson ? 'JSON (application/json)' : 'text (text/plain)'}.
+          Sent as {isJson ? 'JSON (application/json)' : 'text (text/plain)'}.
         </p>
       </div>
     </ConfirmDialog>

@@ -1,14 +1,14 @@
-/** What the operations on queues, URL groups and messages answer, as far as the pages read it (`/openapi-upstash.json`). */
+/** Responses of the operations on queues, URL groups and messages, as far as the dashboard reads them (`/openapi-upstash.json`). */
 
 export interface QueueRow {
   readonly name: string;
   /** Unix ms. */
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Messages that are sent at a time. */
+  /** Maximum number of messages sent at the same time. */
   readonly parallelism: number;
   readonly paused: boolean;
-  /** Messages that have not ended. */
+  /** Number of messages that have not ended. */
   readonly lag: number;
 }
 
@@ -26,7 +26,7 @@ export interface GroupRow {
 
 export type MessageState = 'CREATED' | 'ACTIVE' | 'IN_PROGRESS' | 'RETRY' | 'ERROR' | 'DELIVERED' | 'FAILED' | 'CANCELED';
 
-/** Something that happened to a message. */
+/** An event in the log of a message. */
 export interface MessageEvent {
   /** Unix ms. */
   readonly time: number;
@@ -52,7 +52,7 @@ export interface EventPage {
   readonly logs: readonly MessageEvent[];
 }
 
-/** A message that is under way. */
+/** A message in progress. */
 export interface MessageDetail {
   readonly messageId: string;
   readonly body?: string;

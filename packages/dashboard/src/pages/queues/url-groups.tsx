@@ -1,11 +1,11 @@
-/** URL groups: endpoints that a message is published to together. */
+/** Lists and edits URL groups. A message published to a group is sent to each of its endpoints. */
 import { useId, useState } from 'react';
 import { path } from '../../api/client.js';
-import { useMay } from '../../api/instances.js';
+import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
+import { ActionButton } from '../../components/action-button.js';
 import type { Column } from '../../components/data-table.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { countText, quantity } from '../../components/formats.js';
 import { WholeTable } from '../../components/list-table.js';
@@ -13,23 +13,23 @@ import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js'
 import { TimeText } from '../../components/time-text.js';
 import type { GroupEndpoint, GroupRow } from './shapes.js';
 
-type Asked = { readonly kind: 'add' } | { readonly kind: 'open' | 'delete'; readonly name: string };
+type OpenDialog = { readonly kind: 'add' } | { readonly kind: 'open' | 'delete'; readonly name: string };
 
 const idOf = ({ name }: GroupRow): string => name;
 
 export function UrlGroups() {
   const heading = useId();
-  const { readOnly } = useMay();
+  const { readOnly } = usePermissions();
   const change = useChange();
-  const [asked, setAsked] = useState<Asked | null>(null);
-  const close = () => setAsked(null);
+  const [dialog, setDialog] = useState<OpenDialog | null>(null);
+  const close = () => setDialog(null);
   const { data, dataUpdatedAt, error, isPending, refetch } = useApi<readonly GroupRow[]>({
     topic: 'queues',
     name: 'url-groups',
     url: '/v2/topics',
   });
   const list = useWholeList({ topic: 'queues', rows: data, readAt: dataUpdatedAt, idOf });
-  const chosen = asked !== null && 'name' in asked ? data?.find(({ name }) => name === asked.name) : undefined;
+  const selected = dialog !== null && 'name' in dialog ? data?.find(({ name }) => name === dialog.name) : undefined;
   const columns: readonly Column<GroupRow>[] = [
     {
       id: 'name',
@@ -44,7 +44,7 @@ export function UrlGroups() {
     { id: 'count', header: 'Endpoints', width: '92px', align: 'right', cell: ({ endpoints }) => countText(endpoints.length) },
     {
       id: 'endpoints',
-      header: 'They are',
+      header: 'Members',
       width: 'minmax(0, 4fr)',
       from: 'medium',
       cell: ({ endpoints }) => {
@@ -73,7 +73,7 @@ export function UrlGroups() {
           type="button"
           className="button button-small"
           aria-label={`Endpoints of ${name}`}
-          onClick={() => setAsked({ kind: 'open', name })}
+          onClick={() => setDialog({ kind: 'open', name })}
         >
           Endpoints
         </button>
@@ -84,9 +84,9 @@ export function UrlGroups() {
     <section className="queues-section" aria-labelledby={heading}>
       <div className="section-head">
         <h2 id={heading}>URL groups</h2>
-        <DeedButton off={readOnly} onClick={() => setAsked({ kind: 'add' })}>
+        <ActionButton disabledReason={readOnly} onClick={() => setDialog({ kind: 'add' })}>
           New URL group
-        </DeedButton>
+        </ActionButton>
       </div>
       {isPending ? (
         <Skeleton lines={3} />
@@ -94,8 +94,8 @@ export function UrlGroups() {
         <FailureNotice failure={error} onRetry={() => void refetch()} />
       ) : list.rows.length === 0 ? (
         <div className="table">
-          <EmptyState title="There are no URL groups">
-            A message that is published to a group goes to each of its endpoints, as a message of its own.
+          <EmptyState title="No URL groups">
+            Everstep sends a message that is published to a group to each of its endpoints, as a separate message.
           </EmptyState>
         </div>
       ) : (
@@ -105,30 +105,33 @@ export function UrlGroups() {
           list={list}
           columns={columns}
           idOf={idOf}
-          onOpen={({ name }) => setAsked({ kind: 'open', name })}
+          onOpen={({ name }) => setDialog({ kind: 'open', name })}
         />
       )}
-      {asked?.kind === 'add' ? <NewGroup onClose={close} /> : null}
-      {asked?.kind === 'open' && chosen ? (
-        <GroupWindow group={chosen} onClose={close} onDelete={() => setAsked({ kind: 'delete', name: chosen.name })} />
+      {dialog?.kind === 'add' ? <NewGroup onClose={close} /> : null}
+      {dialog?.kind === 'open' && selected ? (
+        <GroupWindow group={selected} onClose={close} onDelete={() => setDialog({ kind: 'delete', name: selected.name })} />
       ) : null}
-      {asked?.kind === 'delete' && chosen ? (
+      {dialog?.kind === 'delete' && selected ? (
         <ConfirmDialog
-          title={`Delete ${chosen.name}`}
+          title={`Delete ${selected.name}?`}
           open
           onClose={close}
-          confirmText={`Delete the group of ${quantity(chosen.endpoints.length, 'endpoint')}`}
+          confirmText={`Delete group with ${quantity(selected.endpoints.length, 'endpoint')}`}
           danger
           onConfirm={() =>
             change({
               method: 'DELETE',
-              url: path`/v2/topics/${chosen.name}`,
+              url: path`/v2/topics/${selected.name}`,
               topics: ['queues'],
-              done: `The URL group ${chosen.name} is deleted`,
+              done: `Deleted URL group ${selected.name}`,
             })
           }
         >
-          <p>Nothing can be published to it any more. Messages that were published to it go on. This cannot be undone.</p>
+          <p>
+            Messages can no longer be published to this group. Messages that were already published are still delivered. This
+            cannot be undone.
+          </p>
         </ConfirmDialog>
       ) : null}
     </section>
@@ -158,26 +161,26 @@ function NewGroup({ onClose }: { readonly onClose: () => void }) {
           url: path`/v2/topics/${group.trim()}/endpoints`,
           body: endpointBody(url, name),
           topics: ['queues'],
-          done: `The URL group ${group.trim()} is there`,
+          done: `Created URL group ${group.trim()}`,
         })
       }
     >
-      <p>It begins with one endpoint; more are added in its window.</p>
+      <p>A group starts with one endpoint. To add more, open the group.</p>
       <div className="field">
         <label className="field-label" htmlFor={ids.group}>
-          Name of the group
+          Group name
         </label>
         <input id={ids.group} className="input mono" value={group} onChange={(event) => setGroup(event.target.value)} />
       </div>
       <div className="field">
         <label className="field-label" htmlFor={ids.url}>
-          URL of the first endpoint
+          First endpoint URL
         </label>
         <input id={ids.url} className="input mono" value={url} onChange={(event) => setUrl(event.target.value)} />
       </div>
       <div className="field">
         <label className="field-label" htmlFor={ids.name}>
-          Name of the endpoint; may be empty
+          Endpoint name (optional)
         </label>
         <input id={ids.name} className="input" value={name} onChange={(event) => setName(event.target.value)} />
       </div>
@@ -192,7 +195,7 @@ interface GroupWindowProps {
 }
 
 function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
-  const { readOnly } = useMay();
+  const { readOnly } = usePermissions();
   const change = useChange();
   const ids = { url: useId(), name: useId() };
   const [url, setUrl] = useState('');
@@ -204,8 +207,8 @@ function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
       url: path`/v2/topics/${group.name}/endpoints`,
       body: { endpoints: [{ url: endpoint.url }] },
       topics: ['queues'],
-      done: `${endpoint.name ?? endpoint.url} is no endpoint of ${group.name} any more`,
-      tellFailure: true,
+      done: `Removed ${endpoint.name ?? endpoint.url} from ${group.name}`,
+      showFailure: true,
     });
   const add = async () => {
     const outcome = await change({
@@ -213,8 +216,8 @@ function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
       url: path`/v2/topics/${group.name}/endpoints`,
       body: endpointBody(url, name),
       topics: ['queues'],
-      done: `${group.name} has the endpoint ${name.trim() === '' ? url.trim() : name.trim()}`,
-      tellFailure: true,
+      done: `Added ${name.trim() === '' ? url.trim() : name.trim()} to ${group.name}`,
+      showFailure: true,
     });
     if (!outcome.ok) return;
     setUrl('');
@@ -228,9 +231,9 @@ function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
       wide
       actions={
         <>
-          <DeedButton look="danger" off={readOnly} onClick={onDelete}>
+          <ActionButton variant="danger" disabledReason={readOnly} onClick={onDelete}>
             Delete group
-          </DeedButton>
+          </ActionButton>
           <DialogClose>Close</DialogClose>
         </>
       }
@@ -243,14 +246,14 @@ function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
                 {endpoint.name === undefined ? null : <strong>{endpoint.name} </strong>}
                 <span className="mono">{endpoint.url}</span>
               </span>
-              <DeedButton
+              <ActionButton
                 small
                 aria-label={`Remove ${endpoint.name ?? endpoint.url}`}
-                off={readOnly ?? (last ? 'A group without endpoints is no more: delete the group instead' : undefined)}
+                disabledReason={readOnly ?? (last ? 'A group needs at least one endpoint; delete the group instead' : undefined)}
                 onClick={() => remove(endpoint)}
               >
                 Remove
-              </DeedButton>
+              </ActionButton>
             </li>
           ))}
         </ul>
@@ -263,20 +266,20 @@ function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
         >
           <div className="field">
             <label className="field-label" htmlFor={ids.url}>
-              URL of another endpoint
+              New endpoint URL
             </label>
             <input id={ids.url} className="input mono" value={url} onChange={(event) => setUrl(event.target.value)} />
           </div>
           <div className="field">
             <label className="field-label" htmlFor={ids.name}>
-              Its name; may be empty
+              Name (optional)
             </label>
             <input id={ids.name} className="input" value={name} onChange={(event) => setName(event.target.value)} />
           </div>
           <div className="line">
-            <DeedButton submits off={readOnly ?? (url.trim() === '' ? 'Fill in its URL first' : undefined)}>
+            <ActionButton submits disabledReason={readOnly ?? (url.trim() === '' ? 'Enter a URL first' : undefined)}>
               Add endpoint
-            </DeedButton>
+            </ActionButton>
           </div>
         </form>
       </div>

@@ -1,104 +1,105 @@
-/** Asks the live endpoints, without running any step, whether the present code still fits what the failed runs recorded. */
+/** Checks, without running any step, whether the deployed code is compatible with what the failed runs recorded. */
 import { Link } from '@tanstack/react-router';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import type { RepairEntry, RepairItemPage } from '../../../../everstep/src/contract/repairs.js';
 import type { RunChecks } from '../../../../everstep/src/contract/run-tools.js';
 import { path, request } from '../../api/client.js';
-import { useMay, useQueueId } from '../../api/instances.js';
+import { useInstanceId, usePermissions } from '../../api/instances.js';
 import type { Failure, Outcome } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
-import { DeedButton } from '../../components/deed-button.js';
+import { ActionButton } from '../../components/action-button.js';
 import { countText, quantity } from '../../components/formats.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
-import { parametersOf } from './covered.js';
+import { parametersOf } from './repair-filter.js';
 
 type Check = RunChecks['checks'][number];
 
-/** Few enough to ask without being told to; the others are asked for by hand. */
-const ASKED_AT_ONCE = 20;
-/** As many as one request of the API checks. */
-const PORTION = 100;
-const MOST_SHOWN = 20;
-const MOST_RUNS = 200;
-/** Their ids stand in the URL of the next plan. */
-const MOST_PLANNED = 100;
+/** Number of runs that are checked automatically. The user starts the check of the others. */
+const SAMPLE_SIZE = 20;
+/** Maximum number of runs that one API request checks. */
+const BATCH_SIZE = 100;
+const MAX_FINDINGS = 20;
+const MAX_RUNS = 200;
+/** Maximum number of dead letter ids in the URL of the next plan. */
+const MAX_PLANNED = 100;
 
-/** Asks for the dead letters of a plan, a portion at a time; what was told so far is shown while it goes on. */
+/** Checks the dead letters of a plan in batches and shows the results after each batch. */
 function useChecks({ repairId, counts: { total } }: RepairEntry) {
   const change = useChange();
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const [checks, setChecks] = useState<readonly Check[] | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [busy, setBusy] = useState(false);
   const stopped = useRef(false);
-  const ask = useCallback(
-    async (most: number) => {
+  const check = useCallback(
+    async (max: number) => {
       setBusy(true);
       setFailure(null);
       stopped.current = false;
-      let told: readonly Check[] = [];
+      let results: readonly Check[] = [];
       let cursor: string | undefined;
       do {
-        const count = Math.min(PORTION, most - told.length);
-        // Those that the plan froze, and no others that have come since.
-        const frozen: Outcome<RepairItemPage> = await request<RepairItemPage>(path`/v2/workflows/repairs/${repairId}/items`, {
-          queueId,
+        const count = Math.min(BATCH_SIZE, max - results.length);
+        // Only the dead letters of the plan, not those that arrived later.
+        const items: Outcome<RepairItemPage> = await request<RepairItemPage>(path`/v2/workflows/repairs/${repairId}/items`, {
+          instanceId,
           query: { count, cursor },
         });
-        const outcome: Outcome<RunChecks> = frozen.ok
+        const outcome: Outcome<RunChecks> = items.ok
           ? await change<RunChecks>({
               url: '/v2/workflows/dlq/check',
               method: 'POST',
-              body: { filter: { dlqIds: frozen.value.items.map(({ dlqId }) => dlqId) }, count },
+              body: { filter: { dlqIds: items.value.items.map(({ dlqId }) => dlqId) }, count },
               topics: [],
             })
-          : frozen;
-        if (!outcome.ok || !frozen.ok) {
+          : items;
+        if (!outcome.ok || !items.ok) {
           if (!outcome.ok) setFailure(outcome.failure);
           break;
         }
-        told = [...told, ...outcome.value.checks];
-        setChecks(told);
-        cursor = frozen.value.cursor === '' ? undefined : frozen.value.cursor;
-      } while (cursor !== undefined && told.length < most && !stopped.current);
+        results = [...results, ...outcome.value.checks];
+        setChecks(results);
+        cursor = items.value.cursor === '' ? undefined : items.value.cursor;
+      } while (cursor !== undefined && results.length < max && !stopped.current);
       setBusy(false);
     },
-    [change, repairId, queueId],
+    [change, repairId, instanceId],
   );
   const stop = useCallback(() => {
     stopped.current = true;
   }, []);
-  // Whoever leaves the page asks nobody any more.
+  // Stop checking when the user leaves the page.
   useEffect(() => stop, [stop]);
-  return { checks, failure, busy, total, ask, stop };
+  return { checks, failure, busy, total, check, stop };
 }
 
 export function CheckSample({ repair }: { readonly repair: RepairEntry }) {
-  const may = useMay();
-  const { checks, failure, busy, total, ask, stop } = useChecks(repair);
-  const asked = useRef(false);
+  const permissions = usePermissions();
+  const { checks, failure, busy, total, check, stop } = useChecks(repair);
+  const started = useRef(false);
   useEffect(() => {
-    if (asked.current || !may.write) return;
-    asked.current = true;
-    void ask(Math.min(ASKED_AT_ONCE, total));
-  }, [ask, may.write, total]);
+    if (started.current || !permissions.write) return;
+    started.current = true;
+    void check(Math.min(SAMPLE_SIZE, total));
+  }, [check, permissions.write, total]);
   return (
     <section className="card" aria-labelledby="plan-check">
       <div className="card-head">
-        <h2 id="plan-check">Check before resume</h2>
-        {busy && total > PORTION ? (
+        <h2 id="plan-check">Replay compatibility</h2>
+        {busy && total > BATCH_SIZE ? (
           <button type="button" className="button button-small" onClick={stop}>
-            Stop asking
+            Stop
           </button>
         ) : null}
-        <DeedButton small off={may.readOnly} busy={busy} onClick={() => ask(total)}>
-          {busy ? 'Asking the endpoints …' : `Check all ${countText(total)} now`}
-        </DeedButton>
+        <ActionButton small disabledReason={permissions.readOnly} busy={busy} onClick={() => check(total)}>
+          {busy ? 'Checking…' : `Check all ${countText(total)}`}
+        </ActionButton>
       </div>
       <div className="card-body stack">
         <p className="muted">
-          Whether the code that is deployed now still asks for the steps that are recorded. No step runs, nothing is recorded.
+          Checks whether the deployed code still requests the recorded steps. No step runs and nothing is recorded. A compatible
+          run can still fail.
         </p>
         {failure === null ? null : <FailureNotice failure={failure} />}
         {checks === null ? busy ? <Skeleton lines={2} /> : null : <Results checks={checks} total={total} />}
@@ -108,57 +109,57 @@ export function CheckSample({ repair }: { readonly repair: RepairEntry }) {
 }
 
 function Results({ checks, total }: { readonly checks: readonly Check[]; readonly total: number }) {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const of = (outcome: Check['outcome']) => checks.filter((check) => check.outcome === outcome);
   const [fits, differs, open] = [of('fits'), of('differs'), of('cannot-tell')];
-  if (checks.length === 0) return <p role="status">There was nothing to check.</p>;
+  if (checks.length === 0) return <p role="status">No runs to check</p>;
   return (
     <div className="stack">
       <p className="line" role="status">
         <span>
-          Of {checks.length < total ? `${countText(checks.length)} of ` : ''}
-          {quantity(total, 'run')}:
+          {checks.length < total ? `${countText(checks.length)} of ` : ''}
+          {quantity(total, 'run')} checked:
         </span>
-        <StatusBadge tone="good">{`${countText(fits.length)} would replay`}</StatusBadge>
+        <StatusBadge tone="good">{`${countText(fits.length)} compatible`}</StatusBadge>
         <StatusBadge tone={differs.length === 0 ? 'quiet' : 'bad'} icon="cross">
-          {`${countText(differs.length)} would not replay`}
+          {`${countText(differs.length)} incompatible`}
         </StatusBadge>
         <StatusBadge tone={open.length === 0 ? 'quiet' : 'warn'} icon="warning">
-          {`${countText(open.length)} cannot be told`}
+          {`${countText(open.length)} unknown`}
         </StatusBadge>
       </p>
-      {differs.length === 0 ? null : <Findings title="These would not replay: restart them, or mend the code" checks={differs} />}
+      {differs.length === 0 ? null : <Findings title="Incompatible: restart these runs, or fix the code" checks={differs} />}
       {differs.length === 0 ? null : (
         <div>
           <Link
             className="button button-small"
-            to="/q/$queueId/repairs/new"
-            params={{ queueId }}
+            to="/q/$instanceId/repairs/new"
+            params={{ instanceId }}
             search={{ ...parametersOf({ dlqIds: dlqIdsOf(differs) }), action: 'restart' }}
           >
-            Plan a restart of {differs.length > MOST_PLANNED ? `the first ${MOST_PLANNED} of ` : ''}
-            {differs.length === 1 ? 'it' : `these ${countText(differs.length)}`} instead
+            Plan a restart of {differs.length > MAX_PLANNED ? `the first ${MAX_PLANNED} of ` : ''}
+            {differs.length === 1 ? 'this run' : `these ${countText(differs.length)}`} instead
           </Link>
         </div>
       )}
-      {open.length === 0 ? null : <Findings title="Of these it cannot be told" checks={open} />}
+      {open.length === 0 ? null : <Findings title="Could not be checked" checks={open} />}
     </div>
   );
 }
 
 const dlqIdsOf = (checks: readonly Check[]): string[] =>
-  checks.slice(0, MOST_PLANNED).flatMap(({ dlqId }) => (dlqId === null ? [] : [dlqId]));
+  checks.slice(0, MAX_PLANNED).flatMap(({ dlqId }) => (dlqId === null ? [] : [dlqId]));
 
 function Findings({ title, checks }: { readonly title: string; readonly checks: readonly Check[] }) {
-  const queueId = useQueueId();
-  // Many say the same: it is said once, with the runs that it is about.
+  const instanceId = useInstanceId();
+  // Groups runs with the same message.
   const byMessage = new Map<string, Check[]>();
   for (const check of checks) byMessage.set(check.message, [...(byMessage.get(check.message) ?? []), check]);
   return (
     <div>
       <h3>{title}</h3>
       <ul className="sentences">
-        {[...byMessage].slice(0, MOST_SHOWN).map(([message, of]) => {
+        {[...byMessage].slice(0, MAX_FINDINGS).map(([message, of]) => {
           return (
             <li key={message}>
               <details>
@@ -166,26 +167,28 @@ function Findings({ title, checks }: { readonly title: string; readonly checks: 
                   <strong className="numeric">{countText(of.length)}×</strong> {message}
                 </summary>
                 <ul className="check-runs">
-                  {of.slice(0, MOST_RUNS).map(({ workflowRunId, workflowCreatedAt }) => (
+                  {of.slice(0, MAX_RUNS).map(({ workflowRunId, workflowCreatedAt }) => (
                     <li key={`${workflowRunId} ${workflowCreatedAt}`}>
                       <Link
                         className="mono"
-                        to="/q/$queueId/runs/$runId"
-                        params={{ queueId, runId: workflowRunId }}
+                        to="/q/$instanceId/runs/$runId"
+                        params={{ instanceId, runId: workflowRunId }}
                         search={{ createdAt: String(workflowCreatedAt) }}
                       >
                         {workflowRunId}
                       </Link>
                     </li>
                   ))}
-                  {of.length > MOST_RUNS ? <li className="muted">and {countText(of.length - MOST_RUNS)} more</li> : null}
+                  {of.length > MAX_RUNS ? <li className="muted">and {countText(of.length - MAX_RUNS)} more</li> : null}
                 </ul>
               </details>
             </li>
           );
         })}
       </ul>
-      {byMessage.size > MOST_SHOWN ? <p className="muted">and {countText(byMessage.size - MOST_SHOWN)} other findings</p> : null}
+      {byMessage.size > MAX_FINDINGS ? (
+        <p className="muted">and {countText(byMessage.size - MAX_FINDINGS)} other findings</p>
+      ) : null}
     </div>
   );
 }

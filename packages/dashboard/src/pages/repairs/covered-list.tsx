@@ -1,27 +1,27 @@
-/** What a repair covers, for people: filters in words, groups by their message. */
+/** Shows which dead letters a repair covers: its filters, and error groups by their message. */
 import type { DeadLetterGroup } from '../../../../everstep/src/contract/dead-letter-groups.js';
 import type { RepairFilter } from '../../../../everstep/src/contract/repairs.js';
 import { path } from '../../api/client.js';
 import { useApi } from '../../api/queries.js';
 import { quantity } from '../../components/formats.js';
-import { coveredWords } from './covered.js';
+import { describeFilter } from './repair-filter.js';
 
-const MOST_SHOWN = 10;
+const MAX_SHOWN = 10;
 
 export function Covered({ filter }: { readonly filter: RepairFilter }) {
-  const words = coveredWords(filter);
-  if (words.length === 0) return <p>Everything that is in the queue when the plan is made.</p>;
+  const parts = describeFilter(filter);
+  if (parts.length === 0) return <p>All dead letters in the queue when the plan is created</p>;
   return (
     <dl className="stack">
-      {words.map(({ name, values }) => (
+      {parts.map(({ name, values }) => (
         <div key={name}>
-          <dt className="field-label">{values.length > 1 && name === 'Group of errors' ? 'Groups of errors' : name}</dt>
-          {values.slice(0, MOST_SHOWN).map((value) => (
+          <dt className="field-label">{values.length > 1 && name === 'Error group' ? 'Error groups' : name}</dt>
+          {values.slice(0, MAX_SHOWN).map((value) => (
             <dd key={value} className="share-name">
-              {name === 'Group of errors' ? <GroupName fingerprint={value} /> : <span className="mono">{value}</span>}
+              {name === 'Error group' ? <GroupName fingerprint={value} /> : <span className="mono">{value}</span>}
             </dd>
           ))}
-          {values.length > MOST_SHOWN ? <dd className="muted">and {values.length - MOST_SHOWN} more</dd> : null}
+          {values.length > MAX_SHOWN ? <dd className="muted">and {values.length - MAX_SHOWN} more</dd> : null}
         </div>
       ))}
     </dl>

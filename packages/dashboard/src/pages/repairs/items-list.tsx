@@ -1,8 +1,8 @@
-/** What became of each dead letter of a repair. */
+/** Lists the dead letters of a repair with their results. */
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { RepairEntry, RepairItem, RepairItemPage } from '../../../../everstep/src/contract/repairs.js';
 import { path } from '../../api/client.js';
-import { useQueueId } from '../../api/instances.js';
+import { useInstanceId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import type { Column } from '../../components/data-table.js';
 import { useFilters } from '../../components/filters.js';
@@ -12,11 +12,11 @@ import { RunLink } from '../../components/run-link.js';
 import { EmptyState } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
 import { ItemStateBadge } from './repair-badges.js';
-import { ITEM_ORDER, ITEM_STATES } from './repair-words.js';
+import { ITEM_ORDER, ITEM_STATES } from './repair-text.js';
 
 const FILTERS = ['state'] as const;
-/** As many as are kept up to date while the repair goes. */
-const AT_ONCE = 500;
+/** Number of rows that stay up to date while the repair runs. */
+const PAGE_SIZE = 500;
 
 const read = ({ cursor, items }: RepairItemPage): CursorPage<RepairItem> => ({
   rows: items,
@@ -25,18 +25,18 @@ const read = ({ cursor, items }: RepairItemPage): CursorPage<RepairItem> => ({
 const idOf = ({ dlqId }: RepairItem): string => dlqId;
 
 function NewRun({ item: { newWorkflowRunId, newDlqId, error } }: { readonly item: RepairItem }) {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   return (
     <div>
       <div className="item-new">
         {newWorkflowRunId === null ? <span className="muted">no new run</span> : <RunLink runId={newWorkflowRunId} />}
       </div>
-      {/* The line is there before it is known what became of the run. */}
+      {/* Reserves the line, so that rows keep their height when the result arrives. */}
       <div className="field-hint clip" title={error ?? undefined}>
         {newDlqId === null ? null : (
           <>
-            <Link to="/q/$queueId/dead-letters/$dlqId" params={{ queueId, dlqId: newDlqId }} tabIndex={-1}>
-              its dead letter
+            <Link to="/q/$instanceId/dead-letters/$dlqId" params={{ instanceId, dlqId: newDlqId }} tabIndex={-1}>
+              dead letter
             </Link>
             {error === null ? '' : ': '}
           </>
@@ -55,7 +55,7 @@ const COLUMNS: readonly Column<RepairItem>[] = [
     cell: ({ state, canary }) => (
       <div>
         <ItemStateBadge state={state} />
-        {canary ? <div className="field-hint">one of the first</div> : null}
+        {canary ? <div className="field-hint">canary</div> : null}
       </div>
     ),
   },
@@ -72,10 +72,10 @@ const COLUMNS: readonly Column<RepairItem>[] = [
       </div>
     ),
   },
-  { id: 'new', header: 'New run', width: 'minmax(0, 2fr)', under: 'run', cell: (item) => <NewRun item={item} /> },
+  { id: 'new', header: 'New run', width: 'minmax(0, 2fr)', stackUnder: 'run', cell: (item) => <NewRun item={item} /> },
   {
     id: 'at',
-    header: 'Since',
+    header: 'Updated',
     width: '108px',
     from: 'medium',
     cell: ({ at }) => (at === null ? null : <TimeText unixMs={at} style="relative" />),
@@ -83,26 +83,26 @@ const COLUMNS: readonly Column<RepairItem>[] = [
 ];
 
 export function ItemsList({ repair: { repairId, counts } }: { readonly repair: RepairEntry }) {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const navigate = useNavigate();
   const filters = useFilters(FILTERS);
-  const asked = ITEM_ORDER.find((state) => state === filters.values.state);
+  const selected = ITEM_ORDER.find((state) => state === filters.values.state);
   const list = useCursorList<RepairItemPage, RepairItem>({
     topic: 'repairs',
     name: 'items',
     url: path`/v2/workflows/repairs/${repairId}/items`,
-    query: { state: asked },
-    count: AT_ONCE,
-    moreCount: AT_ONCE,
+    query: { state: selected },
+    count: PAGE_SIZE,
+    moreCount: PAGE_SIZE,
     read,
     idOf,
   });
   return (
     <section aria-labelledby="repair-items">
-      <h2 id="repair-items">What became of each</h2>
+      <h2 id="repair-items">Results</h2>
       <fieldset className="fieldset item-tabs">
         <legend className="visually-hidden">State</legend>
-        <button type="button" className="button button-small" aria-pressed={asked === undefined} onClick={filters.clear}>
+        <button type="button" className="button button-small" aria-pressed={selected === undefined} onClick={filters.clear}>
           All {countText(counts.total)}
         </button>
         {ITEM_ORDER.map((state) => (
@@ -110,7 +110,7 @@ export function ItemsList({ repair: { repairId, counts } }: { readonly repair: R
             key={state}
             type="button"
             className="button button-small"
-            aria-pressed={asked === state}
+            aria-pressed={selected === state}
             onClick={() => filters.set('state', state)}
           >
             {ITEM_STATES[state].text}{' '}
@@ -121,17 +121,17 @@ export function ItemsList({ repair: { repairId, counts } }: { readonly repair: R
         ))}
       </fieldset>
       <ListTable
-        label="Dead letters of the repair"
+        label="Results of the repair"
         list={list}
         what="dead letters"
         columns={COLUMNS}
         idOf={idOf}
         onOpen={({ workflowRunId, newWorkflowRunId }) =>
-          navigate({ to: '/q/$queueId/runs/$runId', params: { queueId, runId: newWorkflowRunId ?? workflowRunId } })
+          navigate({ to: '/q/$instanceId/runs/$runId', params: { instanceId, runId: newWorkflowRunId ?? workflowRunId } })
         }
         estimatedHeight={58}
         empty={
-          <EmptyState title={asked === undefined ? 'It covers nothing' : `None is in this state: ${ITEM_STATES[asked].text}`} />
+          <EmptyState title={selected === undefined ? 'No dead letters' : `None in this state: ${ITEM_STATES[selected].text}`} />
         }
       />
     </section>

@@ -1,29 +1,33 @@
-/** The beginning of a repair: what is covered (in the URL), what is to be done with it. The plan itself changes nothing yet. */
+/** Page that plans a repair. The URL selects the dead letters; the user chooses the action. A plan changes nothing. */
 import './repairs.css';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useId, useMemo, useState } from 'react';
 import type { PlanRepair, RepairEntry } from '../../../../everstep/src/contract/repairs.js';
-import { useMay, useQueueId } from '../../api/instances.js';
+import { useInstanceId, usePermissions } from '../../api/instances.js';
 import type { Failure } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
-import { DeedButton } from '../../components/deed-button.js';
+import { ActionButton } from '../../components/action-button.js';
 import { PageTitle } from '../../components/page-title.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { NO_OVERRIDES, OverrideFields, overridesIn } from '../../components/run-overrides.js';
 import { FailureNotice } from '../../components/states.js';
-import { filterOf } from './covered.js';
 import { Covered } from './covered-list.js';
-import type { RepairAction } from './repair-words.js';
+import { filterOf } from './repair-filter.js';
+import type { RepairAction } from './repair-text.js';
 
 const ACTIONS = [
-  { action: 'resume', name: 'Resume', text: 'Go on at the step that failed. What was recorded before it is kept.' },
-  { action: 'restart', name: 'Restart', text: 'Begin again at the first step, with the same input. Everything is done again.' },
-  { action: 'delete', name: 'Delete', text: 'Take them out of the queue without doing anything. It can be undone for a while.' },
+  { action: 'resume', name: 'Resume', text: 'Continue at the step that failed. Results of earlier steps are kept.' },
+  { action: 'restart', name: 'Restart', text: 'Start again at the first step with the same input. All steps run again.' },
+  {
+    action: 'delete',
+    name: 'Delete',
+    text: 'Remove them from the queue without running anything. You can undo this for a limited time.',
+  },
 ] as const satisfies readonly { readonly action: RepairAction; readonly name: string; readonly text: string }[];
 
 export default function NewRepairPage() {
-  const queueId = useQueueId();
-  const may = useMay();
+  const instanceId = useInstanceId();
+  const permissions = usePermissions();
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const filter = useMemo(() => filterOf(search), [search]);
   const navigate = useNavigate();
@@ -40,28 +44,28 @@ export default function NewRepairPage() {
     setBusy(true);
     setFailure(null);
     const overrides = action === 'delete' ? undefined : overridesIn(texts);
-    // A delete of everything has to be meant: it needs a filter, and this one lets everything through.
-    const asked = action === 'delete' && Object.keys(filter).length === 0 ? { fromDate: 0 } : filter;
-    const body: PlanRepair = { action, filter: asked, ...(overrides === undefined ? {} : { overrides }) };
+    // The API requires a filter to delete everything. This one matches all dead letters.
+    const planFilter = action === 'delete' && Object.keys(filter).length === 0 ? { fromDate: 0 } : filter;
+    const body: PlanRepair = { action, filter: planFilter, ...(overrides === undefined ? {} : { overrides }) };
     const outcome = await change<RepairEntry>({ url: '/v2/workflows/repairs', method: 'POST', body, topics: ['repairs'] });
     setBusy(false);
     if (!outcome.ok) return setFailure(outcome.failure);
     await navigate({
-      to: '/q/$queueId/repairs/$repairId',
-      params: { queueId, repairId: outcome.value.repairId },
+      to: '/q/$instanceId/repairs/$repairId',
+      params: { instanceId, repairId: outcome.value.repairId },
       replace: true,
     });
   };
   return (
     <>
       <PageTitle
-        title="Plan a repair"
-        lead="A plan changes nothing: it fixes which dead letters are meant, and says what would happen. You start it, or put it away."
+        title="Plan repair"
+        lead="A plan changes nothing. It fixes the set of dead letters and shows what will happen. You then start or discard it."
       />
       <form className="plan-grid" onSubmit={plan}>
         <section className="card" aria-labelledby={`${id}-what`}>
           <div className="card-head">
-            <h2 id={`${id}-what`}>What is to be done</h2>
+            <h2 id={`${id}-what`}>Action</h2>
           </div>
           <div className="card-body stack">
             <fieldset className="choices">
@@ -83,11 +87,11 @@ export default function NewRepairPage() {
             {action === 'delete' ? null : <OverrideFields texts={texts} onChange={setTexts} />}
             {failure === null ? null : <FailureNotice failure={failure} />}
             <div className="line">
-              <DeedButton submits look="primary" off={may.readOnly} busy={busy}>
-                {busy ? 'Gathering the dead letters …' : 'Make the plan'}
-              </DeedButton>
-              <Link to="/q/$queueId/dead-letters" params={{ queueId }} className="button button-quiet">
-                Back to the dead letters
+              <ActionButton submits variant="primary" disabledReason={permissions.readOnly} busy={busy}>
+                {busy ? 'Collecting dead letters…' : 'Create plan'}
+              </ActionButton>
+              <Link to="/q/$instanceId/dead-letters" params={{ instanceId }} className="button button-quiet">
+                Back to dead letters
               </Link>
             </div>
             <ReadOnlyNote />
@@ -95,7 +99,7 @@ export default function NewRepairPage() {
         </section>
         <section className="card plan-side" aria-labelledby={`${id}-covered`}>
           <div className="card-head">
-            <h2 id={`${id}-covered`}>What it covers</h2>
+            <h2 id={`${id}-covered`}>Covered dead letters</h2>
           </div>
           <div className="card-body">
             <Covered filter={filter} />

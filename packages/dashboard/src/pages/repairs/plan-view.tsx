@@ -1,11 +1,11 @@
-/** A plan: what is meant, what would happen, whether the present code fits, and how to start. */
+/** View of a plan: its effects, the included dead letters, the compatibility check, and the form that starts it. */
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
 import { countText, durationText } from '../../components/formats.js';
 import { EmptyState, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
 import { CheckSample } from './check-sample.js';
 import { Covered } from './covered-list.js';
-import { consequences } from './repair-words.js';
+import { consequences } from './repair-text.js';
 import { StartForm } from './start-form.js';
 
 export function PlanView({ repair }: { readonly repair: RepairEntry }) {
@@ -14,7 +14,7 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
     return (
       <div className="card">
         <div className="card-body stack">
-          <p role="status">The dead letters that it covers are being gathered: {countText(counts.total)} so far.</p>
+          <p role="status">Collecting dead letters: {countText(counts.total)} so far</p>
           <Skeleton lines={8} />
         </div>
       </div>
@@ -22,8 +22,8 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
   if (counts.total === 0)
     return (
       <div className="card">
-        <EmptyState title="The plan covers nothing">
-          No dead letter matched when it was made. They may have been resumed, restarted or deleted meanwhile.
+        <EmptyState title="This plan is empty">
+          No dead letters matched when the plan was created. They may have been resumed, restarted or deleted.
         </EmptyState>
       </div>
     );
@@ -45,19 +45,19 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
         </section>
         <section className="card" aria-labelledby="plan-meant">
           <div className="card-head">
-            <h2 id="plan-meant">What is meant</h2>
-            <span className="muted">{countText(counts.total)} in all, fixed when the plan was made</span>
+            <h2 id="plan-meant">Included in this repair</h2>
+            <span className="muted">{countText(counts.total)} total, fixed when the plan was created</span>
           </div>
           <div className="card-body stack">
             {plan.more ? (
               <p className="notice" data-tone="warn">
-                There are more than one repair takes. Plan another for the others when this one is done.
+                More dead letters match than one repair can include. When this repair is done, plan another one for the rest.
               </p>
             ) : null}
             <dl className="facts">
               {plan.oldestAt === null ? null : (
                 <div>
-                  <dt>Oldest failed</dt>
+                  <dt>Oldest failure</dt>
                   <dd>
                     <TimeText unixMs={plan.oldestAt} style="relative" />
                   </dd>
@@ -65,7 +65,7 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
               )}
               {plan.newestAt === null ? null : (
                 <div>
-                  <dt>Newest failed</dt>
+                  <dt>Newest failure</dt>
                   <dd>
                     <TimeText unixMs={plan.newestAt} style="relative" />
                   </dd>
@@ -73,7 +73,7 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
               )}
               {plan.oldestAt === null || plan.newestAt === null ? null : (
                 <div>
-                  <dt>Within</dt>
+                  <dt>Time span</dt>
                   <dd>{durationText(plan.newestAt - plan.oldestAt)}</dd>
                 </div>
               )}
@@ -93,7 +93,7 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
               </>
             )}
             <details>
-              <summary>How they were chosen</summary>
+              <summary>Selection</summary>
               <Covered filter={repair.filter} />
             </details>
           </div>
@@ -111,18 +111,18 @@ function OverrideSentence({ overrides }: { readonly overrides: RepairEntry['over
   const { retries, retryDelay, labels, flowControl } = overrides;
   const parts = [
     ...(retries === undefined ? [] : [`${retries} retries`]),
-    ...(retryDelay === undefined ? [] : [`a retry after “${retryDelay}” ms`]),
+    ...(retryDelay === undefined ? [] : [`a retry delay of “${retryDelay}” ms`]),
     ...(labels === undefined ? [] : [`labels ${labels.join(', ')}`]),
     ...(flowControl?.key === undefined ? [] : [`flow control key ${flowControl.key}`]),
-    ...(flowControl?.parallelism === undefined ? [] : [`at most ${flowControl.parallelism} at the same time`]),
+    ...(flowControl?.parallelism === undefined ? [] : [`parallelism ${flowControl.parallelism}`]),
     ...(flowControl?.rate === undefined
       ? []
-      : [`at most ${flowControl.rate} starts in ${durationText(flowControl.periodMs ?? 1000)}`]),
+      : [`at most ${flowControl.rate} starts per ${durationText(flowControl.periodMs ?? 1000)}`]),
   ];
   return parts.length === 0 ? (
-    <li>Settings stay as they were: retries, labels, flow control, failure callback.</li>
+    <li>The new runs keep the original settings: retries, labels, flow control and failure callback.</li>
   ) : (
-    <li>The new runs have {parts.join('; ')}. All else stays as it was.</li>
+    <li>The new runs use {parts.join('; ')}. Other settings do not change.</li>
   );
 }
 

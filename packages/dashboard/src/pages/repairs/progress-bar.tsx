@@ -1,7 +1,7 @@
-/** How far it is: a bar with a part for each state, and the figures beside it. */
+/** Progress of a repair: a bar with a segment per state, and the counts per state. */
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
 import { countText } from '../../components/formats.js';
-import { endedOf, ITEM_ORDER, ITEM_STATES, type RepairAction } from './repair-words.js';
+import { endedOf, ITEM_ORDER, ITEM_STATES, type RepairAction } from './repair-text.js';
 
 export interface ProgressBarProps {
   readonly counts: RepairEntry['counts'];

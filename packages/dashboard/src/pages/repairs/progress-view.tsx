@@ -1,18 +1,18 @@
-/** A repair that was started: progress, the first few and what they say, what can be done, items; at the end the report. */
+/** View of a started repair: progress or final report, canary, controls, details and results. */
 import { Link } from '@tanstack/react-router';
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
-import { useQueueId } from '../../api/instances.js';
+import { useInstanceId } from '../../api/instances.js';
 import { useNow } from '../../components/clock.js';
 import { countText, durationText, exactTime } from '../../components/formats.js';
 import { KeptHeight } from '../../components/kept-height.js';
 import { TimeText } from '../../components/time-text.js';
 import { Controls } from './controls.js';
-import { parametersOf } from './covered.js';
 import { Covered } from './covered-list.js';
 import { ItemsList } from './items-list.js';
 import { Figures, ProgressBar } from './progress-bar.js';
-import { WordsBadge } from './repair-badges.js';
-import { canaryVerdict, durationAtRateMs, endedOf, isOver, rateText, standing } from './repair-words.js';
+import { TextBadge } from './repair-badges.js';
+import { parametersOf } from './repair-filter.js';
+import { canaryVerdict, durationAtRateMs, endedOf, isOver, rateText, statusText } from './repair-text.js';
 
 export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
   const { counts, action, state, stopReason } = repair;
@@ -28,26 +28,26 @@ export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
         </div>
         <div className="card-body stack">
           <div
-            className="notice repair-standing"
+            className="notice repair-status"
             data-tone={bad ? 'bad' : state === 'done' && counts.failed === 0 ? undefined : 'info'}
           >
-            <span role="status">{standing(repair)}</span>
+            <span role="status">{statusText(repair)}</span>
           </div>
           {state === 'undo-window' && repair.undoUntil !== null ? <Countdown until={repair.undoUntil} /> : null}
           <ProgressBar counts={counts} label="Progress of the repair" />
           <Figures counts={counts} action={action} />
-          <KeptHeight>{isOver(repair) ? <After repair={repair} /> : <Controls repair={repair} />}</KeptHeight>
+          <KeptHeight>{isOver(repair) ? <NextSteps repair={repair} /> : <Controls repair={repair} />}</KeptHeight>
         </div>
       </section>
       <Canary repair={repair} />
       <section className="card" aria-labelledby="repair-facts">
         <div className="card-head">
-          <h2 id="repair-facts">How it was set up</h2>
+          <h2 id="repair-facts">Details</h2>
         </div>
         <div className="card-body stack">
           <Facts repair={repair} />
           <details>
-            <summary>What it covers</summary>
+            <summary>Covered dead letters</summary>
             <Covered filter={repair.filter} />
           </details>
         </div>
@@ -62,10 +62,10 @@ function Countdown({ until }: { readonly until: number }) {
   const left = Math.max(0, Math.floor((until - now) / 1000) * 1000);
   return (
     <p className="line">
-      <span className="countdown" role="timer" aria-label="Until it is deleted">
+      <span className="countdown" role="timer" aria-label="Time until deletion">
         {left === 0 ? 'Now' : durationText(left)}
       </span>
-      <span className="muted">until {exactTime(until, 'local')}; nothing is deleted before.</span>
+      <span className="muted">until {exactTime(until, 'local')}. Nothing is deleted before that.</span>
     </p>
   );
 }
@@ -79,17 +79,17 @@ function Canary({ repair }: { readonly repair: RepairEntry }) {
     <section className="card" aria-labelledby="repair-canary">
       <div className="card-head">
         <div className="line">
-          <h2 id="repair-canary">The first {countText(canary.total)}</h2>
-          <WordsBadge words={verdict.words} />
+          <h2 id="repair-canary">Canary ({countText(canary.total)})</h2>
+          <TextBadge badge={verdict.badge} />
         </div>
         {open === 0 || isOver(repair) ? null : (
-          <span className="muted">{canary.thenContinue ? 'The rest follows by itself' : 'The rest waits until you say so'}</span>
+          <span className="muted">{canary.thenContinue ? 'Then continues automatically' : 'Then waits for approval'}</span>
         )}
       </div>
       <div className="card-body stack">
         <p className="canary-verdict">{verdict.text}.</p>
         <ProgressBar
-          label="Progress of the first ones"
+          label="Progress of the canary"
           counts={{
             total: canary.total,
             succeeded: canary.succeeded,
@@ -117,7 +117,7 @@ function Facts({ repair }: { readonly repair: RepairEntry }) {
       )}
       <div>
         <dt>Planned by</dt>
-        <dd>{createdBy ?? <span className="muted">not known</span>}</dd>
+        <dd>{createdBy ?? <span className="muted">unknown</span>}</dd>
       </div>
       {startedAt === null ? null : (
         <div>
@@ -131,21 +131,21 @@ function Facts({ repair }: { readonly repair: RepairEntry }) {
         <dt>Ended</dt>
         <dd>{endedAt === null ? <span className="muted">not yet</span> : <TimeText unixMs={endedAt} />}</dd>
       </div>
-      {/* One takes the place of the other. */}
+      {/* The duration replaces the estimate when the repair ends. */}
       {startedAt !== null && endedAt !== null ? (
         <div>
-          <dt>Took</dt>
+          <dt>Duration</dt>
           <dd>{durationText(endedAt - startedAt)}</dd>
         </div>
       ) : ratePerSecond === null ? null : (
         <div>
-          <dt>The rest needs about</dt>
+          <dt>Estimated time left</dt>
           <dd>{durationText(durationAtRateMs(counts.pending, ratePerSecond))}</dd>
         </div>
       )}
       {plan.oldestAt === null || plan.newestAt === null ? null : (
         <div>
-          <dt>Failures of</dt>
+          <dt>Failures between</dt>
           <dd>
             <TimeText unixMs={plan.oldestAt} /> – <TimeText unixMs={plan.newestAt} />
           </dd>
@@ -155,24 +155,27 @@ function Facts({ repair }: { readonly repair: RepairEntry }) {
   );
 }
 
-/** What one does next, when it is over and something is left. */
-function After({ repair }: { readonly repair: RepairEntry }) {
-  const queueId = useQueueId();
+/** Next steps after the end of a repair that left some dead letters. */
+function NextSteps({ repair }: { readonly repair: RepairEntry }) {
+  const instanceId = useInstanceId();
   const { counts, action, filter } = repair;
   const left = counts.pending + (action === 'delete' ? 0 : counts.failed);
-  // Those that failed again are other dead letters, and in the next plan where they failed alike.
+  // Runs that failed again are new dead letters. A new plan includes them only if its filter is not a list of ids.
   const again = filter.dlqIds === undefined || counts.pending > 0;
   return (
     <div className="line">
       {left === 0 || !again ? null : (
-        <Link className="button" to="/q/$queueId/repairs/new" params={{ queueId }} search={{ ...parametersOf(filter), action }}>
-          {counts.pending === 0
-            ? 'Plan again for those that failed alike'
-            : `Plan again for the other ${countText(counts.pending)}`}
+        <Link
+          className="button"
+          to="/q/$instanceId/repairs/new"
+          params={{ instanceId }}
+          search={{ ...parametersOf(filter), action }}
+        >
+          {counts.pending === 0 ? 'Plan repair of the new failures' : `Plan repair of the other ${countText(counts.pending)}`}
         </Link>
       )}
-      <Link className="button button-quiet" to="/q/$queueId/dead-letters" params={{ queueId }}>
-        To the dead letters
+      <Link className="button button-quiet" to="/q/$instanceId/dead-letters" params={{ instanceId }}>
+        View dead letters
       </Link>
     </div>
   );

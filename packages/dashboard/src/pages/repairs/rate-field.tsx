@@ -1,25 +1,25 @@
-/** A rate: as a number, or by a slider on which every step is felt alike, from one in ten seconds to a thousand a second. */
+/** A rate as a number field and a logarithmic slider, from one per ten seconds to a thousand per second. */
 import { useId, useState } from 'react';
-import { rateText } from './repair-words.js';
+import { rateText } from './repair-text.js';
 
 export interface RateFieldProps {
   readonly label: string;
-  /** A second. */
+  /** Starts per second. */
   readonly rate: number;
-  /** Called with rates that the service takes. */
+  /** Called with valid rates only. */
   readonly onChange: (rate: number) => void;
 }
 
-const LEAST = 0.001;
-const MOST = 1000;
+const MIN_RATE = 0.001;
+const MAX_RATE = 1000;
 
 const rounded = (rate: number): number => Number(rate.toPrecision(2));
-const isRate = (rate: number): boolean => Number.isFinite(rate) && rate >= LEAST && rate <= MOST;
+const isRate = (rate: number): boolean => Number.isFinite(rate) && rate >= MIN_RATE && rate <= MAX_RATE;
 
 export function RateField({ label, rate, onChange }: RateFieldProps) {
   const id = useId();
   const [text, setText] = useState(String(rate));
-  const wrong = !isRate(Number(text)) || text === '';
+  const invalid = !isRate(Number(text)) || text === '';
   const write = (next: string) => {
     setText(next);
     if (next !== '' && isRate(Number(next))) onChange(Number(next));
@@ -36,17 +36,17 @@ export function RateField({ label, rate, onChange }: RateFieldProps) {
           type="number"
           inputMode="decimal"
           step="any"
-          min={LEAST}
-          max={MOST}
+          min={MIN_RATE}
+          max={MAX_RATE}
           required
-          aria-invalid={wrong}
+          aria-invalid={invalid}
           aria-describedby={`${id}-hint`}
           value={text}
           onChange={(event) => write(event.target.value)}
         />
         <input
           type="range"
-          aria-label={`${label}, by slider`}
+          aria-label={`${label} (slider)`}
           aria-valuetext={rateText(rate)}
           min={-1}
           max={3}
@@ -55,8 +55,10 @@ export function RateField({ label, rate, onChange }: RateFieldProps) {
           onChange={(event) => write(String(rounded(10 ** Number(event.target.value))))}
         />
       </div>
-      <span id={`${id}-hint`} className={wrong ? 'field-error' : 'field-hint'}>
-        {wrong ? `From ${LEAST} to ${MOST}` : 'Slower is kinder to what has just recovered. 0.1 is one in ten seconds.'}
+      <span id={`${id}-hint`} className={invalid ? 'field-error' : 'field-hint'}>
+        {invalid
+          ? `Enter a number from ${MIN_RATE} to ${MAX_RATE}`
+          : 'A lower rate puts less load on a recovering system. 0.1 is one start every 10 s.'}
       </span>
     </div>
   );

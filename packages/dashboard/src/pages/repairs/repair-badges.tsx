@@ -1,8 +1,8 @@
-/** States of repairs and of their items, each in a word with a sign. */
+/** Badges with the states of repairs and their items. */
 import { StatusBadge } from '../../components/status-badge.js';
-import { ITEM_STATES, type ItemState, REPAIR_STATES, type RepairState, type Words } from './repair-words.js';
+import { type BadgeText, ITEM_STATES, type ItemState, REPAIR_STATES, type RepairState } from './repair-text.js';
 
-export function WordsBadge({ words: { text, tone, icon } }: { readonly words: Words }) {
+export function TextBadge({ badge: { text, tone, icon } }: { readonly badge: BadgeText }) {
   return (
     <StatusBadge tone={tone} {...(icon === undefined ? {} : { icon })}>
       {text}
@@ -10,5 +10,5 @@ export function WordsBadge({ words: { text, tone, icon } }: { readonly words: Wo
   );
 }
 
-export const RepairStateBadge = ({ state }: { readonly state: RepairState }) => <WordsBadge words={REPAIR_STATES[state]} />;
-export const ItemStateBadge = ({ state }: { readonly state: ItemState }) => <WordsBadge words={ITEM_STATES[state]} />;
+export const RepairStateBadge = ({ state }: { readonly state: RepairState }) => <TextBadge badge={REPAIR_STATES[state]} />;
+export const ItemStateBadge = ({ state }: { readonly state: ItemState }) => <TextBadge badge={ITEM_STATES[state]} />;

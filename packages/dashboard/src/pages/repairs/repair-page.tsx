@@ -1,10 +1,10 @@
-/** One repair: its plan until it is started, its progress while it goes, its report ever after. */
+/** Page of one repair: its plan before the start, then its progress, then its report. */
 import './repairs.css';
 import { Link, useParams } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
 import { path } from '../../api/client.js';
-import { useQueueId } from '../../api/instances.js';
+import { useInstanceId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
@@ -12,19 +12,19 @@ import { TimeText } from '../../components/time-text.js';
 import { PlanView } from './plan-view.js';
 import { ProgressView } from './progress-view.js';
 import { RepairStateBadge } from './repair-badges.js';
-import { titleOf } from './repair-words.js';
+import { titleOf } from './repair-text.js';
 
-/** For what no hint tells of. */
-const ASK_AGAIN_MS = 5_000;
+/** Polling interval for changes without live hints. */
+const POLL_MS = 5_000;
 
 /**
- * What had the focus may be gone with the state that it belonged to, such as the button that starts: then the heading takes it.
- * A reader who is elsewhere is left alone.
+ * Moves the focus to the heading when a change of state removed the focused element, such as the start button. Otherwise the
+ * focus stays where it is.
  */
-function useFocusThatStays(state: RepairEntry['state'] | undefined): void {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: with the state, what is shown changes
+function useFocusAfterStateChange(state: RepairEntry['state'] | undefined): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the state determines what is shown
   useEffect(() => {
-    // A window that closes gives the focus back first.
+    // Wait until a closing dialog has returned the focus.
     let frame = requestAnimationFrame(() => {
       frame = requestAnimationFrame(() => {
         const here = document.activeElement;
@@ -36,17 +36,17 @@ function useFocusThatStays(state: RepairEntry['state'] | undefined): void {
 }
 
 export default function RepairPage() {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const { repairId = '' } = useParams({ strict: false });
   const { data, error, refetch } = useApi<RepairEntry>({
     topic: 'repairs',
     name: 'repair',
     url: path`/v2/workflows/repairs/${repairId}`,
-    refreshMs: ASK_AGAIN_MS,
+    refreshMs: POLL_MS,
   });
-  useFocusThatStays(data?.state);
+  useFocusAfterStateChange(data?.state);
   const toAll = (
-    <Link to="/q/$queueId/repairs" params={{ queueId }}>
+    <Link to="/q/$instanceId/repairs" params={{ instanceId }}>
       All repairs
     </Link>
   );
@@ -58,10 +58,12 @@ export default function RepairPage() {
           <Skeleton lines={10} />
         ) : error.status === 404 ? (
           <div className="card">
-            <EmptyState title="There is no such repair">Its report may have been removed by age: {repairId}</EmptyState>
+            <EmptyState title="Repair not found">
+              The id is wrong, or the report was deleted after its retention time: {repairId}
+            </EmptyState>
           </div>
         ) : (
-          <ErrorState failure={error} onRetry={() => void refetch()} what="The repair" />
+          <ErrorState failure={error} onRetry={() => void refetch()} what="this repair" />
         )}
       </>
     );

@@ -1,8 +1,8 @@
-/** All repairs, those that go on first to be seen: newest first. */
+/** Lists all repairs, newest first. */
 import './repairs.css';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { RepairEntry, RepairPage } from '../../../../everstep/src/contract/repairs.js';
-import { useQueueId } from '../../api/instances.js';
+import { useInstanceId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import type { Column } from '../../components/data-table.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
@@ -14,7 +14,7 @@ import { EmptyState } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
 import { ProgressBar } from './progress-bar.js';
 import { RepairStateBadge } from './repair-badges.js';
-import { endedOf, REPAIR_STATES, titleOf } from './repair-words.js';
+import { endedOf, REPAIR_STATES, titleOf } from './repair-text.js';
 
 const FILTERS = ['state'] as const;
 const FIELDS: readonly FilterField<'state'>[] = [
@@ -34,13 +34,13 @@ const read = ({ cursor, repairs }: RepairPage): CursorPage<RepairEntry> => ({
 const idOf = ({ repairId }: RepairEntry): string => repairId;
 
 const COLUMNS: readonly Column<RepairEntry>[] = [
-  { id: 'state', header: 'State', width: '164px', cell: ({ state }) => <RepairStateBadge state={state} /> },
+  { id: 'state', header: 'State', width: '184px', cell: ({ state }) => <RepairStateBadge state={state} /> },
   { id: 'what', header: 'Repair', width: 'minmax(0, 2fr)', cell: (repair) => titleOf(repair) },
   {
     id: 'progress',
     header: 'Progress',
     width: 'minmax(0, 2fr)',
-    under: 'what',
+    stackUnder: 'what',
     cell: (repair) => (
       <div>
         <ProgressBar counts={repair.counts} label={`Progress of ${titleOf(repair)}`} thin />
@@ -58,7 +58,7 @@ const COLUMNS: readonly Column<RepairEntry>[] = [
     from: 'wide',
     cell: ({ createdBy }) =>
       createdBy === null ? (
-        <span className="muted">not known</span>
+        <span className="muted">unknown</span>
       ) : (
         <div className="clip" title={createdBy}>
           {createdBy}
@@ -69,13 +69,13 @@ const COLUMNS: readonly Column<RepairEntry>[] = [
     id: 'at',
     header: 'Planned',
     width: '110px',
-    under: 'what',
+    stackUnder: 'what',
     cell: ({ createdAt }) => <TimeText unixMs={createdAt} style="relative" />,
   },
 ];
 
 export default function RepairsPage() {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const navigate = useNavigate();
   const filters = useFilters(FILTERS);
   const list = useCursorList<RepairPage, RepairEntry>({
@@ -87,15 +87,15 @@ export default function RepairsPage() {
     idOf,
   });
   const toQueue = (
-    <Link className="button button-primary" to="/q/$queueId/dead-letters" params={{ queueId }}>
-      To the dead letters
+    <Link className="button button-primary" to="/q/$instanceId/dead-letters" params={{ instanceId }}>
+      View dead letters
     </Link>
   );
   return (
     <>
       <PageTitle
         title="Repairs"
-        lead="Plans and bulk jobs over dead letters, with their reports. They go on in the service, whether this page is open or not."
+        lead="Plans and bulk operations on dead letters, with their reports. They run on the server, even if you close this page."
         actions={toQueue}
       />
       <FilterBar filters={filters} fields={FIELDS} />
@@ -105,15 +105,13 @@ export default function RepairsPage() {
         what="repairs"
         columns={COLUMNS}
         idOf={idOf}
-        onOpen={({ repairId }) => navigate({ to: '/q/$queueId/repairs/$repairId', params: { queueId, repairId } })}
+        onOpen={({ repairId }) => navigate({ to: '/q/$instanceId/repairs/$repairId', params: { instanceId, repairId } })}
         estimatedHeight={52}
         empty={
           filters.any ? (
-            <EmptyState title="No repair is in this state" />
+            <EmptyState title="No repairs in this state" />
           ) : (
-            <EmptyState title="There was no repair yet">
-              Choose dead letters and plan one: nothing happens before you start it.
-            </EmptyState>
+            <EmptyState title="No repairs">Select dead letters and plan a repair. Nothing changes until you start it.</EmptyState>
           )
         }
       />

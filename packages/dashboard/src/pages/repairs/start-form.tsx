@@ -1,15 +1,15 @@
-/** How the plan is to be carried out: how fast, with how many first, and the start itself. */
+/** Form that starts a plan, with its rate, canary or undo window. */
 import { type FormEvent, useId, useState } from 'react';
 import type { RepairEntry, StartRepair } from '../../../../everstep/src/contract/repairs.js';
-import { useMay } from '../../api/instances.js';
+import { usePermissions } from '../../api/instances.js';
 import type { Failure } from '../../api/outcome.js';
-import { DeedButton } from '../../components/deed-button.js';
+import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { durationText, quantity } from '../../components/formats.js';
+import { countText, durationText, quantity } from '../../components/formats.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { FailureNotice } from '../../components/states.js';
 import { RateField } from './rate-field.js';
-import { DEEDS, durationAtRateMs, rateText } from './repair-words.js';
+import { ACTION_TEXTS, durationAtRateMs, rateText } from './repair-text.js';
 import { type RepairChange, useRepairChange } from './use-repair-change.js';
 
 const DEFAULT_RATE = 10;
@@ -25,7 +25,7 @@ const UNDO_WINDOWS = [
 export function StartForm({ repair }: { readonly repair: RepairEntry }) {
   const { action, counts, repairId } = repair;
   const { total } = counts;
-  const may = useMay();
+  const permissions = usePermissions();
   const change = useRepairChange(repairId);
   const id = useId();
   const [rate, setRate] = useState(DEFAULT_RATE);
@@ -38,10 +38,10 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
   const [confirming, setConfirming] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
   const isDelete = action === 'delete';
-  const does = async (asked: RepairChange) => {
+  const apply = async (repairChange: RepairChange) => {
     setBusy(true);
     setFailure(null);
-    const outcome = await change(asked);
+    const outcome = await change(repairChange);
     setBusy(false);
     if (!outcome.ok) setFailure(outcome.failure);
   };
@@ -54,9 +54,9 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (isDelete) setConfirming(true);
-    else void does({ kind: 'start', body });
+    else void apply({ kind: 'start', body });
   };
-  const { verb } = DEEDS[action];
+  const { verb } = ACTION_TEXTS[action];
   const undoText = UNDO_WINDOWS.find(({ ms }) => ms === undoMs)?.text ?? durationText(undoMs);
   return (
     <form className="card" aria-labelledby={`${id}-title`} onSubmit={submit}>
@@ -67,7 +67,7 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
         {isDelete ? (
           <div className="field">
             <label className="field-label" htmlFor={`${id}-undo`}>
-              Can be undone for
+              Undo window
             </label>
             <select
               id={`${id}-undo`}
@@ -81,33 +81,33 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
                 </option>
               ))}
             </select>
-            <span className="field-hint">Nothing is deleted before it is over.</span>
+            <span className="field-hint">Nothing is deleted until the undo window ends.</span>
           </div>
         ) : (
           <>
-            <RateField label="Begun per second, at most" rate={rate} onChange={setRate} />
+            <RateField label="Max starts per second" rate={rate} onChange={setRate} />
             <p className="expected" role="status">
               {quantity(total, 'run')} at {rateText(rate)} {total === 1 ? 'takes' : 'take'} about{' '}
               <strong>{durationText(durationAtRateMs(total, rate))}</strong>
-              {canary ? ', and as long as the first ones need to end' : ''}.
+              {canary ? ', plus the time until the canary ends' : ''}.
             </p>
             <fieldset className="fieldset stack">
-              <legend className="visually-hidden">Try a few first</legend>
+              <legend className="visually-hidden">Canary</legend>
               <label className="check-line">
                 <input type="checkbox" checked={canary} onChange={(event) => setCanary(event.target.checked)} />
                 <span>
-                  <strong>Try a few first</strong>
+                  <strong>Run a canary first</strong>
                   <br />
-                  <span className="field-hint">They are spread over the workflows. Too many failures stop everything.</span>
+                  <span className="field-hint">The canary is spread over the workflows. Too many failures stop the repair.</span>
                 </span>
               </label>
               {canary ? (
                 <>
                   <div className="canary-fields">
-                    <NumberField id={`${id}-count`} label="How many first" value={count} onChange={setCount} min={1} max={1000} />
+                    <NumberField id={`${id}-count`} label="Canary size" value={count} onChange={setCount} min={1} max={1000} />
                     <NumberField
                       id={`${id}-percent`}
-                      label="Stop above, % failed"
+                      label="Max failures (%)"
                       value={percent}
                       onChange={setPercent}
                       min={0}
@@ -116,7 +116,7 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
                   </div>
                   <label className="check-line">
                     <input type="checkbox" checked={thenContinue} onChange={(event) => setThenContinue(event.target.checked)} />
-                    <span>Then go on with the rest by itself</span>
+                    <span>Then continue with the rest automatically</span>
                   </label>
                 </>
               ) : null}
@@ -126,18 +126,23 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
         {failure === null ? null : <FailureNotice failure={failure} />}
         <ReadOnlyNote />
         <div className="line">
-          <DeedButton submits look={isDelete ? 'danger' : 'primary'} off={may.readOnly} busy={busy}>
+          <ActionButton submits variant={isDelete ? 'danger' : 'primary'} disabledReason={permissions.readOnly} busy={busy}>
             {busy
-              ? 'One moment …'
+              ? 'Working…'
               : isDelete
-                ? `Delete ${quantity(total, 'dead letter')} …`
+                ? `Delete ${quantity(total, 'dead letter')}…`
                 : canary && Number(count) < total
-                  ? `${verb} the first ${count}`
+                  ? `${verb} ${count} first${thenContinue ? `, then all ${countText(total)}` : ''}`
                   : `${verb} ${quantity(total, 'dead letter')}`}
-          </DeedButton>
-          <DeedButton look="quiet" off={may.readOnly} busy={busy} onClick={() => does({ kind: 'abort' })}>
-            Put the plan away
-          </DeedButton>
+          </ActionButton>
+          <ActionButton
+            variant="quiet"
+            disabledReason={permissions.readOnly}
+            busy={busy}
+            onClick={() => apply({ kind: 'abort' })}
+          >
+            Discard plan
+          </ActionButton>
         </div>
       </div>
       <ConfirmDialog
@@ -149,8 +154,9 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
         onConfirm={() => change({ kind: 'start', body })}
       >
         <p>
-          {total === 1 ? 'It leaves' : 'They leave'} the queue in {undoText}; until then it can be undone on this page. Afterwards
-          nothing can be resumed or restarted any more. The runs stay in the log.
+          {quantity(total, 'dead letter')} {total === 1 ? 'leaves' : 'leave'} the queue in {undoText}. Until then, you can undo
+          the deletion on this page. Afterwards it cannot be undone, and resume and restart are no longer possible. The runs stay
+          in the log.
         </p>
       </ConfirmDialog>
     </form>

@@ -1,4 +1,4 @@
-/** Attempts with what was sent and what came back. */
+/** Lists attempts with their requests and responses. */
 import { useState } from 'react';
 import type { RunAttempt } from '../../../../everstep/src/contract/attempts.js';
 import { bytesText, durationText } from '../../components/formats.js';
@@ -7,11 +7,11 @@ import { StatusBadge } from '../../components/status-badge.js';
 import { TimeText } from '../../components/time-text.js';
 
 const KINDS: Readonly<Record<RunAttempt['kind'], string>> = {
-  workflow: 'The workflow was asked to go on',
-  step: 'The step was executed',
-  call: 'The service made the request',
-  message: 'The message was sent',
-  callback: 'The failure was told',
+  workflow: 'Called the workflow to continue',
+  step: 'Ran the step',
+  call: 'Everstep sent the request',
+  message: 'Sent the message',
+  callback: 'Sent the failure callback',
 };
 
 const CAUSES: Readonly<Record<NonNullable<RunAttempt['cause']>, string>> = {
@@ -20,13 +20,13 @@ const CAUSES: Readonly<Record<NonNullable<RunAttempt['cause']>, string>> = {
   http: 'HTTP status',
   step: 'Error in the step',
   workflow: 'Error in the workflow',
-  'not-protocol': 'No Everstep answer',
-  refused: 'Refused',
+  'not-protocol': 'Not an Everstep response',
+  refused: 'Rejected',
   'blocked-address': 'Blocked address',
 };
 
 export function AttemptsView({ attempts }: { readonly attempts: readonly RunAttempt[] }) {
-  if (attempts.length === 0) return <p className="muted">No attempt has been kept.</p>;
+  if (attempts.length === 0) return <p className="muted">No attempts recorded</p>;
   return (
     <ol className="stack">
       {attempts.map((attempt, index) => (
@@ -39,7 +39,7 @@ export function AttemptsView({ attempts }: { readonly attempts: readonly RunAtte
 }
 
 function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly open: boolean }) {
-  // One that was open when it was the last stays so when another comes.
+  // The last attempt starts expanded and stays so when another one follows.
   const [first] = useState(open);
   const { outcome, response, request } = attempt;
   const failed = outcome === 'failed';
@@ -60,32 +60,32 @@ function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly ope
         {attempt.message === null ? null : <p className="attempt-message">{attempt.message}</p>}
         {attempt.retryAt === null ? null : (
           <p>
-            It was to be tried again at <TimeText unixMs={attempt.retryAt} />.
+            Retry scheduled for <TimeText unixMs={attempt.retryAt} />.
           </p>
         )}
         {request === null ? (
-          <p className="muted">{whyNoRequest(attempt)}</p>
+          <p className="muted">{missingRequestText(attempt)}</p>
         ) : (
           <section>
             <h4>Request</h4>
             <p className="mono attempt-url">
               {request.method} {request.url}
             </p>
-            <HeaderList headers={request.headers} label="Headers of the request" />
+            <HeaderList headers={request.headers} label="Request headers" />
             <RequestBody request={request} attempt={attempt.retried + 1} />
           </section>
         )}
         {response === null ? null : (
           <section className="stack">
             <h4>Response</h4>
-            <HeaderList headers={response.headers} label="Headers of the response" />
+            <HeaderList headers={response.headers} label="Response headers" />
             {response.bodyEncoding === 'base64' ? (
-              <p className="muted">A body of {bytesText(response.bodyBytes)} that is no text.</p>
+              <p className="muted">Binary body of {bytesText(response.bodyBytes)}</p>
             ) : (
-              <JsonView text={response.body} label={`Body of the response, attempt ${attempt.retried + 1}`} />
+              <JsonView text={response.body} label={`Response body, attempt ${attempt.retried + 1}`} />
             )}
             {response.bodyEncoding === 'utf8' && new TextEncoder().encode(response.body).length < response.bodyBytes ? (
-              <p className="muted">This is the beginning of {bytesText(response.bodyBytes)}.</p>
+              <p className="muted">Truncated: the full body has {bytesText(response.bodyBytes)}.</p>
             ) : null}
           </section>
         )}
@@ -94,27 +94,27 @@ function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly ope
   );
 }
 
-function whyNoRequest({ cause }: RunAttempt): string {
-  return cause === 'blocked-address' ? 'Nothing was sent.' : 'What was sent is not kept.';
+function missingRequestText({ cause }: RunAttempt): string {
+  return cause === 'blocked-address' ? 'No request was sent' : 'The request was not kept';
 }
 
 function RequestBody({ request, attempt }: { readonly request: NonNullable<RunAttempt['request']>; readonly attempt: number }) {
   const { body, bodyBytes, bodyEncoding, rebuilt } = request;
   const size = bodyBytes === null ? '' : ` of ${bytesText(bodyBytes)}`;
-  if (body === null) return <p className="muted">A body{size}, which was not kept.</p>;
-  if (body === '') return <p className="muted">No body.</p>;
-  if (bodyEncoding === 'base64') return <p className="muted">A body{size} that is no text.</p>;
+  if (body === null) return <p className="muted">The body{size} was not kept</p>;
+  if (body === '') return <p className="muted">No body</p>;
+  if (bodyEncoding === 'base64') return <p className="muted">Binary body{size}</p>;
   const shown = new TextEncoder().encode(body).length;
   return (
     <div className="stack">
-      <JsonView text={body} label={`Body of the request, attempt ${attempt}`} />
+      <JsonView text={body} label={`Request body, attempt ${attempt}`} />
       {rebuilt ? (
         <p className="muted">
-          Made again from the input and the journal: what the endpoint was told, not how it was framed
-          {bodyBytes === null ? '' : ` in the ${bytesText(bodyBytes)} that were sent`}.
+          Reconstructed from the input and the journal. The content is the same, but the format may differ from the request
+          {bodyBytes === null ? '' : `, which had ${bytesText(bodyBytes)}`}.
         </p>
       ) : bodyBytes !== null && shown < bodyBytes ? (
-        <p className="muted">This is the beginning{size}.</p>
+        <p className="muted">Truncated: this is the start of a body{size}.</p>
       ) : null}
     </div>
   );

@@ -1,4 +1,4 @@
-/** Asks the live endpoint whether its present code still fits what was recorded. No step is run, and nothing is kept. */
+/** Dialog that checks whether the deployed code is compatible with the recorded steps. No step runs and nothing is recorded. */
 import type { RunChecks } from '../../../../everstep/src/contract/run-tools.js';
 import { path } from '../../api/client.js';
 import { useApi } from '../../api/queries.js';
@@ -15,9 +15,9 @@ export interface CheckDialogProps {
 type CheckOutcome = RunChecks['checks'][number]['outcome'];
 
 const OUTCOMES: Readonly<Record<CheckOutcome, { readonly tone: Tone; readonly text: string }>> = {
-  fits: { tone: 'good', text: 'It fits' },
-  differs: { tone: 'bad', text: 'It differs' },
-  'cannot-tell': { tone: 'warn', text: 'It cannot be told' },
+  fits: { tone: 'good', text: 'Compatible' },
+  differs: { tone: 'bad', text: 'Incompatible' },
+  'cannot-tell': { tone: 'warn', text: 'Unknown' },
 };
 
 export function CheckDialog({ runId, createdAt, onClose }: CheckDialogProps) {
@@ -29,19 +29,19 @@ export function CheckDialog({ runId, createdAt, onClose }: CheckDialogProps) {
   });
   return (
     <DialogWindow
-      title="Does the code still fit?"
+      title="Replay compatibility"
       open
       onClose={onClose}
       actions={
         <>
           <button type="button" className="button" onClick={() => void refetch()} disabled={isFetching}>
-            Ask again
+            Check again
           </button>
           <DialogClose>Close</DialogClose>
         </>
       }
     >
-      <p className="muted">The endpoint was asked to replay the recorded steps. No step is run, and nothing is recorded.</p>
+      <p className="muted">The server asks the endpoint to replay the recorded steps. No step runs and nothing is recorded.</p>
       {error ? <FailureNotice failure={error} /> : null}
       {data === undefined && !error ? <Skeleton lines={2} /> : null}
       {data?.checks.map((check) => (

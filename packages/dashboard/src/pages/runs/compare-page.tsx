@@ -1,4 +1,4 @@
-/** Two runs of a workflow side by side: where they first differ, and every step of both. */
+/** Compares two runs of a workflow: their first difference and all steps side by side. */
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import type { RunComparison } from '../../../../everstep/src/contract/run-tools.js';
@@ -18,23 +18,22 @@ import './runs.css';
 
 type ComparedStep = RunComparison['steps'][number];
 
-/** Where they differ. */
-const PLACES: Readonly<Record<RunComparison['differences'][number]['kind'], string>> = {
-  input: 'in the input',
-  result: 'in a result',
-  step: 'in the steps',
-  length: 'in the steps',
-  outcome: 'in the end',
+const DIFFERENCE_NAMES: Readonly<Record<RunComparison['differences'][number]['kind'], string>> = {
+  input: 'Input',
+  result: 'Result',
+  step: 'Steps',
+  length: 'Steps',
+  outcome: 'Outcome',
 };
 
-const beginningLarge = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 const idOf = (step: ComparedStep): string => String(step.index);
 
 const COLUMNS: readonly Column<ComparedStep>[] = [
   { id: 'index', header: 'Step', width: '48px', align: 'right', cell: ({ index }) => index + 1 },
   { id: 'name', header: 'Name', width: 'minmax(0, 3fr)', cell: ({ stepName }) => <div className="clip">{stepName}</div> },
-  { id: 'type', header: 'Kind', width: '130px', from: 'medium', cell: ({ stepType }) => stepType },
+  { id: 'type', header: 'Type', width: '130px', from: 'medium', cell: ({ stepType }) => stepType },
   {
     id: 'same',
     header: 'Result',
@@ -42,7 +41,7 @@ const COLUMNS: readonly Column<ComparedStep>[] = [
     cell: ({ same, left, right }) =>
       same ? (
         <StatusBadge tone="quiet" icon="equal">
-          The same
+          Same
         </StatusBadge>
       ) : (
         <StatusBadge tone="warn">
@@ -65,15 +64,15 @@ export default function ComparePage() {
     <>
       <PageTitle
         title="Compare runs"
-        lead="The run on the left, and on the right the last good one of the same workflow unless another is chosen."
+        lead="Compares this run (left) with the last successful run of the same workflow (right), or with another run of your choice."
       />
       <OtherRun />
       {data === undefined ? (
         error ? (
           error.status === 404 ? (
-            <EmptyState title="There is nothing to compare with">{error.text}</EmptyState>
+            <EmptyState title="No run to compare with">{error.text}</EmptyState>
           ) : (
-            <ErrorState failure={error} what="The comparison" onRetry={() => void refetch()} />
+            <ErrorState failure={error} what="the comparison" onRetry={() => void refetch()} />
           )
         ) : (
           <Skeleton lines={9} />
@@ -85,7 +84,7 @@ export default function ComparePage() {
   );
 }
 
-/** Which run is on the right. */
+/** Form that selects the run on the right. */
 function OtherRun() {
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const navigate = useNavigate();
@@ -109,7 +108,7 @@ function OtherRun() {
         <input
           id="compare-with"
           className="input"
-          placeholder="The last good one"
+          placeholder="Last successful run"
           value={other}
           onChange={(event) => setOther(event.target.value)}
         />
@@ -124,9 +123,9 @@ function OtherRun() {
 function Comparison({ comparison }: { readonly comparison: RunComparison }) {
   const { left, right, differences, steps } = comparison;
   const [all, setAll] = useState(false);
-  const [chosen, setChosen] = useState<string | null>(null);
+  const [selectedId, setSelectedId] = useState<string | null>(null);
   const shown = useMemo(() => (all ? steps : steps.filter(({ same }) => !same)), [all, steps]);
-  const step = steps.find((each) => idOf(each) === chosen);
+  const step = steps.find((each) => idOf(each) === selectedId);
   return (
     <div className="stack">
       <div className="compare-heads">
@@ -137,7 +136,7 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
           ] as const
         ).map(([title, run]) => (
           <Card key={title} title={title}>
-            <div className="relatives">
+            <div className="related-runs">
               <RunLink runId={run.workflowRunId} createdAt={run.workflowCreatedAt} />
               <p className="line">
                 <RunStateBadge state={run.workflowState} />
@@ -150,18 +149,16 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
       </div>
       {differences.length === 0 ? (
         <p className="notice" data-tone="info">
-          They do not differ: the same input, the same steps with the same results, the same end.
+          No differences: both runs have the same input, steps, results and outcome.
         </p>
       ) : (
-        <Card title="The first difference">
+        <Card title="First difference">
           <div className="stack">
-            {differences.map((difference, nth) => (
-              <section key={difference.kind} className="stack" aria-label={PLACES[difference.kind]}>
-                {differences.length === 1 ? null : (
-                  <h3>{beginningLarge(`${nth === 0 ? '' : 'then '}${PLACES[difference.kind]}`)}</h3>
-                )}
-                <p>{beginningLarge(difference.message)}</p>
-                <Difference left={difference.left} right={difference.right} what={PLACES[difference.kind]} />
+            {differences.map((difference) => (
+              <section key={difference.kind} className="stack" aria-label={DIFFERENCE_NAMES[difference.kind]}>
+                {differences.length === 1 ? null : <h3>{DIFFERENCE_NAMES[difference.kind]}</h3>}
+                <p>{capitalized(difference.message)}</p>
+                <Difference left={difference.left} right={difference.right} what={DIFFERENCE_NAMES[difference.kind]} />
               </section>
             ))}
           </div>
@@ -171,12 +168,12 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
         <Card
           title={`Step ${step.index + 1}: ${step.stepName}`}
           actions={
-            <button type="button" className="button button-small" onClick={() => setChosen(null)}>
+            <button type="button" className="button button-small" onClick={() => setSelectedId(null)}>
               Close
             </button>
           }
         >
-          <Difference left={step.left?.out ?? null} right={step.right?.out ?? null} what={`step ${step.index + 1}`} />
+          <Difference left={step.left?.out ?? null} right={step.right?.out ?? null} what={`Step ${step.index + 1}`} />
         </Card>
       )}
       <Card
@@ -185,19 +182,19 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
         actions={
           <label className="line">
             <input type="checkbox" checked={all} onChange={(event) => setAll(event.target.checked)} />
-            Also those that are the same
+            Show identical steps
           </label>
         }
       >
         {shown.length === 0 ? (
-          <EmptyState title={steps.length === 0 ? 'Neither has recorded a step' : `All ${steps.length} steps are the same`} />
+          <EmptyState title={steps.length === 0 ? 'No recorded steps' : `All ${steps.length} steps are the same`} />
         ) : (
           <DataTable
             label="Steps of both runs"
             columns={COLUMNS}
             rows={shown}
             idOf={idOf}
-            onOpen={(row) => setChosen(idOf(row))}
+            onOpen={(row) => setSelectedId(idOf(row))}
           />
         )}
       </Card>
@@ -225,11 +222,11 @@ function Difference({
         <section key={side} aria-label={`${side}: ${what}`}>
           <h3>{side}</h3>
           {text === null ? (
-            <p className="muted">Nothing.</p>
+            <p className="muted">None</p>
           ) : (
             <pre>
               {shown.map((line, index) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: a line is what stands at its place
+                // biome-ignore lint/suspicious/noArrayIndexKey: a line is identified by its position
                 <span key={index} className="difference-line" data-changed={line.changed ? '' : undefined}>
                   {line.changed ? <span className="visually-hidden">differs: </span> : null}
                   {line.text}

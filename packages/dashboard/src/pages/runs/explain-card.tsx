@@ -1,4 +1,4 @@
-/** Why a run is where it is: what it waits for, in the order in which that has to come true. */
+/** Explains what a run is waiting for. Reasons are listed in the order in which they must be resolved. */
 import type { ExplanationAnswer } from '../../../../everstep/src/contract/explanation.js';
 import { path } from '../../api/client.js';
 import { useApi } from '../../api/queries.js';
@@ -10,11 +10,11 @@ import { TimeText } from '../../components/time-text.js';
 
 type Task = ExplanationAnswer['tasks'][number];
 
-const WHAT: Readonly<Record<Task['what'], string>> = {
-  workflow: 'The code of the workflow',
-  step: 'A step',
-  message: 'The message',
-  'failure-callback': 'The failure callback',
+const TASK_NAMES: Readonly<Record<Task['what'], string>> = {
+  workflow: 'Workflow code',
+  step: 'Step',
+  message: 'Message',
+  'failure-callback': 'Failure callback',
 };
 
 export function ExplainCard({ runId, createdAt }: { readonly runId: string; readonly createdAt: number }) {
@@ -27,7 +27,7 @@ export function ExplainCard({ runId, createdAt }: { readonly runId: string; read
   });
   const single = data?.tasks.length === 1 && data.tasks[0]?.reasons.length === 1 ? (data.tasks[0].reasons[0] ?? null) : null;
   return (
-    <Card title="Why it is where it is">
+    <Card title="Current status">
       {error ? <FailureNotice failure={error} onRetry={() => void refetch()} /> : null}
       {data === undefined ? (
         error ? null : (
@@ -40,12 +40,12 @@ export function ExplainCard({ runId, createdAt }: { readonly runId: string; read
           </p>
           {single !== null || data.tasks.length === 0 ? null : (
             <details>
-              <summary>Each of them</summary>
+              <summary>All reasons</summary>
               <ul className="reasons">
                 {data.tasks.map((task) => (
                   <li key={`${task.what} ${task.stepId ?? ''}`}>
                     <p className="reasons-step">
-                      {task.stepName === undefined ? WHAT[task.what] : `${task.stepId ?? ''} ${task.stepName}`}
+                      {task.stepName === undefined ? TASK_NAMES[task.what] : `${task.stepId ?? ''} ${task.stepName}`}
                     </p>
                     <ol>
                       {task.reasons.map((reason) => (
@@ -65,7 +65,7 @@ export function ExplainCard({ runId, createdAt }: { readonly runId: string; read
   );
 }
 
-/** When what is waited for comes, and the run that is waited for. */
+/** When the reason ends, and the run that it waits for. */
 function ReasonTimes({ reason }: { readonly reason: Task['reasons'][number] }) {
   const at = reason.at ?? reason.until;
   return (

@@ -1,40 +1,40 @@
-/** Why a run failed, and what became of telling it. */
+/** Shows why a run failed and the state of its failure callback. */
 import { Link } from '@tanstack/react-router';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
-import { useQueueId } from '../../api/instances.js';
+import { useInstanceId } from '../../api/instances.js';
 import { TimeText } from '../../components/time-text.js';
 
 const CALLBACK_STATES = {
-  CALLBACK_INPROGRESS: 'The failure is being told to',
-  CALLBACK_SUCCESS: 'The failure was told to',
-  CALLBACK_FAIL: 'The failure could not be told to',
-  CALLBACK_CANCELED: 'The failure was not told any more to',
+  CALLBACK_INPROGRESS: 'Sending the failure callback to',
+  CALLBACK_SUCCESS: 'Delivered the failure callback to',
+  CALLBACK_FAIL: "Couldn't deliver the failure callback to",
+  CALLBACK_CANCELED: 'Canceled the failure callback to',
 } as const;
 
 export function FailureCard({ journal }: { readonly journal: RunJournal }) {
-  const queueId = useQueueId();
-  const { dlqId, error, failureFunctionInfo: told } = journal;
+  const instanceId = useInstanceId();
+  const { dlqId, error, failureFunctionInfo: callback } = journal;
   return (
-    <section className="notice" data-tone="bad" aria-label="Why it failed">
+    <section className="notice" data-tone="bad" aria-label="Failure">
       <div className="stack failure-text">
         <p>
-          <strong>It failed.</strong> {error}
+          <strong>Run failed.</strong> {error}
         </p>
         {dlqId === undefined ? null : (
           <p>
-            It is in the dead letter queue:{' '}
-            <Link to="/q/$queueId/dead-letters/$dlqId" params={{ queueId, dlqId }} className="mono">
+            Dead letter:{' '}
+            <Link to="/q/$instanceId/dead-letters/$dlqId" params={{ instanceId, dlqId }} className="mono">
               {dlqId}
             </Link>
           </p>
         )}
-        {told?.state === undefined ? null : (
+        {callback?.state === undefined ? null : (
           <p>
-            {CALLBACK_STATES[told.state]} <span className="mono">{told.url}</span>
-            {told.responseStatus === undefined ? '' : ` (HTTP ${told.responseStatus})`}
-            {told.nextAttemptAt === undefined ? null : (
+            {CALLBACK_STATES[callback.state]} <span className="mono">{callback.url}</span>
+            {callback.responseStatus === undefined ? '' : ` (HTTP ${callback.responseStatus})`}
+            {callback.nextAttemptAt === undefined ? null : (
               <>
-                , again <TimeText unixMs={told.nextAttemptAt} style="relative" />
+                , retry <TimeText unixMs={callback.nextAttemptAt} style="relative" />
               </>
             )}
             .

@@ -1,4 +1,4 @@
-/** A new run from any step of this one: what was recorded before is kept, input and results may be edited. */
+/** Dialog that starts a new run from any step of this one. Earlier results are kept; input and results can be edited. */
 import { useId, useMemo, useState } from 'react';
 import type { ForkedRun } from '../../../../everstep/src/contract/run-tools.js';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
@@ -14,27 +14,27 @@ export interface ForkDialogProps {
   readonly onForked: (run: ForkedRun) => void;
 }
 
-interface Place {
+interface ForkStep {
   readonly stepId: number;
   readonly name: string;
-  /** JSON text; null where it has not been recorded. */
+  /** Result as JSON text; null if the step has not been recorded. */
   readonly out: string | null;
 }
 
-/** Steps by position, recorded or not; and at last the one that would come next. */
-function placesOf(journal: RunJournal): Place[] {
-  const places = new Map<number, Place>();
-  for (const { stepId, stepName, out } of journal.steps) places.set(stepId, { stepId, name: stepName, out: out ?? '' });
-  for (const { stepId, stepName = 'not known yet' } of journal.tasks)
-    if (stepId !== undefined && !places.has(stepId)) places.set(stepId, { stepId, name: stepName, out: null });
-  return [...places.values()].sort((a, b) => a.stepId - b.stepId);
+/** Returns recorded and open steps in order of their position. */
+function stepsOf(journal: RunJournal): ForkStep[] {
+  const steps = new Map<number, ForkStep>();
+  for (const { stepId, stepName, out } of journal.steps) steps.set(stepId, { stepId, name: stepName, out: out ?? '' });
+  for (const { stepId, stepName = 'unknown step' } of journal.tasks)
+    if (stepId !== undefined && !steps.has(stepId)) steps.set(stepId, { stepId, name: stepName, out: null });
+  return [...steps.values()].sort((a, b) => a.stepId - b.stepId);
 }
 
 export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
   const id = useId();
   const change = useChange();
-  const places = useMemo(() => placesOf(journal), [journal]);
-  const failedAt = places.find(({ out }) => out === null) ?? places.at(-1);
+  const steps = useMemo(() => stepsOf(journal), [journal]);
+  const failedAt = steps.find(({ out }) => out === null) ?? steps.at(-1);
   const [fromStep, setFromStep] = useState(failedAt?.stepId ?? 1);
   const [input, setInput] = useState<string | null>(null);
   const [results, setResults] = useState<Readonly<Record<number, string>>>({});
@@ -42,13 +42,13 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
   const [note, setNote] = useState('');
   const read = readForkForm({ createdAt: journal.workflowCreatedAt, fromStep, input, results, newRunId, note });
   const problems = read.ok ? {} : read.problems.results;
-  const kept = places.filter(({ stepId, out }) => stepId < fromStep && out !== null).length;
-  const free = places.filter(({ stepId }) => stepId <= fromStep && results[stepId] === undefined);
+  const kept = steps.filter(({ stepId, out }) => stepId < fromStep && out !== null).length;
+  const editable = steps.filter(({ stepId }) => stepId <= fromStep && results[stepId] === undefined);
   const edit = (stepId: number, text: string | null) => {
     const { [stepId]: _removed, ...rest } = results;
     setResults(text === null ? rest : { ...rest, [stepId]: text });
   };
-  const edited = places.filter(({ stepId }) => stepId <= fromStep && results[stepId] !== undefined);
+  const edited = steps.filter(({ stepId }) => stepId <= fromStep && results[stepId] !== undefined);
   const originalInput = journal.input?.body ?? '';
   return (
     <ConfirmDialog
@@ -56,7 +56,7 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
       open
       wide
       onClose={onClose}
-      confirmText="Start the fork"
+      confirmText="Start fork"
       disabled={!read.ok}
       onConfirm={async () => {
         if (!read.ok) throw new Error('the form is not complete');
@@ -65,18 +65,19 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
           method: 'POST',
           body: read.request,
           topics: ['runs'],
-          done: 'The fork was started',
+          done: 'Started the fork',
         });
         if (outcome.ok) onForked(outcome.value);
         return outcome;
       }}
     >
       <p className="muted">
-        A new run is started; this one stays as it is. Edits are marked in the new run, and the audit log says who made them.
+        Starts 1 new run; this run does not change. This cannot be undone, but you can cancel the new run. Edits are marked in the
+        new run and recorded in the audit log.
       </p>
       <div className="field">
         <label className="field-label" htmlFor={`${id}-from`}>
-          Go on from
+          Start from step
         </label>
         <select
           id={`${id}-from`}
@@ -84,8 +85,8 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
           value={fromStep}
           onChange={(event) => setFromStep(Number(event.target.value))}
         >
-          {places.length === 0 ? <option value={1}>1: the beginning</option> : null}
-          {places.map(({ stepId, name, out }) => (
+          {steps.length === 0 ? <option value={1}>1: first step</option> : null}
+          {steps.map(({ stepId, name, out }) => (
             <option key={stepId} value={stepId}>
               {stepId}: {name}
               {out === null ? ' (not recorded)' : ''}
@@ -93,8 +94,8 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
           ))}
         </select>
         <p className="field-hint">
-          {kept === 0 ? 'Nothing recorded is kept' : `The results of ${quantity(kept, 'step')} before it are kept`}; it and what
-          follows is done again.
+          {kept === 0 ? 'No results are kept.' : `Results of ${quantity(kept, 'earlier step')} are kept.`} This step and all later
+          steps run again.
         </p>
       </div>
       <div className="field">
@@ -104,7 +105,7 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
             checked={input !== null}
             onChange={(event) => setInput(event.target.checked ? prettyJson(originalInput) : null)}
           />
-          Edit the input
+          Edit input
         </label>
         {input === null ? null : (
           <textarea
@@ -120,7 +121,7 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
       {edited.map(({ stepId, name, out }) => (
         <div key={stepId} className="field">
           <label className="field-label" htmlFor={`${id}-${stepId}`}>
-            Result of {stepId}: {name}
+            Result of step {stepId}: {name}
           </label>
           <textarea
             id={`${id}-${stepId}`}
@@ -135,32 +136,32 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
           <p id={`${id}-${stepId}-hint`} className={problems[stepId] === undefined ? 'field-hint' : 'field-error'}>
             {problems[stepId] ??
               (stepId === fromStep
-                ? 'JSON. The step is not done; this is its result.'
-                : 'JSON. It replaces the recorded result; empty for none.')}
+                ? 'JSON. The step does not run; this is its result.'
+                : 'JSON. Replaces the recorded result; empty means no result.')}
           </p>
           <div className="line">
             <button type="button" className="button button-small" onClick={() => edit(stepId, null)}>
-              {out === null ? 'Let the step be done' : 'Keep the recorded result'}
+              {out === null ? 'Run the step' : 'Keep recorded result'}
             </button>
           </div>
         </div>
       ))}
-      {free.length === 0 ? null : (
+      {editable.length === 0 ? null : (
         <div className="field">
           <label className="field-label" htmlFor={`${id}-add`}>
-            Edit or supply a result
+            Edit or provide a result
           </label>
           <select
             id={`${id}-add`}
             className="input"
             value=""
             onChange={(event) => {
-              const place = places.find(({ stepId }) => stepId === Number(event.target.value));
-              if (place) edit(place.stepId, prettyJson(place.out ?? ''));
+              const step = steps.find(({ stepId }) => stepId === Number(event.target.value));
+              if (step) edit(step.stepId, prettyJson(step.out ?? ''));
             }}
           >
-            <option value="">Choose a step</option>
-            {free.map(({ stepId, name }) => (
+            <option value="">Select a step</option>
+            {editable.map(({ stepId, name }) => (
               <option key={stepId} value={stepId}>
                 {stepId}: {name}
               </option>
@@ -171,24 +172,24 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
       <div className="run-pair">
         <div className="field">
           <label className="field-label" htmlFor={`${id}-id`}>
-            Id of the new run
+            New run id
           </label>
           <input
             id={`${id}-id`}
             className="input"
-            placeholder="One is made"
+            placeholder="Generated if empty"
             value={newRunId}
             onChange={(event) => setNewRunId(event.target.value)}
           />
         </div>
         <div className="field">
           <label className="field-label" htmlFor={`${id}-note`}>
-            Why
+            Note
           </label>
           <input
             id={`${id}-note`}
             className="input"
-            placeholder="For the run and the audit log"
+            placeholder="Stored in the run and audit log"
             value={note}
             onChange={(event) => setNote(event.target.value)}
           />

@@ -4,11 +4,11 @@ import { type ForkForm, readForkForm } from './fork-request.js';
 
 const form: ForkForm = { createdAt: 5, fromStep: 3, input: null, results: {}, newRunId: ' ', note: '' };
 
-test('a fork without edits names the step alone', () => {
+test('a fork without edits sends only the step', () => {
   assert.deepEqual(readForkForm(form), { ok: true, request: { createdAt: 5, fromStep: 3 } });
 });
 
-test('a fork carries the edited input and the results up to its step', () => {
+test('a fork sends the edited input and the results up to its step', () => {
   const read = readForkForm({
     ...form,
     input: '{"a":2}',
@@ -29,8 +29,8 @@ test('a fork carries the edited input and the results up to its step', () => {
   });
 });
 
-test('a result that is no JSON is a problem of its step', () => {
+test('reports an invalid JSON result at its step', () => {
   const read = readForkForm({ ...form, results: { 2: '{' } });
   assert.equal(read.ok, false);
-  assert.match(read.ok ? '' : (read.problems.results[2] ?? ''), /^This is no JSON/);
+  assert.match(read.ok ? '' : (read.problems.results[2] ?? ''), /^Invalid JSON/);
 });

@@ -1,10 +1,10 @@
-/** What the fork dialog asks of the service, made of what was filled in; or what is wrong with that. */
+/** Converts the fields of the fork dialog to a request, or reports invalid fields. */
 import type { ForkRequest } from '../../../../everstep/src/contract/run-tools.js';
 
 export interface ForkForm {
   readonly createdAt: number;
   readonly fromStep: number;
-  /** null: the input stays. */
+  /** Edited input; null keeps the original input. */
   readonly input: string | null;
   /** JSON texts by position of the step. */
   readonly results: Readonly<Record<number, string>>;
@@ -23,7 +23,7 @@ export function readForkForm(form: ForkForm): ReadForm {
   const problems: Record<number, string> = {};
   for (const [position, text] of Object.entries(form.results)) {
     const stepId = Number(position);
-    // What follows the step is done again; a result for it would have no place.
+    // Later steps run again, so their results are not sent.
     if (stepId > form.fromStep) continue;
     if (text.trim() === '') {
       results.push({ stepId });
@@ -32,7 +32,7 @@ export function readForkForm(form: ForkForm): ReadForm {
     try {
       results.push({ stepId, result: JSON.parse(text) });
     } catch (error) {
-      problems[stepId] = `This is no JSON: ${error instanceof Error ? error.message : String(error)}`;
+      problems[stepId] = `Invalid JSON: ${error instanceof Error ? error.message : String(error)}`;
     }
   }
   if (Object.keys(problems).length > 0) return { ok: false, problems: { results: problems } };

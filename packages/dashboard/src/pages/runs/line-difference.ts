@@ -1,4 +1,4 @@
-/** Two texts line by line: which lines of each are not in the other, in order. */
+/** Compares two texts line by line and marks the lines that are not in the other text. */
 
 export interface ComparedLine {
   readonly text: string;
@@ -10,7 +10,7 @@ export interface LineDifference {
   readonly right: readonly ComparedLine[];
 }
 
-/** Longer texts are compared place by place: all pairs of their lines would be too many. */
+/** Maximum number of line pairs. Longer texts are compared by line number instead. */
 const MAX_PAIRS = 400_000;
 
 export function lineDifference(left: string, right: string): LineDifference {
@@ -21,7 +21,7 @@ export function lineDifference(left: string, right: string): LineDifference {
       left: a.map((text, index) => ({ text, changed: text !== b[index] })),
       right: b.map((text, index) => ({ text, changed: text !== a[index] })),
     };
-  // Lengths of the longest common subsequence of what is left from each pair of places on.
+  // Length of the longest common subsequence of the rest of both texts, for each pair of positions.
   const width = b.length + 1;
   const lengths = new Uint32Array((a.length + 1) * width);
   const at = (i: number, j: number): number => lengths[i * width + j] ?? 0;

@@ -1,22 +1,22 @@
-/** Which runs this one came of, and which came of it. */
+/** Lists related runs: those that this run was started from and those that were started from it. */
 import { Link } from '@tanstack/react-router';
 import type { Relative, RunLineage } from '../../../../everstep/src/contract/run-tools.js';
 import { path } from '../../api/client.js';
-import { useQueueId } from '../../api/instances.js';
+import { useInstanceId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
 import { RunLink } from '../../components/run-link.js';
 import { RunStateBadge } from '../../components/run-state.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 
-const CAME_OF: Readonly<Record<Relative['kind'], string>> = {
+const ANCESTOR_TEXTS: Readonly<Record<Relative['kind'], string>> = {
   resume: 'Resumed from',
   restart: 'Restarted from',
   fork: 'Forked from',
   invoke: 'Invoked by',
-  schedule: 'Started by the schedule',
+  schedule: 'Started by schedule',
 };
-const LED_TO: Readonly<Record<Relative['kind'], string>> = {
+const DESCENDANT_TEXTS: Readonly<Record<Relative['kind'], string>> = {
   resume: 'Resumed as',
   restart: 'Restarted as',
   fork: 'Forked as',
@@ -33,19 +33,19 @@ export function LineageCard({ runId, createdAt }: { readonly runId: string; read
   });
   const none = data !== undefined && data.ancestors.length === 0 && data.descendants.length === 0;
   return (
-    <Card title="Relatives">
+    <Card title="Related runs">
       {error ? <FailureNotice failure={error} onRetry={() => void refetch()} /> : null}
       {data === undefined && !error ? <Skeleton lines={2} /> : null}
-      {none ? <p className="muted">It came of no other run, and none came of it.</p> : null}
+      {none ? <p className="muted">No related runs</p> : null}
       {data === undefined || none ? null : (
-        <ul className="relatives">
+        <ul className="related-runs">
           {data.ancestors.map((relative) => (
-            <RelativeLine key={`a ${keyOf(relative)}`} relative={relative} words={CAME_OF[relative.kind]} />
+            <RelativeLine key={`a ${keyOf(relative)}`} relative={relative} text={ANCESTOR_TEXTS[relative.kind]} />
           ))}
           {data.descendants.map((relative) => (
-            <RelativeLine key={`d ${keyOf(relative)}`} relative={relative} words={LED_TO[relative.kind]} />
+            <RelativeLine key={`d ${keyOf(relative)}`} relative={relative} text={DESCENDANT_TEXTS[relative.kind]} />
           ))}
-          {data.complete ? null : <li className="muted">There are more than are shown.</li>}
+          {data.complete ? null : <li className="muted">More related runs not shown</li>}
         </ul>
       )}
     </Card>
@@ -55,16 +55,16 @@ export function LineageCard({ runId, createdAt }: { readonly runId: string; read
 const keyOf = ({ kind, workflowRunId, workflowCreatedAt, scheduleId }: Relative): string =>
   `${kind} ${workflowRunId ?? scheduleId ?? ''} ${workflowCreatedAt ?? ''}`;
 
-function RelativeLine({ relative, words }: { readonly relative: Relative; readonly words: string }) {
-  const queueId = useQueueId();
+function RelativeLine({ relative, text }: { readonly relative: Relative; readonly text: string }) {
+  const instanceId = useInstanceId();
   return (
     <li>
-      <span>{words}</span>
+      <span>{text}</span>
       {relative.workflowRunId === undefined ? null : (
         <RunLink runId={relative.workflowRunId} createdAt={relative.workflowCreatedAt} />
       )}
       {relative.scheduleId === undefined ? null : (
-        <Link to="/q/$queueId/schedules/$scheduleId" params={{ queueId, scheduleId: relative.scheduleId }} className="mono">
+        <Link to="/q/$instanceId/schedules/$scheduleId" params={{ instanceId, scheduleId: relative.scheduleId }} className="mono">
           {relative.scheduleId}
         </Link>
       )}

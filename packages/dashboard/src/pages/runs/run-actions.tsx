@@ -1,13 +1,13 @@
-/** What can be done about a run: each button where it applies, and where the user may. */
+/** Actions on a run, as far as its state and the user's role allow. */
 import { Menu } from '@base-ui/react/menu';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { path } from '../../api/client.js';
-import { useMay, useQueueId } from '../../api/instances.js';
+import { useInstanceId, usePermissions } from '../../api/instances.js';
 import type { Outcome } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
-import { DeedButton } from '../../components/deed-button.js';
+import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { quantity } from '../../components/formats.js';
 import { Icon } from '../../components/icons.js';
@@ -23,22 +23,22 @@ interface NewRun {
 
 export interface RunActionsProps {
   readonly journal: RunJournal;
-  /** It was under way when somebody began to look: what can be done about it keeps its place when it ends. */
+  /** Whether the run was in progress when the page was opened. If so, the buttons keep their position when it ends. */
   readonly watched: boolean;
 }
 
 export function RunActions({ journal, watched }: RunActionsProps) {
   const { workflowRunId: runId, workflowCreatedAt: createdAt, workflowState: state, dlqId } = journal;
-  const queueId = useQueueId();
-  const may = useMay();
+  const instanceId = useInstanceId();
+  const permissions = usePermissions();
   const change = useChange();
   const navigate = useNavigate();
   const [open, setOpen] = useState<Open>(null);
   const close = () => setOpen(null);
   const goTo = (run: NewRun) =>
     void navigate({
-      to: '/q/$queueId/runs/$runId',
-      params: { queueId, runId: run.workflowRunId },
+      to: '/q/$instanceId/runs/$runId',
+      params: { instanceId, runId: run.workflowRunId },
       search: { createdAt: String(run.workflowCreatedAt) },
     });
   const recover = async (kind: 'resume' | 'restart'): Promise<Outcome<NewRun>> => {
@@ -46,43 +46,48 @@ export function RunActions({ journal, watched }: RunActionsProps) {
       url: path`/v2/workflows/dlq/${kind}/${dlqId ?? ''}`,
       method: 'POST',
       topics: ['runs', 'dlq'],
-      done: kind === 'resume' ? 'The run was resumed as a new one' : 'The run was restarted as a new one',
+      done: kind === 'resume' ? 'Resumed as this new run' : 'Restarted as this new run',
     });
     if (outcome.ok) goTo(outcome.value);
     return outcome;
   };
   const recoverable = dlqId !== undefined;
   return (
-    <div className="line run-deeds">
+    <div className="line run-actions">
       {state === 'RUN_STARTED' || (watched && !recoverable) ? (
-        <DeedButton
-          look="danger"
-          off={may.readOnly ?? (state === 'RUN_STARTED' ? undefined : 'The run has ended')}
+        <ActionButton
+          variant="danger"
+          disabledReason={permissions.readOnly ?? (state === 'RUN_STARTED' ? undefined : 'The run has ended')}
           onClick={() => setOpen('cancel')}
         >
           <Icon name="stop" />
           Cancel
-        </DeedButton>
+        </ActionButton>
       ) : null}
       {recoverable ? (
-        <DeedButton look="primary" off={may.readOnly} onClick={() => setOpen('resume')}>
+        <ActionButton variant="primary" disabledReason={permissions.readOnly} onClick={() => setOpen('resume')}>
           <Icon name="play" />
           Resume
-        </DeedButton>
+        </ActionButton>
       ) : null}
-      <DeedButton off={may.readOnly} onClick={() => setOpen('fork')}>
+      <ActionButton disabledReason={permissions.readOnly} onClick={() => setOpen('fork')}>
         <Icon name="fork" />
         Fork
-      </DeedButton>
+      </ActionButton>
       <Menu.Root>
-        <Menu.Trigger className="button" aria-label="More that can be done">
+        <Menu.Trigger className="button" aria-label="More actions">
           <Icon name="more" />
         </Menu.Trigger>
         <Menu.Portal>
-          <Menu.Positioner sideOffset={4} align="end" className="tooltip-place">
+          <Menu.Positioner sideOffset={4} align="end" className="tooltip-positioner">
             <Menu.Popup className="popup">
               {recoverable ? (
-                <Menu.Item className="popup-item" disabled={!may.write} title={may.readOnly} onClick={() => setOpen('restart')}>
+                <Menu.Item
+                  className="popup-item"
+                  disabled={!permissions.write}
+                  title={permissions.readOnly}
+                  onClick={() => setOpen('restart')}
+                >
                   <Icon name="refresh" />
                   Restart from the beginning
                 </Menu.Item>
@@ -91,18 +96,18 @@ export function RunActions({ journal, watched }: RunActionsProps) {
                 className="popup-item"
                 render={
                   <Link
-                    to="/q/$queueId/runs/$runId/compare"
-                    params={{ queueId, runId }}
+                    to="/q/$instanceId/runs/$runId/compare"
+                    params={{ instanceId, runId }}
                     search={{ createdAt: String(createdAt) }}
                   />
                 }
               >
                 <Icon name="equal" />
-                Compare with the last good run
+                Compare with last successful run
               </Menu.Item>
               <Menu.Item className="popup-item" onClick={() => setOpen('check')}>
                 <Icon name="check" />
-                Check whether the code still fits
+                Check replay compatibility
               </Menu.Item>
             </Menu.Popup>
           </Menu.Positioner>
@@ -112,18 +117,18 @@ export function RunActions({ journal, watched }: RunActionsProps) {
         title="Cancel this run?"
         open={open === 'cancel'}
         onClose={close}
-        confirmText="Cancel the run"
+        confirmText="Cancel run"
         danger
         onConfirm={() =>
           change({
             url: path`/v2/workflows/runs/${runId}`,
             method: 'DELETE',
             topics: ['runs'],
-            done: 'The run was canceled',
+            done: 'Canceled the run',
           })
         }
       >
-        <p>Nothing further of it is done, and it does not go into the dead letter queue. This cannot be undone.</p>
+        <p>Cancels 1 run. No more steps start, and the run does not go to the dead letter queue. This cannot be undone.</p>
       </ConfirmDialog>
       <ConfirmDialog
         title="Resume this run?"
@@ -133,8 +138,8 @@ export function RunActions({ journal, watched }: RunActionsProps) {
         onConfirm={() => recover('resume')}
       >
         <p>
-          A new run takes over {quantity(journal.steps.length, 'recorded step')} and goes on where this one failed. The dead
-          letter leaves the queue.
+          Starts 1 new run that keeps {quantity(journal.steps.length, 'recorded step')} and continues where this run failed. The
+          dead letter is removed from the queue. This cannot be undone, but you can cancel the new run.
         </p>
       </ConfirmDialog>
       <ConfirmDialog
@@ -145,8 +150,8 @@ export function RunActions({ journal, watched }: RunActionsProps) {
         onConfirm={() => recover('restart')}
       >
         <p>
-          A new run begins with the same input and no recorded step: whatever this one did outside is done again. The dead letter
-          leaves the queue.
+          Starts 1 new run with the same input and no recorded steps. All steps run again, including their side effects. The dead
+          letter is removed from the queue. This cannot be undone, but you can cancel the new run.
         </p>
       </ConfirmDialog>
       {open === 'fork' ? <ForkDialog journal={journal} onClose={close} onForked={goTo} /> : null}

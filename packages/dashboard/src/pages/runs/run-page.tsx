@@ -1,4 +1,4 @@
-/** One run: what happened and when, why it is where it is, and what can be done about it. */
+/** Page of one run: its status, timeline, input, output and related runs, with actions. */
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import type { RunAttempts } from '../../../../everstep/src/contract/attempts.js';
@@ -9,16 +9,16 @@ import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
 import { DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
-import { durationText } from '../../components/formats.js';
-import { Held } from '../../components/held.js';
+import { FixedHeight } from '../../components/fixed-height.js';
+import { durationText, quantity } from '../../components/formats.js';
 import { Icon } from '../../components/icons.js';
 import { JsonView } from '../../components/json-view.js';
 import { Labels } from '../../components/labels.js';
-import { useRoom } from '../../components/media.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunStateBadge } from '../../components/run-state.js';
 import { ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
+import { useWindowWidth } from '../../components/window-width.js';
 import { ExplainCard } from './explain-card.js';
 import { FailureCard } from './failure-card.js';
 import { LineageCard } from './lineage-card.js';
@@ -28,7 +28,7 @@ import { type TimelineRow, timelineOf } from './timeline.js';
 import { TimelineView } from './timeline-view.js';
 import './runs.css';
 
-/** As it stands in the URL; undefined: the latest run with the id. */
+/** Returns the creation time in the URL; undefined selects the latest run with the id. */
 export function useCreatedAt(): number | undefined {
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   return /^\d{1,15}$/.test(search.createdAt ?? '') ? Number(search.createdAt) : undefined;
@@ -48,7 +48,7 @@ export default function RunPage() {
       <>
         <PageTitle title={`Run ${runId}`} />
         {run.error ? (
-          <ErrorState failure={run.error} what="The run" onRetry={() => void run.refetch()} />
+          <ErrorState failure={run.error} what="this run" onRetry={() => void run.refetch()} />
         ) : (
           <Skeleton lines={9} />
         )}
@@ -73,16 +73,16 @@ function Run({
   });
   const rows = useMemo(() => timelineOf(journal, attempts.data?.attempts), [journal, attempts.data]);
   const { selected, select } = useSelectedStep(rows);
-  const wide = useRoom() === 'wide';
+  const wide = useWindowWidth() === 'wide';
   const completedAt = journal.workflowRunCompletedAt ?? null;
-  const telling = journal.failureFunctionInfo?.state === 'CALLBACK_INPROGRESS';
-  // Of what is seen to go on, each part has its place and one height: nothing moves while it does.
-  const [watched] = useState(state === 'RUN_STARTED' || telling);
-  const ends = <span className="muted">not yet</span>;
+  const callbackPending = journal.failureFunctionInfo?.state === 'CALLBACK_INPROGRESS';
+  // On the page of a running run, each part has a fixed position and height, so that nothing moves.
+  const [watched] = useState(state === 'RUN_STARTED' || callbackPending);
+  const notEnded = <span className="muted">not yet</span>;
   const timeline = (
-    <Card title={`Timeline: ${rows.length} ${rows.length === 1 ? 'step' : 'steps'}`} flush>
+    <Card title={`Timeline (${quantity(rows.length, 'step')})`} flush>
       {rows.length === 0 && !watched ? (
-        <p className="card-body muted">Nothing has been recorded.</p>
+        <p className="card-body muted">No steps recorded</p>
       ) : (
         <TimelineView
           rows={rows}
@@ -90,7 +90,7 @@ function Run({
           to={completedAt}
           selectedKey={selected?.key ?? null}
           onSelect={(row) => select(row.key)}
-          held={watched}
+          fixed={watched}
         />
       )}
     </Card>
@@ -108,19 +108,21 @@ function Run({
         </span>
       </PageTitle>
       <div className="run-columns" data-watched={watched ? '' : undefined}>
-        <Held held={watched} className="run-why" label="Where the run is">
+        <FixedHeight fixed={watched} className="run-status" label="Run status">
           {failure === null ? null : <FailureNotice failure={failure} />}
           {journal.error === undefined ? null : <FailureCard journal={journal} />}
-          {telling || (watched && journal.error === undefined) ? <ExplainCard runId={runId} createdAt={createdAt} /> : null}
-        </Held>
-        <Card title="The run">
+          {callbackPending || (watched && journal.error === undefined) ? (
+            <ExplainCard runId={runId} createdAt={createdAt} />
+          ) : null}
+        </FixedHeight>
+        <Card title="Details">
           <Facts
             facts={[
               ['Id', <CopyId key="id" value={runId} what="run id" />],
               ['Workflow', <CopyId key="url" value={journal.workflowUrl} what="workflow URL" />],
               ['Created', <TimeText key="created" unixMs={createdAt} style="exact" />],
-              ['Ended', completedAt === null ? ends : <TimeText key="ended" unixMs={completedAt} style="exact" />],
-              ['Took', completedAt === null ? ends : durationText(completedAt - createdAt)],
+              ['Ended', completedAt === null ? notEnded : <TimeText key="ended" unixMs={completedAt} style="exact" />],
+              ['Duration', completedAt === null ? notEnded : durationText(completedAt - createdAt)],
               ['Labels', journal.labels.length === 0 ? null : <Labels key="labels" labels={journal.labels} />],
               ['Flow control key', journal.flowControlKey],
               ['Retries', String(journal.maxRetries)],
@@ -128,7 +130,7 @@ function Run({
             ]}
           />
         </Card>
-        {/* The timeline keeps its place in the tree, and with it what is in view and has the focus. */}
+        {/* The timeline stays at the same position in the tree to keep its scroll position and focus. */}
         <div className={wide && selected !== null ? 'run-with-step' : ''}>
           {timeline}
           {wide && selected !== null ? (
@@ -153,23 +155,23 @@ function Run({
           <Card title="Input">
             <Input journal={journal} />
           </Card>
-          <Held held={watched} className="run-output" label="What comes of the run">
+          <FixedHeight fixed={watched} className="run-output" label="Run output">
             <Card title="Output">
               {journal.result === undefined ? (
-                <p className="muted">{state === 'RUN_STARTED' ? 'None yet.' : 'None.'}</p>
+                <p className="muted">{state === 'RUN_STARTED' ? 'No output yet' : 'No output'}</p>
               ) : (
                 <JsonView text={JSON.stringify(journal.result)} label="Output of the run" />
               )}
             </Card>
-          </Held>
+          </FixedHeight>
         </div>
-        <Held held={watched} className="run-relatives" label="Runs that belong to it">
+        <FixedHeight fixed={watched} className="run-related" label="Related runs">
           <LineageCard runId={runId} createdAt={createdAt} />
-        </Held>
-        {/* The last one: it may come at any time. */}
+        </FixedHeight>
+        {/* Last on the page because it can appear at any time. */}
         {journal.keptEvents === undefined ? null : (
-          <Card title="Events that came before they were waited for">
-            <ul className="relatives">
+          <Card title="Events received early">
+            <ul className="related-runs">
               {journal.keptEvents.map(({ eventId, receivedAt }) => (
                 <li key={`${eventId} ${receivedAt}`}>
                   <span className="mono">{eventId}</span> <TimeText unixMs={receivedAt} />
@@ -184,17 +186,17 @@ function Run({
 }
 
 function Input({ journal: { input } }: { readonly journal: RunJournal }) {
-  if (input === undefined) return <p className="muted">It is not kept any more.</p>;
-  if (input.bodyBase64 !== undefined) return <p className="muted">Bytes that are no text: {input.bodyBase64.slice(0, 200)}</p>;
+  if (input === undefined) return <p className="muted">No longer stored</p>;
+  if (input.bodyBase64 !== undefined) return <p className="muted">Binary data: {input.bodyBase64.slice(0, 200)}</p>;
   return <JsonView text={input.body ?? ''} label="Input of the run" />;
 }
 
-/** Which row is shown closer stands in the URL, so that it can be sent to somebody. */
+/** Selects a timeline row. The selection is in the URL, so that it can be shared. */
 function useSelectedStep(rows: readonly TimelineRow[]) {
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const navigate = useNavigate();
   const found = rows.find(({ key }) => key === search.step);
-  // What the code does between steps has a row while it does: whoever reads it goes on reading when it is over.
+  // The row of workflow code disappears when the code finishes. Keep it while it is selected, so that the user can read on.
   const [last, setLast] = useState<TimelineRow | null>(null);
   if (found !== undefined && found !== last) setLast(found);
   const selected = found ?? (last !== null && last.key === search.step ? last : null);
@@ -219,15 +221,15 @@ interface StepAsideProps {
 
 function StepAside({ row, onClose, children }: StepAsideProps) {
   const aside = useRef<HTMLElement>(null);
-  // Whoever opened it with the keyboard reads on here, and goes back with Escape.
-  const cameFrom = useRef<Element | null>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: for each step anew
+  // If the panel was opened with the keyboard, it takes the focus; Escape returns it.
+  const focusedBefore = useRef<Element | null>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs again for each step
   useEffect(() => {
-    cameFrom.current = document.activeElement;
-    if (cameFrom.current?.matches('.timeline-row:focus-visible')) aside.current?.focus({ preventScroll: true });
+    focusedBefore.current = document.activeElement;
+    if (focusedBefore.current?.matches('.timeline-row:focus-visible')) aside.current?.focus({ preventScroll: true });
   }, [row.key]);
   const close = () => {
-    if (cameFrom.current instanceof HTMLElement) cameFrom.current.focus();
+    if (focusedBefore.current instanceof HTMLElement) focusedBefore.current.focus();
     onClose();
   };
   return (
@@ -242,7 +244,7 @@ function StepAside({ row, onClose, children }: StepAsideProps) {
     >
       <div className="card-head">
         <h2>{row.name}</h2>
-        <button type="button" className="button button-quiet button-small" onClick={close} aria-label="Close the step">
+        <button type="button" className="button button-quiet button-small" onClick={close} aria-label="Close step">
           <Icon name="cross" />
         </button>
       </div>

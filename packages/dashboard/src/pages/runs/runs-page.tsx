@@ -1,8 +1,8 @@
-/** All runs of the instance, newest first: filters, free search, and what is new as it comes. */
+/** Lists the runs of the instance, newest first, with filters, search and live updates. */
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import type { FoundRun, RunSearchPage } from '../../../../everstep/src/contract/runs.js';
-import { useQueueId } from '../../api/instances.js';
+import { useInstanceId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { useNow } from '../../components/clock.js';
 import type { Column } from '../../components/data-table.js';
@@ -17,7 +17,7 @@ import { RUN_STATES, RunStateBadge } from '../../components/run-state.js';
 import { EmptyState } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
 import { UrlText } from '../../components/url-text.js';
-import { errorWords } from './error-words.js';
+import { splitError } from './error-text.js';
 import './runs.css';
 
 const FILTERS = ['q', 'state', 'since', 'url', 'label', 'from', 'to', 'id', 'ip', 'key'] as const;
@@ -44,16 +44,16 @@ const FIELDS: readonly FilterField<FilterName>[] = [
     kind: 'choice',
     name: 'since',
     label: 'Created',
-    any: 'At any time',
+    any: 'Any time',
     options: Object.entries(SINCE).map(([value, { text }]) => ({ value, text })),
   },
 ];
 const MORE_FIELDS: readonly FilterField<FilterName>[] = [
-  { kind: 'text', name: 'url', label: 'Workflow URL', placeholder: 'Exactly' },
+  { kind: 'text', name: 'url', label: 'Workflow URL', placeholder: 'Exact match' },
   { kind: 'list', name: 'label', label: 'Labels' },
-  { kind: 'time', name: 'from', label: 'Created from' },
-  { kind: 'time', name: 'to', label: 'Created until' },
-  { kind: 'text', name: 'id', label: 'Run id', placeholder: 'Exactly' },
+  { kind: 'time', name: 'from', label: 'Created after' },
+  { kind: 'time', name: 'to', label: 'Created before' },
+  { kind: 'text', name: 'id', label: 'Run id', placeholder: 'Exact match' },
   { kind: 'list', name: 'key', label: 'Flow control keys' },
   { kind: 'list', name: 'ip', label: 'Caller addresses' },
 ];
@@ -62,16 +62,16 @@ const idOf = (run: FoundRun): string => `${run.workflowRunId} ${run.workflowRunC
 const read = ({ runs, cursor, searchedUntil }: RunSearchPage): CursorPage<FoundRun> => ({
   rows: runs,
   cursor: cursor ?? null,
-  lookedBackTo: searchedUntil,
+  searchedBackTo: searchedUntil,
 });
 
-function Took({ run }: { readonly run: FoundRun }) {
+function Duration({ run }: { readonly run: FoundRun }) {
   const now = useNow();
   return <>{durationText(Math.max(0, (run.workflowRunCompletedAt ?? now) - run.workflowRunCreatedAt))}</>;
 }
 
 function RunError({ error }: { readonly error: string }) {
-  const { where, what } = errorWords(error);
+  const { where, what } = splitError(error);
   return (
     <div className="clip" title={error}>
       {where === null ? null : <span className="muted">{where}: </span>}
@@ -89,7 +89,7 @@ const COLUMNS: readonly Column<FoundRun>[] = [
     cell: (run) => (
       <div className="cell-lines">
         <RunLink runId={run.workflowRunId} createdAt={run.workflowRunCreatedAt} />
-        <Labels labels={run.labels} most={2} />
+        <Labels labels={run.labels} max={2} />
       </div>
     ),
   },
@@ -98,7 +98,7 @@ const COLUMNS: readonly Column<FoundRun>[] = [
     header: 'Workflow',
     width: 'minmax(0, 4fr)',
     from: 'wide',
-    under: 'run',
+    stackUnder: 'run',
     cell: (run) => <UrlText url={run.workflowUrl} />,
   },
   {
@@ -106,26 +106,26 @@ const COLUMNS: readonly Column<FoundRun>[] = [
     header: 'Error',
     width: 'minmax(0, 8fr)',
     from: 'wide',
-    under: 'run',
+    stackUnder: 'run',
     cell: (run) => (run.workflowRunError === undefined ? null : <RunError error={run.workflowRunError} />),
   },
   {
     id: 'created',
     header: 'Created',
     width: '118px',
-    under: 'run',
+    stackUnder: 'run',
     cell: (run) => <TimeText unixMs={run.workflowRunCreatedAt} />,
   },
-  { id: 'took', header: 'Took', width: '92px', align: 'right', under: 'run', cell: (run) => <Took run={run} /> },
+  { id: 'took', header: 'Duration', width: '92px', align: 'right', stackUnder: 'run', cell: (run) => <Duration run={run} /> },
 ];
 
 export default function RunsPage() {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const navigate = useNavigate();
   const filters = useFilters(FILTERS);
   const { q, state, since, url, label, from, to, id, ip, key } = filters.values;
   const sinceMs = since === undefined ? undefined : SINCE[since]?.ms;
-  // Since when is settled when the filter is set: were it to move on, the list would be another one each second.
+  // The start time is fixed when the filter is set. If it moved with the clock, the list would be a new one every second.
   const sinceDate = useMemo(() => (sinceMs === undefined ? undefined : Date.now() - sinceMs), [sinceMs]);
   const query = useMemo(
     () => ({
@@ -155,15 +155,15 @@ export default function RunsPage() {
         nameOf={(run) => run.workflowRunId}
         onOpen={(run) =>
           void navigate({
-            to: '/q/$queueId/runs/$runId',
-            params: { queueId, runId: run.workflowRunId },
+            to: '/q/$instanceId/runs/$runId',
+            params: { instanceId, runId: run.workflowRunId },
             search: { createdAt: String(run.workflowRunCreatedAt) },
           })
         }
         empty={
           filters.any ? (
             <EmptyState
-              title="No run matches these filters"
+              title="No matching runs"
               action={
                 <button type="button" className="button" onClick={filters.clear}>
                   Clear filters
@@ -171,9 +171,9 @@ export default function RunsPage() {
               }
             />
           ) : (
-            <EmptyState title="There are no runs yet">
-              Trigger one: <code>npx everstep trigger http://127.0.0.1:3000/order --body '{'{"id":1}'}'</code>. It appears here as
-              it starts.
+            <EmptyState title="No runs yet">
+              Trigger a run: <code>npx everstep trigger http://127.0.0.1:3000/order --body '{'{"id":1}'}'</code>. It appears here
+              when it starts.
             </EmptyState>
           )
         }

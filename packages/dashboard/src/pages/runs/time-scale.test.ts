@@ -4,12 +4,12 @@ import { plainScale, shortenedScale } from './time-scale.js';
 
 const DAY = 86_400_000;
 
-test('a plain scale is the same everywhere, and ends at its ends', () => {
+test('a plain scale is linear and clamped to its range', () => {
   const { at } = plainScale({ from: 100, to: 300 });
   assert.deepEqual([50, 100, 200, 300, 400].map(at), [0, 0, 0.5, 1, 1]);
 });
 
-test('a long sleep is drawn short, so that the work around it is seen', () => {
+test('shortens a long sleep so that the work around it is visible', () => {
   const { at, shortened } = shortenedScale({ from: 0, to: DAY + 2_000 }, [
     { from: 0, to: 1_000 },
     { from: DAY + 1_000, to: DAY + 2_000 },
@@ -20,7 +20,7 @@ test('a long sleep is drawn short, so that the work around it is seen', () => {
   assert.equal(at(DAY + 2_000), 1);
 });
 
-test('times keep their order on a shortened scale', () => {
+test('a shortened scale keeps the order of times', () => {
   const { at } = shortenedScale({ from: 0, to: DAY }, [
     { from: 10, to: 20 },
     { from: 15, to: 400 },
@@ -35,6 +35,6 @@ test('times keep their order on a shortened scale', () => {
   assert.equal(shown.at(-1), 1);
 });
 
-test('nothing is shortened where work is all there is', () => {
+test('does not shorten a run without idle time', () => {
   assert.equal(shortenedScale({ from: 0, to: 100 }, [{ from: 0, to: 100 }]).shortened, false);
 });

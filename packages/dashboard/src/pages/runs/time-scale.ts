@@ -1,6 +1,6 @@
 /**
- * Where a time stands in the picture of a run. A run that sleeps for days and works for seconds shows nothing of its work
- * on a scale that is the same everywhere; so long times in which nothing is done can be drawn short.
+ * Maps times to positions in the timeline. On a linear scale, the work of a run that sleeps for days and works for seconds would
+ * be invisible. Long idle times can therefore be shortened.
  */
 
 export interface Span {
@@ -9,13 +9,13 @@ export interface Span {
 }
 
 export interface TimeScale {
-  /** 0 to 1 */
+  /** Returns the position of a time, from 0 to 1. */
   readonly at: (unixMs: number) => number;
-  /** Whether anything is drawn shorter than it was. */
+  /** Whether any idle time is shortened. */
   readonly shortened: boolean;
 }
 
-/** A time without work takes at most this share of what all the work takes. */
+/** Maximum length of an idle time, as a share of the length of all work. */
 const IDLE_SHARE = 0.15;
 
 export function plainScale({ from, to }: Span): TimeScale {
@@ -23,7 +23,10 @@ export function plainScale({ from, to }: Span): TimeScale {
   return { at: (unixMs) => Math.min(1, Math.max(0, (unixMs - from) / length)), shortened: false };
 }
 
-/** @param busy when something was done, in any order; may overlap */
+/**
+ * Returns a scale that shortens long idle times.
+ * @param busy spans of work, in any order; they can overlap
+ */
 export function shortenedScale(whole: Span, busy: readonly Span[]): TimeScale {
   const merged: { from: number; to: number }[] = [];
   for (const span of [...busy].sort((a, b) => a.from - b.from)) {
@@ -32,8 +35,8 @@ export function shortenedScale(whole: Span, busy: readonly Span[]): TimeScale {
     else merged.push({ from: Math.max(span.from, whole.from), to: Math.min(Math.max(span.to, span.from), whole.to) });
   }
   const work = merged.reduce((sum, { from, to }) => sum + Math.max(0, to - from), 0);
-  const most = Math.max(1, work) * IDLE_SHARE;
-  /** Corners of the scale: a time, and how far it is drawn. */
+  const maxIdle = Math.max(1, work) * IDLE_SHARE;
+  /** Points between which the scale is linear. */
   const corners: { readonly unixMs: number; readonly drawn: number }[] = [{ unixMs: whole.from, drawn: 0 }];
   let drawn = 0;
   let at = whole.from;
@@ -41,8 +44,8 @@ export function shortenedScale(whole: Span, busy: readonly Span[]): TimeScale {
   const advance = (to: number, idle: boolean) => {
     if (to <= at) return;
     const length = to - at;
-    if (idle && length > most) shortened = true;
-    drawn += idle ? Math.min(length, most) : length;
+    if (idle && length > maxIdle) shortened = true;
+    drawn += idle ? Math.min(length, maxIdle) : length;
     at = to;
     corners.push({ unixMs: to, drawn });
   };

@@ -1,31 +1,31 @@
-/** The waterfall of a run: a row for each step, made as it comes into view. */
+/** Timeline of a run: a virtualized list with a row per step. */
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { useNow } from '../../components/clock.js';
 import { durationText, shortTime } from '../../components/formats.js';
 import { Icon, type IconName } from '../../components/icons.js';
-import { useFollowedEnd, useHeldRows } from './live-rows.js';
+import { useFixedRows, useStickyEnd } from './live-rows.js';
 import { plainScale, type Span, shortenedScale, type TimeScale } from './time-scale.js';
 import type { RowState, Segment, SegmentKind, TimelineRow } from './timeline.js';
 
 export interface TimelineViewProps {
   readonly rows: readonly TimelineRow[];
-  /** Unix ms. */
+  /** Start of the run, Unix ms. */
   readonly from: number;
-  /** null: the run goes on. */
+  /** End of the run, Unix ms; null while it runs. */
   readonly to: number | null;
   readonly selectedKey: string | null;
   readonly onSelect: (row: TimelineRow) => void;
-  /** It keeps its height while rows come. */
-  readonly held: boolean;
+  /** Whether the height stays fixed while rows are added. */
+  readonly fixed: boolean;
 }
 
 const ROW_HEIGHT = 34;
 
 const STATES: Readonly<Record<RowState, { readonly icon: IconName; readonly text: string }>> = {
   done: { icon: 'check', text: 'done' },
-  open: { icon: 'play', text: 'under way' },
-  retrying: { icon: 'warning', text: 'is tried again' },
+  open: { icon: 'play', text: 'in progress' },
+  retrying: { icon: 'warning', text: 'retrying' },
   failed: { icon: 'cross', text: 'failed' },
   canceled: { icon: 'stop', text: 'canceled' },
 };
@@ -33,14 +33,14 @@ const STATES: Readonly<Record<RowState, { readonly icon: IconName; readonly text
 const KINDS: Readonly<Record<SegmentKind, string>> = {
   queued: 'Queued',
   failed: 'Failed attempt',
-  backoff: 'Until the next attempt',
+  backoff: 'Waiting for retry',
   work: 'Work',
   sleep: 'Sleep',
   wait: 'Wait',
   call: 'Call',
-  invoke: 'Another run',
+  invoke: 'Invoked run',
 };
-/** Kinds that look the same are told once. */
+/** Kinds that look the same have one entry. */
 const LEGEND: readonly SegmentKind[] = ['work', 'failed', 'backoff', 'queued', 'sleep', 'invoke'];
 const LEGEND_TEXTS: Partial<Record<SegmentKind, string>> = { work: 'Work or call', sleep: 'Sleep or wait' };
 
@@ -52,7 +52,7 @@ function busySpans(rows: readonly TimelineRow[], now: number): Span[] {
   );
 }
 
-export function TimelineView({ rows, from, to, selectedKey, onSelect, held }: TimelineViewProps) {
+export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: TimelineViewProps) {
   const ticking = useNow();
   const now = to === null ? Math.max(ticking, from) : 0;
   const [short, setShort] = useState(true);
@@ -69,8 +69,8 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, held }: Ti
     overscan: 10,
     getItemKey: (index) => rows[index]?.key ?? index,
   });
-  const room = useHeldRows(held, rows.length);
-  const onScroll = useFollowedEnd(held, rows.length, scroll);
+  const room = useFixedRows(fixed, rows.length);
+  const onScroll = useStickyEnd(fixed, rows.length, scroll);
   const [currentKey, setCurrentKey] = useState<string | null>(selectedKey);
   const current = Math.max(
     0,
@@ -91,8 +91,8 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, held }: Ti
     setCurrentKey(row.key);
     virtualizer.scrollToIndex(rows.indexOf(row));
   };
-  /** The next attempt may be due in the future. */
-  const begun = (segment: Segment): boolean => segment.from < end || segment.kind === 'failed' || to !== null;
+  /** Whether the segment has started: the next attempt can be due in the future. */
+  const hasStarted = (segment: Segment): boolean => segment.from < end || segment.kind === 'failed' || to !== null;
   const onKeyDown = (event: KeyboardEvent, index: number, row: TimelineRow) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const moves: Readonly<Record<string, number>> = {
@@ -120,7 +120,7 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, held }: Ti
           <span>{to === null ? 'now' : shortTime(end, Date.now())}</span>
         </span>
         <span className="table-title" data-align="right">
-          Took
+          Duration
         </span>
       </div>
       <div
@@ -130,7 +130,7 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, held }: Ti
         onScroll={onScroll}
         ref={scroll}
       >
-        {rows.length === 0 ? <p className="card-body muted">Nothing has been recorded yet.</p> : null}
+        {rows.length === 0 ? <p className="card-body muted">No steps recorded yet</p> : null}
         <div
           className="timeline-body"
           role="listbox"
@@ -158,16 +158,16 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, held }: Ti
                 style={{ transform: `translateY(${start}px)` }}
               >
                 <RowName row={row} />
-                <span className="visually-hidden">{spoken(row)}</span>
+                <span className="visually-hidden">{descriptionOf(row)}</span>
                 <div className="timeline-track" aria-hidden="true">
-                  {row.segments.filter(begun).map((segment) => (
+                  {row.segments.filter(hasStarted).map((segment) => (
                     <SegmentBar key={`${segment.kind} ${segment.from}`} segment={segment} scale={scale} end={end} />
                   ))}
                 </div>
                 <span className="numeric table-title nowrap" data-align="right">
                   {row.kept ? (
                     <span className="muted" title={KEPT}>
-                      {row.edited ? 'given' : 'kept'}
+                      {row.edited ? 'edited' : 'kept'}
                     </span>
                   ) : (
                     durationText(Math.max(0, (row.to ?? end) - row.from))
@@ -188,13 +188,13 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, held }: Ti
           ))}
         </ul>
         <div className="line">
-          {scale.shortened || !short || held ? (
+          {scale.shortened || !short || fixed ? (
             <label className="line" data-idle={scale.shortened || !short ? undefined : ''}>
               <input type="checkbox" checked={short} onChange={(event) => setShort(event.target.checked)} />
-              Draw long idle times short
+              Shorten idle times
             </label>
           ) : null}
-          {held ? (
+          {fixed ? (
             <button
               type="button"
               className="button button-quiet button-small"
@@ -210,12 +210,14 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, held }: Ti
   );
 }
 
-const KEPT = 'It comes of the run that this one goes on from, and was not done again.';
+const KEPT = 'Kept from the run that this run continues; did not run again';
 
 function RowName({ row }: { readonly row: TimelineRow }) {
   return (
     <div className="timeline-name" data-state={row.state}>
-      {row.place === 'single' ? null : <span className="timeline-group" data-place={row.place} aria-hidden="true" />}
+      {row.groupPosition === 'single' ? null : (
+        <span className="timeline-group" data-group-position={row.groupPosition} aria-hidden="true" />
+      )}
       <Icon name={STATES[row.state].icon} />
       <span className="clip" title={row.name}>
         {row.stepId === null ? null : <span className="muted numeric">{row.stepId} </span>}
@@ -231,18 +233,18 @@ function SegmentBar({ segment, scale, end }: { readonly segment: Segment; readon
   const left = scale.at(segment.from);
   const until = Math.min(segment.to ?? end, end);
   const width = Math.max(0, scale.at(until) - left);
-  const took = durationText(Math.max(0, until - segment.from));
+  const duration = durationText(Math.max(0, until - segment.from));
   return (
     <span
       className="segment"
       data-kind={segment.kind}
       data-open={segment.to === null ? '' : undefined}
-      title={`${KINDS[segment.kind]}: ${took}`}
+      title={`${KINDS[segment.kind]}: ${duration}`}
       style={{ left: `min(${left * 100}%, calc(100% - 3px))`, width: `${width * 100}%` }}
     />
   );
 }
 
-/** What the picture says, in words. */
-const spoken = (row: TimelineRow): string =>
+/** Describes a row for screen readers. */
+const descriptionOf = (row: TimelineRow): string =>
   [row.type, row.kept ? KEPT : STATES[row.state].text, ...(row.group === null ? [] : ['in parallel'])].join(', ');

@@ -43,7 +43,7 @@ const failed = (messageId: string, retried: number, time: number, more: Partial<
 const shape = (row: TimelineRow | undefined) => row?.segments.map(({ kind, from, to }) => [kind, from, to]);
 
 describe('the timeline of a run', () => {
-  test('steps that were kept of an earlier run take no time of this one', () => {
+  test('steps kept from an earlier run have no duration', () => {
     const [kept, given, own] = timelineOf(
       run({ workflowCreatedAt: 25, steps: [step(1), step(2, { completedAt: 26, edited: true }), step(3)] }),
     );
@@ -52,7 +52,7 @@ describe('the timeline of a run', () => {
     assert.deepEqual([own?.kept, shape(own)], [false, [['work', 30, 35]]]);
   });
 
-  test('steps stand in the order in which they began, and those of a group together', () => {
+  test('steps are ordered by start time, and groups stay together', () => {
     const rows = timelineOf(
       run({
         steps: [
@@ -64,7 +64,7 @@ describe('the timeline of a run', () => {
       }),
     );
     assert.deepEqual(
-      rows.map(({ stepId, place }) => [stepId, place]),
+      rows.map(({ stepId, groupPosition }) => [stepId, groupPosition]),
       [
         [1, 'single'],
         [2, 'first'],
@@ -74,7 +74,7 @@ describe('the timeline of a run', () => {
     );
   });
 
-  test('what a step waited for until it was begun is no work', () => {
+  test('time before the start of a step counts as queued', () => {
     const attempt = { messageId: 'msg_1', retried: 0, startedAt: 3_010, durationMs: 40, at: 3_050 } as RunAttempt;
     const [row] = timelineOf(run({ steps: [step(1, { createdAt: 0, completedAt: 3_050 })] }), [attempt]);
     assert.deepEqual(shape(row), [
@@ -83,7 +83,7 @@ describe('the timeline of a run', () => {
     ]);
   });
 
-  test('an attempt that failed is followed by the time until the next one', () => {
+  test('a failed attempt is followed by the backoff', () => {
     const [row] = timelineOf(
       run({
         steps: [step(1, { completedAt: 200 })],
@@ -98,7 +98,7 @@ describe('the timeline of a run', () => {
     assert.equal(row?.failedAttempts, 1);
   });
 
-  test('where it was kept when an attempt was sent, the time before is time in the queue', () => {
+  test('a recorded start time separates queued time from a failed attempt', () => {
     const attempt: RunAttempt = {
       kind: 'step',
       stepId: 1,
@@ -131,7 +131,7 @@ describe('the timeline of a run', () => {
     assert.equal(row?.state, 'failed');
   });
 
-  test('what is open lasts, and what is tried again says so', () => {
+  test('open steps have no end, and retried steps have the state retrying', () => {
     const rows = timelineOf(
       run({
         tasks: [
@@ -156,7 +156,7 @@ describe('the timeline of a run', () => {
     ]);
   });
 
-  test('steps that were out when the run failed were not done', () => {
+  test('steps that were open when the run failed are canceled', () => {
     const rows = timelineOf(
       run({
         workflowState: 'RUN_FAILED',
@@ -169,7 +169,7 @@ describe('the timeline of a run', () => {
       }),
     );
     assert.deepEqual(
-      rows.map(({ state, place }) => [state, place]),
+      rows.map(({ state, groupPosition }) => [state, groupPosition]),
       [
         ['failed', 'first'],
         ['canceled', 'last'],
@@ -178,7 +178,7 @@ describe('the timeline of a run', () => {
     assert.deepEqual(shape(rows[1]), [['queued', 10, 40]]);
   });
 
-  test('the failure of the code between steps has a row of its own', () => {
+  test('a failure of the workflow code has its own row', () => {
     const rows = timelineOf(
       run({
         workflowState: 'RUN_FAILED',
@@ -191,7 +191,7 @@ describe('the timeline of a run', () => {
       rows.map(({ name, state }) => [name, state]),
       [
         ['step-1', 'done'],
-        ['Code between steps', 'failed'],
+        ['Workflow code', 'failed'],
       ],
     );
   });

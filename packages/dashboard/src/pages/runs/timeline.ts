@@ -1,13 +1,13 @@
-/** What happened in a run over time: a row for each step, with its attempts, waits and sleeps, made of the journal. */
+/** Builds the timeline of a run from its journal: a row per step with its attempts, waits and sleeps. */
 import type { RunAttempt } from '../../../../everstep/src/contract/attempts.js';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 
 export type SegmentKind =
-  /** Planned, and not begun. */
+  /** Planned but not started. */
   | 'queued'
-  /** An attempt that failed. */
+  /** A failed attempt. */
   | 'failed'
-  /** Until the next attempt. */
+  /** Wait for the next attempt. */
   | 'backoff'
   | 'work'
   | 'sleep'
@@ -19,16 +19,16 @@ export interface Segment {
   readonly kind: SegmentKind;
   /** Unix ms. */
   readonly from: number;
-  /** Unix ms; null while it lasts. */
+  /** Unix ms; null while it continues. */
   readonly to: number | null;
 }
 
 export type RowState = 'done' | 'open' | 'retrying' | 'failed' | 'canceled';
 
 export interface TimelineRow {
-  /** Tells rows apart: the message, and the step where there is one. */
+  /** Unique key: the message, and the step if there is one. */
   readonly key: string;
-  /** Position of the step; null for the code between steps. */
+  /** Position of the step; null for workflow code. */
   readonly stepId: number | null;
   readonly name: string;
   readonly type: string;
@@ -39,16 +39,16 @@ export interface TimelineRow {
   readonly failedAttempts: number;
   /** Position of the first step of the group; steps of one group ran at the same time. */
   readonly group: number | null;
-  readonly place: 'single' | 'first' | 'middle' | 'last';
+  readonly groupPosition: 'single' | 'first' | 'middle' | 'last';
   readonly edited: boolean;
-  /** It was recorded by the run that this one goes on from, before it began. */
+  /** Whether the result was recorded by the run that this run continues. */
   readonly kept: boolean;
 }
 
 type JournalStep = RunJournal['steps'][number];
 type OpenTask = RunJournal['tasks'][number];
 type FailedAttempt = RunJournal['attempts'][number];
-type Placed = Omit<TimelineRow, 'place'>;
+type UngroupedRow = Omit<TimelineRow, 'groupPosition'>;
 
 const LAST_SEGMENTS: Readonly<Record<string, SegmentKind>> = {
   SleepFor: 'sleep',
@@ -60,7 +60,7 @@ const LAST_SEGMENTS: Readonly<Record<string, SegmentKind>> = {
 };
 const lastSegment = (type: string): SegmentKind => LAST_SEGMENTS[type] ?? 'work';
 
-/** When attempts began and how long they took, where that was kept. */
+/** Start times of attempts, as far as they were recorded. */
 type Starts = ReadonlyMap<string, number>;
 const attemptKey = (messageId: string, retried: number): string => `${messageId} ${retried}`;
 
@@ -73,24 +73,24 @@ function startsOf(attempts: readonly RunAttempt[]): Starts {
   return starts;
 }
 
-interface Course {
+interface StepTimes {
   readonly messageId: string;
   readonly type: string;
   readonly createdAt: number;
-  /** When it ended well; null when it did not, or has not yet. */
+  /** When the step succeeded; null if it has not. */
   readonly completedAt: number | null;
-  /** When the run ended; nothing of it lasts longer. */
+  /** When the run ended; no segment ends later. */
   readonly runEnd: number | null;
 }
 
-function segmentsOf(course: Course, failed: readonly FailedAttempt[], starts: Starts): Segment[] {
-  const { messageId, type, createdAt, completedAt, runEnd } = course;
+function segmentsOf(times: StepTimes, failed: readonly FailedAttempt[], starts: Starts): Segment[] {
+  const { messageId, type, createdAt, completedAt, runEnd } = times;
   const segments: Segment[] = [];
   const add = (kind: SegmentKind, from: number, to: number | null) => {
     if (to === null || to > from || kind === 'failed' || kind === 'work') segments.push({ kind, from, to });
   };
   let at = createdAt;
-  /** Until when the next attempt was not to begin, and what that was for. */
+  /** Kind of the time before the next attempt. */
   let idle: SegmentKind = 'queued';
   for (const { retried, time, retryAt } of failed) {
     const start = Math.min(time, Math.max(at, starts.get(attemptKey(messageId, retried)) ?? at));
@@ -99,7 +99,7 @@ function segmentsOf(course: Course, failed: readonly FailedAttempt[], starts: St
     at = time;
     idle = 'backoff';
     if (retryAt === undefined) return segments;
-    // Without a known beginning, the next attempt began when it was due.
+    // Without a recorded start, assume that the next attempt started when it was due.
     const next = starts.get(attemptKey(messageId, retried + 1)) ?? retryAt;
     const end = Math.min(next, completedAt ?? runEnd ?? next);
     add('backoff', at, Math.max(at, end));
@@ -111,7 +111,7 @@ function segmentsOf(course: Course, failed: readonly FailedAttempt[], starts: St
   const kind = lastSegment(type);
   const end = completedAt ?? runEnd;
   if (completedAt === null && runEnd !== null && (kind === 'work' || kind === 'call')) {
-    // Nobody knows whether it was begun: the run ended before it was recorded.
+    // The run ended before the step was recorded, so it is unknown whether the step started.
     add('queued', at, runEnd);
     return segments;
   }
@@ -126,7 +126,7 @@ function stateOfOpen(journal: RunJournal, failed: readonly FailedAttempt[]): Row
   return journal.workflowState === 'RUN_FAILED' && last !== undefined && last.retryAt === undefined ? 'failed' : 'canceled';
 }
 
-/** Steps that were planned together were planned at one time, and have positions one after the other. */
+/** Returns the group of an open step. Steps of a group were created at the same time. */
 function groupOfOpen(journal: RunJournal, { createdAt }: OpenTask): number | null {
   const positions = [...journal.steps, ...journal.tasks].flatMap((each) =>
     each.stepId !== undefined && each.createdAt === createdAt ? [each.stepId] : [],
@@ -134,7 +134,7 @@ function groupOfOpen(journal: RunJournal, { createdAt }: OpenTask): number | nul
   return positions.length > 1 ? Math.min(...positions) : null;
 }
 
-/** Rows by the time at which they began; steps of a group stand together. */
+/** Returns the rows of a run ordered by start time; steps of a group stay together. */
 export function timelineOf(journal: RunJournal, attempts: readonly RunAttempt[] = []): TimelineRow[] {
   const starts = startsOf(attempts);
   const runEnd = journal.workflowRunCompletedAt ?? null;
@@ -154,7 +154,7 @@ export function timelineOf(journal: RunJournal, attempts: readonly RunAttempt[] 
     named: { readonly stepId: number | null; readonly name: string; readonly type: string; readonly group: number | null },
     rest: { readonly state: RowState; readonly completedAt: number | null; readonly edited: boolean },
     failed: readonly FailedAttempt[],
-  ): Placed => ({
+  ): UngroupedRow => ({
     key: `${named.stepId ?? ''} ${messageId}`,
     ...named,
     state: rest.state,
@@ -165,24 +165,24 @@ export function timelineOf(journal: RunJournal, attempts: readonly RunAttempt[] 
     edited: rest.edited,
     kept: false,
   });
-  const begin = journal.workflowCreatedAt;
-  const recorded = journal.steps.map((step: JournalStep): Placed => {
+  const runStart = journal.workflowCreatedAt;
+  const recorded = journal.steps.map((step: JournalStep): UngroupedRow => {
     const row = rowOf(
       step,
       { stepId: step.stepId, name: step.stepName, type: step.stepType, group: step.concurrent > 1 ? step.group : null },
       { state: 'done', completedAt: step.completedAt, edited: 'edited' in step && step.edited === true },
       take(step.messageId),
     );
-    // It took no time of this run.
-    return step.createdAt < begin ? { ...row, segments: [], from: begin, to: begin, kept: true } : row;
+    // Recorded by an earlier run, so the step has no duration in this one.
+    return step.createdAt < runStart ? { ...row, segments: [], from: runStart, to: runStart, kept: true } : row;
   });
   const open = journal.tasks.flatMap((task: OpenTask) => {
     const failed = take(task.messageId);
-    // That the code is asked to go on is no news while it does so, or when something else is owed.
+    // Calls of the workflow code are shown only if they failed or are the only open task.
     if (task.kind === 'callback' || (task.kind === 'advance' && failed.length === 0 && journal.tasks.length > 1)) return [];
     if (task.kind === 'advance' && failed.length === 0 && journal.workflowState !== 'RUN_STARTED') return [];
     const stepId = task.stepId ?? null;
-    const name = task.stepName ?? failed.at(-1)?.stepName ?? 'Code between steps';
+    const name = task.stepName ?? failed.at(-1)?.stepName ?? 'Workflow code';
     const state = stateOfOpen(journal, failed);
     return [
       rowOf(
@@ -195,32 +195,32 @@ export function timelineOf(journal: RunJournal, attempts: readonly RunAttempt[] 
   });
   const loose = [...failedOf].map(([messageId, failed]) => {
     const [first] = failed;
-    const begun = starts.get(attemptKey(messageId, first?.retried ?? 0)) ?? first?.time ?? journal.workflowCreatedAt;
+    const startedAt = starts.get(attemptKey(messageId, first?.retried ?? 0)) ?? first?.time ?? journal.workflowCreatedAt;
     const last = failed.at(-1);
     const state: RowState = last?.retryAt === undefined ? 'failed' : 'done';
     const row = rowOf(
-      { messageId, createdAt: begun },
-      { stepId: first?.stepId ?? null, name: first?.stepName ?? 'Code between steps', type: 'Code', group: null },
+      { messageId, createdAt: startedAt },
+      { stepId: first?.stepId ?? null, name: first?.stepName ?? 'Workflow code', type: 'Code', group: null },
       { state, completedAt: last?.retryAt ?? null, edited: false },
       failed,
     );
-    // What came of the last attempt is another row.
+    // The result of the last attempt has its own row.
     return { ...row, segments: row.segments.filter(({ kind }) => kind !== 'work'), to: last?.time ?? row.to };
   });
-  return placed([...recorded, ...open, ...loose]);
+  return withGroupPositions([...recorded, ...open, ...loose]);
 }
 
-function placed(rows: readonly Placed[]): TimelineRow[] {
-  const beginOf = new Map<number, number>();
-  for (const { group, from } of rows) if (group !== null) beginOf.set(group, Math.min(from, beginOf.get(group) ?? from));
-  const begin = (row: Placed): number => (row.group === null ? row.from : (beginOf.get(row.group) ?? row.from));
-  const order = (row: Placed): number => row.stepId ?? Number.MAX_SAFE_INTEGER;
+function withGroupPositions(rows: readonly UngroupedRow[]): TimelineRow[] {
+  const groupStarts = new Map<number, number>();
+  for (const { group, from } of rows) if (group !== null) groupStarts.set(group, Math.min(from, groupStarts.get(group) ?? from));
+  const startOf = (row: UngroupedRow): number => (row.group === null ? row.from : (groupStarts.get(row.group) ?? row.from));
+  const order = (row: UngroupedRow): number => row.stepId ?? Number.MAX_SAFE_INTEGER;
   const sorted = [...rows].sort(
-    (a, b) => begin(a) - begin(b) || (a.group ?? order(a)) - (b.group ?? order(b)) || order(a) - order(b),
+    (a, b) => startOf(a) - startOf(b) || (a.group ?? order(a)) - (b.group ?? order(b)) || order(a) - order(b),
   );
   return sorted.map((row, index) => {
     const before = row.group !== null && sorted[index - 1]?.group === row.group;
     const after = row.group !== null && sorted[index + 1]?.group === row.group;
-    return { ...row, place: before ? (after ? 'middle' : 'last') : after ? 'first' : 'single' };
+    return { ...row, groupPosition: before ? (after ? 'middle' : 'last') : after ? 'first' : 'single' };
   });
 }

@@ -1,4 +1,4 @@
-/** A new schedule; the expression is read while it is typed. */
+/** Dialog that creates a schedule. It shows the next runs while the user types the cron expression. */
 import { useId, useState } from 'react';
 import { useChange } from '../../api/queries.js';
 import { useNow } from '../../components/clock.js';
@@ -18,26 +18,26 @@ const isJson = (text: string): boolean => {
 };
 
 export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
-  const ids = { url: useId(), cron: useId(), zone: useId(), body: useId(), told: useId(), bodyFault: useId() };
+  const ids = { url: useId(), cron: useId(), zone: useId(), body: useId(), preview: useId(), bodyError: useId() };
   const [url, setUrl] = useState('');
   const [cron, setCron] = useState('0 * * * *');
   const [zone, setZone] = useState('UTC');
   const [body, setBody] = useState('');
   const now = useNow();
   const change = useChange();
-  const told = nextFires(cron, zone.trim(), { count: SHOWN, nowMs: now });
-  const bodyGood = body.trim() === '' || isJson(body);
+  const preview = nextFires(cron, zone.trim(), { count: SHOWN, nowMs: now });
+  const bodyValid = body.trim() === '' || isJson(body);
   return (
     <ConfirmDialog
       title="New schedule"
       open
       onClose={onClose}
       confirmText="Create schedule"
-      disabled={!isUrl(url) || !told.ok || !bodyGood}
+      disabled={!isUrl(url) || !preview.ok || !bodyValid}
       onConfirm={() =>
         change({
           method: 'POST',
-          // The URL of the workflow is the rest of the path as it is.
+          // The rest of the path is the unencoded URL of the workflow.
           url: `/v2/schedules/${url.trim()}`,
           headers: {
             'svc-cron': cron.trim(),
@@ -46,13 +46,13 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
           },
           ...(body.trim() === '' ? {} : { body }),
           topics: ['schedules'],
-          done: 'The schedule is there',
+          done: 'Created the schedule',
         })
       }
     >
       <div className="field">
         <label className="field-label" htmlFor={ids.url}>
-          URL of the workflow
+          Workflow URL
         </label>
         <input
           id={ids.url}
@@ -70,8 +70,8 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
           id={ids.cron}
           className="input mono"
           value={cron}
-          aria-invalid={!told.ok}
-          aria-describedby={ids.told}
+          aria-invalid={!preview.ok}
+          aria-describedby={ids.preview}
           onChange={(event) => setCron(event.target.value)}
         />
       </div>
@@ -81,11 +81,11 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
         </label>
         <input id={ids.zone} className="input" value={zone} onChange={(event) => setZone(event.target.value)} />
       </div>
-      <p id={ids.told} role="status" className={told.ok ? 'field-hint' : 'field-error'}>
-        {told.ok ? (
+      <p id={ids.preview} role="status" className={preview.ok ? 'field-hint' : 'field-error'}>
+        {preview.ok ? (
           <>
-            Next:{' '}
-            {told.fires.map((at, index) => (
+            Next runs:{' '}
+            {preview.fires.map((at, index) => (
               <span key={at}>
                 {index > 0 ? ', ' : ''}
                 <TimeText unixMs={at} style="exact" />
@@ -93,12 +93,12 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
             ))}
           </>
         ) : (
-          told.why
+          preview.why
         )}
       </p>
       <div className="field">
         <label className="field-label" htmlFor={ids.body}>
-          Payload of its runs, as JSON; may be empty
+          Payload of the runs (JSON, optional)
         </label>
         <textarea
           id={ids.body}
@@ -106,13 +106,13 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
           rows={4}
           spellCheck={false}
           value={body}
-          aria-invalid={!bodyGood}
-          aria-describedby={bodyGood ? undefined : ids.bodyFault}
+          aria-invalid={!bodyValid}
+          aria-describedby={bodyValid ? undefined : ids.bodyError}
           onChange={(event) => setBody(event.target.value)}
         />
-        {bodyGood ? null : (
-          <p id={ids.bodyFault} className="field-error">
-            This is no JSON.
+        {bodyValid ? null : (
+          <p id={ids.bodyError} className="field-error">
+            Invalid JSON.
           </p>
         )}
       </div>

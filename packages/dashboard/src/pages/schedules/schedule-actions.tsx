@@ -1,45 +1,45 @@
-/** What can be done with a schedule. */
+/** Actions on a schedule. */
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ScheduleEntry } from '../../../../everstep/src/contract/schedules.js';
 import { path } from '../../api/client.js';
-import { useMay, useQueueId } from '../../api/instances.js';
+import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { useChange } from '../../api/queries.js';
-import { DeedButton } from '../../components/deed-button.js';
+import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 
-type Asked = 'run' | 'delete';
+type OpenDialog = 'run' | 'delete';
 
 export function ScheduleActions({ schedule }: { readonly schedule: ScheduleEntry }) {
   const { scheduleId, isPaused, destination } = schedule;
-  const { readOnly } = useMay();
-  const queueId = useQueueId();
+  const { readOnly } = usePermissions();
+  const instanceId = useInstanceId();
   const navigate = useNavigate();
   const change = useChange();
-  const [asked, setAsked] = useState<Asked | null>(null);
-  const close = () => setAsked(null);
+  const [dialog, setDialog] = useState<OpenDialog | null>(null);
+  const close = () => setDialog(null);
   const pause = () =>
     void change({
       method: 'PATCH',
       url: path`/v2/schedules/${scheduleId}/${isPaused ? 'resume' : 'pause'}`,
       topics: ['schedules'],
-      done: isPaused ? 'The schedule ticks again' : 'The schedule is paused',
-      tellFailure: true,
+      done: isPaused ? 'Resumed the schedule' : 'Paused the schedule',
+      showFailure: true,
     });
   return (
     <>
-      <DeedButton off={readOnly} onClick={() => setAsked('run')}>
+      <ActionButton disabledReason={readOnly} onClick={() => setDialog('run')}>
         Run now
-      </DeedButton>
-      <DeedButton off={readOnly} onClick={pause}>
+      </ActionButton>
+      <ActionButton disabledReason={readOnly} onClick={pause}>
         {isPaused ? 'Resume' : 'Pause'}
-      </DeedButton>
-      <DeedButton look="danger" off={readOnly} onClick={() => setAsked('delete')}>
+      </ActionButton>
+      <ActionButton variant="danger" disabledReason={readOnly} onClick={() => setDialog('delete')}>
         Delete
-      </DeedButton>
+      </ActionButton>
       <ConfirmDialog
-        title="Run it now"
-        open={asked === 'run'}
+        title="Run now?"
+        open={dialog === 'run'}
         onClose={close}
         confirmText="Run now"
         onConfirm={() =>
@@ -47,18 +47,18 @@ export function ScheduleActions({ schedule }: { readonly schedule: ScheduleEntry
             method: 'POST',
             url: path`/v2/schedules/${scheduleId}/run`,
             topics: ['schedules', 'runs'],
-            done: 'A run was started',
+            done: 'Started a run',
           })
         }
       >
         <p>
-          One run of <span className="mono">{destination}</span> is started at once, with the payload of the schedule. Its ticks
-          stay as they are.
+          Starts 1 run of <span className="mono">{destination}</span> immediately with the payload of the schedule. This cannot be
+          undone, but you can cancel the run. The times of the schedule do not change.
         </p>
       </ConfirmDialog>
       <ConfirmDialog
-        title="Delete this schedule"
-        open={asked === 'delete'}
+        title="Delete this schedule?"
+        open={dialog === 'delete'}
         onClose={close}
         confirmText="Delete schedule"
         danger
@@ -67,14 +67,15 @@ export function ScheduleActions({ schedule }: { readonly schedule: ScheduleEntry
             method: 'DELETE',
             url: path`/v2/schedules/${scheduleId}`,
             topics: ['schedules'],
-            done: `The schedule ${scheduleId} is deleted`,
+            done: `Deleted schedule ${scheduleId}`,
           });
-          if (outcome.ok) void navigate({ to: '/q/$queueId/schedules', params: { queueId } });
+          if (outcome.ok) void navigate({ to: '/q/$instanceId/schedules', params: { instanceId } });
           return outcome;
         }}
       >
         <p>
-          <span className="mono">{scheduleId}</span> starts no more runs. Those that it has started go on. This cannot be undone.
+          <span className="mono">{scheduleId}</span> will start no more runs. Runs that it has started continue. This cannot be
+          undone.
         </p>
       </ConfirmDialog>
     </>

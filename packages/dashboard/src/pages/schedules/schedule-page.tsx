@@ -1,4 +1,4 @@
-/** One schedule: what it starts, when it ticks next, and what it started last. */
+/** Page of one schedule: its settings, next runs and last run. */
 import { useParams } from '@tanstack/react-router';
 import type { ScheduleEntry } from '../../../../everstep/src/contract/schedules.js';
 import { path } from '../../api/client.js';
@@ -30,7 +30,7 @@ function Fires({ schedule }: { readonly schedule: ScheduleEntry }) {
   if (error && !data) return <FailureNotice failure={error} onRetry={() => void refetch()} />;
   return (
     <>
-      {schedule.isPaused ? <p className="muted">It is paused. Otherwise it would tick at</p> : null}
+      {schedule.isPaused ? <p className="muted">The schedule is paused. Without the pause, it would run at:</p> : null}
       <ol className="schedule-fires">
         {data?.fires.map((at) => (
           <li key={at}>
@@ -58,24 +58,24 @@ export default function SchedulePage() {
     return (
       <>
         <PageTitle title="Schedule" />
-        {error ? <ErrorState failure={error} onRetry={() => void refetch()} what="The schedule" /> : <Skeleton lines={8} />}
+        {error ? <ErrorState failure={error} onRetry={() => void refetch()} what="this schedule" /> : <Skeleton lines={8} />}
       </>
     );
   const { lastScheduleTime, lastScheduleRunId } = schedule;
-  const state = schedule.isPaused ? <StatusBadge tone="warn">Paused</StatusBadge> : <StatusBadge tone="good">Ticks</StatusBadge>;
-  const lastTick = lastScheduleTime === undefined ? 'none yet' : <TimeText unixMs={lastScheduleTime} />;
+  const state = schedule.isPaused ? <StatusBadge tone="warn">Paused</StatusBadge> : <StatusBadge tone="good">Active</StatusBadge>;
+  const lastStart = lastScheduleTime === undefined ? 'none yet' : <TimeText unixMs={lastScheduleTime} />;
   const lastRun = lastScheduleRunId === undefined ? 'none yet' : <RunLink runId={lastScheduleRunId} />;
-  const starts = <CopyId value={schedule.destination} what="URL" />;
+  const workflow = <CopyId value={schedule.destination} what="URL" />;
   const cron = <span className="mono">{`${schedule.cron} (${schedule.timezone})`}</span>;
   const created = <TimeText unixMs={schedule.createdAt} />;
   const facts: FactsProps['facts'] = [
     ['State', state],
-    ['Starts', starts],
+    ['Workflow', workflow],
     ['Cron', cron],
-    ['Last tick', lastTick],
+    ['Last start', lastStart],
     ['Last run', lastRun],
     ['Retries', String(schedule.retries)],
-    ['Timeout of a delivery', durationText(schedule.timeoutMs)],
+    ['Delivery timeout', durationText(schedule.timeoutMs)],
     ['Labels', schedule.labels.length === 0 ? 'none' : schedule.labels.join(', ')],
     ['Flow control key', schedule.flowControlKey ?? 'none'],
     ['Failure callback', schedule.failureCallback ?? 'none'],
@@ -87,18 +87,18 @@ export default function SchedulePage() {
         Schedule <span className="mono">{scheduleId}</span>
       </PageTitle>
       <div className="schedule-columns">
-        <Card title="What it is">
+        <Card title="Details">
           <Facts facts={facts} />
         </Card>
-        <Card title="Next ticks">
+        <Card title="Next runs">
           <Fires schedule={schedule} />
         </Card>
       </div>
-      <Card title="Payload of its runs">
+      <Card title="Payload of the runs">
         {schedule.bodyBase64 === undefined ? (
           <JsonView text={schedule.body ?? ''} label="Body" />
         ) : (
-          <p className="muted">It is no text.</p>
+          <p className="muted">Binary payload</p>
         )}
       </Card>
     </>

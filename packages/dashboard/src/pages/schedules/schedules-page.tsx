@@ -1,12 +1,12 @@
-/** Schedules: what they start, and when. */
+/** Lists schedules with their workflow and times. */
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ScheduleEntry } from '../../../../everstep/src/contract/schedules.js';
-import { useMay, useQueueId } from '../../api/instances.js';
+import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
+import { ActionButton } from '../../components/action-button.js';
 import type { Column } from '../../components/data-table.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { FilterBar, type FilterField } from '../../components/filter-bar.js';
 import { useFilters } from '../../components/filters.js';
 import { WholeTable } from '../../components/list-table.js';
@@ -28,13 +28,13 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
     id: 'state',
     header: 'State',
     width: '104px',
-    under: 'destination',
+    stackUnder: 'destination',
     cell: ({ isPaused }) =>
-      isPaused ? <StatusBadge tone="warn">Paused</StatusBadge> : <StatusBadge tone="good">Ticks</StatusBadge>,
+      isPaused ? <StatusBadge tone="warn">Paused</StatusBadge> : <StatusBadge tone="good">Active</StatusBadge>,
   },
   {
     id: 'destination',
-    header: 'Starts',
+    header: 'Workflow',
     width: 'minmax(0, 4fr)',
     cell: ({ destination, scheduleId }) => (
       <div className="cell-lines">
@@ -47,7 +47,7 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
   },
   {
     id: 'cron',
-    header: 'When',
+    header: 'Cron',
     width: 'minmax(0, 2fr)',
     from: 'medium',
     cell: ({ cron, timezone }) => (
@@ -58,22 +58,19 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
   },
   {
     id: 'next',
-    header: 'Next',
+    header: 'Next run',
     width: '118px',
-    under: 'destination',
+    stackUnder: 'destination',
     cell: ({ nextScheduleTime }) =>
-      nextScheduleTime === undefined ? (
-        <span className="muted">no next tick</span>
-      ) : (
-        <TimeText unixMs={nextScheduleTime} of="Next" />
-      ),
+      nextScheduleTime === undefined ? <span className="muted">none</span> : <TimeText unixMs={nextScheduleTime} of="Next run" />,
   },
   {
     id: 'last',
-    header: 'Last',
+    header: 'Last start',
     width: '118px',
     from: 'wide',
-    cell: ({ lastScheduleTime }) => (lastScheduleTime === undefined ? '–' : <TimeText unixMs={lastScheduleTime} of="Last" />),
+    cell: ({ lastScheduleTime }) =>
+      lastScheduleTime === undefined ? '–' : <TimeText unixMs={lastScheduleTime} of="Last start" />,
   },
   {
     id: 'run',
@@ -90,9 +87,9 @@ const matches = ({ scheduleId, destination, labels }: ScheduleEntry, word: strin
 const idOf = ({ scheduleId }: ScheduleEntry): string => scheduleId;
 
 export default function SchedulesPage() {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const navigate = useNavigate();
-  const { readOnly } = useMay();
+  const { readOnly } = usePermissions();
   const filters = useFilters(FILTERS);
   const [creating, setCreating] = useState(false);
   const { data, dataUpdatedAt, error, isPending, refetch } = useApi<readonly ScheduleEntry[]>({
@@ -112,22 +109,22 @@ export default function SchedulesPage() {
     <>
       <PageTitle
         title="Schedules"
-        lead="Each starts a run whenever it ticks."
+        lead="A schedule starts runs of a workflow on a cron schedule."
         actions={
-          <DeedButton look="primary" off={readOnly} onClick={() => setCreating(true)}>
+          <ActionButton variant="primary" disabledReason={readOnly} onClick={() => setCreating(true)}>
             New schedule
-          </DeedButton>
+          </ActionButton>
         }
       />
       <FilterBar filters={filters} fields={FIELDS} />
       {isPending ? (
         <Skeleton lines={6} />
       ) : error && !data ? (
-        <ErrorState failure={error} onRetry={() => void refetch()} what="The schedules" />
+        <ErrorState failure={error} onRetry={() => void refetch()} what="schedules" />
       ) : list.rows.length === 0 ? (
         <div className="table">
-          <EmptyState title={word === '' ? 'There are no schedules' : 'No schedule matches'}>
-            A schedule calls a workflow by the clock, such as <code>0 9 * * 1-5</code>: at nine on weekdays.
+          <EmptyState title={word === '' ? 'No schedules' : 'No matching schedules'}>
+            A schedule starts a workflow at fixed times. For example, <code>0 9 * * 1-5</code> means 9:00 on weekdays.
           </EmptyState>
         </div>
       ) : (
@@ -137,7 +134,9 @@ export default function SchedulesPage() {
           list={list}
           columns={COLUMNS}
           idOf={idOf}
-          onOpen={({ scheduleId }) => void navigate({ to: '/q/$queueId/schedules/$scheduleId', params: { queueId, scheduleId } })}
+          onOpen={({ scheduleId }) =>
+            void navigate({ to: '/q/$instanceId/schedules/$scheduleId', params: { instanceId, scheduleId } })
+          }
         />
       )}
       {creating ? <CreateSchedule onClose={() => setCreating(false)} /> : null}

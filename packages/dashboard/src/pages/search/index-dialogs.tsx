@@ -1,4 +1,4 @@
-/** What can be done with a search index as a whole. */
+/** Dialogs that rename, transfer or delete a search index. */
 import { useId, useState } from 'react';
 import type { TeamEntry } from '../../../../everstep/src/contract/management.js';
 import type { SearchIndexEntry } from '../../../../everstep/src/contract/search.js';
@@ -29,11 +29,11 @@ export function RenameDialog({ index, onClose }: IndexDialogProps) {
           body: { name: name.trim() },
           topics: ['account'],
           account: true,
-          done: `The index is called ${name.trim()}`,
+          done: `Renamed the index to ${name.trim()}`,
         })
       }
     >
-      <p>The name is for people: its address, its id and its tokens stay.</p>
+      <p>Only the display name changes. The API endpoint, id and tokens stay the same. You can rename the index again.</p>
       <div className="field">
         <label className="field-label" htmlFor={field}>
           Name
@@ -52,10 +52,10 @@ export function TransferDialog({ index, onClose }: IndexDialogProps) {
   const others = teams.data?.filter((team) => team.customer_id !== index.customer_id) ?? [];
   return (
     <ConfirmDialog
-      title={`Transfer ${index.name} to a team`}
+      title={`Transfer ${index.name} to a team?`}
       open
       onClose={onClose}
-      confirmText="Transfer it"
+      confirmText="Transfer index"
       danger
       disabled={teamId === ''}
       onConfirm={() =>
@@ -65,20 +65,20 @@ export function TransferDialog({ index, onClose }: IndexDialogProps) {
           body: { target_account: teamId },
           topics: ['account'],
           account: true,
-          done: `${index.name} belongs to the team`,
+          done: `Transferred ${index.name} to the team`,
         })
       }
     >
       <p>
-        With all its documents; its tokens stay good. From that moment the team sees it, and who is not in the team sees it no
-        more. It cannot be given back to a personal account.
+        Transfers the index with all its documents; its tokens remain valid. The team gets access immediately, and everyone else
+        loses it. This cannot be undone: an index cannot be transferred back to a personal account.
       </p>
       <div className="field">
         <label className="field-label" htmlFor={field}>
           Team
         </label>
         <select id={field} className="input" value={teamId} onChange={(event) => setTeamId(event.target.value)}>
-          <option value="">{others.length === 0 ? 'You are in no other team' : 'Choose one'}</option>
+          <option value="">{others.length === 0 ? 'You are not in another team' : 'Select a team'}</option>
           {others.map((team) => (
             <option key={team.id} value={team.id}>
               {team.name}
@@ -90,17 +90,17 @@ export function TransferDialog({ index, onClose }: IndexDialogProps) {
   );
 }
 
-/** What cannot be undone is confirmed by typing the name. */
+/** Deletes an index. Because this cannot be undone, the user must type its name. */
 export function DeleteDialog({ index, onClose, onDeleted }: IndexDialogProps & { readonly onDeleted: () => void }) {
   const field = useId();
   const [typed, setTyped] = useState('');
   const change = useChange();
   return (
     <ConfirmDialog
-      title={`Delete ${index.name}`}
+      title={`Delete ${index.name}?`}
       open
       onClose={onClose}
-      confirmText="Delete the index"
+      confirmText="Delete index"
       danger
       disabled={typed.trim() !== index.name}
       onConfirm={async () => {
@@ -109,16 +109,16 @@ export function DeleteDialog({ index, onClose, onDeleted }: IndexDialogProps & {
           url: path`/v2/search/${index.id}`,
           topics: [],
           account: true,
-          done: `${index.name} is deleted`,
+          done: `Deleted ${index.name}`,
         });
         if (outcome.ok) onDeleted();
         return outcome;
       }}
     >
-      <p>All its namespaces and documents are deleted for good, and its tokens open nothing any more. This cannot be undone.</p>
+      <p>Deletes 1 index with all its namespaces and documents. Its tokens stop working immediately. This cannot be undone.</p>
       <div className="field">
         <label className="field-label" htmlFor={field}>
-          Type its name to confirm
+          Type {index.name} to confirm
         </label>
         <input id={field} className="input" autoComplete="off" value={typed} onChange={(event) => setTyped(event.target.value)} />
       </div>

@@ -1,15 +1,15 @@
-/** What is in the index, namespace by namespace; which of them is searched and written to. */
+/** Lists the namespaces of an index and selects the one that is searched and written to. */
 
 import { useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import type { SearchIndexEntry } from '../../../../everstep/src/contract/search.js';
 import { path, request } from '../../api/client.js';
-import { useQueueId } from '../../api/instances.js';
+import { useInstanceId } from '../../api/instances.js';
 import type { ApiFailure } from '../../api/outcome.js';
 import { valueIn } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { bytesText, quantity } from '../../components/formats.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
@@ -22,24 +22,24 @@ interface Info {
 
 export interface NamespacesProps {
   readonly index: SearchIndexEntry;
-  /** '' is the one without a name. */
+  /** '' is the default namespace. */
   readonly namespace: string;
-  readonly onChoose: (namespace: string) => void;
+  readonly onSelect: (namespace: string) => void;
 }
 
 const REFRESH_MS = 10_000;
-const UNNAMED = 'The one without a name';
+const DEFAULT_NAME = 'Default namespace';
 
-export function Namespaces({ index, namespace, onChoose }: NamespacesProps) {
+export function Namespaces({ index, namespace, onSelect }: NamespacesProps) {
   const field = useId();
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const change = useChange();
   const [deleting, setDeleting] = useState(false);
   const [naming, setNaming] = useState('');
-  const readOnly = index.token === undefined ? 'Your role may look, but not delete documents' : undefined;
+  const readOnly = index.token === undefined ? 'Your role has read-only access to this index' : undefined;
   const { data, error, isPending, refetch } = useQuery<Info, ApiFailure>({
-    queryKey: [queueId, 'account', 'search-info', index.id],
-    // The operations of an index are all POST, those that only look too.
+    queryKey: [instanceId, 'account', 'search-info', index.id],
+    // All operations of an index are POST, including reads.
     queryFn: async ({ signal }) =>
       valueIn(await request<{ readonly result: Info }>(path`/search/${index.id}/info`, { method: 'POST', signal })).result,
     refetchInterval: REFRESH_MS,
@@ -51,14 +51,14 @@ export function Namespaces({ index, namespace, onChoose }: NamespacesProps) {
     <Card
       title="Documents"
       actions={
-        <DeedButton
-          look="danger"
+        <ActionButton
+          variant="danger"
           small
-          off={readOnly ?? (documents === 0 ? 'There are none' : undefined)}
+          disabledReason={readOnly ?? (documents === 0 ? 'The namespace contains no documents' : undefined)}
           onClick={() => setDeleting(true)}
         >
-          Delete these documents
-        </DeedButton>
+          Delete documents
+        </ActionButton>
       }
     >
       {isPending ? (
@@ -69,17 +69,17 @@ export function Namespaces({ index, namespace, onChoose }: NamespacesProps) {
         <div className="stack">
           <p>
             {quantity(data.vectorCount, 'document')} in {quantity(Object.keys(data.namespaces).length, 'namespace')},{' '}
-            {bytesText(data.indexSize)} on disk. The query above and what you put go to the namespace that is chosen here.
+            {bytesText(data.indexSize)} on disk. Queries and new documents use the selected namespace.
           </p>
           <div className="namespace-fields">
             <div className="field">
               <label className="field-label" htmlFor={field}>
                 Namespace
               </label>
-              <select id={field} className="input" value={namespace} onChange={(event) => onChoose(event.target.value)}>
+              <select id={field} className="input" value={namespace} onChange={(event) => onSelect(event.target.value)}>
                 {['', ...shown].map((name) => (
                   <option key={name} value={name}>
-                    {name === '' ? UNNAMED : name}: {quantity(data.namespaces[name]?.vectorCount ?? 0, 'document')}
+                    {name === '' ? DEFAULT_NAME : name}: {quantity(data.namespaces[name]?.vectorCount ?? 0, 'document')}
                   </option>
                 ))}
               </select>
@@ -88,23 +88,23 @@ export function Namespaces({ index, namespace, onChoose }: NamespacesProps) {
               className="field"
               onSubmit={(event) => {
                 event.preventDefault();
-                if (naming.trim() !== '') onChoose(naming.trim());
+                if (naming.trim() !== '') onSelect(naming.trim());
                 setNaming('');
               }}
             >
               <label className="field-label" htmlFor={`${field}-new`}>
-                A new namespace
+                New namespace
               </label>
               <span className="namespace-new">
                 <input
                   id={`${field}-new`}
                   className="input"
-                  placeholder="It is made with its first document"
+                  placeholder="Created with its first document"
                   value={naming}
                   onChange={(event) => setNaming(event.target.value)}
                 />
                 <button type="submit" className="button" disabled={naming.trim() === ''}>
-                  Choose
+                  Select
                 </button>
               </span>
             </form>
@@ -112,7 +112,7 @@ export function Namespaces({ index, namespace, onChoose }: NamespacesProps) {
         </div>
       ) : null}
       <ConfirmDialog
-        title="Delete the documents of a namespace"
+        title="Delete all documents in this namespace?"
         open={deleting}
         onClose={() => setDeleting(false)}
         confirmText={`Delete ${quantity(documents, 'document')}`}
@@ -123,15 +123,15 @@ export function Namespaces({ index, namespace, onChoose }: NamespacesProps) {
             url: namespace === '' ? path`/search/${index.id}/reset` : path`/search/${index.id}/delete-namespace/${namespace}`,
             topics: ['account'],
             account: true,
-            done: `${quantity(documents, 'document')} deleted`,
+            done: `Deleted ${quantity(documents, 'document')}`,
           });
-          if (outcome.ok) onChoose('');
+          if (outcome.ok) onSelect('');
           return outcome;
         }}
       >
         <p>
-          {quantity(documents, 'document')} of <strong>{namespace === '' ? 'the namespace without a name' : namespace}</strong> in{' '}
-          {index.name} are deleted for good. This cannot be undone.
+          Deletes {quantity(documents, 'document')} from <strong>{namespace === '' ? 'the default namespace' : namespace}</strong>{' '}
+          of {index.name}. This cannot be undone.
         </p>
       </ConfirmDialog>
     </Card>

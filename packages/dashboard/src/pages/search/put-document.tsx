@@ -1,4 +1,4 @@
-/** Puts one document into the index; one with the same id is replaced. */
+/** Dialog that adds a document to the index or replaces the document with the same id. */
 import { useId, useState } from 'react';
 import { path } from '../../api/client.js';
 import { useChange } from '../../api/queries.js';
@@ -12,7 +12,7 @@ export interface PutDocumentProps {
 }
 
 export function PutDocument({ indexId, namespace, onClose }: PutDocumentProps) {
-  const ids = { id: useId(), content: useId(), metadata: useId(), fault: useId(), metadataFault: useId() };
+  const ids = { id: useId(), content: useId(), metadata: useId(), contentError: useId(), metadataError: useId() };
   const [id, setId] = useState('');
   const [contentText, setContent] = useState('{\n  "title": ""\n}');
   const [metadataText, setMetadata] = useState('');
@@ -21,10 +21,10 @@ export function PutDocument({ indexId, namespace, onClose }: PutDocumentProps) {
   const metadata = readObject(metadataText);
   return (
     <ConfirmDialog
-      title="Put a document"
+      title="Add document"
       open
       onClose={onClose}
-      confirmText="Put it"
+      confirmText="Add document"
       disabled={id.trim() === '' || !content.ok || content.value === null || !metadata.ok}
       onConfirm={() =>
         change({
@@ -37,19 +37,19 @@ export function PutDocument({ indexId, namespace, onClose }: PutDocumentProps) {
           },
           topics: ['account'],
           account: true,
-          done: `The document ${id.trim()} is in the index`,
+          done: `Added document ${id.trim()}`,
         })
       }
     >
       <div className="field">
         <label className="field-label" htmlFor={ids.id}>
-          Id; a document that has it is replaced
+          Id (replaces a document with the same id)
         </label>
         <input id={ids.id} className="input mono" value={id} onChange={(event) => setId(event.target.value)} />
       </div>
       <div className="field">
         <label className="field-label" htmlFor={ids.content}>
-          Content, as a JSON object: what is searched
+          Searchable content (JSON object)
         </label>
         <textarea
           id={ids.content}
@@ -57,18 +57,18 @@ export function PutDocument({ indexId, namespace, onClose }: PutDocumentProps) {
           spellCheck={false}
           value={contentText}
           aria-invalid={!content.ok}
-          aria-describedby={content.ok ? undefined : ids.fault}
+          aria-describedby={content.ok ? undefined : ids.contentError}
           onChange={(event) => setContent(event.target.value)}
         />
         {content.ok ? null : (
-          <p id={ids.fault} className="field-error">
+          <p id={ids.contentError} className="field-error">
             {content.why}
           </p>
         )}
       </div>
       <div className="field">
         <label className="field-label" htmlFor={ids.metadata}>
-          Metadata, as a JSON object; may be empty
+          Metadata (JSON object, optional)
         </label>
         <textarea
           id={ids.metadata}
@@ -76,11 +76,11 @@ export function PutDocument({ indexId, namespace, onClose }: PutDocumentProps) {
           spellCheck={false}
           value={metadataText}
           aria-invalid={!metadata.ok}
-          aria-describedby={metadata.ok ? undefined : ids.metadataFault}
+          aria-describedby={metadata.ok ? undefined : ids.metadataError}
           onChange={(event) => setMetadata(event.target.value)}
         />
         {metadata.ok ? null : (
-          <p id={ids.metadataFault} className="field-error">
+          <p id={ids.metadataError} className="field-error">
             {metadata.why}
           </p>
         )}

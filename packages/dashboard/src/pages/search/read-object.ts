@@ -1,18 +1,18 @@
-/** A JSON object that is typed. */
+/** Parses a JSON object that the user typed. */
 
 export type ReadObject =
   | { readonly ok: true; readonly value: Readonly<Record<string, unknown>> | null }
   | { readonly ok: false; readonly why: string };
 
-/** Nothing typed is null. */
+/** Returns the parsed object, or null for empty text. */
 export function readObject(text: string): ReadObject {
   if (text.trim() === '') return { ok: true, value: null };
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null || Array.isArray(value))
-      return { ok: false, why: 'It has to be an object, such as {"title": "Ada"}.' };
+      return { ok: false, why: 'Enter a JSON object, such as {"title": "Ada"}.' };
     return { ok: true, value: value as Readonly<Record<string, unknown>> };
   } catch (error) {
-    return { ok: false, why: `This is no JSON: ${error instanceof Error ? error.message : String(error)}` };
+    return { ok: false, why: `Invalid JSON: ${error instanceof Error ? error.message : String(error)}` };
   }
 }

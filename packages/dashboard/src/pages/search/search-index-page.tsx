@@ -1,13 +1,13 @@
-/** A search index: what is in it, what opens it, and a query to try. */
+/** Page of a search index: a query form, its documents, details and tokens. */
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { SearchIndexEntry } from '../../../../everstep/src/contract/search.js';
 import { path } from '../../api/client.js';
-import { useQueueId } from '../../api/instances.js';
+import { useInstanceId } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { PageTitle } from '../../components/page-title.js';
@@ -20,17 +20,17 @@ import { PutDocument } from './put-document.js';
 import { TryQuery } from './try-query.js';
 import './search.css';
 
-type Asked = 'put' | 'rename' | 'transfer' | 'reset' | 'delete';
+type OpenDialog = 'put' | 'rename' | 'transfer' | 'reset' | 'delete';
 
 export default function SearchIndexPage() {
   const { indexId = '' } = useParams({ strict: false });
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const navigate = useNavigate();
   const change = useChange();
   const [namespace, setNamespace] = useState('');
-  const [asked, setAsked] = useState<Asked | null>(null);
+  const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const [issued, setIssued] = useState<SearchIndexEntry | null>(null);
-  const close = () => setAsked(null);
+  const close = () => setDialog(null);
   const { data, error, isPending, refetch } = useApi<SearchIndexEntry>({
     topic: 'account',
     name: 'search-index',
@@ -41,32 +41,32 @@ export default function SearchIndexPage() {
       <>
         <PageTitle title="Search index" />
         {error && !isPending ? (
-          <ErrorState failure={error} onRetry={() => void refetch()} what="The search index" />
+          <ErrorState failure={error} onRetry={() => void refetch()} what="this search index" />
         ) : (
           <Skeleton lines={10} />
         )}
       </>
     );
-  const why = data.access === 'read-write' ? undefined : 'Your role may look, but not change this index';
+  const disabledReason = data.access === 'read-write' ? undefined : 'Your role has read-only access to this index';
   return (
     <>
       <PageTitle
         title={data.name}
-        lead="Documents that are searched by their words and filtered by their fields."
+        lead="Full-text search over documents, with filters on their fields."
         actions={
           <>
-            <DeedButton look="primary" off={why} onClick={() => setAsked('put')}>
-              Put a document
-            </DeedButton>
-            <DeedButton off={why} onClick={() => setAsked('rename')}>
+            <ActionButton variant="primary" disabledReason={disabledReason} onClick={() => setDialog('put')}>
+              Add document
+            </ActionButton>
+            <ActionButton disabledReason={disabledReason} onClick={() => setDialog('rename')}>
               Rename
-            </DeedButton>
-            <DeedButton off={why} onClick={() => setAsked('transfer')}>
+            </ActionButton>
+            <ActionButton disabledReason={disabledReason} onClick={() => setDialog('transfer')}>
               Transfer
-            </DeedButton>
-            <DeedButton look="danger" off={why} onClick={() => setAsked('delete')}>
+            </ActionButton>
+            <ActionButton variant="danger" disabledReason={disabledReason} onClick={() => setDialog('delete')}>
               Delete
-            </DeedButton>
+            </ActionButton>
           </>
         }
       />
@@ -75,13 +75,13 @@ export default function SearchIndexPage() {
           <TryQuery indexId={data.id} namespace={namespace} />
         </div>
         <div className="search-wide">
-          <Namespaces index={data} namespace={namespace} onChoose={setNamespace} />
+          <Namespaces index={data} namespace={namespace} onSelect={setNamespace} />
         </div>
         <Card title="Index">
           <Facts
             facts={[
               ['Id', <CopyId key="id" value={data.id} what="index id" />],
-              ['Address of its API', <CopyId key="endpoint" value={data.endpoint} what="address" />],
+              ['API endpoint', <CopyId key="endpoint" value={data.endpoint} what="endpoint" />],
               ['Owner account', <CopyId key="owner" value={data.customer_id} what="account id" />],
               ['Region', data.region],
               ['Type', data.type],
@@ -92,32 +92,32 @@ export default function SearchIndexPage() {
         <Card
           title="Tokens"
           actions={
-            <DeedButton small off={why} onClick={() => setAsked('reset')}>
-              Make new ones
-            </DeedButton>
+            <ActionButton small disabledReason={disabledReason} onClick={() => setDialog('reset')}>
+              Rotate
+            </ActionButton>
           }
         >
           <p>
-            One token reads and writes, another one only reads. They are shown only when they are made: the server stores hashes.
-            If you do not have them, make new ones.
+            One token reads and writes, the other only reads. The server stores only hashes, so tokens are shown only when they
+            are created. If you have lost them, rotate them.
           </p>
         </Card>
       </div>
-      {asked === 'put' ? <PutDocument indexId={data.id} namespace={namespace} onClose={close} /> : null}
-      {asked === 'rename' ? <RenameDialog index={data} onClose={close} /> : null}
-      {asked === 'transfer' ? <TransferDialog index={data} onClose={close} /> : null}
-      {asked === 'delete' ? (
+      {dialog === 'put' ? <PutDocument indexId={data.id} namespace={namespace} onClose={close} /> : null}
+      {dialog === 'rename' ? <RenameDialog index={data} onClose={close} /> : null}
+      {dialog === 'transfer' ? <TransferDialog index={data} onClose={close} /> : null}
+      {dialog === 'delete' ? (
         <DeleteDialog
           index={data}
           onClose={close}
-          onDeleted={() => void navigate({ to: '/q/$queueId/search', params: { queueId } })}
+          onDeleted={() => void navigate({ to: '/q/$instanceId/search', params: { instanceId } })}
         />
       ) : null}
       <ConfirmDialog
-        title="Make new tokens"
-        open={asked === 'reset'}
+        title="Rotate tokens?"
+        open={dialog === 'reset'}
         onClose={close}
-        confirmText="Make new tokens"
+        confirmText="Rotate tokens"
         danger
         onConfirm={async () => {
           const outcome = await change<SearchIndexEntry>({
@@ -131,8 +131,8 @@ export default function SearchIndexPage() {
         }}
       >
         <p>
-          Both tokens of {data.name} are made anew, and <strong>the present ones are refused from that moment</strong>. Whoever
-          searches it or puts documents into it has to be given a new one. The documents stay.
+          Creates new values for both tokens of {data.name}. <strong>The current tokens stop working immediately</strong>, and
+          this cannot be undone. Update every app that uses this index. Documents do not change.
         </p>
       </ConfirmDialog>
       {issued ? <TokensShown index={issued} onClose={() => setIssued(null)} /> : null}
@@ -140,17 +140,17 @@ export default function SearchIndexPage() {
   );
 }
 
-/** The only time that the tokens are shown. */
+/** Shows new tokens. They are never shown again. */
 function TokensShown({ index, onClose }: { readonly index: SearchIndexEntry; readonly onClose: () => void }) {
   const { name, token = '', read_only_token: readOnlyToken = '' } = index;
   return (
-    <DialogWindow title={`New tokens of ${name}`} open onClose={onClose} actions={<DialogClose>I have them</DialogClose>}>
+    <DialogWindow title={`New tokens of ${name}`} open onClose={onClose} actions={<DialogClose>Done</DialogClose>}>
       <div className="stack">
-        <p>Copy the tokens now: they are not shown again.</p>
+        <p>Save the tokens now: they are shown only once.</p>
         <Facts
           facts={[
-            ['Reads and writes', <Secret key="token" value={token} what="token" />],
-            ['Reads only', <Secret key="reads" value={readOnlyToken} what="read-only token" />],
+            ['Read and write', <Secret key="token" value={token} what="token" />],
+            ['Read-only', <Secret key="reads" value={readOnlyToken} what="read-only token" />],
           ]}
         />
       </div>

@@ -1,9 +1,9 @@
-/** Search indexes that the user may see, with what is in them. */
+/** Lists the search indexes that the user has access to. */
 import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
 import type { TeamEntry } from '../../../../everstep/src/contract/management.js';
 import type { SearchIndexEntry, SearchIndexStatsEntry } from '../../../../everstep/src/contract/search.js';
-import { useInstance, useQueueId } from '../../api/instances.js';
+import { useInstance, useInstanceId } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { type Column, DataTable } from '../../components/data-table.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
@@ -63,7 +63,7 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 
 export default function SearchPage() {
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const navigate = useNavigate();
   const [creating, setCreating] = useState(false);
   const { data, error, isPending, refetch } = useApi<readonly SearchIndexEntry[]>({
@@ -77,7 +77,7 @@ export default function SearchPage() {
     <>
       <PageTitle
         title="Search indexes"
-        lead="Documents that are searched by their words and filtered by their fields. They belong to an account, not to a queue instance."
+        lead="Full-text search over documents, with filters on their fields. Indexes belong to an account, not to a queue instance."
         actions={
           <button type="button" className="button button-primary" onClick={() => setCreating(true)}>
             New index
@@ -87,11 +87,11 @@ export default function SearchPage() {
       {isPending ? (
         <Skeleton lines={6} />
       ) : error && !data ? (
-        <ErrorState failure={error} onRetry={() => void refetch()} what="The indexes" />
+        <ErrorState failure={error} onRetry={() => void refetch()} what="search indexes" />
       ) : rows.length === 0 ? (
         <div className="table">
-          <EmptyState title="There is no search index yet">
-            Create one, put documents into it, and try a query from its page.
+          <EmptyState title="No search indexes">
+            Create an index, add documents, and try a query on the page of the index.
           </EmptyState>
         </div>
       ) : (
@@ -100,7 +100,7 @@ export default function SearchPage() {
           columns={COLUMNS}
           rows={rows}
           idOf={({ id }) => id}
-          onOpen={({ id }) => void navigate({ to: '/q/$queueId/search/$indexId', params: { queueId, indexId: id } })}
+          onOpen={({ id }) => void navigate({ to: '/q/$instanceId/search/$indexId', params: { instanceId, indexId: id } })}
         />
       )}
       {creating ? <CreateIndex onClose={() => setCreating(false)} /> : null}
@@ -110,7 +110,7 @@ export default function SearchPage() {
 
 function CreateIndex({ onClose }: { readonly onClose: () => void }) {
   const ids = { name: useId(), owner: useId() };
-  const queueId = useQueueId();
+  const instanceId = useInstanceId();
   const region = useInstance()?.region;
   const [name, setName] = useState('');
   const [teamId, setTeamId] = useState('');
@@ -131,9 +131,10 @@ function CreateIndex({ onClose }: { readonly onClose: () => void }) {
           body: { name: name.trim(), region, type: 'payg', ...(teamId === '' ? {} : { team_id: teamId }) },
           topics: ['account'],
           account: true,
-          done: `The index ${name.trim()} is there`,
+          done: `Created index ${name.trim()}`,
         });
-        if (outcome.ok) void navigate({ to: '/q/$queueId/search/$indexId', params: { queueId, indexId: outcome.value.id } });
+        if (outcome.ok)
+          void navigate({ to: '/q/$instanceId/search/$indexId', params: { instanceId, indexId: outcome.value.id } });
         return outcome;
       }}
     >

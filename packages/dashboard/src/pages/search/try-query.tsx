@@ -1,4 +1,4 @@
-/** A query on the index as an app would make it, and what comes back. */
+/** Form that runs a query on the index as an app would, and shows the results. */
 import { useId, useState } from 'react';
 import { path, request } from '../../api/client.js';
 import type { Outcome } from '../../api/outcome.js';
@@ -7,17 +7,17 @@ import { durationText, quantity } from '../../components/formats.js';
 import { JsonView } from '../../components/json-view.js';
 import { FailureNotice } from '../../components/states.js';
 
-interface Found {
+interface Result {
   readonly id: string;
   readonly score: number;
   readonly content?: unknown;
   readonly metadata?: unknown;
 }
-interface Answer {
-  readonly result: readonly Found[];
+interface SearchResponse {
+  readonly result: readonly Result[];
 }
-interface Tried {
-  readonly outcome: Outcome<Answer>;
+interface CompletedSearch {
+  readonly outcome: Outcome<SearchResponse>;
   readonly tookMs: number;
 }
 
@@ -29,14 +29,14 @@ export function TryQuery({ indexId, namespace }: { readonly indexId: string; rea
   const [filter, setFilter] = useState('');
   const [limit, setLimit] = useState<number>(LIMITS[0]);
   const [busy, setBusy] = useState(false);
-  const [tried, setTried] = useState<Tried | null>(null);
+  const [completed, setCompleted] = useState<CompletedSearch | null>(null);
   const search = async () => {
     setBusy(true);
     const startedMs = performance.now();
     const url = namespace === '' ? path`/search/${indexId}/search` : path`/search/${indexId}/search/${namespace}`;
     const body = { query, topK: limit, ...(filter.trim() === '' ? {} : { filter: filter.trim() }) };
-    const outcome = await request<Answer>(url, { method: 'POST', body });
-    setTried({ outcome, tookMs: performance.now() - startedMs });
+    const outcome = await request<SearchResponse>(url, { method: 'POST', body });
+    setCompleted({ outcome, tookMs: performance.now() - startedMs });
     setBusy(false);
   };
   return (
@@ -51,7 +51,7 @@ export function TryQuery({ indexId, namespace }: { readonly indexId: string; rea
         <div className="try-fields">
           <div className="field">
             <label className="field-label" htmlFor={ids.query}>
-              Words
+              Query
             </label>
             <input id={ids.query} className="input" value={query} onChange={(event) => setQuery(event.target.value)} />
           </div>
@@ -72,9 +72,9 @@ export function TryQuery({ indexId, namespace }: { readonly indexId: string; rea
               Results
             </label>
             <select id={ids.limit} className="input" value={limit} onChange={(event) => setLimit(Number(event.target.value))}>
-              {LIMITS.map((most) => (
-                <option key={most} value={most}>
-                  {most}
+              {LIMITS.map((max) => (
+                <option key={max} value={max}>
+                  {max}
                 </option>
               ))}
             </select>
@@ -82,20 +82,20 @@ export function TryQuery({ indexId, namespace }: { readonly indexId: string; rea
         </div>
         <div className="line">
           <button type="submit" className="button button-primary" disabled={busy}>
-            {busy ? 'Searching …' : 'Search'}
+            {busy ? 'Searching…' : 'Search'}
           </button>
           <span role="status" className="muted">
-            {tried?.outcome.ok
-              ? `${quantity(tried.outcome.value.result.length, 'result')} in ${durationText(Math.round(tried.tookMs))}, with the way to the browser`
+            {completed?.outcome.ok
+              ? `${quantity(completed.outcome.value.result.length, 'result')} in ${durationText(Math.round(completed.tookMs))} including network time`
               : ''}
           </span>
         </div>
       </form>
-      {tried === null ? null : !tried.outcome.ok ? (
-        <FailureNotice failure={tried.outcome.failure} />
+      {completed === null ? null : !completed.outcome.ok ? (
+        <FailureNotice failure={completed.outcome.failure} />
       ) : (
         <ol className="results">
-          {tried.outcome.value.result.map(({ id, score, content, metadata }) => (
+          {completed.outcome.value.result.map(({ id, score, content, metadata }) => (
             <li key={id}>
               <p className="result-head">
                 <span className="mono">{id}</span> <span className="muted">score {Number(score.toPrecision(3))}</span>

@@ -1,4 +1,4 @@
-/** API keys of the user: they log in, here and to the management API. */
+/** API keys of the user, for logins to the dashboard and for the management API. */
 import { useId, useState } from 'react';
 import type { ApiKeyEntry } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
@@ -15,7 +15,7 @@ export function ApiKeys() {
   const nameId = useId();
   const [creating, setCreating] = useState(false);
   const [name, setName] = useState('');
-  const [made, setMade] = useState<ApiKeyEntry | null>(null);
+  const [created, setCreated] = useState<ApiKeyEntry | null>(null);
   const [revoking, setRevoking] = useState<ApiKeyEntry | null>(null);
   const change = useChange();
   const { data, error, isPending, refetch } = useApi<readonly ApiKeyEntry[]>({
@@ -29,7 +29,7 @@ export function ApiKeys() {
       header: 'State',
       width: '104px',
       cell: ({ revocation_time: revoked }) =>
-        revoked === undefined ? <StatusBadge tone="good">Good</StatusBadge> : <StatusBadge tone="quiet">Revoked</StatusBadge>,
+        revoked === undefined ? <StatusBadge tone="good">Active</StatusBadge> : <StatusBadge tone="quiet">Revoked</StatusBadge>,
     },
     { id: 'name', header: 'Name', width: 'minmax(0, 3fr)', cell: (key) => <div className="clip">{key.name}</div> },
     {
@@ -78,7 +78,7 @@ export function ApiKeys() {
           <FailureNotice failure={error} onRetry={() => void refetch()} />
         </div>
       ) : data?.length === 0 ? (
-        <EmptyState title="You have no API key" />
+        <EmptyState title="No API keys" />
       ) : (
         <DataTable label="Your API keys" columns={columns} rows={data ?? []} idOf={({ id }) => id} />
       )}
@@ -97,7 +97,7 @@ export function ApiKeys() {
             account: true,
           });
           if (outcome.ok) {
-            setMade(outcome.value);
+            setCreated(outcome.value);
             setName('');
           }
           return outcome;
@@ -105,16 +105,16 @@ export function ApiKeys() {
       >
         <div className="field">
           <label className="field-label" htmlFor={nameId}>
-            What it is for
+            Name
           </label>
           <input id={nameId} className="input" value={name} onChange={(event) => setName(event.target.value)} />
         </div>
       </ConfirmDialog>
-      {made?.api_key === undefined ? null : (
-        <KeyShown title={`API key ${made.name}`} apiKey={made.api_key} onClose={() => setMade(null)} />
+      {created?.api_key === undefined ? null : (
+        <KeyShown title={`API key ${created.name}`} apiKey={created.api_key} onClose={() => setCreated(null)} />
       )}
       <ConfirmDialog
-        title={`Revoke ${revoking?.name ?? ''}`}
+        title={`Revoke ${revoking?.name ?? ''}?`}
         open={revoking !== null}
         onClose={() => setRevoking(null)}
         confirmText="Revoke key"
@@ -125,13 +125,13 @@ export function ApiKeys() {
             url: path`/v2/apikeys/${revoking?.id ?? ''}`,
             topics: ['account'],
             account: true,
-            done: `${revoking?.name ?? ''} is good for nothing any more`,
+            done: `Revoked ${revoking?.name ?? ''}`,
           })
         }
       >
         <p>
-          Whoever uses it is refused from that moment, and sessions that were begun with it end. If it is the one that you logged
-          in with, that is you.
+          Requests with this key are rejected immediately, and sessions that were started with it end. This cannot be undone. If
+          you logged in with this key, you are logged out.
         </p>
       </ConfirmDialog>
     </Card>

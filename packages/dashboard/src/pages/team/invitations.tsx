@@ -1,10 +1,10 @@
-/** Pending invitations to a team; nothing is shown when there is none. */
+/** Lists pending invitations to a team. Renders nothing without any. */
 import { useState } from 'react';
 import type { TeamEntry, TeamMember } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
+import { ActionButton } from '../../components/action-button.js';
 import { type Column, DataTable } from '../../components/data-table.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { FailureNotice } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
@@ -44,19 +44,19 @@ export function Invitations({ team }: InvitationsProps) {
     },
     {
       id: 'change',
-      header: 'Change',
+      header: 'Actions',
       width: '172px',
       align: 'right',
       cell: (invitation) => (
-        <DeedButton
-          look="danger"
+        <ActionButton
+          variant="danger"
           small
-          off={undefined}
-          aria-label={`Revoke the invitation of ${invitation.member_email}`}
+          disabledReason={undefined}
+          aria-label={`Revoke invitation of ${invitation.member_email}`}
           onClick={() => setRevoking(invitation)}
         >
           Revoke
-        </DeedButton>
+        </ActionButton>
       ),
     },
   ];
@@ -77,7 +77,7 @@ export function Invitations({ team }: InvitationsProps) {
         estimatedHeight={60}
       />
       <ConfirmDialog
-        title={`Revoke the invitation of ${revoking?.member_email ?? ''}`}
+        title={`Revoke invitation of ${revoking?.member_email ?? ''}?`}
         open={revoking !== null}
         onClose={() => setRevoking(null)}
         confirmText="Revoke invitation"
@@ -87,11 +87,11 @@ export function Invitations({ team }: InvitationsProps) {
             method: 'DELETE',
             url: path`/v2/invitations/${revoking?.id ?? ''}`,
             topics: ['account'],
-            done: `The invitation of ${revoking?.member_email ?? ''} is revoked`,
+            done: `Revoked the invitation of ${revoking?.member_email ?? ''}`,
           })
         }
       >
-        <p>The link that you sent no longer works.</p>
+        <p>The invitation link stops working immediately. This cannot be undone, but you can send a new invitation.</p>
       </ConfirmDialog>
     </>
   );

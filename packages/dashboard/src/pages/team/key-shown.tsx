@@ -1,4 +1,4 @@
-/** An API key, the only time that it is shown. */
+/** Shows a new API key. It is never shown again. */
 import { CopyId } from '../../components/copy-id.js';
 import { DialogClose, DialogWindow } from '../../components/dialogs.js';
 
@@ -10,10 +10,11 @@ export interface KeyShownProps {
 
 export function KeyShown({ title, apiKey, onClose }: KeyShownProps) {
   return (
-    <DialogWindow title={title} open onClose={onClose} actions={<DialogClose>I have it</DialogClose>}>
+    <DialogWindow title={title} open onClose={onClose} actions={<DialogClose>Done</DialogClose>}>
       <div className="stack">
         <p>
-          It is shown this once; the service keeps only what it needs to recognise it. It logs in here, and to the management API.
+          Save this key now: it is shown only once, because Everstep stores only what it needs to verify it. Use it to log in here
+          and for the management API.
         </p>
         <CopyId value={apiKey} what="API key" />
       </div>

@@ -1,12 +1,12 @@
-/** Who is in a team, and as what. */
+/** Members of a team with their roles. */
 import { useId, useState } from 'react';
 import type { TeamEntry, TeamMember } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { useSession } from '../../api/session.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { type Column, DataTable } from '../../components/data-table.js';
-import { DeedButton } from '../../components/deed-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
@@ -15,11 +15,11 @@ import { SecretLink } from './secret-link.js';
 
 const ROLES = ['owner', 'admin', 'dev', 'finance'] as const satisfies readonly TeamMember['member_role'][];
 type Role = (typeof ROLES)[number];
-const ROLE_WORDS: Readonly<Record<Role, string>> = {
-  owner: 'everything, and cannot be removed by others',
-  admin: 'everything',
-  dev: 'sees and changes runs, tokens and settings; pays nothing, manages nobody',
-  finance: 'sees, and changes budgets',
+const ROLE_HINTS: Readonly<Record<Role, string>> = {
+  owner: 'Full access. Other members cannot remove an owner.',
+  admin: 'Full access.',
+  dev: 'Views and changes runs, tokens and settings. No billing or member management.',
+  finance: 'Read-only access, and can change budgets.',
 };
 
 export interface MembersProps {
@@ -39,7 +39,7 @@ export function Members({ team }: MembersProps) {
     name: 'members',
     url: path`/v2/teams/${team.id}`,
   });
-  const why = manages ? undefined : 'Only owners and admins of the team manage its members';
+  const disabledReason = manages ? undefined : 'Only owners and admins of the team can manage it';
   const columns: readonly Column<TeamMember>[] = [
     {
       id: 'email',
@@ -56,30 +56,35 @@ export function Members({ team }: MembersProps) {
     },
     {
       id: 'since',
-      header: 'Since',
+      header: 'Joined',
       width: '118px',
       from: 'medium',
       cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,
     },
     {
       id: 'change',
-      header: 'Change',
+      header: 'Actions',
       width: '172px',
       align: 'right',
       cell: (member) => (
         <span className="row-buttons">
-          <DeedButton small off={why} aria-label={`Change the role of ${member.member_email}`} onClick={() => setAdding(member)}>
-            Role
-          </DeedButton>
-          <DeedButton
-            look="danger"
+          <ActionButton
             small
-            off={why}
+            disabledReason={disabledReason}
+            aria-label={`Change role of ${member.member_email}`}
+            onClick={() => setAdding(member)}
+          >
+            Role
+          </ActionButton>
+          <ActionButton
+            variant="danger"
+            small
+            disabledReason={disabledReason}
             aria-label={`Remove ${member.member_email}`}
             onClick={() => setRemoving(member)}
           >
             Remove
-          </DeedButton>
+          </ActionButton>
         </span>
       ),
     },
@@ -90,12 +95,12 @@ export function Members({ team }: MembersProps) {
       flush
       actions={
         <>
-          <DeedButton small off={why} onClick={() => setAdding('new')}>
+          <ActionButton small disabledReason={disabledReason} onClick={() => setAdding('new')}>
             Invite
-          </DeedButton>
-          <DeedButton look="danger" small off={why} onClick={() => setDeleting(true)}>
+          </ActionButton>
+          <ActionButton variant="danger" small disabledReason={disabledReason} onClick={() => setDeleting(true)}>
             Delete team
-          </DeedButton>
+          </ActionButton>
         </>
       }
     >
@@ -108,7 +113,7 @@ export function Members({ team }: MembersProps) {
           <FailureNotice failure={error} onRetry={() => void refetch()} />
         </div>
       ) : data?.length === 0 ? (
-        <EmptyState title="Nobody is in this team" />
+        <EmptyState title="No members" />
       ) : (
         <DataTable
           label={`Members of ${team.name}`}
@@ -129,10 +134,10 @@ export function Members({ team }: MembersProps) {
       )}
       {invited === null ? null : <SecretLink email={invited.email} secret={invited.secret} onClose={() => setInvited(null)} />}
       <ConfirmDialog
-        title={`Remove ${removing?.member_email ?? ''}`}
+        title={`Remove ${removing?.member_email ?? ''}?`}
         open={removing !== null}
         onClose={() => setRemoving(null)}
-        confirmText="Remove from the team"
+        confirmText="Remove from team"
         danger
         onConfirm={() =>
           change({
@@ -141,16 +146,17 @@ export function Members({ team }: MembersProps) {
             body: { team_id: team.id, member_email: removing?.member_email },
             topics: ['account'],
             account: true,
-            done: `${removing?.member_email ?? ''} is not in ${team.name} any more`,
+            done: `Removed ${removing?.member_email ?? ''} from ${team.name}`,
           })
         }
       >
         <p>
-          They see nothing of what {team.name} owns from that moment. Tokens that they know go on working until they are rotated.
+          Removes 1 member, who immediately loses access to everything that {team.name} owns. You can invite them again. Tokens
+          that they know keep working until you rotate them.
         </p>
       </ConfirmDialog>
       <ConfirmDialog
-        title={`Delete the team ${team.name}`}
+        title={`Delete team ${team.name}?`}
         open={deleting}
         onClose={() => setDeleting(false)}
         confirmText="Delete team"
@@ -161,12 +167,13 @@ export function Members({ team }: MembersProps) {
             url: path`/v2/team/${team.id}`,
             topics: ['account'],
             account: true,
-            done: `The team ${team.name} is deleted`,
+            done: `Deleted team ${team.name}`,
           })
         }
       >
         <p>
-          A team that owns queue instances or search indexes cannot be deleted: move or delete those first. This cannot be undone.
+          Deletes 1 team with all its memberships. This cannot be undone. A team that owns queue instances or search indexes
+          cannot be deleted: move or delete those first.
         </p>
       </ConfirmDialog>
     </Card>
@@ -175,7 +182,7 @@ export function Members({ team }: MembersProps) {
 
 interface MemberDialogProps {
   readonly team: TeamEntry;
-  /** null: somebody who is invited. */
+  /** The member whose role changes; null to invite a new member. */
   readonly member: TeamMember | null;
   readonly onClose: () => void;
   readonly onInvited: (email: string, secret: string) => void;
@@ -188,10 +195,10 @@ function MemberDialog({ team, member, onClose, onInvited }: MemberDialogProps) {
   const change = useChange();
   return (
     <ConfirmDialog
-      title={member === null ? `Invite somebody to ${team.name}` : `Role of ${member.member_email}`}
+      title={member === null ? `Invite member to ${team.name}` : `Role of ${member.member_email}`}
       open
       onClose={onClose}
-      confirmText={member === null ? 'Invite' : 'Set the role'}
+      confirmText={member === null ? 'Invite' : 'Change role'}
       disabled={!/^[^\s@]+@[^\s@]+$/.test(email.trim())}
       onConfirm={async () => {
         const outcome = await change<TeamMember>({
@@ -200,7 +207,7 @@ function MemberDialog({ team, member, onClose, onInvited }: MemberDialogProps) {
           body: { team_id: team.id, member_email: email.trim(), member_role: role },
           topics: ['account'],
           account: true,
-          done: member === null ? `${email.trim()} is invited to ${team.name}` : `${email.trim()} is ${role} of ${team.name}`,
+          done: member === null ? `Invited ${email.trim()} to ${team.name}` : `Changed the role of ${email.trim()} to ${role}`,
         });
         if (outcome.ok && outcome.value.invitation_secret !== undefined) onInvited(email.trim(), outcome.value.invitation_secret);
         return outcome;
@@ -239,7 +246,7 @@ function MemberDialog({ team, member, onClose, onInvited }: MemberDialogProps) {
           ))}
         </select>
         <span id={ids.hint} className="field-hint">
-          May: {ROLE_WORDS[role]}.
+          {ROLE_HINTS[role]}
         </span>
       </div>
     </ConfirmDialog>

@@ -1,4 +1,4 @@
-/** The link with the secret of an invitation, the only time that it is shown. */
+/** Shows the link of a new invitation. It is never shown again. */
 import { CopyId } from '../../components/copy-id.js';
 import { DialogClose, DialogWindow } from '../../components/dialogs.js';
 
@@ -10,13 +10,13 @@ export interface SecretLinkProps {
 
 export function SecretLink({ email, secret, onClose }: SecretLinkProps) {
   return (
-    <DialogWindow title={`Invitation of ${email}`} open onClose={onClose} actions={<DialogClose>Done</DialogClose>}>
+    <DialogWindow title={`Invitation for ${email}`} open onClose={onClose} actions={<DialogClose>Done</DialogClose>}>
       <div className="stack">
         <p>
-          Send this link to {email}. It is shown this once, works once, and expires in 7 days. Everyone who has it can accept the
-          invitation.
+          Send this link to {email}. It is shown only once, can be used once, and expires in 7 days. Anyone with the link can
+          accept the invitation.
         </p>
-        {/* Behind the #, so that it is sent to no server and is in no access log. */}
+        {/* The fragment after # is never sent to a server, so the secret appears in no access log. */}
         <CopyId value={`${window.location.origin}/login#${secret}`} what="invitation link" />
       </div>
     </DialogWindow>

@@ -1,4 +1,4 @@
-/** Teams of the user with their members, and the user's own API keys. */
+/** Team page: the user's teams with their members, and the user's API keys. */
 import { useId, useState } from 'react';
 import type { JoinedTeam, TeamEntry } from '../../../../everstep/src/contract/management.js';
 import { useApi, useChange } from '../../api/queries.js';
@@ -21,7 +21,7 @@ export default function TeamPage() {
     <>
       <PageTitle
         title="Team"
-        lead="A team owns queue instances and search indexes together; what a member may do goes by the role."
+        lead="A team shares queue instances and search indexes. The role of a member determines what the member can do."
         actions={
           <>
             <button type="button" className="button" onClick={() => setJoining(true)}>
@@ -37,11 +37,11 @@ export default function TeamPage() {
         {isPending ? (
           <Skeleton lines={6} />
         ) : error && !data ? (
-          <ErrorState failure={error} onRetry={() => void refetch()} what="The teams" />
+          <ErrorState failure={error} onRetry={() => void refetch()} what="teams" />
         ) : data?.length === 0 ? (
           <div className="card">
-            <EmptyState title="You are in no team">
-              Create one, invite the others, and move a queue instance to it: from then on all of them see it.
+            <EmptyState title="No teams">
+              To share a queue instance, create a team, invite members, and move the instance to the team.
             </EmptyState>
           </div>
         ) : (
@@ -62,7 +62,7 @@ export default function TeamPage() {
             body: { team_name: name.trim() },
             topics: ['account'],
             account: true,
-            done: `The team ${name.trim()} is there`,
+            done: `Created team ${name.trim()}`,
           });
           if (outcome.ok) setName('');
           return outcome;

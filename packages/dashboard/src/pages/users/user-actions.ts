@@ -1,4 +1,4 @@
-/** What an operator does with a user, and what is said before it. */
+/** Actions of an operator on a user, with the texts of their confirmations. */
 import type { UserEntry } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import type { Change } from '../../api/queries.js';
@@ -15,9 +15,9 @@ export interface UserAction {
     | 'delete';
   readonly text: string;
   readonly danger?: true;
-  /** Whether it can be done with this user. */
-  readonly fits: (user: UserEntry) => boolean;
-  /** What will happen. */
+  /** Whether the action applies to the user. */
+  readonly applies: (user: UserEntry) => boolean;
+  /** What will happen and whether it can be undone. */
   readonly effect: string;
   readonly call: (user: UserEntry) => Pick<Change, 'method' | 'url'>;
 }
@@ -27,47 +27,51 @@ const always = (): boolean => true;
 export const USER_ACTIONS: readonly UserAction[] = [
   {
     ...{ id: 'disable', text: 'Disable', danger: true },
-    fits: ({ disabled_time: at }) => at === undefined,
-    effect: 'The user cannot log in, and its sessions end at once. Memberships and API keys stay.',
+    applies: ({ disabled_time: at }) => at === undefined,
+    effect:
+      'The user is logged out immediately and can no longer log in. Memberships and API keys are kept. You can enable the user again.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/disable` }),
   },
   {
     ...{ id: 'enable', text: 'Enable' },
-    fits: ({ disabled_time: at }) => at !== undefined,
-    effect: 'The user can log in again.',
+    applies: ({ disabled_time: at }) => at !== undefined,
+    effect: 'The user can log in again. You can disable the user again at any time.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/enable` }),
   },
   {
-    ...{ id: 'revoke-keys', text: 'Revoke API keys', danger: true, fits: always },
-    effect: 'All API keys of the user are revoked, and its sessions end. A recovery link gives it a new key.',
+    ...{ id: 'revoke-keys', text: 'Revoke API keys', danger: true, applies: always },
+    effect:
+      'Revokes all API keys of the user and ends all sessions. This cannot be undone. To give the user a new key, create a recovery link.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}/apikeys` }),
   },
   {
-    ...{ id: 'end-sessions', text: 'End sessions', danger: true, fits: always },
-    effect: 'The user is logged out in all browsers. API keys stay valid.',
+    ...{ id: 'end-sessions', text: 'End sessions', danger: true, applies: always },
+    effect: 'Logs the user out of all browsers. This cannot be undone, but the user can log in again. API keys remain valid.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}/sessions` }),
   },
   {
     ...{ id: 'grant-operator', text: 'Make operator' },
-    fits: ({ is_operator: is, disabled_time: at }) => !is && at === undefined,
-    effect: 'Operators set plans and manage all users. To hand over, make another user operator, then end your own role.',
+    applies: ({ is_operator: is, disabled_time: at }) => !is && at === undefined,
+    effect:
+      'Operators set plans and manage all users. You can end the role at any time. To hand over, make another user operator, then end your own role.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/operator` }),
   },
   {
     ...{ id: 'revoke-operator', text: 'End operator role', danger: true },
-    fits: ({ is_operator: is }) => is,
-    effect: 'The user is not an operator any more. One operator who is not disabled always stays.',
+    applies: ({ is_operator: is }) => is,
+    effect: 'The user is no longer an operator. You can grant the role again. At least one enabled operator must remain.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}/operator` }),
   },
   {
     ...{ id: 'recover', text: 'Recovery link' },
-    fits: ({ disabled_time: at }) => at === undefined,
-    effect: 'The link creates one API key for the user. It works once, for a day, and replaces an earlier link.',
+    applies: ({ disabled_time: at }) => at === undefined,
+    effect: 'The link creates one API key for the user. It can be used once, expires in a day, and replaces an earlier link.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/recovery` }),
   },
   {
-    ...{ id: 'delete', text: 'Delete', danger: true, fits: always },
-    effect: 'Its API keys, sessions and memberships are deleted. It must own no queue instance and no search index.',
+    ...{ id: 'delete', text: 'Delete', danger: true, applies: always },
+    effect:
+      'Deletes 1 user with all API keys, sessions and memberships. This cannot be undone. A user that owns a queue instance or a search index cannot be deleted.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}` }),
   },
 ];

@@ -1,4 +1,4 @@
-/** Users of the installation, for operators: who they are, who is an operator, and what can be done with each. */
+/** Lists the users of the installation for operators, with actions on each user. */
 import { Menu } from '@base-ui/react/menu';
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useId, useMemo, useState } from 'react';
@@ -10,7 +10,7 @@ import { sessionQuery, useSession } from '../../api/session.js';
 import { CopyId } from '../../components/copy-id.js';
 import { type Column, DataTable } from '../../components/data-table.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
-import { countText } from '../../components/formats.js';
+import { quantity } from '../../components/formats.js';
 import { Icon } from '../../components/icons.js';
 import { PageTitle } from '../../components/page-title.js';
 import { ErrorState, Skeleton } from '../../components/states.js';
@@ -18,10 +18,10 @@ import { StatusBadge } from '../../components/status-badge.js';
 import { TimeText } from '../../components/time-text.js';
 import { USER_ACTIONS, type UserAction } from './user-actions.js';
 
-const PAGE = 100;
+const PAGE_SIZE = 100;
 const KEY = ['account', 'users'] as const;
 
-interface Asked {
+interface PendingAction {
   readonly action: UserAction;
   readonly user: UserEntry;
 }
@@ -33,13 +33,13 @@ const stateOf = ({ disabled_time: disabled, is_operator: isOperator }: UserEntry
 
 export default function UsersPage() {
   const { is_operator: isOperator } = useSession();
-  const [asked, setAsked] = useState<Asked | null>(null);
+  const [pending, setPending] = useState<PendingAction | null>(null);
   const [link, setLink] = useState<{ readonly user: UserEntry; readonly secret: string } | null>(null);
   const pages = useInfiniteQuery<UserPage, ApiFailure, { pages: UserPage[] }, readonly string[], string>({
     queryKey: KEY,
     initialPageParam: '',
     queryFn: async ({ pageParam, signal }) =>
-      valueIn(await request<UserPage>('/v2/users', { query: { count: PAGE, cursor: pageParam }, signal })),
+      valueIn(await request<UserPage>('/v2/users', { query: { count: PAGE_SIZE, cursor: pageParam }, signal })),
     getNextPageParam: ({ cursor }) => (cursor === '' ? undefined : cursor),
     refetchOnMount: 'always',
     enabled: isOperator,
@@ -70,24 +70,21 @@ export default function UsersPage() {
     },
     {
       id: 'actions',
-      header: 'Change',
+      header: 'Actions',
       width: '92px',
       align: 'right',
-      cell: (user) => <UserMenu user={user} onChoose={(action) => setAsked({ action, user })} />,
+      cell: (user) => <UserMenu user={user} onSelect={(action) => setPending({ action, user })} />,
     },
   ];
   return (
     <>
-      <PageTitle
-        title="Users"
-        lead="All users of this installation. New users come by invitations of teams, or by single sign-on."
-      />
+      <PageTitle title="Users" lead="All users of this installation. Users are created by team invitations or single sign-on." />
       {!isOperator ? (
-        <p className="muted">Only operators of this installation see its users.</p>
+        <p className="muted">Only operators of this installation can see its users.</p>
       ) : pages.isPending ? (
         <Skeleton lines={6} />
       ) : pages.error && rows.length === 0 ? (
-        <ErrorState failure={pages.error} onRetry={() => void pages.refetch()} what="The users" />
+        <ErrorState failure={pages.error} onRetry={() => void pages.refetch()} what="users" />
       ) : (
         <DataTable
           label="Users"
@@ -95,22 +92,26 @@ export default function UsersPage() {
           rows={rows}
           idOf={({ id }) => id}
           onEnd={loadMore}
-          foot={<span>{countText(rows.length)} users</span>}
+          foot={<span>{quantity(rows.length, 'user')}</span>}
         />
       )}
-      {asked === null ? null : (
-        <UserDialog asked={asked} onClose={() => setAsked(null)} onLink={(secret) => setLink({ user: asked.user, secret })} />
+      {pending === null ? null : (
+        <UserDialog
+          pending={pending}
+          onClose={() => setPending(null)}
+          onLink={(secret) => setLink({ user: pending.user, secret })}
+        />
       )}
       {link === null ? null : (
         <DialogWindow
-          title={`Recovery of ${link.user.email}`}
+          title={`Recovery link for ${link.user.email}`}
           open
           onClose={() => setLink(null)}
           actions={<DialogClose>Done</DialogClose>}
         >
           <div className="stack">
-            <p>Send this link to {link.user.email} only. It is shown this once, works once, and expires in a day.</p>
-            {/* Behind the #, so that it is sent to no server and is in no access log. */}
+            <p>Send this link only to {link.user.email}. It is shown only once, can be used once, and expires in a day.</p>
+            {/* The fragment after # is never sent to a server, so the secret appears in no access log. */}
             <CopyId value={`${window.location.origin}/login#${link.secret}`} what="recovery link" />
           </div>
         </DialogWindow>
@@ -121,20 +122,20 @@ export default function UsersPage() {
 
 interface UserMenuProps {
   readonly user: UserEntry;
-  readonly onChoose: (action: UserAction) => void;
+  readonly onSelect: (action: UserAction) => void;
 }
 
-function UserMenu({ user, onChoose }: UserMenuProps) {
+function UserMenu({ user, onSelect }: UserMenuProps) {
   return (
     <Menu.Root>
-      <Menu.Trigger className="button button-small" aria-label={`Change ${user.email}`}>
+      <Menu.Trigger className="button button-small" aria-label={`Actions for ${user.email}`}>
         <Icon name="more" />
       </Menu.Trigger>
       <Menu.Portal>
-        <Menu.Positioner sideOffset={4} align="end" className="tooltip-place">
+        <Menu.Positioner sideOffset={4} align="end" className="tooltip-positioner">
           <Menu.Popup className="popup">
-            {USER_ACTIONS.filter(({ fits }) => fits(user)).map((action) => (
-              <Menu.Item key={action.id} className="popup-item" onClick={() => onChoose(action)}>
+            {USER_ACTIONS.filter(({ applies }) => applies(user)).map((action) => (
+              <Menu.Item key={action.id} className="popup-item" onClick={() => onSelect(action)}>
                 {action.text}
               </Menu.Item>
             ))}
@@ -146,12 +147,12 @@ function UserMenu({ user, onChoose }: UserMenuProps) {
 }
 
 interface UserDialogProps {
-  readonly asked: Asked;
+  readonly pending: PendingAction;
   readonly onClose: () => void;
   readonly onLink: (secret: string) => void;
 }
 
-function UserDialog({ asked: { action, user }, onClose, onLink }: UserDialogProps) {
+function UserDialog({ pending: { action, user }, onClose, onLink }: UserDialogProps) {
   const { user: own } = useSession();
   const field = useId();
   const [typed, setTyped] = useState('');
@@ -163,7 +164,7 @@ function UserDialog({ asked: { action, user }, onClose, onLink }: UserDialogProp
       title={`${action.text}: ${user.email}`}
       open
       onClose={onClose}
-      confirmText={action.id === 'recover' ? 'Create the link' : action.text}
+      confirmText={action.id === 'recover' ? 'Create link' : action.text}
       danger={action.danger ?? false}
       disabled={mustType && typed.trim() !== user.email}
       onConfirm={async () => {
@@ -172,7 +173,7 @@ function UserDialog({ asked: { action, user }, onClose, onLink }: UserDialogProp
           ...action.call(user),
           topics: ['account'],
           account: true,
-          ...(isLink ? {} : { done: `${user.email}: done` }),
+          ...(isLink ? {} : { done: `${action.text}: ${user.email}` }),
         });
         void client.invalidateQueries({ queryKey: KEY });
         if (user.id === own.id) void client.invalidateQueries({ queryKey: sessionQuery.queryKey });
@@ -184,7 +185,7 @@ function UserDialog({ asked: { action, user }, onClose, onLink }: UserDialogProp
       {mustType ? (
         <div className="field">
           <label className="field-label" htmlFor={field}>
-            Type the e-mail of the user to confirm
+            Type the user's e-mail to confirm
           </label>
           <input
             id={field}

@@ -1,7 +1,7 @@
-/** What of the queue a repair is to be planned for: filters and chosen rows, as the page that plans takes them from its URL. */
+/** URL parameters of the page that plans a repair: filters or selected rows of the dead letter queue. */
 import type { Filters } from '../../components/filters.js';
 
-/** Filters of the two views; those that a group does not have are left alone in its view. */
+/** Filters of the entries view. The groups view ignores those that groups do not support. */
 export const ENTRY_FILTERS = [
   'fingerprint',
   'workflowUrl',
@@ -17,16 +17,16 @@ export type EntryFilter = (typeof ENTRY_FILTERS)[number];
 
 export const GROUP_FILTERS = ['state', 'workflowUrl', 'fromDate', 'toDate'] as const;
 
-/** So many rows are named in a URL; beyond that a filter says it better. */
-export const MOST_NAMED = 100;
+/** Maximum number of ids in a URL. To cover more entries, use a filter. */
+export const MAX_SELECTED = 100;
 
-/** Parameters of the page that plans, for everything that the filters of entries let through. */
+/** Returns the parameters for all entries that match the filters. */
 export const planOfFilters = (values: Filters<EntryFilter>): Record<string, string> => ({ ...values });
 
-/** For chosen entries alone: what else is filtered does not matter any more. */
+/** Returns the parameters for the selected entries. Filters do not apply to them. */
 export const planOfEntries = (dlqIds: readonly string[]): Record<string, string> => ({ dlqId: dlqIds.join(',') });
 
-/** For chosen groups, as far as the filters beside them go. */
+/** Returns the parameters for the selected groups, limited by the filters that also apply to entries. */
 export function planOfGroups(
   fingerprints: readonly string[],
   { workflowUrl, fromDate, toDate }: Filters<(typeof GROUP_FILTERS)[number]>,
@@ -38,7 +38,7 @@ export function planOfGroups(
   );
 }
 
-/** Parameters of a URL without some of them. */
+/** Returns URL parameters without the given names. */
 export const without = (
   parameters: Readonly<Record<string, string | undefined>>,
   ...names: readonly string[]

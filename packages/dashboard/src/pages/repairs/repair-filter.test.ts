@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { coveredWords, filterOf, parametersOf } from './covered.js';
+import { describeFilter, filterOf, parametersOf } from './repair-filter.js';
 
-test('what a URL names is what a plan covers, and leads back to the same URL', () => {
+test('URL parameters and repair filters convert into each other', () => {
   const parameters = {
     fingerprint: '0123456789abcdef,fedcba9876543210',
     workflowUrl: 'https://shop.example/checkout',
@@ -25,24 +25,24 @@ test('what a URL names is what a plan covers, and leads back to the same URL', (
   assert.deepEqual(parametersOf(filter), parameters);
 });
 
-test('chosen entries are all that is covered, whatever was filtered besides', () => {
+test('selected entries replace all other filters', () => {
   const filter = filterOf({ dlqId: 'dlq_1,dlq_2', label: 'eu' });
   assert.deepEqual(filter, { dlqIds: ['dlq_1', 'dlq_2'] });
   assert.deepEqual(parametersOf(filter), { dlqId: 'dlq_1,dlq_2' });
 });
 
-test('nothing named covers everything, and what cannot be read is not part of a filter', () => {
+test('no parameters cover everything, and invalid parameters are ignored', () => {
   assert.deepEqual(filterOf({}), {});
   assert.deepEqual(filterOf({ action: 'delete', fromDate: 'yesterday', failureFunctionState: 'SOMEHOW', label: ' , ' }), {});
-  assert.deepEqual(coveredWords({}), []);
-  assert.deepEqual(coveredWords({ fromDate: 0 }), []);
+  assert.deepEqual(describeFilter({}), []);
+  assert.deepEqual(describeFilter({ fromDate: 0 }), []);
 });
 
-test('a run id covers all that begin with it, and that is said', () => {
-  assert.deepEqual(coveredWords({ workflowRunId: 'wfr_1' }), [{ name: 'Run id begins with', values: ['wfr_1'] }]);
+test('describes a run id as a prefix', () => {
+  assert.deepEqual(describeFilter({ workflowRunId: 'wfr_1' }), [{ name: 'Run id starts with', values: ['wfr_1'] }]);
 });
 
-test('a URL or a key with a comma is covered as a whole and split, and a list leads back to itself', () => {
+test('a URL or key with a comma matches as a whole and split, and a list converts back to itself', () => {
   assert.deepEqual(filterOf({ flowControlKey: 'a,b', label: 'x,y' }), { flowControlKey: ['a,b', 'a', 'b'], label: ['x', 'y'] });
   for (const filter of [{ flowControlKey: ['a,b'] }, { workflowUrl: ['https://shop.example/a,b', 'https://shop.example/a'] }])
     assert.deepEqual(filterOf(parametersOf(filter)), filter);

@@ -1,4 +1,4 @@
-/** Pages that are looked at while what they show changes: it is brought up to date, and nothing moves. In a real browser. */
+/** Tests in a real browser that open pages show changes without moving their content. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
@@ -7,7 +7,7 @@ import { Receiver, seedAccount, sent } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();
 
-/** `{...}` is replaced by what was seeded. Pages of runs that end while they are looked at are in `dashboard-runs.test.ts`. */
+/** `{...}` is replaced by a seeded id. `dashboard-runs.test.ts` tests the pages of runs that end while they are open. */
 const PAGES = [
   'runs',
   'runs?state=RUN_FAILED',
@@ -23,21 +23,21 @@ const PAGES = [
   'queues?view=messages',
 ] as const;
 
-/** In a page: where everything is that somebody may be about to read or press. */
-const KEEP_PLACES = `
+/** Evaluated in the page: remembers the positions of everything that users read or press. */
+const SAVE_POSITIONS = `
   window.before = document.body.innerText;
-  window.places = [...document.querySelectorAll('a, button, input, [role=row], h1, h2, h3, dt')]
+  window.positions = [...document.querySelectorAll('a, button, input, [role=row], h1, h2, h3, dt')]
     .map((element) => ({ element, at: element.getBoundingClientRect() }));
 `;
 const MOVED = `
-  window.places.flatMap(({ element, at }) => {
+  window.positions.flatMap(({ element, at }) => {
     const to = element.getBoundingClientRect();
     const stays = !element.isConnected || (Math.abs(at.x - to.x) < 1 && Math.abs(at.y - to.y) < 1);
     return stays ? [] : [element.outerHTML.slice(0, 120) + ': ' + [at.x, at.y] + ' to ' + [to.x, to.y]];
   })
 `;
 
-describe('pages while things happen', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
+describe('live pages', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
   let world: DashboardWorld;
   let receiver: Receiver;
   let seeded: Seeded;
@@ -49,13 +49,13 @@ describe('pages while things happen', { skip: opened.kind === 'missing' ? opened
     seeded = await world.seed({ steps: 10, letters: 4 });
     receiver = await Receiver.open();
     await seedAccount(world, receiver);
-    // All except those of one group, and so slowly that it is under way until its rate is raised.
+    // All except one group, and slow enough to run until the rate is raised.
     const { messages } = await world.client.dlq.list();
     const dlqIds = messages.filter(({ error }) => !error?.includes('address')).map(({ dlqId }) => dlqId);
     ({ repairId } = await world.client.repairs.plan('restart', { filter: { dlqIds } }));
     const first = await world.loggedIn();
     await world.client.repairs.start(repairId, { ratePerSecond: 0.1 });
-    // It must not end while the pages are opened.
+    // It must not end while the pages are loading.
     await world.client.repairs.pause(repairId);
     for (const page of PAGES) {
       const window = await world.window({ like: first });
@@ -75,8 +75,8 @@ describe('pages while things happen', { skip: opened.kind === 'missing' ? opened
   const repairPage = () => windows.get('repairs/{repairId}')?.page ?? assert.fail();
   const addressOf = (page: string): string => page.replace('{waiting}', seeded.waiting).replace('{repairId}', repairId);
 
-  /** Something happens on each of the pages. */
-  async function stir(): Promise<void> {
+  /** Changes something on each of the pages. */
+  async function changeAll(): Promise<void> {
     const { client, urls, faults } = world;
     await client.repairs.pause(repairId);
     await repairPage().getByRole('button', { name: 'Continue', exact: true }).waitFor();
@@ -95,38 +95,38 @@ describe('pages while things happen', { skip: opened.kind === 'missing' ? opened
     while ((await client.repairs.get(repairId)).state !== 'done') await windows.get('repairs')?.page.waitForTimeout(200);
   }
 
-  test('each shows it, and nothing moves', async () => {
+  test('every page shows the change and nothing moves', async () => {
     await Promise.all(
       [...windows.values()].map(async (window) => {
-        // Rows are measured when they are first shown.
+        // Rows are measured when they are first rendered.
         await window.page.waitForTimeout(1_000);
         await window.watchShifts();
-        await window.page.evaluate(KEEP_PLACES);
+        await window.page.evaluate(SAVE_POSITIONS);
       }),
     );
-    await stir();
+    await changeAll();
     for (const [page, window] of windows) {
-      for (let looks = 0; await window.page.evaluate<boolean>('document.body.innerText === window.before'); looks++) {
-        assert.ok(looks < 300, `${page} shows nothing of it`);
+      for (let checks = 0; await window.page.evaluate<boolean>('document.body.innerText === window.before'); checks++) {
+        assert.ok(checks < 300, `${page} does not show the change`);
         await window.page.waitForTimeout(100);
       }
       await window.page.waitForTimeout(200);
       assert.deepEqual(await window.shifts(), [], page);
       assert.deepEqual(await window.page.evaluate<readonly string[]>(MOVED), [], page);
       assert.deepEqual(window.problems, [], page);
-      await window.screenshot(`steady-${page.replaceAll(/\W+/g, '-')}`);
+      await window.screenshot(`live-${page.replaceAll(/\W+/g, '-')}`);
     }
   });
 
-  test('what is gone of a list stays until it is left out, and what is new of a list that is known as a whole is told', async () => {
+  test('removed rows stay until they are hidden, and new rows are counted', async () => {
     const window = windows.get('events') ?? assert.fail();
     const { page } = window;
     const row = page.getByRole('row').filter({ hasText: 'approval/5' });
-    await row.getByText('It is gone.').waitFor({ state: 'attached' });
-    await page.getByText('What is crossed out is gone.').waitFor();
-    await page.getByRole('button', { name: 'Show 1 new wait' }).waitFor();
+    await row.getByText('Removed', { exact: true }).waitFor({ state: 'attached' });
+    await page.getByText('Crossed-out rows are no longer in this list.').waitFor();
+    await page.getByRole('button', { name: 'Show 1 new waiting run' }).waitFor();
     assert.deepEqual(await window.findings(), []);
-    await page.getByRole('button', { name: 'Leave out what is gone' }).click();
+    await page.getByRole('button', { name: 'Hide removed rows' }).click();
     await row.waitFor({ state: 'detached' });
     await page.getByRole('row').filter({ hasText: 'approval/704' }).waitFor();
   });

@@ -1,4 +1,4 @@
-/** What a repair covers: from the parameters of a URL, back into them, and in words. */
+/** Converts the filter of a repair from and to URL parameters, and describes it. */
 import type { RepairFilter } from '../../../../everstep/src/contract/repairs.js';
 import { listOf, listWithWholeOf, timeOf } from '../../components/filters.js';
 import { exactTime } from '../../components/formats.js';
@@ -13,8 +13,8 @@ const CALLBACK_STATES = [
   'CALLBACK_CANCELED',
 ] as const satisfies readonly CallbackState[];
 
-/** A list that was written with `listText` because a value of it has a comma; null for any other text. */
-function writtenList(text: string | undefined): string[] | null {
+/** Parses a list that `listText` wrote as JSON because a value contains a comma. Returns null for any other text. */
+function parseJsonList(text: string | undefined): string[] | null {
   if (!text?.startsWith('["')) return null;
   try {
     const values: unknown = JSON.parse(text);
@@ -27,11 +27,11 @@ function writtenList(text: string | undefined): string[] | null {
 const listText = (values: readonly string[]): string =>
   values.some((value) => value.includes(',')) ? JSON.stringify(values) : values.join(',');
 
-/** The filter of a plan. Parameters that it does not know, or that cannot be read, are not part of it. */
+/** Returns the filter for URL parameters. Unknown and invalid parameters are ignored. */
 export function filterOf(parameters: Parameters): RepairFilter {
   const filter: RepairFilter = {};
   const list = (name: string, read = listOf): string[] | undefined => {
-    const values = writtenList(parameters[name]) ?? read(parameters[name]);
+    const values = parseJsonList(parameters[name]) ?? read(parameters[name]);
     return values === undefined ? undefined : [...values];
   };
   const dlqIds = list('dlqId');
@@ -39,7 +39,7 @@ export function filterOf(parameters: Parameters): RepairFilter {
   const [fingerprint, workflowUrl, label] = [list('fingerprint'), list('workflowUrl', listWithWholeOf), list('label')];
   const [callerIp, flowControlKey] = [list('callerIp'), list('flowControlKey', listWithWholeOf)];
   const [fromDate, toDate] = [timeOf(parameters.fromDate), timeOf(parameters.toDate)];
-  const states = list('failureFunctionState')?.flatMap((asked) => CALLBACK_STATES.filter((state) => state === asked));
+  const states = list('failureFunctionState')?.flatMap((text) => CALLBACK_STATES.filter((state) => state === text));
   if (fingerprint !== undefined) filter.fingerprint = fingerprint;
   if (workflowUrl !== undefined) filter.workflowUrl = workflowUrl;
   if (label !== undefined) filter.label = label;
@@ -52,15 +52,15 @@ export function filterOf(parameters: Parameters): RepairFilter {
   return filter;
 }
 
-/** Parameters of a URL for the same choice again. */
+/** Returns the URL parameters for a filter. */
 export function parametersOf(filter: RepairFilter): Record<string, string> {
   const { dlqIds, workflowCreatedAt, ...rest } = filter;
-  const made: Record<string, string> = dlqIds === undefined ? {} : { dlqId: dlqIds.join(',') };
-  for (const [name, value] of Object.entries(rest)) made[name] = Array.isArray(value) ? listText(value) : String(value);
-  return made;
+  const parameters: Record<string, string> = dlqIds === undefined ? {} : { dlqId: dlqIds.join(',') };
+  for (const [name, value] of Object.entries(rest)) parameters[name] = Array.isArray(value) ? listText(value) : String(value);
+  return parameters;
 }
 
-export interface CoveredWords {
+export interface FilterPart {
   readonly name: string;
   readonly values: readonly string[];
 }
@@ -71,22 +71,22 @@ const NAMES = {
   callerIp: 'Caller',
   flowControlKey: 'Flow control key',
   failureFunctionState: 'Failure callback',
-  fingerprint: 'Group of errors',
+  fingerprint: 'Error group',
 } as const satisfies Partial<Record<keyof RepairFilter, string>>;
 
-/** What is covered, line by line; empty when it is everything. Fingerprints are left to the caller, which knows their messages. */
-export function coveredWords(filter: RepairFilter): readonly CoveredWords[] {
-  const words: CoveredWords[] = [];
+/** Describes a filter, one part per condition; empty if it covers everything. The caller replaces fingerprints by messages. */
+export function describeFilter(filter: RepairFilter): readonly FilterPart[] {
+  const parts: FilterPart[] = [];
   const { dlqIds, workflowRunId, fromDate, toDate, workflowCreatedAt } = filter;
   if (dlqIds !== undefined)
-    words.push({ name: dlqIds.length === 1 ? 'One dead letter' : `${dlqIds.length} dead letters`, values: dlqIds });
+    parts.push({ name: dlqIds.length === 1 ? '1 dead letter' : `${dlqIds.length} dead letters`, values: dlqIds });
   for (const name of ['fingerprint', 'workflowUrl', 'label', 'callerIp', 'flowControlKey', 'failureFunctionState'] as const) {
     const values = filter[name];
-    if (values !== undefined) words.push({ name: NAMES[name], values });
+    if (values !== undefined) parts.push({ name: NAMES[name], values });
   }
-  if (workflowRunId !== undefined) words.push({ name: 'Run id begins with', values: [workflowRunId] });
-  if (fromDate !== undefined && fromDate > 0) words.push({ name: 'Failed since', values: [exactTime(fromDate, 'local')] });
-  if (toDate !== undefined) words.push({ name: 'Failed until', values: [exactTime(toDate, 'local')] });
-  if (workflowCreatedAt !== undefined) words.push({ name: 'Run created at', values: [exactTime(workflowCreatedAt, 'local')] });
-  return words;
+  if (workflowRunId !== undefined) parts.push({ name: 'Run id starts with', values: [workflowRunId] });
+  if (fromDate !== undefined && fromDate > 0) parts.push({ name: 'Failed since', values: [exactTime(fromDate, 'local')] });
+  if (toDate !== undefined) parts.push({ name: 'Failed until', values: [exactTime(toDate, 'local')] });
+  if (workflowCreatedAt !== undefined) parts.push({ name: 'Run created at', values: [exactTime(workflowCreatedAt, 'local')] });
+  return parts;
 }

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react';
 
-/** How much room the window has: below 640 px, below 1000 px, or more. */
-export type Room = 'narrow' | 'medium' | 'wide';
+/** Width class of the window: below 640 px, below 1000 px, or wider. */
+export type WindowWidth = 'narrow' | 'medium' | 'wide';
 
 const narrow = window.matchMedia('(max-width: 639px)');
 const medium = window.matchMedia('(max-width: 999px)');
@@ -15,5 +15,5 @@ const subscribe = (listener: () => void) => {
   };
 };
 
-export const useRoom = (): Room =>
+export const useWindowWidth = (): WindowWidth =>
   useSyncExternalStore(subscribe, () => (narrow.matches ? 'narrow' : medium.matches ? 'medium' : 'wide'));

@@ -1,0 +1,35 @@
+/** Updates a live list without moving its rows: known rows are updated in place, new rows are only counted. */
+
+export interface StableRows<Row> {
+  /** Rows in the order in which they were first shown. */
+  readonly rows: readonly Row[];
+  /** Number of new rows that are not shown yet. */
+  readonly newCount: number;
+  /** Ids of rows that are shown but are no longer in the list. */
+  readonly gone: ReadonlySet<string>;
+}
+
+/**
+ * Merges the current state of a list into the rows that are on screen.
+ * @param shown rows on screen
+ * @param fresh first rows of the list in its current state
+ * @param whole whether both are complete lists; if so, rows that are missing in `fresh` are gone
+ */
+export function stableRows<Row>(
+  shown: readonly Row[],
+  fresh: readonly Row[],
+  idOf: (row: Row) => string,
+  whole = false,
+): StableRows<Row> {
+  const now = new Map(fresh.map((row) => [idOf(row), row]));
+  const known = new Set(shown.map(idOf));
+  // Rows after the last known one are older rows that moved up because others left, so they are not new. In a complete list
+  // there are no such rows.
+  let lastKnown = -1;
+  for (const [index, row] of fresh.entries()) if (known.has(idOf(row))) lastKnown = index;
+  const end = whole || lastKnown === -1 ? fresh.length : lastKnown;
+  const newCount = fresh.slice(0, end).filter((row) => !known.has(idOf(row))).length;
+  const gone = new Set<string>();
+  if (whole) for (const id of known) if (!now.has(id)) gone.add(id);
+  return { rows: shown.map((row) => now.get(idOf(row)) ?? row), newCount, gone };
+}

@@ -1,0 +1,35 @@
+/** Texts about groups of dead letters. */
+import type { DeadLetterGroup } from '../../../../everstep/src/contract/dead-letter-groups.js';
+import type { IconName } from '../../components/icons.js';
+import type { Tone } from '../../components/status-badge.js';
+
+export type GroupState = DeadLetterGroup['state'];
+
+export const GROUP_STATES: Readonly<
+  Record<GroupState, { readonly text: string; readonly tone: Tone; readonly icon: IconName; readonly meaning: string }>
+> = {
+  regressed: {
+    text: 'Regressed',
+    tone: 'bad',
+    icon: 'refresh',
+    meaning: 'It was resolved but has occurred again.',
+  },
+  new: { text: 'New', tone: 'warn', icon: 'warning', meaning: 'First seen less than a day ago and not acknowledged.' },
+  known: { text: 'Known', tone: 'quiet', icon: 'check', meaning: 'Acknowledged, or first seen more than a day ago.' },
+};
+
+/** Returns where a group failed: `step charge · endpoint returned 500` */
+export function failureLocation({ stepName, responseStatus }: Pick<DeadLetterGroup, 'stepName' | 'responseStatus'>): string {
+  const step = stepName === null ? 'workflow code' : `step ${stepName}`;
+  return responseStatus === null ? `${step} · no response` : `${step} · endpoint returned ${responseStatus}`;
+}
+
+/** Returns a short name of a workflow, with the distinguishing part first: `/checkout on shop.example` */
+export function workflowName(workflowUrl: string): string {
+  try {
+    const { host, pathname } = new URL(workflowUrl);
+    return pathname === '/' ? host : `${pathname} on ${host}`;
+  } catch {
+    return workflowUrl;
+  }
+}
