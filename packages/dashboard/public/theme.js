@@ -1,11 +1,11 @@
-// Before anything is painted: the theme that was chosen here, or that of the system. src/shell/theme.ts changes it later.
+// Applies the stored theme, or that of the system, before the first paint. src/shell/theme.ts changes it later.
 (() => {
-  let chosen = null;
+  let stored = null;
   try {
-    chosen = localStorage.getItem('everstep.theme');
+    stored = localStorage.getItem('everstep.theme');
   } catch {
-    // Storage may be forbidden; then the system's theme is taken.
+    // Storage is unavailable: the theme of the system applies.
   }
-  const dark = chosen === 'dark' || (chosen !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
+  const dark = stored === 'dark' || (stored !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
   document.documentElement.dataset.theme = dark ? 'dark' : 'light';
 })();

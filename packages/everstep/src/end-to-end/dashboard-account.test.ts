@@ -67,7 +67,7 @@ describe('account pages', { skip }, () => {
 
   test('events: sending an event with data continues the waiting run', async () => {
     await window.goTo('events');
-    await button('Send event approval/7').click();
+    await button('Notify runs waiting for approval/7').click();
     await dialog().getByText('1 run is waiting for this event').waitFor();
     await dialog().getByLabel('Data (JSON, optional)').fill('{"by": ');
     await dialog().getByText('Invalid JSON').waitFor();
@@ -330,7 +330,7 @@ describe('account pages', { skip }, () => {
     await inDialog('Add document').click();
     await dialogClosed();
     await showsText('1 document in ');
-    await window.page.getByLabel('Query').fill('towns');
+    await window.page.getByLabel('Query', { exact: true }).fill('towns');
     await window.page.getByLabel('Filter').fill('@metadata.year < 1900');
     await button('Search').click();
     await showsText('1 result in ');

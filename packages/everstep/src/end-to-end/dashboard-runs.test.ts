@@ -274,9 +274,9 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await page.getByRole('button', { name: 'More actions' }).click();
     await page.getByRole('menuitem', { name: 'Compare with last successful run' }).click();
     await page.getByText('First difference').waitFor();
-    await page.getByRole('region', { name: 'Input', exact: true }).getByText('at .body.id').waitFor();
+    await page.getByRole('region', { name: 'Difference: Input' }).getByText('at .body.id').waitFor();
     await page
-      .getByRole('region', { name: 'Steps', exact: true })
+      .getByRole('region', { name: 'Difference: Steps' })
       .getByText(/The left run has no step any more .* it failed/)
       .waitFor();
     await page.getByText('Only on the right').first().waitFor();

@@ -193,7 +193,7 @@ export function GroupsView() {
           <span role="status">
             {selected.length === 0 ? (
               <>
-                No groups selected: a repair applies to all <strong>{quantity(entries, 'dead letter')}</strong> shown
+                No groups selected: a repair applies to all <strong>{quantity(entries, 'dead letter')}</strong>
                 {list.hasMore && state === undefined ? ' and to the groups not loaded yet' : ''}
               </>
             ) : (

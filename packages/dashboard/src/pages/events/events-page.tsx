@@ -98,7 +98,12 @@ export default function EventsPage() {
       width: '92px',
       align: 'right',
       cell: ({ eventId }) => (
-        <ActionButton small aria-label={`Send event ${eventId}`} disabledReason={readOnly} onClick={() => setNotifying(eventId)}>
+        <ActionButton
+          small
+          aria-label={`Notify runs waiting for ${eventId}`}
+          disabledReason={readOnly}
+          onClick={() => setNotifying(eventId)}
+        >
           Notify
         </ActionButton>
       ),

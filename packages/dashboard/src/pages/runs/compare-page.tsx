@@ -155,7 +155,7 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
         <Card title="First difference">
           <div className="stack">
             {differences.map((difference) => (
-              <section key={difference.kind} className="stack" aria-label={DIFFERENCE_NAMES[difference.kind]}>
+              <section key={difference.kind} className="stack" aria-label={`Difference: ${DIFFERENCE_NAMES[difference.kind]}`}>
                 {differences.length === 1 ? null : <h3>{DIFFERENCE_NAMES[difference.kind]}</h3>}
                 <p>{capitalized(difference.message)}</p>
                 <Difference left={difference.left} right={difference.right} what={DIFFERENCE_NAMES[difference.kind]} />

@@ -165,7 +165,7 @@ function Run({
             </Card>
           </FixedHeight>
         </div>
-        <FixedHeight fixed={watched} className="run-related" label="Related runs">
+        <FixedHeight fixed={watched} className="run-related" label="Lineage">
           <LineageCard runId={runId} createdAt={createdAt} />
         </FixedHeight>
         {/* Last on the page because it can appear at any time. */}

@@ -46,7 +46,8 @@ export function StepPanel({ journal, row, attempts }: StepPanelProps) {
     (attempt) => attempt.messageId === messageId || (row.stepId !== null && attempt.stepId === row.stepId),
   );
   // If the panel was opened while the step was running, the result appears below the attempts.
-  const notYet = seen && step === undefined ? <span className="muted">not yet</span> : null;
+  const missing = journal.workflowState === 'RUN_STARTED' ? 'not yet' : '–';
+  const notYet = seen && step === undefined ? <span className="muted">{missing}</span> : null;
   /** Placeholder for a value that steps of these types get later. */
   const of = (...types: readonly string[]) => (types.includes(row.type) ? notYet : null);
   const attemptsPart = (

@@ -167,7 +167,7 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
                 <span className="numeric table-title nowrap" data-align="right">
                   {row.kept ? (
                     <span className="muted" title={KEPT}>
-                      {row.edited ? 'edited' : 'kept'}
+                      {row.edited ? 'manual' : 'kept'}
                     </span>
                   ) : (
                     durationText(Math.max(0, (row.to ?? end) - row.from))
