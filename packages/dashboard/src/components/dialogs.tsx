@@ -43,6 +43,8 @@ export interface ConfirmDialogProps {
   readonly children: ReactNode;
   /** Label of the confirm button: the action, not `OK`. */
   readonly confirmText: string;
+  /** Label of the button that closes the dialog. Default: `Cancel`. */
+  readonly closeText?: string;
   readonly danger?: boolean;
   readonly wide?: boolean;
   /** Whether the action is impossible with the current input. */
@@ -52,7 +54,7 @@ export interface ConfirmDialogProps {
 }
 
 export function ConfirmDialog(props: ConfirmDialogProps) {
-  const { title, open, onClose, children, confirmText, danger = false, wide = false, disabled = false, onConfirm } = props;
+  const { title, open, onClose, children, confirmText, closeText, danger = false, wide = false, disabled = false } = props;
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
   const close = () => {
@@ -62,7 +64,7 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
   const confirm = async () => {
     setBusy(true);
     setFailure(null);
-    const outcome = await onConfirm();
+    const outcome = await props.onConfirm();
     setBusy(false);
     if (outcome.ok) close();
     else setFailure(outcome.failure);
@@ -75,7 +77,7 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
       wide={wide}
       actions={
         <>
-          <DialogClose />
+          {closeText === undefined ? <DialogClose /> : <DialogClose>{closeText}</DialogClose>}
           <button
             type="button"
             className={danger ? 'button button-danger' : 'button button-primary'}

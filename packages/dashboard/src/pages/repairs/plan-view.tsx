@@ -30,9 +30,9 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
   return (
     <div className="plan-grid">
       <div className="stack">
-        <section className="card" aria-labelledby="plan-does">
+        <section className="card" aria-labelledby="plan-effects">
           <div className="card-head">
-            <h2 id="plan-does">What will happen</h2>
+            <h2 id="plan-effects">What will happen</h2>
           </div>
           <div className="card-body stack">
             <ul className="sentences">
@@ -43,9 +43,9 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
             </ul>
           </div>
         </section>
-        <section className="card" aria-labelledby="plan-meant">
+        <section className="card" aria-labelledby="plan-included">
           <div className="card-head">
-            <h2 id="plan-meant">Included in this repair</h2>
+            <h2 id="plan-included">Included in this repair</h2>
             <span className="muted">{countText(counts.total)} total, fixed when the plan was created</span>
           </div>
           <div className="card-body stack">

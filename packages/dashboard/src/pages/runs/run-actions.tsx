@@ -118,6 +118,7 @@ export function RunActions({ journal, watched }: RunActionsProps) {
         open={open === 'cancel'}
         onClose={close}
         confirmText="Cancel run"
+        closeText="Keep running"
         danger
         onConfirm={() =>
           change({

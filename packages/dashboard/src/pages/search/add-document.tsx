@@ -5,13 +5,13 @@ import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { readObject } from './read-object.js';
 
-export interface PutDocumentProps {
+export interface AddDocumentProps {
   readonly indexId: string;
   readonly namespace: string;
   readonly onClose: () => void;
 }
 
-export function PutDocument({ indexId, namespace, onClose }: PutDocumentProps) {
+export function AddDocument({ indexId, namespace, onClose }: AddDocumentProps) {
   const ids = { id: useId(), content: useId(), metadata: useId(), contentError: useId(), metadataError: useId() };
   const [id, setId] = useState('');
   const [contentText, setContent] = useState('{\n  "title": ""\n}');

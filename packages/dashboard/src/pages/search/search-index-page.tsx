@@ -14,13 +14,13 @@ import { PageTitle } from '../../components/page-title.js';
 import { Secret } from '../../components/secret.js';
 import { ErrorState, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/time-text.js';
+import { AddDocument } from './add-document.js';
 import { DeleteDialog, RenameDialog, TransferDialog } from './index-dialogs.js';
 import { Namespaces } from './namespaces.js';
-import { PutDocument } from './put-document.js';
 import { TryQuery } from './try-query.js';
 import './search.css';
 
-type OpenDialog = 'put' | 'rename' | 'transfer' | 'reset' | 'delete';
+type OpenDialog = 'add' | 'rename' | 'transfer' | 'reset' | 'delete';
 
 export default function SearchIndexPage() {
   const { indexId = '' } = useParams({ strict: false });
@@ -55,7 +55,7 @@ export default function SearchIndexPage() {
         lead="Full-text search over documents, with filters on their fields."
         actions={
           <>
-            <ActionButton variant="primary" disabledReason={disabledReason} onClick={() => setDialog('put')}>
+            <ActionButton variant="primary" disabledReason={disabledReason} onClick={() => setDialog('add')}>
               Add document
             </ActionButton>
             <ActionButton disabledReason={disabledReason} onClick={() => setDialog('rename')}>
@@ -103,7 +103,7 @@ export default function SearchIndexPage() {
           </p>
         </Card>
       </div>
-      {dialog === 'put' ? <PutDocument indexId={data.id} namespace={namespace} onClose={close} /> : null}
+      {dialog === 'add' ? <AddDocument indexId={data.id} namespace={namespace} onClose={close} /> : null}
       {dialog === 'rename' ? <RenameDialog index={data} onClose={close} /> : null}
       {dialog === 'transfer' ? <TransferDialog index={data} onClose={close} /> : null}
       {dialog === 'delete' ? (
