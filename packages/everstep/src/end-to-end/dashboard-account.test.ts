@@ -76,7 +76,7 @@ describe('account pages', { skip }, () => {
     await window.screenshot('account-notify-dialog');
     assert.deepEqual(await window.findings(), []);
     await inDialog('Send event to 1 run').click();
-    await showsText('1 run was notified with approval/7');
+    await showsText('Sent approval/7 to 1 run');
     await dialogClosed();
   });
 

@@ -39,7 +39,7 @@ export function NotifyDialog({ eventId: given, onClose }: NotifyDialogProps) {
       toastDone(
         outcome.value.length === 0
           ? `No runs were waiting for ${eventId}`
-          : `${quantity(outcome.value.length, 'run was', 'runs were')} notified with ${eventId}`,
+          : `Sent ${eventId} to ${quantity(outcome.value.length, 'run')}`,
       );
     return outcome;
   };

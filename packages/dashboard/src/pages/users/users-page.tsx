@@ -173,7 +173,7 @@ function UserDialog({ pending: { action, user }, onClose, onLink }: UserDialogPr
           ...action.call(user),
           topics: ['account'],
           account: true,
-          ...(isLink ? {} : { done: `${action.text}: ${user.email}` }),
+          ...(isLink ? {} : { done: `${action.done} ${user.email}` }),
         });
         void client.invalidateQueries({ queryKey: KEY });
         if (user.id === own.id) void client.invalidateQueries({ queryKey: sessionQuery.queryKey });
