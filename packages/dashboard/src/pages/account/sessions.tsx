@@ -45,7 +45,7 @@ export function Sessions() {
     },
     {
       id: 'way',
-      header: 'Logged in with',
+      header: 'Method',
       width: 'minmax(0, 3fr)',
       cell: ({ api_key_id: key }) => <div className="clip">{key === undefined ? 'SSO' : `API key ${key}`}</div>,
     },
