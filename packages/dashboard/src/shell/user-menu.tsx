@@ -51,6 +51,11 @@ export function UserMenu() {
               </Menu.RadioGroup>
             </Menu.Group>
             <Menu.Separator className="popup-separator" />
+            <Menu.LinkItem className="popup-item" href="/docs" target="_blank" rel="noreferrer">
+              <Icon name="info" />
+              API reference
+            </Menu.LinkItem>
+            <Menu.Separator className="popup-separator" />
             <Menu.Item className="popup-item" onClick={() => void leave(logOut)}>
               <Icon name="leave" />
               Log out
