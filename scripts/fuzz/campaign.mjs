@@ -10,7 +10,7 @@ const MEND_EVERY = 250;
 const TIMEOUT_MS = 15_000;
 /** Answers that may take as long as the client wants. */
 const MAY_WAIT = new Set([
-  'lookOn',
+  'streamHints',
   'getRunResult',
   'triggerRun',
   'checkRun',
@@ -31,7 +31,7 @@ const OF_OPERATOR = new Set([
   'exportAuditLog',
   'verifyAuditLog',
   'listAuditLogs',
-  'setQueuePlan',
+  'setInstancePlan',
   'setAllowedDestinations',
   'listUserApiKeys',
 ]);

@@ -89,7 +89,7 @@ describe('refused requests', () => {
     };
     const random = { bytes: (count: number) => new Uint8Array(count), number: () => 0.5 };
     const records = new AuditRecords({ accounts, now: clock.now, clock, random, log });
-    const anonymous = { operation: 'beginSession', code: 'bad-credential', actor: 'anonymous', credential: 'none' };
+    const anonymous = { operation: 'createSession', code: 'bad-credential', actor: 'anonymous', credential: 'none' };
     const of = (network: string) => ({ ...anonymous, instanceId: null, userId: null, network });
     for (let n = 0; n < 1_000; n++) records.refuse(of('192.0.2.1'));
     for (let n = 0; n < 1_000; n++) records.refuse(of(`198.51.100.${n}`));

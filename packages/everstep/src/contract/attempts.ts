@@ -1,4 +1,4 @@
-/** Wire schemas of every attempt of a run: what was sent, what came back, and how long it took. */
+/** Wire schemas of the attempts of a run: what was sent, what was received and how long it took. */
 import Type, { type Static } from 'typebox';
 import { FAILURE_CAUSES } from './runs.js';
 
@@ -8,7 +8,8 @@ const orNull = <Schema extends Type.TSchema>(schema: Schema, description: string
 const unixMs = Type.Integer({ format: 'int64' });
 
 const Headers = Type.Record(Type.String(), Type.Array(Type.String()), {
-  description: 'Canonical names, such as `Content-Type`. The value of one that may be a secret is not kept, and says so.',
+  description:
+    'Header names in canonical form, such as `Content-Type`. Values that may be secret are replaced with a placeholder.',
 });
 
 const SentRequestSchema = Type.Object(
@@ -16,12 +17,12 @@ const SentRequestSchema = Type.Object(
     method: Type.String(),
     url: Type.String(),
     headers: Headers,
-    bodyBytes: orNull(Type.Integer(), 'Length of the body; null where it was not kept.'),
-    body: orNull(Type.String(), 'Its beginning; null where it was not kept.'),
-    bodyEncoding: Type.Enum(['utf8', 'base64'], { type: 'string', description: 'base64 where it is no UTF-8 text.' }),
+    bodyBytes: orNull(Type.Integer(), 'Length of the body in bytes. Null when the body was not stored.'),
+    body: orNull(Type.String(), 'Start of the body. Null when the body was not stored.'),
+    bodyEncoding: Type.Enum(['utf8', 'base64'], { type: 'string', description: '`base64` when the body is not UTF-8 text.' }),
     rebuilt: Type.Boolean({
       description:
-        'Whether the body is made again from what is kept: of a step the input of the run and what was recorded before, as JSON, whatever the request was framed in.',
+        'Whether the body is reconstructed from stored data. For a step, it contains the input of the run and the results recorded before the step, as JSON, whatever the frame format of the request was.',
     }),
   },
   CLOSED,
@@ -29,11 +30,13 @@ const SentRequestSchema = Type.Object(
 
 const ReceivedResponse = Type.Object(
   {
-    status: orNull(Type.Integer(), 'HTTP status; null where only the result is known.'),
+    status: orNull(Type.Integer(), 'HTTP status. Null when only the result is known.'),
     headers: Headers,
-    body: Type.String({ description: 'Its beginning. Of an attempt that succeeded: the result of the step, or its beginning.' }),
-    bodyEncoding: Type.Enum(['utf8', 'base64'], { type: 'string', description: 'base64 where it is no UTF-8 text.' }),
-    bodyBytes: Type.Integer({ description: 'Length of the whole body.' }),
+    body: Type.String({
+      description: 'Start of the body. For a successful attempt, the result of the step or the start of the result.',
+    }),
+    bodyEncoding: Type.Enum(['utf8', 'base64'], { type: 'string', description: '`base64` when the body is not UTF-8 text.' }),
+    bodyBytes: Type.Integer({ description: 'Length of the whole body in bytes.' }),
   },
   CLOSED,
 );
@@ -45,24 +48,27 @@ export const RunAttempt = Type.Object(
     kind: Type.Enum([...ATTEMPT_KINDS], {
       type: 'string',
       description:
-        'workflow: the endpoint was asked to go on; step: to execute a step; call: the service made the request of a step; message: the request that a plain message is; callback: the failure was told.',
+        'What the attempt did. `workflow`: called the endpoint so that its code continues. `step`: called the endpoint to execute a step. `call`: Everstep made the HTTP request of a call step. `message`: sent a plain message. `callback`: reported the failure of the run.',
     }),
-    stepId: orNull(Type.Integer(), 'Position of the step; null where no step is known.'),
-    stepName: orNull(Type.String(), 'Null where no step is known.'),
+    stepId: orNull(Type.Integer(), 'Position of the step. Null when the step is unknown.'),
+    stepName: orNull(Type.String(), 'Name of the step. Null when the step is unknown.'),
     messageId: Type.String(),
-    retried: Type.Integer({ description: 'Failed attempts of this message before this one.' }),
-    startedAt: orNull(unixMs, 'When it was sent, Unix ms; null where that was not kept.'),
-    at: Type.Integer({ format: 'int64', description: 'When it failed, or the result was recorded, Unix ms' }),
-    durationMs: orNull(Type.Integer(), 'How long it took; null where that was not kept.'),
+    retried: Type.Integer({ description: 'Number of failed attempts of this message before this one.' }),
+    startedAt: orNull(unixMs, 'Time when the request was sent, in Unix milliseconds. Null when it was not stored.'),
+    at: Type.Integer({
+      format: 'int64',
+      description: 'Time when the attempt failed or its result was recorded, in Unix milliseconds.',
+    }),
+    durationMs: orNull(Type.Integer(), 'Duration of the attempt in milliseconds. Null when it was not stored.'),
     outcome: Type.Enum(['failed', 'succeeded'], { type: 'string' }),
-    cause: orNull(Type.Enum([...FAILURE_CAUSES], { type: 'string' }), 'Null of one that succeeded.'),
-    message: orNull(Type.String(), 'What went wrong, in words; null of one that succeeded.'),
+    cause: orNull(Type.Enum([...FAILURE_CAUSES], { type: 'string' }), 'Why the attempt failed. Null when it succeeded.'),
+    message: orNull(Type.String(), 'Error message. Null when the attempt succeeded.'),
     request: orNull(
       SentRequestSchema,
-      'Null where it was not kept, as in versions before, or nothing was sent. Of a call that succeeded after failed attempts it is that of those, which was the same.',
+      'The request. Null when nothing was sent or the request was not stored, for example by an earlier version. For a call that succeeded after failed attempts, it is the request of those attempts, which was identical.',
     ),
-    response: orNull(ReceivedResponse, 'Null where nothing came back, or it was not kept.'),
-    retryAt: orNull(unixMs, 'When it was to be tried again, Unix ms; null when this was the last.'),
+    response: orNull(ReceivedResponse, 'The response. Null when none was received or it was not stored.'),
+    retryAt: orNull(unixMs, 'Time of the next attempt, in Unix milliseconds. Null when this was the last attempt.'),
   },
   CLOSED,
 );
@@ -70,8 +76,8 @@ export type RunAttempt = Static<typeof RunAttempt>;
 
 export const RunAttempts = Type.Object(
   {
-    cursor: Type.Optional(Type.String({ description: 'Where the next page begins; absent at the end.' })),
-    attempts: Type.Array(RunAttempt, { description: 'By the time at which they ended, oldest first.' }),
+    cursor: Type.Optional(Type.String({ description: 'Cursor for the next page; absent when there are no more results.' })),
+    attempts: Type.Array(RunAttempt, { description: 'Attempts in the order in which they ended, oldest first.' }),
   },
   CLOSED,
 );

@@ -1,52 +1,63 @@
-/** Wire schemas of the groups of the dead letter queue: entries that failed alike. */
+/**
+ * Wire schemas of dead letter groups. A group contains the entries of the dead letter queue that failed with the same
+ * error.
+ */
 import Type, { type Static } from 'typebox';
+import { unixMs } from './unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
-const unixMs = (description: string) => Type.Integer({ format: 'int64', description: `${description}, Unix ms` });
 
 export const GROUP_STATES = ['new', 'known', 'regressed'] as const;
 export const GroupStateSchema = Type.Enum([...GROUP_STATES], {
   type: 'string',
   description:
-    'regressed: an entry came after the group was resolved, by hand or because its last entry had left the queue; new: first seen less than 24 hours ago and never acknowledged; known: any other.',
+    'State of the group. `regressed`: a new entry arrived after the group was resolved, either manually or because its last entry had left the queue. `new`: first seen less than 24 hours ago and never acknowledged. `known`: all other groups.',
 });
 
 export const GROUP_KINDS = ['workflow', 'message'] as const;
 export const GroupKindSchema = Type.Enum([...GROUP_KINDS], {
   type: 'string',
-  description: 'Whether runs of workflows failed, or plain messages.',
+  description: 'Whether workflow runs or plain messages failed.',
 });
 
-/** Text of a fingerprint: so many hexadecimal digits. */
+/** Length of a fingerprint, in hexadecimal digits. */
 export const FINGERPRINT_LENGTH = 16;
 
 export const DeadLetterGroup = Type.Object(
   {
-    fingerprint: Type.String({ description: 'What the entries have in common: step, status and normalised message.' }),
+    fingerprint: Type.String({
+      description: 'Identifies the error: a hash of the step, the response status and the normalized message.',
+    }),
     state: GroupStateSchema,
     kind: GroupKindSchema,
     stepName: Type.Union([Type.String(), Type.Null()], {
-      description: 'The step that failed, with # for numbers; null for the code between steps, and for a message.',
+      description:
+        'Name of the step that failed, with `#` in place of numbers. Null for the code between steps and for messages.',
     }),
-    responseStatus: Type.Union([Type.Integer(), Type.Null()], { description: 'Status of the last answer; null without one.' }),
+    responseStatus: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'HTTP status of the last response. Null when there was no response.',
+    }),
     message: Type.String({
-      description: 'What went wrong, with placeholders such as <id> for what differs from entry to entry.',
+      description: 'Error message, with placeholders such as `<id>` for the parts that differ between entries.',
     }),
-    exampleDlqId: Type.Union([Type.String(), Type.Null()], { description: 'The newest entry; null when there is none now.' }),
-    firstSeenAt: unixMs('When the first entry ever came'),
-    lastSeenAt: unixMs('When the last entry came'),
-    count: Type.Integer({ minimum: 0, description: 'Entries in the queue now.' }),
-    total: Type.Integer({ minimum: 0, description: 'Entries that ever came.' }),
+    exampleDlqId: Type.Union([Type.String(), Type.Null()], {
+      description: 'Id of the newest entry. Null when the group is empty.',
+    }),
+    firstSeenAt: unixMs('Time of the first entry'),
+    lastSeenAt: unixMs('Time of the last entry'),
+    count: Type.Integer({ minimum: 0, description: 'Number of entries that are in the queue now.' }),
+    total: Type.Integer({ minimum: 0, description: 'Number of entries that have ever arrived.' }),
     workflows: Type.Array(Type.Object({ workflowUrl: Type.String(), count: Type.Integer({ minimum: 1 }) }, CLOSED), {
-      description: 'Entries now by the URL of their workflow, most first; at most 20.',
+      description: 'Current entries by workflow URL, highest count first. At most 20 URLs.',
     }),
-    histogram: Type.Array(Type.Object({ at: unixMs('Beginning of the hour'), count: Type.Integer({ minimum: 0 }) }, CLOSED), {
-      description: 'How many came in each of the last 24 hours (UTC), oldest first, the present hour last.',
+    histogram: Type.Array(Type.Object({ at: unixMs('Start of the hour'), count: Type.Integer({ minimum: 0 }) }, CLOSED), {
+      description:
+        'Number of entries that arrived in each of the last 24 hours (UTC), oldest first. The last item is the current hour.',
     }),
-    acknowledgedAt: Type.Union([unixMs('When somebody acknowledged it last'), Type.Null()]),
-    acknowledgedBy: Type.Union([Type.String(), Type.Null()], { description: 'Who did: a user, or a token.' }),
-    resolvedAt: Type.Union([unixMs('When it was resolved; null from the moment at which an entry came again'), Type.Null()]),
-    regressedAt: Type.Union([unixMs('When an entry came after it was resolved; null otherwise'), Type.Null()]),
+    acknowledgedAt: Type.Union([unixMs('Time when the group was last acknowledged'), Type.Null()]),
+    acknowledgedBy: Type.Union([Type.String(), Type.Null()], { description: 'User or token that acknowledged the group.' }),
+    resolvedAt: Type.Union([unixMs('Time when the group was resolved', 'Null after a new entry arrived.'), Type.Null()]),
+    regressedAt: Type.Union([unixMs('Time when an entry arrived after the group was resolved', 'Null otherwise.'), Type.Null()]),
   },
   CLOSED,
 );
@@ -54,7 +65,7 @@ export type DeadLetterGroup = Static<typeof DeadLetterGroup>;
 
 export const DeadLetterGroupPage = Type.Object(
   {
-    cursor: Type.String({ description: 'Where the next page begins; empty at the end.' }),
+    cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     groups: Type.Array(DeadLetterGroup),
   },
   CLOSED,

@@ -8,7 +8,7 @@ export const FailureFunctionStateSchema = Type.Enum([...FAILURE_FUNCTION_STATES]
 export type FailureFunctionState = Static<typeof FailureFunctionStateSchema>;
 
 const HeaderMap = Type.Record(Type.String(), Type.Array(Type.String()), {
-  description: 'Header names, and the values of each.',
+  description: 'Header names with their values.',
 });
 
 export const DeadLetterEntry = Type.Object(
@@ -16,36 +16,45 @@ export const DeadLetterEntry = Type.Object(
     dlqId: Type.String(),
     workflowUrl: Type.String(),
     workflowRunId: Type.String(),
-    workflowCreatedAt: Type.Integer({ format: 'int64', description: 'Creation of the run, Unix ms' }),
-    url: Type.String({ description: 'Where the message that failed was sent: the workflow URL.' }),
+    workflowCreatedAt: Type.Integer({ format: 'int64', description: 'Time when the run was created, in Unix milliseconds.' }),
+    url: Type.String({ description: 'URL that the failed message was sent to: the workflow URL.' }),
     method: Type.String(),
     header: HeaderMap,
-    body: Type.Optional(Type.String({ description: 'What the run was triggered with, when that is UTF-8 text.' })),
-    bodyBase64: Type.Optional(Type.String({ description: 'The same in base64, when it is no UTF-8 text.' })),
+    body: Type.Optional(Type.String({ description: 'Payload that the run was triggered with, when it is UTF-8 text.' })),
+    bodyBase64: Type.Optional(Type.String({ description: 'Payload in base64, when it is not UTF-8 text.' })),
     maxRetries: Type.Integer(),
-    createdAt: Type.Integer({ format: 'int64', description: 'When the run failed, Unix ms' }),
+    createdAt: Type.Integer({ format: 'int64', description: 'Time when the run failed, in Unix milliseconds.' }),
     failureCallback: Type.Optional(Type.String()),
     callerIP: Type.String(),
-    label: Type.Optional(Type.String({ description: 'The first of the labels.' })),
+    label: Type.Optional(Type.String({ description: 'First label of the run.' })),
     labels: Type.Array(Type.String()),
     flowControlKey: Type.Optional(Type.String()),
     failureFunctionState: Type.Optional(FailureFunctionStateSchema),
     failureFunctionInfo: Type.Optional(FailureFunctionInfo),
-    responseStatus: Type.Optional(Type.Integer({ description: 'Status of the last answer; absent when there was none.' })),
+    responseStatus: Type.Optional(
+      Type.Integer({ description: 'HTTP status of the last response. Absent when there was no response.' }),
+    ),
     responseHeader: Type.Optional(HeaderMap),
     responseBody: Type.Optional(Type.String()),
-    responseBodyBase64: Type.Optional(Type.String({ description: 'Instead of responseBody, when that is no UTF-8 text.' })),
-    error: Type.String({ description: 'What went wrong, in words.' }),
+    responseBodyBase64: Type.Optional(
+      Type.String({ description: 'Body of the last response in base64, when it is not UTF-8 text.' }),
+    ),
+    error: Type.String({ description: 'Error message.' }),
     fingerprint: Type.Optional(
-      Type.String({ description: 'Group of the entry; absent for a while on entries of versions before there were groups.' }),
+      Type.String({
+        description: 'Group of the entry. Absent for a while on entries that an earlier version without groups created.',
+      }),
     ),
     deletionAt: Type.Optional(
       Type.Integer({
         format: 'int64',
-        description: 'When a delete that was started will remove it, Unix ms, unless it is undone before; absent otherwise.',
+        description:
+          'Time when a delete job removes the entry, in Unix milliseconds. Absent when no delete job includes the entry.',
       }),
     ),
-    deletionRepairId: Type.Optional(Type.String({ description: 'The repair that will delete it: aborting it is the undo.' })),
+    deletionRepairId: Type.Optional(
+      Type.String({ description: 'Id of the repair that will delete the entry. Abort the repair to keep the entry.' }),
+    ),
   },
   CLOSED,
 );
@@ -53,7 +62,7 @@ export type DeadLetterEntry = Static<typeof DeadLetterEntry>;
 
 export const DeadLetterPage = Type.Object(
   {
-    cursor: Type.String({ description: 'Where the next page begins; empty at the end.' }),
+    cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     messages: Type.Array(DeadLetterEntry),
   },
   CLOSED,
@@ -63,20 +72,24 @@ export type DeadLetterPage = Static<typeof DeadLetterPage>;
 export const RecoveredRuns = Type.Object(
   {
     workflowRuns: Type.Array(RunReferenceSchema, { description: 'The new runs.' }),
-    cursor: Type.String({ description: 'For the next request, with the same filters; empty when everything is done.' }),
+    cursor: Type.String({
+      description: 'Cursor for the next request with the same filters. Empty when all matching entries have been processed.',
+    }),
   },
   CLOSED,
 );
 
 export const DeletedDeadLetters = Type.Object(
   {
-    deleted: Type.Integer({ description: 'How many entries were deleted by this request.' }),
-    cursor: Type.String({ description: 'For the next request, with the same filters; empty when everything is done.' }),
+    deleted: Type.Integer({ description: 'Number of entries that this request deleted.' }),
+    cursor: Type.String({
+      description: 'Cursor for the next request with the same filters. Empty when all matching entries have been processed.',
+    }),
   },
   CLOSED,
 );
 
 export const DeletedDeadLetter = Type.Object({ deleted: Type.Literal(1) }, CLOSED);
 
-/** The state that a failure callback has now. */
+/** Current state of a failure callback. */
 export const FailureFunctionChanged = Type.Object({ failureFunctionState: FailureFunctionStateSchema }, CLOSED);

@@ -1,4 +1,4 @@
-/** An answer that says all with its status. */
+/** Response without a body. */
 import Type from 'typebox';
 
-export const Empty = Type.Undefined({ description: 'Done. The answer has no body.' });
+export const Empty = Type.Undefined({ description: 'The operation succeeded. The response has no body.' });

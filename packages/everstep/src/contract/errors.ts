@@ -1,7 +1,10 @@
-/** The body of every error. */
+/** Body of every error response. */
 import Type from 'typebox';
 
 export const ErrorBody = Type.Object(
-  { error: Type.String({ description: 'What was wrong, and what to do.' }) },
-  { additionalProperties: false, description: 'Every error has this body, and its stable code in a header.' },
+  { error: Type.String({ description: 'What is wrong and what to do.' }) },
+  {
+    additionalProperties: false,
+    description: 'Body of every error response. The header `Svc-Error-Code` contains the stable error code.',
+  },
 );

@@ -8,7 +8,7 @@ export const Waiter = Type.Object(
     url: Type.String({ description: 'URL of the waiting workflow.' }),
     headers: Type.Record(Type.String(), Type.Array(Type.String())),
     deadline: Type.Integer({
-      description: 'When the wait times out, Unix seconds; 0 when the event is kept for a wait to come.',
+      description: 'Time when the wait times out, in Unix seconds. 0 when the event is stored for a later wait.',
     }),
   },
   CLOSED,
@@ -21,21 +21,21 @@ export const EventWaiter = Type.Object(
     eventId: Type.String(),
     url: Type.String({ description: 'URL of the waiting workflow.' }),
     headers: Type.Record(Type.String(), Type.Array(Type.String())),
-    deadline: Type.Integer({ description: 'When the wait times out, Unix seconds.' }),
+    deadline: Type.Integer({ description: 'Time when the wait times out, in Unix seconds.' }),
     workflowRunId: Type.String(),
-    workflowCreatedAt: Type.Integer({ format: 'int64', description: 'Creation of the run, Unix ms' }),
+    workflowCreatedAt: Type.Integer({ format: 'int64', description: 'Time when the run was created, in Unix milliseconds.' }),
     workflowUrl: Type.String(),
     stepName: Type.String(),
-    since: Type.Integer({ format: 'int64', description: 'When it began to wait, Unix ms' }),
-    deadlineAt: Type.Integer({ format: 'int64', description: 'When the wait times out, Unix ms' }),
+    since: Type.Integer({ format: 'int64', description: 'Time when the run started to wait, in Unix milliseconds.' }),
+    deadlineAt: Type.Integer({ format: 'int64', description: 'Time when the wait times out, in Unix milliseconds.' }),
   },
   CLOSED,
 );
 export type EventWaiter = Static<typeof EventWaiter>;
 export const EventWaiterPage = Type.Object(
   {
-    cursor: Type.Optional(Type.String({ description: 'Where the next page begins; absent at the end.' })),
-    waiters: Type.Array(EventWaiter, { description: 'By event id, then who has waited longest.' }),
+    cursor: Type.Optional(Type.String({ description: 'Cursor for the next page; absent when there are no more results.' })),
+    waiters: Type.Array(EventWaiter, { description: 'Waiters ordered by event id, then by waiting time, longest first.' }),
   },
   CLOSED,
 );
@@ -44,7 +44,9 @@ export const NotifiedWaiter = Type.Object(
   {
     waiter: Waiter,
     messageId: Type.String(),
-    kept: Type.Optional(Type.Literal(true, { description: 'The run does not wait for it yet: it has it kept.' })),
+    kept: Type.Optional(
+      Type.Literal(true, { description: 'The run does not wait for the event yet. The event is stored until it does.' }),
+    ),
   },
   CLOSED,
 );

@@ -1,9 +1,12 @@
-/** Wire schemas of the answer to: why is this run where it is? */
+/** Wire schemas of the explanation of why a run is waiting. */
 import Type, { type Static } from 'typebox';
 import { RunStateSchema, SHOWN_STEP_TYPES } from './runs.js';
 
 const CLOSED = { additionalProperties: false } as const;
-const unixMs = (description: string) => Type.Optional(Type.Integer({ format: 'int64', description: `${description}, Unix ms` }));
+const unixMs = (description: string, kind = '') =>
+  Type.Optional(
+    Type.Integer({ format: 'int64', description: `${kind === '' ? '' : `For ${kind}: `}${description}, in Unix milliseconds.` }),
+  );
 
 export const Reason = Type.Object(
   {
@@ -22,31 +25,33 @@ export const Reason = Type.Object(
       ],
       { type: 'string' },
     ),
-    message: Type.String({ description: 'One sentence for people.' }),
-    at: unixMs('not-before, retry: when it is due'),
-    until: unixMs('sleeping, waiting-for-event, flow-control: when that ends by itself'),
+    message: Type.String({ description: 'One sentence that explains the reason.' }),
+    at: unixMs('time when the delivery is due', '`not-before` and `retry`'),
+    until: unixMs('time when the wait ends automatically', '`sleeping`, `waiting-for-event` and `flow-control`'),
     eventIds: Type.Optional(Type.Array(Type.String())),
-    workflowRunId: Type.Optional(Type.String({ description: 'waiting-for-run: the run that was invoked.' })),
-    workflowCreatedAt: unixMs('Creation of that run'),
-    retry: Type.Optional(Type.Integer({ description: 'Which retry it will be, from 1.' })),
+    workflowRunId: Type.Optional(Type.String({ description: 'For `waiting-for-run`: id of the invoked run.' })),
+    workflowCreatedAt: unixMs('time when the invoked run was created', '`waiting-for-run`'),
+    retry: Type.Optional(Type.Integer({ description: 'Number of the next retry, starting at 1.' })),
     maxRetries: Type.Optional(Type.Integer()),
     error: Type.Optional(Type.String({ description: 'Why the last attempt failed.' })),
     flowControlKey: Type.Optional(Type.String()),
-    place: Type.Optional(Type.Integer({ description: 'Place in the wait list of the key or of the queue, from 1.' })),
+    place: Type.Optional(
+      Type.Integer({ description: 'Position in the wait list of the flow control key or the queue, starting at 1.' }),
+    ),
     waitListSize: Type.Optional(Type.Integer()),
-    queueName: Type.Optional(Type.String({ description: 'queue: the queue that the message is in.' })),
+    queueName: Type.Optional(Type.String({ description: 'For `queue`: name of the queue that the message is in.' })),
     because: Type.Optional(
       Type.Enum(['parallelism', 'rate', 'paused', 'order', 'slots', 'plan', 'fair-share', 'long-deliveries', 'host', 'memory'], {
         type: 'string',
-        description: 'flow-control, queue, queued: which limit it waits for.',
+        description: 'For `flow-control`, `queue` and `queued`: the limit that applies.',
       }),
     ),
-    origin: Type.Optional(Type.String({ description: 'destination-held: scheme, host and port.' })),
+    origin: Type.Optional(Type.String({ description: 'For `destination-held`: scheme, host and port.' })),
     heldBy: Type.Optional(Type.Enum(['breaker', 'hand'], { type: 'string' })),
-    heldSince: unixMs('destination-held: since when'),
-    reason: Type.Optional(Type.String({ description: 'destination-held: why.' })),
-    nextProbeAt: unixMs('destination-held: when one delivery is let through next'),
-    url: Type.Optional(Type.String({ description: 'in-flight: what is called.' })),
+    heldSince: unixMs('time when the destination was held', '`destination-held`'),
+    reason: Type.Optional(Type.String({ description: 'For `destination-held`: why the destination is held.' })),
+    nextProbeAt: unixMs('time when the next probe delivery is sent', '`destination-held`'),
+    url: Type.Optional(Type.String({ description: 'For `in-flight`: URL of the request.' })),
   },
   CLOSED,
 );
@@ -55,12 +60,16 @@ export type Reason = Static<typeof Reason>;
 const ExplainedTask = Type.Object(
   {
     stepId: Type.Optional(
-      Type.Integer({ description: 'Absent for the code between steps, a plain message and a failure callback.' }),
+      Type.Integer({
+        description: 'Position of the step. Absent for the code between steps, plain messages and failure callbacks.',
+      }),
     ),
     stepName: Type.Optional(Type.String()),
     stepType: Type.Optional(Type.Enum([...SHOWN_STEP_TYPES], { type: 'string' })),
     what: Type.Enum(['workflow', 'step', 'message', 'failure-callback'], { type: 'string' }),
-    reasons: Type.Array(Reason, { description: 'What it waits for, in the order in which it has to come true.' }),
+    reasons: Type.Array(Reason, {
+      description: 'What the task waits for. Each reason must be resolved before the next one applies.',
+    }),
   },
   CLOSED,
 );
@@ -68,12 +77,12 @@ const ExplainedTask = Type.Object(
 export const ExplanationSchema = Type.Object(
   {
     workflowRunId: Type.String(),
-    workflowCreatedAt: Type.Integer({ format: 'int64', description: 'Creation of the run, Unix ms' }),
+    workflowCreatedAt: Type.Integer({ format: 'int64', description: 'Time when the run was created, in Unix milliseconds.' }),
     workflowState: RunStateSchema,
-    summary: Type.String({ description: 'All of it in a few words.' }),
-    tasks: Type.Array(ExplainedTask, { description: 'What the service owes the run; empty when it owes nothing.' }),
+    summary: Type.String({ description: 'Summary in a few words.' }),
+    tasks: Type.Array(ExplainedTask, { description: 'Pending tasks of the run. Empty when nothing is pending.' }),
     shortened: Type.Optional(
-      Type.Literal(true, { description: 'More is pending than the answer lists, because it would be too long.' }),
+      Type.Literal(true, { description: 'More tasks are pending than the response lists, because it would be too long.' }),
     ),
   },
   CLOSED,

@@ -1,24 +1,26 @@
-/** Wire schemas of what goes on right now: hints of changes, and the nodes of the service. */
+/** Wire schemas of live data: change hints and the nodes of the service. */
 import Type, { type Static } from 'typebox';
 
 const CLOSED = { additionalProperties: false } as const;
 const time = (description: string) => Type.Integer({ format: 'int64', description });
 
-/** What a page may want to ask for again. */
+/** Kinds of data that a change hint refers to. */
 export const LIVE_TOPICS = ['runs', 'dlq', 'repairs', 'flow-control', 'schedules', 'queues', 'settings'] as const;
 export type LiveTopic = (typeof LIVE_TOPICS)[number];
-/** Ids of runs that one hint names at most. */
+/** Maximum number of run ids in one hint. */
 export const LIVE_RUN_IDS_MAX = 50;
 
 export const LiveChange = Type.Object(
   {
-    topics: Type.Array(Type.Enum([...LIVE_TOPICS], { type: 'string' }), { description: 'What has changed, or may have.' }),
+    topics: Type.Array(Type.Enum([...LIVE_TOPICS], { type: 'string' }), {
+      description: 'Kinds of data that have changed or may have changed.',
+    }),
     runIds: Type.Array(Type.String(), {
       maxItems: LIVE_RUN_IDS_MAX,
-      description: 'Runs that have changed; not all of them where there are many, or where another node changed them.',
+      description: 'Ids of runs that have changed. Incomplete when many runs changed or another node changed them.',
     }),
   },
-  { ...CLOSED, description: 'The data of an event named change: a hint to ask again.' },
+  { ...CLOSED, description: 'Data of an event named `change`: a hint to request the data again.' },
 );
 export type LiveChange = Static<typeof LiveChange>;
 
@@ -26,16 +28,16 @@ export const NodeEntry = Type.Object(
   {
     nodeId: Type.String(),
     host: Type.String(),
-    version: Type.String({ description: 'Of the service.' }),
-    startedAt: time('Since when it is one of the nodes, Unix ms'),
+    version: Type.String({ description: 'Version of Everstep on the node.' }),
+    startedAt: time('Time when the node joined, in Unix milliseconds.'),
     leaseUntil: Type.Union([Type.Integer({ format: 'int64' }), Type.Null()], {
       description:
-        'Until when nobody takes over what it has, Unix ms; it is renewed all the time. Null: it is alone on its store.',
+        'Time when the lease of the node ends, in Unix milliseconds. Until then no other node takes over its work; the node renews the lease continuously. Null when the service is a single process.',
     }),
-    leaving: Type.Boolean({ description: 'It is stopping, and takes nothing any more.' }),
-    self: Type.Boolean({ description: 'It answers this request.' }),
-    runsClaimed: Type.Integer({ minimum: 0, description: 'Deliveries of runs that it has taken on and not ended.' }),
-    gates: Type.Integer({ minimum: 0, description: 'Queue instances of which it keeps the limits.' }),
+    leaving: Type.Boolean({ description: 'The node is stopping and accepts no new work.' }),
+    self: Type.Boolean({ description: 'This node sent the response.' }),
+    runsClaimed: Type.Integer({ minimum: 0, description: 'Number of pending run deliveries that the node has claimed.' }),
+    gates: Type.Integer({ minimum: 0, description: 'Number of queue instances whose gates the node holds.' }),
   },
   CLOSED,
 );

@@ -1,4 +1,4 @@
-/** Wire schemas of the management API. Its fields are written in snake_case; times are Unix seconds. */
+/** Wire schemas of the management API. Field names are snake_case; times are Unix seconds. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
 import { like } from './patterns.js';
@@ -16,39 +16,42 @@ export const Email = (description: string) =>
     description,
   });
 
-const id = Type.String({ description: 'Unguessable, and sortable by creation.' });
-const customerId = Type.String({ description: 'The account that owns it: of a user or of a team.' });
-const creationTime = Type.Integer({ format: 'int64', description: 'Unix seconds' });
-const role = Type.Enum(['owner', 'admin', 'dev', 'finance'], { type: 'string', description: 'Of the caller in that account.' });
+const id = Type.String({ description: 'Random id that sorts by creation time.' });
+const customerId = Type.String({ description: 'Account that owns the object: a user or a team.' });
+const creationTime = Type.Integer({ format: 'int64', description: 'Time of creation, in Unix seconds.' });
+const role = Type.Enum(['owner', 'admin', 'dev', 'finance'], {
+  type: 'string',
+  description: 'Role of the caller in the account.',
+});
 const limit = (description: string) =>
-  Type.Union([Type.Number(), Type.Null()], { description: `${description}; null: no limit of the plan.` });
+  Type.Union([Type.Number(), Type.Null()], { description: `${description} Null: the plan sets no limit.` });
 
-/** What the five operations of the specification answer, and others that have nothing to tell. */
+/** Response of operations that return no data. */
 export const Ok = Type.Literal('OK');
 
 export const PlanRecord = Type.Object(
   {
     name: Type.String(),
-    max_message_bytes: limit('Largest body of a message, bytes'),
-    log_retention_ms: limit('How long runs are kept after their end, at most'),
-    dead_letter_retention_ms: limit('How long dead letters are kept, at most'),
-    max_parallelism: limit('Deliveries in flight'),
-    max_schedules: limit('Schedules'),
+    max_message_bytes: limit('Maximum size of a message body in bytes.'),
+    log_retention_ms: limit('Maximum time that runs are kept after they end, in milliseconds.'),
+    dead_letter_retention_ms: limit('Maximum time that dead letters are kept, in milliseconds.'),
+    max_parallelism: limit('Maximum number of deliveries in flight.'),
+    max_schedules: limit('Maximum number of schedules.'),
     max_requests_per_day: limit(
-      'Runs that are started in a UTC day by triggers, invocations, resumes, restarts and ticks of schedules',
+      'Maximum number of runs that triggers, invocations, resumes, restarts and schedule ticks start in a day (UTC).',
     ),
-    api_calls_per_second: limit('Calls of the runtime API'),
-    max_timeout_ms: limit('The longest that one delivery may take'),
-    max_queues: limit('Queues'),
-    max_url_groups: limit('URL groups'),
-    max_flow_control_keys: limit('Flow control keys'),
-    max_stored_bytes: limit('Bytes that the account stores in all'),
-    max_active_runs: limit('Active runs and messages of the account'),
-    max_instances: limit('Queue instances of the account'),
-    max_search_indexes: limit('Search indexes of the account'),
-    max_teams: limit('Teams that the user is an owner of'),
-    max_team_members: limit('Members of a team'),
-    price_per_100k_messages: Type.Number({ description: 'Dollars' }),
+    api_calls_per_second: limit('Maximum number of runtime API calls per second.'),
+    max_timeout_ms: limit('Maximum duration of one delivery, in milliseconds.'),
+    max_queues: limit('Maximum number of queues.'),
+    max_url_groups: limit('Maximum number of URL groups.'),
+    max_flow_control_keys: limit('Maximum number of flow control keys.'),
+    max_stored_bytes: limit('Maximum number of bytes that the account stores.'),
+    max_active_runs: limit('Maximum number of active runs and messages of the account.'),
+    max_instances: limit('Maximum number of queue instances of the account.'),
+    max_search_indexes: limit('Maximum number of search indexes of the account.'),
+    max_teams: limit('Maximum number of teams that the user owns.'),
+    max_team_members: limit('Maximum number of members of a team.'),
+    price_per_100k_messages: Type.Number({ description: 'Price of 100,000 messages in dollars.' }),
   },
   CLOSED,
 );
@@ -66,14 +69,21 @@ export const QueueRecord = Type.Object(
     limits: PlanRecord,
     state: Type.Optional(
       Type.Literal('deleting', {
-        description: 'It was deleted, and its data is being removed: its tokens are refused. Absent: it is in use.',
+        description:
+          'The instance was deleted and its data is being removed. Its tokens are rejected. Absent while the instance is in use.',
       }),
     ),
-    requests_today: Type.Integer({ description: 'Runs that were started today (UTC), which max_requests_per_day bounds.' }),
-    budget: Type.Integer({ description: 'Dollars a calendar month (UTC); 0: no limit.' }),
-    budget_alert_url: Type.Optional(Type.String({ description: 'Told when 80 % and 100 % of the budget are spent.' })),
-    token: Type.Optional(Type.String({ description: 'Reads and writes. For those who may use the instance.' })),
-    read_only_token: Type.Optional(Type.String({ description: 'Reads. For those who may use the instance.' })),
+    requests_today: Type.Integer({
+      description: 'Number of runs that were started today (UTC). Limited by `max_requests_per_day`.',
+    }),
+    budget: Type.Integer({ description: 'Budget in dollars per calendar month (UTC). 0: no limit.' }),
+    budget_alert_url: Type.Optional(
+      Type.String({ description: 'URL that is notified when 80% and 100% of the budget are spent.' }),
+    ),
+    token: Type.Optional(Type.String({ description: 'Token that can read and write. Only for users who may use the instance.' })),
+    read_only_token: Type.Optional(
+      Type.String({ description: 'Token that can only read. Only for users who may use the instance.' }),
+    ),
   },
   CLOSED,
 );
@@ -83,7 +93,7 @@ export const TokenScopes = Type.Array(
   Type.Enum(['trigger', 'notify', 'read-metadata', 'read', 'write', 'connect'], {
     type: 'string',
     description:
-      '`trigger`: start runs and publish messages. `notify`: notify events. `read-metadata`: read without payloads, results and headers. `read`: read. `write`: everything. `connect`: connections of workers.',
+      '`trigger`: start runs and publish messages. `notify`: notify waiters of events. `read-metadata`: read everything except payloads, results and headers. `read`: read everything. `write`: all operations. `connect`: open worker connections.',
   }),
   { minItems: 1, maxItems: 6, uniqueItems: true },
 );
@@ -91,18 +101,25 @@ export const TokenScopes = Type.Array(
 export const TokenEntry = Type.Object(
   {
     id,
-    queue_id: Type.String({ description: 'The queue instance.' }),
+    queue_id: Type.String({ description: 'Id of the queue instance.' }),
     name: Type.String(),
     scopes: TokenScopes,
-    is_permanent: Type.Boolean({ description: 'One of the tokens that the queue instance was created with.' }),
+    is_permanent: Type.Boolean({ description: 'Whether the token was created together with the queue instance.' }),
     creation_time: creationTime,
-    created_by: Type.Optional(Type.String({ description: 'E-mail of the user.' })),
-    expiration_time: Type.Optional(Type.Integer({ format: 'int64', description: 'Unix seconds' })),
-    revocation_time: Type.Optional(Type.Integer({ format: 'int64', description: 'Unix seconds' })),
-    last_use_time: Type.Optional(
-      Type.Integer({ format: 'int64', description: 'Unix seconds, up to ten minutes late. Of named tokens.' }),
+    created_by: Type.Optional(Type.String({ description: 'E-mail of the user who created the token.' })),
+    expiration_time: Type.Optional(
+      Type.Integer({ format: 'int64', description: 'Time when the token expires, in Unix seconds.' }),
     ),
-    token: Type.Optional(Type.String({ description: 'The token itself, once: in the answer that creates it.' })),
+    revocation_time: Type.Optional(
+      Type.Integer({ format: 'int64', description: 'Time when the token was revoked, in Unix seconds.' }),
+    ),
+    last_use_time: Type.Optional(
+      Type.Integer({
+        format: 'int64',
+        description: 'Time of the last use, in Unix seconds. Updated at least every ten minutes. Only for named tokens.',
+      }),
+    ),
+    token: Type.Optional(Type.String({ description: 'The token itself. Only in the response that creates it.' })),
   },
   CLOSED,
 );
@@ -110,14 +127,17 @@ export type TokenEntry = Static<typeof TokenEntry>;
 const destinations = (description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxOutboundRuleLength }), {
     maxItems: LIMITS.maxOutboundRules,
-    description: `${description} Each is a host name, IP address or CIDR range, with or without a port, such as *.example.com:443.`,
+    description: `${description} Each is a host name, IP address or CIDR range with an optional port, for example \`*.example.com:443\`.`,
   });
 
 export const AllowedDestinations = destinations('Private destinations that this queue instance may call.');
-export const DeniedDestinations = destinations('Destinations that this queue instance does not call.');
-export const OnlyDestinations = Type.Union([destinations('The only destinations that this queue instance calls.'), Type.Null()], {
-  description: 'The only destinations that this queue instance calls; null: no such bound.',
-});
+export const DeniedDestinations = destinations('Destinations that this queue instance must not call.');
+export const OnlyDestinations = Type.Union(
+  [destinations('The only destinations that this queue instance may call.'), Type.Null()],
+  {
+    description: 'The only destinations that this queue instance may call. Null: all destinations are allowed.',
+  },
+);
 
 export const OutboundRulesRecord = Type.Object(
   { id, allow: AllowedDestinations, deny: DeniedDestinations, only: OnlyDestinations },
@@ -132,44 +152,48 @@ export const QueueStats = Type.Object(
     months: Type.Array(
       Type.Object(
         {
-          month: Type.String({ description: 'UTC, such as 2026-11' }),
+          month: Type.String({ description: 'Month (UTC), for example 2026-11.' }),
           messages: Type.Integer(),
           dollars: Type.Number(),
         },
         CLOSED,
       ),
-      { description: 'The calendar months (UTC) that the period touches, newest first, as billed to the present owner.' },
+      { description: 'Calendar months (UTC) that overlap the period, newest first, as billed to the current owner.' },
     ),
-    budget: Type.Integer({ description: 'Dollars a month; 0: no limit.' }),
-    spent: Type.Number({ description: 'Dollars in this month.' }),
+    budget: Type.Integer({ description: 'Budget in dollars per calendar month (UTC). 0: no limit.' }),
+    spent: Type.Number({ description: 'Amount spent this month, in dollars.' }),
     storage: Type.Object(
       {
-        instance_bytes: Type.Integer({ format: 'int64', description: 'Bytes that this queue instance stores.' }),
+        instance_bytes: Type.Integer({ format: 'int64', description: 'Number of bytes that this queue instance stores.' }),
         account_bytes: Type.Integer({
           format: 'int64',
-          description: 'Bytes that all queue instances and search indexes of its account store.',
+          description: 'Number of bytes that all queue instances and search indexes of the account store.',
         }),
-        max_bytes: limit('Bytes that the account may store'),
-        active_runs: Type.Integer({ description: 'Active runs and messages of the account.' }),
-        max_active_runs: limit('Active runs and messages that the account may have'),
+        max_bytes: limit('Maximum number of bytes that the account may store.'),
+        active_runs: Type.Integer({ description: 'Number of active runs and messages of the account.' }),
+        max_active_runs: limit('Maximum number of active runs and messages of the account.'),
       },
       CLOSED,
     ),
-    refused: Type.Array(Type.String(), { description: 'What is refused now, in words; empty when nothing is.' }),
-    requests_today: Type.Integer({ description: 'Runs that were started today (UTC), which max_requests_per_day bounds.' }),
+    refused: Type.Array(Type.String(), {
+      description: 'What is currently rejected, as sentences. Empty when nothing is rejected.',
+    }),
+    requests_today: Type.Integer({
+      description: 'Number of runs that were started today (UTC). Limited by `max_requests_per_day`.',
+    }),
     refusals: Type.Array(
       Type.Object(
         {
           kind: Type.String({
             description:
-              'The error code of what was refused. With tick- before it: a tick of a schedule started no run; with step-: a run failed by a step.',
+              'Error code of the rejected requests. The prefix `tick-` means that a schedule tick started no run. The prefix `step-` means that a step failed its run.',
           }),
           count: Type.Integer(),
-          last_time: Type.Integer({ format: 'int64', description: 'Unix seconds' }),
+          last_time: Type.Integer({ format: 'int64', description: 'Time of the last rejection, in Unix seconds.' }),
         },
         CLOSED,
       ),
-      { description: 'What was refused on the days (UTC) that the period touches, by kind; the last first.' },
+      { description: 'Requests that were rejected on the days (UTC) of the period, by kind, most recent first.' },
     ),
   },
   CLOSED,
@@ -183,13 +207,17 @@ export const QueueUsage = Type.Object(
     customer_id: customerId,
     days: Type.Array(
       Type.Object(
-        { day: Type.String({ description: 'UTC, such as 2026-11-21' }), messages: Type.Integer(), dollars: Type.Number() },
+        {
+          day: Type.String({ description: 'Day (UTC), for example 2026-11-21.' }),
+          messages: Type.Integer(),
+          dollars: Type.Number(),
+        },
         CLOSED,
       ),
-      { description: 'Every day asked for, oldest first and today last, as billed to the present owner.' },
+      { description: 'Every requested day, oldest first and today last, as billed to the current owner.' },
     ),
-    budget: Type.Integer({ description: 'Dollars a calendar month (UTC); 0: no limit.' }),
-    spent_this_month: Type.Number({ description: 'Dollars.' }),
+    budget: Type.Integer({ description: 'Budget in dollars per calendar month (UTC). 0: no limit.' }),
+    spent_this_month: Type.Number({ description: 'Amount spent this month, in dollars.' }),
   },
   CLOSED,
 );
@@ -198,10 +226,10 @@ export type QueueUsage = Static<typeof QueueUsage>;
 export const TeamEntry = Type.Object(
   {
     id,
-    team_id: Type.String({ description: 'The same as id.' }),
+    team_id: Type.String({ description: 'Same as `id`.' }),
     customer_id: customerId,
     name: Type.String(),
-    team_name: Type.String({ description: 'The same as name.' }),
+    team_name: Type.String({ description: 'Same as `name`.' }),
     creation_time: creationTime,
     role,
   },
@@ -211,7 +239,7 @@ export type TeamEntry = Static<typeof TeamEntry>;
 
 export const TeamMember = Type.Object(
   {
-    id: Type.String({ description: 'Of the user; of the invitation while the status is invited.' }),
+    id: Type.String({ description: 'Id of the user. While the status is `invited`, id of the invitation.' }),
     team_id: Type.String(),
     customer_id: customerId,
     member_email: Type.String(),
@@ -219,13 +247,13 @@ export const TeamMember = Type.Object(
     creation_time: creationTime,
     status: Type.Enum(['member', 'invited'], {
       type: 'string',
-      description: 'invited: pending until the invited person accepts.',
+      description: '`invited`: the invitation is pending.',
     }),
     expiration_time: Type.Optional(
-      Type.Integer({ format: 'int64', description: 'Unix seconds. When the pending invitation expires.' }),
+      Type.Integer({ format: 'int64', description: 'Time when the pending invitation expires, in Unix seconds.' }),
     ),
     invitation_secret: Type.Optional(
-      Type.String({ description: 'Pass it on to the invited person. It is shown this once and works once.' }),
+      Type.String({ description: 'Secret to pass on to the invited person. It is shown once and can be used once.' }),
     ),
   },
   CLOSED,
@@ -235,18 +263,18 @@ export type TeamMember = Static<typeof TeamMember>;
 export const InvitationSecret = Type.String({
   minLength: 1,
   maxLength: 100,
-  description: 'The invitation_secret that the inviter passed on.',
+  description: 'The `invitation_secret` that the inviter passed on.',
 });
 
 export const JoinedTeam = Type.Object(
   {
-    id: Type.String({ description: 'Of the user.' }),
+    id: Type.String({ description: 'Id of the user.' }),
     team_id: Type.String(),
     team_name: Type.String(),
     member_email: Type.String(),
     member_role: Type.Enum(['owner', 'admin', 'dev', 'finance'], { type: 'string' }),
     api_key: Type.Optional(
-      Type.String({ description: 'The first API key of a user who was created by this. It is shown this once.' }),
+      Type.String({ description: 'First API key of the user, if accepting the invitation created the user. It is shown once.' }),
     ),
   },
   CLOSED,
@@ -259,8 +287,13 @@ export const ApiKeyEntry = Type.Object(
     customer_id: customerId,
     name: Type.String(),
     creation_time: creationTime,
-    revocation_time: Type.Optional(Type.Integer({ format: 'int64', description: 'Unix seconds; absent: the key is good.' })),
-    api_key: Type.Optional(Type.String({ description: 'The key itself. It is shown this once.' })),
+    revocation_time: Type.Optional(
+      Type.Integer({
+        format: 'int64',
+        description: 'Time when the key was revoked, in Unix seconds. Absent while the key is valid.',
+      }),
+    ),
+    api_key: Type.Optional(Type.String({ description: 'The key itself. It is shown once.' })),
   },
   CLOSED,
 );
@@ -268,8 +301,8 @@ export type ApiKeyEntry = Static<typeof ApiKeyEntry>;
 
 export const RecoveryLink = Type.Object(
   {
-    recovery_secret: Type.String({ description: 'Gives the user one API key. It is shown this once.' }),
-    expiration_time: Type.Integer({ format: 'int64', description: 'Unix seconds' }),
+    recovery_secret: Type.String({ description: 'Secret that gives the user one API key. It is shown once.' }),
+    expiration_time: Type.Integer({ format: 'int64', description: 'Time when the secret expires, in Unix seconds.' }),
   },
   CLOSED,
 );
@@ -279,7 +312,7 @@ export const Recovered = Type.Object(
   {
     id: Type.String({ description: 'Id of the API key.' }),
     email: Type.String(),
-    api_key: Type.String({ description: 'Shown this once.' }),
+    api_key: Type.String({ description: 'The key itself. It is shown once.' }),
   },
   CLOSED,
 );
@@ -291,25 +324,33 @@ export const UserEntry = Type.Object(
     email: Type.String(),
     creation_time: creationTime,
     is_operator: Type.Boolean(),
-    disabled_time: Type.Optional(Type.Integer({ format: 'int64', description: 'Unix seconds; absent: not disabled.' })),
+    disabled_time: Type.Optional(
+      Type.Integer({
+        format: 'int64',
+        description: 'Time when the user was disabled, in Unix seconds. Absent while the user is enabled.',
+      }),
+    ),
   },
   CLOSED,
 );
 export type UserEntry = Static<typeof UserEntry>;
 export const UserPage = Type.Object(
-  { cursor: Type.String({ description: 'Of the next page; empty at the end.' }), users: Type.Array(UserEntry) },
+  {
+    cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
+    users: Type.Array(UserEntry),
+  },
   CLOSED,
 );
 export type UserPage = Static<typeof UserPage>;
 
 export const AccountEntry = Type.Object(
   {
-    id: Type.String({ description: 'Of the user, and of the personal account.' }),
-    customer_id: Type.String({ description: 'The same as id.' }),
+    id: Type.String({ description: 'Id of the user and of the personal account.' }),
+    customer_id: Type.String({ description: 'Same as `id`.' }),
     email: Type.String(),
     creation_time: creationTime,
     accounts: Type.Array(Type.Object({ id: Type.String(), role }, CLOSED), {
-      description: 'The accounts that the user may see, the personal one first.',
+      description: 'Accounts that the user can access, the personal account first.',
     }),
   },
   CLOSED,
@@ -319,15 +360,17 @@ export type AccountEntry = Static<typeof AccountEntry>;
 
 const AuditedRequest = Type.Object(
   {
-    operation: Type.String({ description: 'The operationId of the API, or the name of a command of the control socket.' }),
-    credential: Type.String({ description: 'Such as api-key key_1, session ses_1, token tok_1 (name), or none.' }),
-    user_agent: Type.String({ description: 'The beginning of the header User-Agent.' }),
-    queue_id: Type.Union([Type.String(), Type.Null()], { description: 'The queue instance that the request was about.' }),
+    operation: Type.String({ description: 'Operation id of the API, or name of a control socket command.' }),
+    credential: Type.String({
+      description: 'Credential of the request, for example `api-key key_1`, `session ses_1`, `token tok_1 (name)` or `none`.',
+    }),
+    user_agent: Type.String({ description: 'Start of the header `User-Agent`.' }),
+    queue_id: Type.Union([Type.String(), Type.Null()], { description: 'Id of the queue instance that the request was for.' }),
     outcome: Type.Union([Type.Literal('done'), Type.Literal('refused')]),
   },
   {
     ...CLOSED,
-    description: 'The request that led to the entry; absent where there was none, or in entries of earlier versions.',
+    description: 'Request that caused the entry. Absent when there was none, and in entries of earlier versions.',
   },
 );
 
@@ -335,11 +378,11 @@ export const AuditLogEntry = Type.Object(
   {
     id,
     customer_id: customerId,
-    actor: Type.String({ description: 'E-mail of the user, or operator.' }),
-    action: Type.String({ description: 'Such as queue.move-to-team.' }),
-    subject: Type.String({ description: 'Id of what was changed.' }),
+    actor: Type.String({ description: 'E-mail of the user, or `operator`.' }),
+    action: Type.String({ description: 'Action, for example `queue.move-to-team`.' }),
+    subject: Type.String({ description: 'Id of the object that was changed.' }),
     details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])),
-    address: Type.String({ description: 'Where the request came from.' }),
+    address: Type.String({ description: 'IP address of the client.' }),
     request: Type.Optional(AuditedRequest),
     creation_time: creationTime,
   },
@@ -347,35 +390,44 @@ export const AuditLogEntry = Type.Object(
 );
 export type AuditLogEntry = Static<typeof AuditLogEntry>;
 export const AuditLogPage = Type.Object(
-  { cursor: Type.String({ description: 'Of the next page; empty at the end.' }), auditlogs: Type.Array(AuditLogEntry) },
+  {
+    cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
+    auditlogs: Type.Array(AuditLogEntry),
+  },
   CLOSED,
 );
 export type AuditLogPage = Static<typeof AuditLogPage>;
 
 const chainPosition = (description: string) =>
-  Type.Object({ seq: Type.Integer(), hash: Type.String({ description: 'SHA-256, hex.' }) }, { ...CLOSED, description });
+  Type.Object(
+    { seq: Type.Integer(), hash: Type.String({ description: 'SHA-256 hash, hexadecimal.' }) },
+    { ...CLOSED, description },
+  );
 
 export const AuditVerification = Type.Object(
   {
-    checked: Type.Integer({ description: 'Entries that this request checked.' }),
+    checked: Type.Integer({ description: 'Number of entries that this request checked.' }),
     faults: Type.Array(
       Type.Object(
         {
           seq: Type.Integer(),
-          id: Type.Union([Type.String(), Type.Null()], { description: 'Of the entry; null: it is gone.' }),
+          id: Type.Union([Type.String(), Type.Null()], { description: 'Id of the entry. Null when the entry is missing.' }),
           kind: Type.Union([Type.Literal('changed'), Type.Literal('removed'), Type.Literal('inserted')], {
-            description: 'changed: the entry was changed, or entries before it are gone with their hashes.',
+            description:
+              '`changed`: the entry was changed, or earlier entries are missing together with their hashes. `removed`: the entry is missing. `inserted`: the entry was added later.',
           }),
         },
         CLOSED,
       ),
     ),
-    next: Type.Union([Type.Integer(), Type.Null()], { description: 'Give it as after to check the rest; null at the end.' }),
-    anchor: chainPosition('The last entry that was removed after its retention.'),
-    head: chainPosition('The last entry of the chain.'),
+    next: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'Value of `after` for the next request. Null when all entries were checked.',
+    }),
+    anchor: chainPosition('Last entry that was removed after its retention.'),
+    head: chainPosition('Last entry of the chain.'),
     known: Type.Optional(
       Type.Union([Type.Literal('found'), Type.Literal('missing'), Type.Literal('expired')], {
-        description: 'Whether the chain has the entry given as known; expired: it is older than the retention.',
+        description: 'Whether the chain contains the entry given as `known`. `expired`: the entry is older than the retention.',
       }),
     ),
   },
@@ -383,13 +435,13 @@ export const AuditVerification = Type.Object(
 );
 export type AuditVerification = Static<typeof AuditVerification>;
 
-/** A line of the export. */
+/** Line of the export. */
 export const AuditExportLine = Type.Object(
   {
-    seq: Type.Integer({ description: 'Give that of the last line as after to continue.' }),
-    hash: Type.String({ description: 'SHA-256, hex, over the entry and the hash of the line before.' }),
+    seq: Type.Integer({ description: 'Sequence number. To continue, send the number of the last line as `after`.' }),
+    hash: Type.String({ description: 'SHA-256 hash, hexadecimal, of the entry and the hash of the previous line.' }),
     id: Type.String(),
-    at: Type.Integer({ description: 'Unix ms.' }),
+    at: Type.Integer({ description: 'Time of the entry, in Unix milliseconds.' }),
     actor: Type.String(),
     action: Type.String(),
     subject: Type.String(),
@@ -398,6 +450,6 @@ export const AuditExportLine = Type.Object(
     details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])),
     request: Type.Union([AuditedRequest, Type.Null()]),
   },
-  { ...CLOSED, description: 'A line of JSON for each entry, oldest first.' },
+  { ...CLOSED, description: 'Each line is one entry in JSON, oldest first.' },
 );
 export type AuditExportLine = Static<typeof AuditExportLine>;

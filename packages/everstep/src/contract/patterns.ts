@@ -1,29 +1,29 @@
-/** What texts in bodies must look like: as a pattern for schemas, and in words for whoever sent something else. */
+/** Text formats in request bodies: a pattern for schemas and a message for errors. */
 const PATTERNS = {
-  /** Something that can be seen, and no character that could disturb a terminal. */
+  /** At least one visible character and no character that could disrupt a terminal. */
   visible: {
     pattern: '^(?=[\\s\\S]*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]*$',
-    words: 'must have a character that is not blank, and no control characters',
+    words: 'must contain a character other than whitespace, and no control characters',
   },
-  withoutControls: { pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$', words: 'must have no control characters' },
-  /** Without a colon, which ends the name in HTTP Basic. */
+  withoutControls: { pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$', words: 'must not contain control characters' },
+  /** Without a colon, because HTTP Basic ends the user name at the first colon. */
   email: {
     pattern: '^[^\\s@:\\u0000-\\u001f]+@[^\\s@:\\u0000-\\u001f]+$',
-    words: 'must be an e-mail address such as ada@example.com, without blanks and colons',
+    words: 'must be an e-mail address such as ada@example.com, without whitespace and colons',
   },
-  ascii: { pattern: '^[\\x20-\\x7e]+$', words: 'must be of printable ASCII characters' },
-  label: { pattern: '^[^,\\u0000]*$', words: 'must have no comma, and not the character U+0000' },
-  /** Of what is named in paths later. */
+  ascii: { pattern: '^[\\x20-\\x7e]+$', words: 'must contain only printable ASCII characters' },
+  label: { pattern: '^[^,\\u0000]*$', words: 'must not contain a comma or the character U+0000' },
+  /** Id that appears in URL paths. */
   id: {
     pattern: '^(?!\\.{1,2}$)[^\\u0000]*$',
-    words: 'must not be "." or "..", which no URL can carry, nor have the character U+0000',
+    words: 'must not be "." or "..", which URLs cannot represent, and must not contain the character U+0000',
   },
 } as const;
 
-/** For a schema of a text. */
+/** Returns the schema options of a text format. */
 export const like = (name: keyof typeof PATTERNS): { readonly pattern: string } => ({ pattern: PATTERNS[name].pattern });
 
 const WORDS: ReadonlyMap<string, string> = new Map(Object.values(PATTERNS).map(({ pattern, words }) => [pattern, words]));
 
-/** What a text must be that does not match the pattern; null for one that is not of these. */
+/** Returns the error message of a pattern, or null when the pattern is not one of these formats. */
 export const patternWords = (pattern: string): string | null => WORDS.get(pattern) ?? null;

@@ -1,11 +1,14 @@
-/** Wire schemas of repairs: bulk jobs over dead letters that are planned, tried on a few, and then run at a set rate. */
+/**
+ * Wire schemas of repairs. A repair is a bulk job over dead letters: you plan it, try it on a few entries (canary) and then
+ * run it at a set rate.
+ */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
 import { FailureFunctionStateSchema } from './dead-letters.js';
 import { like } from './patterns.js';
+import { unixMs } from './unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
-const unixMs = (description: string) => Type.Integer({ format: 'int64', description: `${description}, Unix ms` });
 const given = (description: string) => Type.Integer({ minimum: 0, format: 'int64', description });
 const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()]);
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
@@ -43,60 +46,63 @@ const anyOf = (what: string, maxLength: number) =>
   Type.Array(Type.String({ minLength: 1, maxLength }), {
     minItems: 1,
     maxItems: LIMITS.maxFilterValues,
-    description: `${what}; any of these.`,
+    description: `${what}. Matches any of the given values.`,
   });
 
-/** Filters are combined with AND; the values of one with OR. */
+/** Filters are combined with AND, the values of one filter with OR. */
 export const RepairFilter = Type.Object(
   {
     dlqIds: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxRunIdLength }), {
         minItems: 1,
         maxItems: LIMITS.repairNamedMax,
-        description: 'These entries alone; those that are not in the queue are left out.',
+        description: 'Ids of the entries. Ids that are not in the queue are ignored.',
       }),
     ),
-    fromDate: Type.Optional(given('Entries of runs that failed at or after this time, Unix ms')),
-    toDate: Type.Optional(given('Entries of runs that failed at or before this time, Unix ms')),
+    fromDate: Type.Optional(given('Only entries of runs that failed at or after this time, in Unix milliseconds.')),
+    toDate: Type.Optional(given('Only entries of runs that failed at or before this time, in Unix milliseconds.')),
     workflowUrl: Type.Optional(anyOf('URL of the workflow', LIMITS.maxWorkflowUrlLength)),
     workflowRunId: Type.Optional(
-      Type.String({ minLength: 1, maxLength: LIMITS.maxRunIdLength, description: 'ID of the run, or what it begins with' }),
+      Type.String({ minLength: 1, maxLength: LIMITS.maxRunIdLength, description: 'Id of the run, or a prefix of it.' }),
     ),
-    workflowCreatedAt: Type.Optional(given('Creation of the run, Unix ms')),
-    label: Type.Optional(anyOf('Label of the run', LIMITS.maxLabelLength)),
+    workflowCreatedAt: Type.Optional(given('Time when the run was created, in Unix milliseconds.')),
+    label: Type.Optional(anyOf('Labels of the run', LIMITS.maxLabelLength)),
     callerIp: Type.Optional(anyOf('IP address of the publisher', 64)),
     flowControlKey: Type.Optional(anyOf('Flow control key', LIMITS.maxFlowControlKeyLength)),
     failureFunctionState: Type.Optional(
       Type.Array(FailureFunctionStateSchema, {
         minItems: 1,
         maxItems: 4,
-        description: 'State of the failure function; any of these',
+        description: 'States of the failure function. Matches any of the given values.',
       }),
     ),
-    fingerprint: Type.Optional(anyOf('Fingerprint of the error', 128)),
+    fingerprint: Type.Optional(anyOf('Fingerprints of the error', 128)),
   },
   {
     ...CLOSED,
-    description: 'Which entries of the dead letter queue: all that are there when it is planned, where nothing is named.',
+    description:
+      'Selects entries of the dead letter queue. Without filters, all entries that are in the queue when the repair is planned.',
   },
 );
 export type RepairFilter = Static<typeof RepairFilter>;
 
 export const RepairOverrides = Type.Object(
   {
-    retries: Type.Optional(Type.Integer({ minimum: 0, maximum: LIMITS.maxRetries, description: 'Retries for each step' })),
+    retries: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: LIMITS.maxRetries, description: 'Number of retries of each step.' }),
+    ),
     retryDelay: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: LIMITS.maxRetryExpressionLength,
-        description: 'Delay before a retry in ms: an expression over `retried`',
+        description: 'Delay before a retry in milliseconds: an expression over `retried`.',
       }),
     ),
     labels: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxLabelLength, ...like('label') }), {
         minItems: 1,
         maxItems: LIMITS.maxLabels,
-        description: 'Labels of the new runs, in place of those that the failed ones had',
+        description: 'Labels of the new runs. They replace the labels of the failed runs.',
       }),
     ),
     flowControl: Type.Optional(
@@ -104,20 +110,20 @@ export const RepairOverrides = Type.Object(
         {
           key: Type.Optional(Type.String({ minLength: 1, maxLength: LIMITS.maxFlowControlKeyLength, ...like('id') })),
           parallelism: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.maxParallelism })),
-          rate: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.maxRate, description: 'Starts per period' })),
+          rate: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.maxRate, description: 'Number of starts per period.' })),
           periodMs: Type.Optional(
             Type.Integer({
               minimum: 1_000,
               maximum: LIMITS.maxPeriodMs,
-              description: 'A second when absent; it goes with a rate',
+              description: 'Length of the period in milliseconds. Requires `rate`. Default: one second.',
             }),
           ),
         },
-        { ...CLOSED, description: 'Without a key the limits are for the own key of each run' },
+        { ...CLOSED, description: 'Flow control settings. Without `key`, the limits apply to the existing key of each run.' },
       ),
     ),
   },
-  { ...CLOSED, description: 'What the new runs are to have otherwise than the failed ones; not for delete.' },
+  { ...CLOSED, description: 'Settings of the new runs that differ from the failed runs. Not allowed for `delete`.' },
 );
 export type RepairOverrides = Static<typeof RepairOverrides>;
 
@@ -130,7 +136,7 @@ export type PlanRepair = Static<typeof PlanRepair>;
 const Rate = Type.Number({
   minimum: LIMITS.repairMinRatePerSecond,
   maximum: LIMITS.repairMaxRatePerSecond,
-  description: 'So many entries a second are begun, evenly over time; 0.1 is one every ten seconds.',
+  description: 'Number of entries to start per second, spread evenly. For example, 0.1 is one entry every ten seconds.',
 });
 
 export const StartRepair = Type.Object(
@@ -142,14 +148,16 @@ export const StartRepair = Type.Object(
           count: Type.Integer({
             minimum: 1,
             maximum: LIMITS.repairMaxCanary,
-            description: 'So many are begun first, spread over the workflows, and watched until they have ended.',
+            description: 'Number of entries to start first, spread over the workflows. Everstep waits until they have ended.',
           }),
           maxFailurePercent: Type.Number({
             minimum: 0,
             maximum: 100,
-            description: 'The repair stops by itself when more than this share of them fails again.',
+            description: 'Stops the repair when more than this percentage of the canary runs fails again.',
           }),
-          thenContinue: Type.Boolean({ description: 'True goes on by itself; false waits for continue.' }),
+          thenContinue: Type.Boolean({
+            description: '`true` continues automatically after the canary. `false` waits for `continue`.',
+          }),
         },
         CLOSED,
       ),
@@ -158,11 +166,15 @@ export const StartRepair = Type.Object(
       Type.Integer({
         minimum: 0,
         maximum: LIMITS.repairMaxUndoMs,
-        description: `Of a delete: nothing is deleted for so long, and abort undoes it; ${LIMITS.repairUndoMs} when absent.`,
+        description: `For \`delete\`: time in milliseconds before anything is deleted, during which \`abort\` undoes the delete. Default: ${LIMITS.repairUndoMs}.`,
       }),
     ),
   },
-  { ...CLOSED, description: 'resume and restart need ratePerSecond; undoMs is for delete, and canary is not.' },
+  {
+    ...CLOSED,
+    description:
+      '`resume` and `restart` require `ratePerSecond`. `undoMs` is for `delete` only. `canary` is not allowed for `delete`.',
+  },
 );
 export type StartRepair = Static<typeof StartRepair>;
 
@@ -178,66 +190,71 @@ export const RepairEntry = Type.Object(
     filter: RepairFilter,
     overrides: RepairOverrides,
     state: RepairState,
-    createdAt: unixMs('When it was planned'),
-    createdBy: textOrNull('E-mail of the user, or the name of the token, who planned it; null when it is not known.'),
-    startedAt: orNull(unixMs('When it was started')),
-    endedAt: orNull(unixMs('When it was done, stopped or aborted')),
-    undoUntil: orNull(unixMs('Of a delete: nothing is deleted before')),
+    createdAt: unixMs('Time when the repair was planned'),
+    createdBy: textOrNull('E-mail of the user, or name of the token, that planned the repair. Null when unknown.'),
+    startedAt: orNull(unixMs('Time when the repair was started')),
+    endedAt: orNull(unixMs('Time when the repair was completed, stopped or aborted')),
+    undoUntil: orNull(unixMs('For `delete`: earliest time when entries are deleted')),
     ratePerSecond: orNull(Type.Number()),
     canary: orNull(
       Type.Object(
         {
-          count: count('How many there are at most.'),
+          count: count('Maximum number of canary entries.'),
           maxFailurePercent: Type.Number(),
           thenContinue: Type.Boolean(),
-          total: count('How many were chosen.'),
-          ended: count('How many have ended, in whatever way.'),
-          succeeded: count('How many have succeeded.'),
-          failed: count('How many have failed again.'),
+          total: count('Number of entries that were selected.'),
+          ended: count('Number of entries that have ended in any state.'),
+          succeeded: count('Number of entries that succeeded.'),
+          failed: count('Number of entries that failed again.'),
         },
         CLOSED,
       ),
     ),
     counts: Type.Object(
       {
-        total: count('Frozen entries.'),
-        pending: count('Nothing was done with them yet.'),
-        started: count('Their new runs are active.'),
-        succeeded: count('Their new runs have succeeded; of a delete: deleted.'),
-        failed: count('Their new runs have failed, and are in the queue again.'),
-        canceled: count('Their new runs were canceled.'),
-        gone: count('Handled by somebody else, or removed, before their turn.'),
+        total: count('Entries in the repair.'),
+        pending: count('Entries that are not processed yet.'),
+        started: count('Entries whose new runs are active.'),
+        succeeded: count('Entries whose new runs succeeded. For `delete`: deleted entries.'),
+        failed: count('Entries whose new runs failed and are in the dead letter queue again.'),
+        canceled: count('Entries whose new runs were canceled.'),
+        gone: count('Entries that were handled otherwise or removed before the repair reached them.'),
       },
       CLOSED,
     ),
     plan: Type.Object(
       {
         workflows: Type.Array(Type.Object({ workflowUrl: Type.String(), count: Type.Integer() }, CLOSED), {
-          description: `By count, at most ${LIMITS.repairPlanRows}.`,
+          description: `Entries by workflow, highest count first. At most ${LIMITS.repairPlanRows} workflows.`,
         }),
         groups: Type.Array(Type.Object({ fingerprint: Type.String(), message: Type.String(), count: Type.Integer() }, CLOSED), {
-          description: `By count, at most ${LIMITS.repairPlanRows}.`,
+          description: `Entries by error, highest count first. At most ${LIMITS.repairPlanRows} errors.`,
         }),
-        oldestAt: orNull(unixMs('When the first of the runs failed')),
-        newestAt: orNull(unixMs('When the last of the runs failed')),
-        more: Type.Boolean({ description: `There were more entries than the ${LIMITS.repairMaxItems} that one repair takes.` }),
-        stepsKept: count('Recorded steps that a resume does not run again.'),
-        messagesAtLeast: count('Messages that this is billed for at the least: one for each run.'),
-        expectedDurationMs: count('At the rate that was set; before that, at one a second.'),
+        oldestAt: orNull(unixMs('Time of the oldest failure')),
+        newestAt: orNull(unixMs('Time of the newest failure')),
+        more: Type.Boolean({
+          description: `More entries matched than the ${LIMITS.repairMaxItems} that one repair can process.`,
+        }),
+        stepsKept: count('Number of recorded steps that a resume does not run again.'),
+        messagesAtLeast: count('Minimum number of billed messages: one for each run.'),
+        expectedDurationMs: count('Expected duration at the set rate. Before a rate is set, at one entry per second.'),
       },
       CLOSED,
     ),
     stopReason: Type.Union([Type.Enum([...REPAIR_STOP_REASONS], { type: 'string' }), Type.Null()], {
-      description: 'Why it does not go on.',
+      description: 'Why the repair stopped.',
     }),
-    stopMessage: textOrNull('The same in words.'),
+    stopMessage: textOrNull('Why the repair stopped, as a sentence.'),
   },
   CLOSED,
 );
 export type RepairEntry = Static<typeof RepairEntry>;
 
 export const RepairPage = Type.Object(
-  { cursor: Type.String({ description: 'Where the next page begins; empty at the end.' }), repairs: Type.Array(RepairEntry) },
+  {
+    cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
+    repairs: Type.Array(RepairEntry),
+  },
   CLOSED,
 );
 export type RepairPage = Static<typeof RepairPage>;
@@ -248,19 +265,22 @@ export const RepairItem = Type.Object(
     workflowRunId: Type.String(),
     workflowUrl: Type.String(),
     state: RepairItemState,
-    fingerprint: textOrNull('Of the error, where it had one when it was frozen.'),
-    canary: Type.Boolean({ description: 'It is one of those that are tried first.' }),
-    newWorkflowRunId: textOrNull('The run that was made of it.'),
-    newDlqId: textOrNull('The entry of the new run, where that has failed again.'),
-    error: textOrNull('What went wrong, in words.'),
-    at: orNull(unixMs('When it came into this state')),
+    fingerprint: textOrNull('Fingerprint of the error, if the entry had one when the repair was planned.'),
+    canary: Type.Boolean({ description: 'The entry is part of the canary.' }),
+    newWorkflowRunId: textOrNull('Id of the run that the repair created.'),
+    newDlqId: textOrNull('Id of the dead letter entry of the new run, if it failed again.'),
+    error: textOrNull('Error message.'),
+    at: orNull(unixMs('Time when the entry entered this state')),
   },
   CLOSED,
 );
 export type RepairItem = Static<typeof RepairItem>;
 
 export const RepairItemPage = Type.Object(
-  { cursor: Type.String({ description: 'Where the next page begins; empty at the end.' }), items: Type.Array(RepairItem) },
+  {
+    cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
+    items: Type.Array(RepairItem),
+  },
   CLOSED,
 );
 export type RepairItemPage = Static<typeof RepairItemPage>;

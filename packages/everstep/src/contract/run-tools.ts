@@ -1,33 +1,35 @@
-/** Wire schemas of what helps to put one run right: fork, compare, lineage, check. */
+/** Wire schemas of the tools for single runs: fork, compare, lineage and check. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
 import { like } from './patterns.js';
 import { RepairFilter } from './repairs.js';
 import { RunStateSchema, SHOWN_STEP_TYPES } from './runs.js';
+import { unixMs } from './unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
-const unixMs = (description: string) => Type.Integer({ format: 'int64', description: `${description}, Unix ms` });
 const StepTypeSchema = Type.Enum([...SHOWN_STEP_TYPES], { type: 'string' });
 const orNull = <Schema extends Type.TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
 export const ForkRequest = Type.Object(
   {
-    createdAt: Type.Optional(unixMs('Creation of the run: tells runs apart that had the same ID; the latest when absent')),
+    createdAt: Type.Optional(
+      unixMs('Time when the run was created', 'Distinguishes runs that used the same id. Default: the latest run.'),
+    ),
     fromStep: Type.Integer({
       minimum: 1,
       maximum: LIMITS.maxJournalSteps + 1,
-      description: 'Position of a step. What was recorded before it is kept; it, and what was recorded after it, is done again.',
+      description: 'Position of a step. Steps recorded before it are kept. The step itself and all later steps run again.',
     }),
     input: Type.Optional(
       Type.Object(
         {
-          body: Type.String({ description: 'What the new run is triggered with, instead.' }),
+          body: Type.String({ description: 'Payload of the new run.' }),
           contentType: Type.Optional(
             Type.String({
               minLength: 1,
               maxLength: 256,
               ...like('ascii'),
-              description: 'That of the run when absent.',
+              description: 'Content type of the payload. Default: the content type of the original run.',
             }),
           ),
         },
@@ -39,11 +41,14 @@ export const ForkRequest = Type.Object(
         Type.Object(
           {
             stepId: Type.Integer({ minimum: 1, maximum: LIMITS.maxJournalSteps }),
-            result: Type.Optional(Type.Unknown({ description: 'Any JSON value; absent: none.' })),
+            result: Type.Optional(Type.Unknown({ description: 'Any JSON value. Absent: the step has no result.' })),
           },
           CLOSED,
         ),
-        { description: 'Results of steps that are kept, which replace theirs; or of the step itself, which is then not done.' },
+        {
+          description:
+            'Edited results. Each one replaces the result of a kept step. A result for the step at `fromStep` is recorded instead of running it.',
+        },
       ),
     ),
     newWorkflowRunId: Type.Optional(
@@ -51,11 +56,15 @@ export const ForkRequest = Type.Object(
         minLength: 1,
         maxLength: LIMITS.maxRunIdLength,
         ...like('id'),
-        description: 'ID of the new run, not "." or ".."; one is made when absent.',
+        description: 'Id of the new run. Must not be `.` or `..`. Default: a generated id.',
       }),
     ),
     note: Type.Optional(
-      Type.String({ minLength: 1, maxLength: LIMITS.maxNoteLength, description: 'Why, for the run and the audit log.' }),
+      Type.String({
+        minLength: 1,
+        maxLength: LIMITS.maxNoteLength,
+        description: 'Reason for the fork. Stored with the run and in the audit log.',
+      }),
     ),
   },
   CLOSED,
@@ -63,32 +72,35 @@ export const ForkRequest = Type.Object(
 export type ForkRequest = Static<typeof ForkRequest>;
 
 export const ForkedRun = Type.Object(
-  { workflowRunId: Type.String(), workflowCreatedAt: unixMs('Creation of the new run') },
+  { workflowRunId: Type.String(), workflowCreatedAt: unixMs('Time when the new run was created') },
   CLOSED,
 );
 export type ForkedRun = Static<typeof ForkedRun>;
 
-/** One of two runs that are compared. */
+/** One of the two compared runs. */
 const ComparedRun = Type.Object(
   {
     workflowRunId: Type.String(),
-    workflowCreatedAt: unixMs('Creation of the run'),
+    workflowCreatedAt: unixMs('Time when the run was created'),
     workflowUrl: Type.String(),
     workflowState: RunStateSchema,
   },
   CLOSED,
 );
 
-/** A recorded step of one of the runs. */
+/** Recorded step of one of the runs. */
 const ComparedStep = Type.Object(
   {
     stepId: Type.Integer(),
     out: Type.Optional(
-      Type.String({ description: 'Result of the step as JSON text; absent when it has none, and where both are the same.' }),
+      Type.String({
+        description: 'Result of the step as JSON text. Absent when the step has no result, and when both results are equal.',
+      }),
     ),
     outLeftOut: Type.Optional(
       Type.Integer({
-        description: 'Bytes of a result that is left out because the answer would be too long; getRunStep returns it.',
+        description:
+          'Size in bytes of the result that is omitted because the response would be too long. `getRunStep` returns it.',
       }),
     ),
     edited: Type.Optional(Type.Literal(true, { description: 'The result was edited in a fork.' })),
@@ -103,12 +115,12 @@ const Difference = Type.Object(
     kind: Type.Enum([...DIFFERENCE_KINDS], {
       type: 'string',
       description:
-        'input: they were triggered with something else; step: one asked for another step; result: a step came to something else; length: one has no step there; outcome: they ended in another way.',
+        'What differs. `input`: the payloads. `step`: the code requested different steps. `result`: the results of a step. `length`: one run has no step at this position. `outcome`: the runs ended differently.',
     }),
-    index: orNull(Type.Integer({ description: 'Place in steps; null when it is not about a step.' })),
-    left: orNull(Type.String({ description: 'What it is in the left run.' })),
-    right: orNull(Type.String({ description: 'What it is in the right run.' })),
-    message: Type.String({ description: 'The difference in words.' }),
+    index: orNull(Type.Integer({ description: 'Index in `steps`. Null when the difference is not about a step.' })),
+    left: orNull(Type.String({ description: 'Value in the left run.' })),
+    right: orNull(Type.String({ description: 'Value in the right run.' })),
+    message: Type.String({ description: 'The difference as a sentence.' }),
   },
   CLOSED,
 );
@@ -120,24 +132,26 @@ export const RunComparison = Type.Object(
     firstDifference: orNull(Difference),
     differences: Type.Array(Difference, {
       description:
-        'Where they first differ in each way, the first difference first: in the input, in a result, in the steps; in the outcome when they have the same steps.',
+        'First difference of each kind (input, result, steps), in the order of occurrence. The outcome is compared when both runs have the same steps.',
     }),
     steps: Type.Array(
       Type.Object(
         {
-          index: Type.Integer({ description: 'From 0.' }),
+          index: Type.Integer({ description: 'Index of the step, starting at 0.' }),
           stepName: Type.String(),
           stepType: StepTypeSchema,
           left: orNull(ComparedStep),
           right: orNull(ComparedStep),
-          same: Type.Boolean({ description: 'Both have it, with the same result, as far as it is shown.' }),
+          same: Type.Boolean({ description: 'Both runs have the step with the same result, as far as the result is shown.' }),
         },
         CLOSED,
       ),
-      { description: 'Recorded steps of both, in the order in which the code asked for them.' },
+      { description: 'Recorded steps of both runs, in the order in which the code requested them.' },
     ),
     shortened: Type.Optional(
-      Type.Literal(true, { description: 'The runs have more steps than one answer compares; the first ones are compared.' }),
+      Type.Literal(true, {
+        description: 'The runs have more steps than one response compares. Only the first steps are compared.',
+      }),
     ),
   },
   CLOSED,
@@ -148,18 +162,21 @@ export const RELATIVE_KINDS = ['resume', 'restart', 'fork', 'invoke', 'schedule'
 
 const Relative = Type.Object(
   {
-    kind: Type.Enum([...RELATIVE_KINDS], { type: 'string', description: 'How the later of the two came of the earlier.' }),
-    workflowRunId: Type.Optional(Type.String({ description: 'Absent where a schedule started the run.' })),
-    workflowCreatedAt: Type.Optional(unixMs('Creation of that run')),
+    kind: Type.Enum([...RELATIVE_KINDS], {
+      type: 'string',
+      description: 'How the later run was created from the earlier run.',
+    }),
+    workflowRunId: Type.Optional(Type.String({ description: 'Id of the run. Absent when a schedule started the run.' })),
+    workflowCreatedAt: Type.Optional(unixMs('Time when the run was created')),
     workflowState: Type.Optional(RunStateSchema),
-    stepId: Type.Optional(Type.Integer({ description: 'The step that invoked, or from which the fork goes on.' })),
+    stepId: Type.Optional(Type.Integer({ description: 'Step that invoked the run, or from which the fork continues.' })),
     stepName: Type.Optional(Type.String()),
     scheduleId: Type.Optional(Type.String()),
-    note: Type.Optional(Type.String({ description: 'Why it was forked.' })),
+    note: Type.Optional(Type.String({ description: 'Reason for the fork.' })),
     of: Type.Optional(
       Type.Object(
-        { workflowRunId: Type.String(), workflowCreatedAt: unixMs('Creation of that run') },
-        { ...CLOSED, description: 'Of a descendant: the run that it came of.' },
+        { workflowRunId: Type.String(), workflowCreatedAt: unixMs('Time when the run was created') },
+        { ...CLOSED, description: 'For a descendant: the run from which it was created.' },
       ),
     ),
   },
@@ -169,9 +186,11 @@ export type Relative = Static<typeof Relative>;
 
 export const RunLineage = Type.Object(
   {
-    ancestors: Type.Array(Relative, { description: 'Nearest first; at most 100.' }),
-    descendants: Type.Array(Relative, { description: 'Nearest first, then by creation; at most 100.' }),
-    complete: Type.Boolean({ description: 'False: there are more than are shown.' }),
+    ancestors: Type.Array(Relative, { description: 'Runs from which this run was created, nearest first. At most 100.' }),
+    descendants: Type.Array(Relative, {
+      description: 'Runs that were created from this run, nearest first, then by creation time. At most 100.',
+    }),
+    complete: Type.Boolean({ description: '`false` when there are more related runs than the response contains.' }),
   },
   CLOSED,
 );
@@ -183,14 +202,14 @@ const RunCheck = Type.Object(
   {
     dlqId: orNull(Type.String()),
     workflowRunId: Type.String(),
-    workflowCreatedAt: unixMs('Creation of the run'),
+    workflowCreatedAt: unixMs('Time when the run was created'),
     outcome: Type.Enum([...CHECK_OUTCOMES], {
       type: 'string',
-      description: 'Whether the present code of the endpoint still asks for the steps that are recorded.',
+      description: 'Whether the current code of the endpoint still requests the recorded steps.',
     }),
-    stepId: orNull(Type.Integer({ description: 'Where it differs.' })),
-    stepName: orNull(Type.String({ description: 'The recorded step where it differs.' })),
-    message: Type.String({ description: 'What was found, in words; for cannot-tell why, and what to do.' }),
+    stepId: orNull(Type.Integer({ description: 'Position of the first step that differs.' })),
+    stepName: orNull(Type.String({ description: 'Name of the recorded step that differs.' })),
+    message: Type.String({ description: 'Result of the check as a sentence. For `cannot-tell`, the reason and what to do.' }),
   },
   CLOSED,
 );
@@ -205,18 +224,20 @@ export const CheckDeadLetters = Type.Object(
         minimum: 1,
         maximum: LIMITS.checksMax,
         default: LIMITS.checksMax,
-        description: 'Entries to ask about in this request.',
+        description: 'Maximum number of entries to check in this request.',
       }),
     ),
     cursor: Type.Optional(
-      Type.String({ description: 'Goes on where the last request ended, with the same filter; empty begins.' }),
+      Type.String({ description: 'Cursor of the previous response, for the same filter. Empty: start from the beginning.' }),
     ),
   },
   CLOSED,
 );
 export const DeadLetterChecks = Type.Object(
   {
-    cursor: Type.String({ description: 'For the next request, with the same filter; empty when there are no more entries.' }),
+    cursor: Type.String({
+      description: 'Cursor for the next request with the same filter. Empty when there are no more entries.',
+    }),
     checks: Type.Array(RunCheck),
   },
   CLOSED,

@@ -1,16 +1,16 @@
 /** Wire schemas of runs, their logs and their journals. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
 import Type, { type Static } from 'typebox';
+import { unixMs } from './unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
-const unixMs = (description: string) => Type.Integer({ format: 'int64', description: `${description}, Unix ms` });
 
 export const RUN_STATES = ['RUN_STARTED', 'RUN_SUCCESS', 'RUN_FAILED', 'RUN_CANCELED'] as const;
 export const STEP_STATES = ['STEP_SUCCESS', 'STEP_PROGRESS', 'STEP_RETRY', 'STEP_FAILED', 'STEP_CANCELED'] as const;
-/** The initial step is the run's own; all others come of the step protocol. */
+/** Step types that the API shows: the initial step and the types of the step protocol. */
 export const SHOWN_STEP_TYPES = ['Initial', ...STEP_TYPES] as const;
 
-/** Why an attempt failed. */
+/** Causes of a failed attempt. */
 export const FAILURE_CAUSES = [
   'network',
   'timeout',
@@ -22,7 +22,7 @@ export const FAILURE_CAUSES = [
   'blocked-address',
 ] as const;
 
-/** States of what tells of a failed run. */
+/** States of the failure callback of a run. */
 export const FAILURE_FUNCTION_STATES = ['CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS', 'CALLBACK_FAIL', 'CALLBACK_CANCELED'] as const;
 
 export type RunState = (typeof RUN_STATES)[number];
@@ -32,109 +32,115 @@ export const RunStateSchema = Type.Enum([...RUN_STATES], { type: 'string' });
 const StepStateSchema = Type.Enum([...STEP_STATES], { type: 'string' });
 const StepTypeSchema = Type.Enum([...SHOWN_STEP_TYPES], { type: 'string' });
 
-/** Identity of a run: an id may be used again after the run ended, so the time of creation belongs to it. */
+/** Identifies a run. An id can be used again after its run has ended, so the creation time is part of the identity. */
 export const RunReferenceSchema = Type.Object(
-  { workflowRunId: Type.String(), workflowCreatedAt: unixMs('Creation of the run') },
-  { ...CLOSED, description: 'A run: its id, and when it was created.' },
+  { workflowRunId: Type.String(), workflowCreatedAt: unixMs('Time when the run was created') },
+  { ...CLOSED, description: 'Identifies a run by its id and creation time.' },
 );
 
 export const TriggeredRun = Type.Object(
   {
     workflowRunId: Type.String(),
-    workflowCreatedAt: unixMs('Creation of the run'),
+    workflowCreatedAt: unixMs('Time when the run was created'),
     deduplicated: Type.Optional(
-      Type.Literal(true, { description: 'No run was created: this one has the id, or the deduplication id, already.' }),
+      Type.Literal(true, { description: 'No run was created, because a run with this id or deduplication id already exists.' }),
     ),
   },
   CLOSED,
 );
 export type TriggeredRun = Static<typeof TriggeredRun>;
 
-/** The JSON value that the workflow returned. */
-const ResultValue = Type.Unknown({ description: 'What the workflow returned, as JSON; absent when it returned nothing.' });
+/** JSON value that the workflow returned. */
+const ResultValue = Type.Unknown({ description: 'Value that the workflow returned, as JSON. Absent when it returned nothing.' });
 
-const whileItRuns = {
+const runIdentity = {
   workflowRunId: Type.String(),
-  workflowCreatedAt: unixMs('Creation of the run'),
+  workflowCreatedAt: unixMs('Time when the run was created'),
   deduplicated: Type.Optional(Type.Literal(true)),
 };
 export const RunUnderWay = Type.Object(
-  { ...whileItRuns, workflowState: Type.Literal('RUN_STARTED') },
+  { ...runIdentity, workflowState: Type.Literal('RUN_STARTED') },
   { ...CLOSED, description: 'The run has not ended yet.' },
 );
 export const RunResult = Type.Object(
   {
-    ...whileItRuns,
+    ...runIdentity,
     workflowState: Type.Enum(['RUN_SUCCESS', 'RUN_FAILED', 'RUN_CANCELED'], { type: 'string' }),
     result: Type.Optional(ResultValue),
     error: Type.Optional(Type.String({ description: 'Why the run failed.' })),
   },
-  { ...CLOSED, description: 'How the run ended: with a result, an error, or neither when it was canceled.' },
+  { ...CLOSED, description: 'Outcome of the run: a result, an error, or neither when it was canceled.' },
 );
 export type RunResult = Static<typeof RunResult>;
 
-/** A failed attempt as the logs show it. */
+/** Failed attempt in a run log. */
 export const AttemptError = Type.Object(
   {
     error: Type.String(),
-    status: Type.Optional(Type.Integer({ description: 'HTTP status of the answer, when there was one.' })),
-    time: unixMs('When the attempt failed'),
-    retried: Type.Integer({ description: 'Failed attempts before this one.' }),
+    status: Type.Optional(Type.Integer({ description: 'HTTP status of the response. Absent when there was no response.' })),
+    time: unixMs('Time when the attempt failed'),
+    retried: Type.Integer({ description: 'Number of failed attempts before this one.' }),
   },
   CLOSED,
 );
 export type AttemptError = Static<typeof AttemptError>;
 
-/** Bytes of a value that an answer leaves out. */
+/** Size in bytes of a value that a response omits. */
 const leftOut = (what: string, where: string) =>
   Type.Optional(
-    Type.Integer({ description: `Bytes of ${what} that is left out because the answer would be too long; ${where}` }),
+    Type.Integer({ description: `Size in bytes of ${what} that is omitted because the response would be too long. ${where}` }),
   );
 const outFields = {
-  out: Type.Optional(Type.String({ description: 'Result of the step as JSON text; absent when it has none.' })),
-  outLeftOut: leftOut('a result', 'getRunStep returns it.'),
+  out: Type.Optional(Type.String({ description: 'Result of the step as JSON text. Absent when the step has no result.' })),
+  outLeftOut: leftOut('a result', '`getRunStep` returns it.'),
 };
 
 const editedField = {
-  edited: Type.Optional(Type.Literal(true, { description: 'The result is not what the step came to: it was given in a fork.' })),
+  edited: Type.Optional(Type.Literal(true, { description: 'The result was edited in a fork.' })),
 };
 
-/** What belongs to one type of step each. */
+/** Fields of individual step types. */
 const fieldsOfTypes = {
-  sleepFor: Type.Optional(Type.Integer({ description: 'Length of a SleepFor, ms.' })),
-  sleepUntil: Type.Optional(unixMs('When a sleep ends')),
+  sleepFor: Type.Optional(Type.Integer({ description: 'Duration of a `SleepFor` step, in milliseconds.' })),
+  sleepUntil: Type.Optional(unixMs('Time when a sleep ends')),
   waitEventId: Type.Optional(
-    Type.String({ description: 'The event that is waited for: the first of several, or the one that came.' }),
+    Type.String({ description: 'Event that the step waits for. With several events: the first one, or the one that arrived.' }),
   ),
-  waitEventIds: Type.Optional(Type.Array(Type.String(), { description: 'All of them, when several are waited for.' })),
-  waitDeadline: Type.Optional(unixMs('When an open wait times out')),
-  waitTimeout: Type.Optional(Type.Boolean({ description: 'Whether the wait timed out, once it has ended.' })),
-  notifyEventId: Type.Optional(Type.String({ description: 'The event that an open Notify step is for.' })),
-  callUrl: Type.Optional(Type.String({ description: 'Where an open Call step sends its request.' })),
+  waitEventIds: Type.Optional(
+    Type.Array(Type.String(), { description: 'All events that the step waits for, when there are several.' }),
+  ),
+  waitDeadline: Type.Optional(unixMs('Time when a pending wait times out')),
+  waitTimeout: Type.Optional(Type.Boolean({ description: 'Whether the wait timed out. Present when the wait has ended.' })),
+  notifyEventId: Type.Optional(Type.String({ description: 'Event that a pending `Notify` step sends.' })),
+  callUrl: Type.Optional(Type.String({ description: 'URL of a pending `Call` step.' })),
   callMethod: Type.Optional(Type.String()),
-  callResponseStatus: Type.Optional(Type.Integer({ description: 'Status of the answer to a Call; 0 when none came.' })),
-  invokedWorkflowRunId: Type.Optional(Type.String({ description: 'The run that an Invoke step started.' })),
-  invokedWorkflowCreatedAt: Type.Optional(unixMs('Creation of that run')),
-  invokedWorkflowUrl: Type.Optional(Type.String({ description: 'What an Invoke step is about to start.' })),
+  callResponseStatus: Type.Optional(
+    Type.Integer({ description: 'HTTP status of the response to a `Call` step. 0 when there was no response.' }),
+  ),
+  invokedWorkflowRunId: Type.Optional(Type.String({ description: 'Id of the run that an `Invoke` step started.' })),
+  invokedWorkflowCreatedAt: Type.Optional(unixMs('Time when that run was created')),
+  invokedWorkflowUrl: Type.Optional(Type.String({ description: 'URL of the workflow that a pending `Invoke` step starts.' })),
 };
 
 export const LoggedStep = Type.Object(
   {
     stepId: Type.Optional(
-      Type.Integer({ description: 'Position of the step; absent on the initial step and where it is not known yet.' }),
+      Type.Integer({ description: 'Position of the step. Absent on the initial step and while the position is unknown.' }),
     ),
-    stepName: Type.Optional(Type.String({ description: 'Absent where the step that is attempted is not known yet.' })),
+    stepName: Type.Optional(
+      Type.String({ description: 'Name of the step. Absent while it is unknown which step is attempted.' }),
+    ),
     stepType: Type.Optional(StepTypeSchema),
     callType: Type.Literal('step'),
     messageId: Type.String(),
     ...outFields,
     ...editedField,
-    concurrent: Type.Integer({ description: 'How many steps run concurrently in the group.' }),
+    concurrent: Type.Integer({ description: 'Number of steps in the group that run concurrently.' }),
     state: StepStateSchema,
-    createdAt: unixMs('When the step was planned'),
+    createdAt: unixMs('Time when the step was planned'),
     ...fieldsOfTypes,
     errors: Type.Optional(
-      Type.Array(AttemptError, { description: 'Failed attempts, oldest first; absent when there were none.' }),
+      Type.Array(AttemptError, { description: 'Failed attempts, oldest first. Absent when there are none.' }),
     ),
   },
   CLOSED,
@@ -145,7 +151,7 @@ export const StepGroup = Type.Object(
   {
     type: Type.Enum(['sequential', 'parallel', 'next'], {
       type: 'string',
-      description: 'next: what is being attempted now.',
+      description: '`next`: the steps that are currently attempted.',
     }),
     steps: Type.Array(LoggedStep),
   },
@@ -153,30 +159,30 @@ export const StepGroup = Type.Object(
 );
 export type StepGroup = Static<typeof StepGroup>;
 
-/** What became of the run's DLQ entry. */
+/** Run that was created from the dead letter entry of this run. */
 const RunSuccessor = Type.Object(
   {
     kind: Type.Enum(['resume', 'restart'], { type: 'string' }),
     workflowRunId: Type.String(),
-    workflowCreatedAt: unixMs('Creation of the run'),
+    workflowCreatedAt: unixMs('Time when the run was created'),
   },
   CLOSED,
 );
 
-/** Where a run came from that nobody triggered. */
+/** Origin of a run that was not triggered directly. */
 const RunOriginLink = Type.Object(
   {
     kind: Type.Enum(['resume', 'restart', 'fork', 'invoke', 'schedule'], { type: 'string' }),
-    workflowRunId: Type.Optional(Type.String({ description: 'The failed run, the forked one, or the one that invoked this.' })),
-    workflowCreatedAt: Type.Optional(unixMs('Creation of that run')),
-    dlqId: Type.Optional(Type.String({ description: 'The DLQ entry that the run was made from.' })),
-    stepId: Type.Optional(Type.Integer({ description: 'The step that invoked the run, or from which the fork went on.' })),
-    stepName: Type.Optional(Type.String()),
-    scheduleId: Type.Optional(Type.String({ description: 'The schedule that started the run.' })),
-    note: Type.Optional(Type.String({ description: 'Why the run was forked.' })),
-    inputEdited: Type.Optional(
-      Type.Literal(true, { description: 'It was triggered with something else than the run that it was forked from.' }),
+    workflowRunId: Type.Optional(
+      Type.String({ description: 'Id of the failed run, the forked run, or the run that invoked this one.' }),
     ),
+    workflowCreatedAt: Type.Optional(unixMs('Time when that run was created')),
+    dlqId: Type.Optional(Type.String({ description: 'Id of the dead letter entry from which the run was created.' })),
+    stepId: Type.Optional(Type.Integer({ description: 'Step that invoked the run, or from which the fork continued.' })),
+    stepName: Type.Optional(Type.String()),
+    scheduleId: Type.Optional(Type.String({ description: 'Id of the schedule that started the run.' })),
+    note: Type.Optional(Type.String({ description: 'Reason for the fork.' })),
+    inputEdited: Type.Optional(Type.Literal(true, { description: 'The payload differs from the payload of the original run.' })),
   },
   CLOSED,
 );
@@ -186,22 +192,25 @@ const InvokedRun = Type.Object(
   {
     stepId: Type.Integer(),
     workflowRunId: Type.String(),
-    workflowCreatedAt: unixMs('Creation of the run'),
+    workflowCreatedAt: unixMs('Time when the run was created'),
     workflowState: RunStateSchema,
   },
   CLOSED,
 );
 
-/** Attempts to tell of a run's failure. */
+/** Attempts to report the failure of a run. */
 export const FailureFunctionInfo = Type.Object(
   {
     state: Type.Optional(
-      Type.Enum([...FAILURE_FUNCTION_STATES], { type: 'string', description: 'Absent where only the attempts are known.' }),
+      Type.Enum([...FAILURE_FUNCTION_STATES], {
+        type: 'string',
+        description: 'State of the failure callback. Absent when only the attempts are known.',
+      }),
     ),
-    url: Type.String({ description: 'What is called: the failure callback, or the workflow for its failure function.' }),
-    responseStatus: Type.Optional(Type.Integer({ description: 'Status of the last answer that was a failure.' })),
-    retried: Type.Integer({ description: 'Failed attempts so far.' }),
-    nextAttemptAt: Type.Optional(unixMs('When it is called next')),
+    url: Type.String({ description: 'URL that is called: the failure callback, or the workflow for its failure function.' }),
+    responseStatus: Type.Optional(Type.Integer({ description: 'HTTP status of the last failed response.' })),
+    retried: Type.Integer({ description: 'Number of failed attempts so far.' }),
+    nextAttemptAt: Type.Optional(unixMs('Time of the next attempt')),
     errors: Type.Array(AttemptError, { description: 'Failed attempts, oldest first.' }),
   },
   CLOSED,
@@ -212,19 +221,19 @@ const runFields = {
   workflowRunId: Type.String(),
   workflowUrl: Type.String(),
   workflowState: RunStateSchema,
-  workflowRunCreatedAt: unixMs('Creation of the run'),
-  workflowRunCompletedAt: Type.Optional(unixMs('End of the run')),
+  workflowRunCreatedAt: unixMs('Time when the run was created'),
+  workflowRunCompletedAt: Type.Optional(unixMs('Time when the run ended')),
   workflowRunOrigin: Type.Optional(RunOriginLink),
   workflowRunBecame: Type.Optional(RunSuccessor),
-  dlqId: Type.Optional(Type.String({ description: 'The DLQ entry that the run has now.' })),
+  dlqId: Type.Optional(Type.String({ description: 'Id of the current dead letter entry of the run.' })),
   callerIP: Type.String(),
-  label: Type.Optional(Type.String({ description: 'The first of the labels.' })),
+  label: Type.Optional(Type.String({ description: 'First label of the run.' })),
   labels: Type.Array(Type.String()),
   flowControlKey: Type.Optional(Type.String()),
 };
 const historyFields = {
   invokedRuns: Type.Optional(
-    Type.Array(InvokedRun, { description: 'Runs that steps of this one invoked; absent when there are none.' }),
+    Type.Array(InvokedRun, { description: 'Runs that steps of this run invoked. Absent when there are none.' }),
   ),
   failureFunctionInfo: Type.Optional(FailureFunctionInfo),
 };
@@ -232,14 +241,14 @@ const historyFields = {
 export const RunLogEntry = Type.Object(
   {
     ...runFields,
-    workflowRunResponse: Type.Optional(Type.String({ description: 'What the workflow returned, as JSON text.' })),
-    workflowRunResponseLeftOut: leftOut('a response', 'getRunResult returns it.'),
+    workflowRunResponse: Type.Optional(Type.String({ description: 'Value that the workflow returned, as JSON text.' })),
+    workflowRunResponseLeftOut: leftOut('a response', '`getRunResult` returns it.'),
     workflowRunError: Type.Optional(Type.String({ description: 'Why the run failed.' })),
     ...historyFields,
     steps: Type.Array(StepGroup),
     shortened: Type.Optional(
       Type.Literal(true, {
-        description: 'Steps or failed attempts are left out because the answer would be too long; getRun returns all of them.',
+        description: 'Steps or failed attempts are omitted because the response would be too long. `getRun` returns all of them.',
       }),
     ),
   },
@@ -249,7 +258,7 @@ export type RunLogEntry = Static<typeof RunLogEntry>;
 
 export const RunLogPage = Type.Object(
   {
-    cursor: Type.Optional(Type.String({ description: 'Where the next page begins; absent at the end.' })),
+    cursor: Type.Optional(Type.String({ description: 'Cursor for the next page; absent when there are no more results.' })),
     runs: Type.Array(RunLogEntry),
   },
   CLOSED,
@@ -257,18 +266,21 @@ export const RunLogPage = Type.Object(
 
 export const FoundRun = Type.Object(
   { ...runFields, workflowRunError: Type.Optional(Type.String({ description: 'Why the run failed.' })) },
-  { ...CLOSED, description: 'A run as the log shows it, without its steps and its result.' },
+  { ...CLOSED, description: 'Run as in the run log, without its steps and its result.' },
 );
 export type FoundRun = Static<typeof FoundRun>;
 
 export const RunSearchPage = Type.Object(
   {
-    cursor: Type.Optional(Type.String({ description: 'Where to look on; absent when all runs were looked at.' })),
-    runs: Type.Array(FoundRun, { description: 'Newest first; may be empty though there is more to look at.' }),
-    searchedUntil: Type.Union([Type.Integer({ format: 'int64' }), Type.Null()], {
-      description: 'Creation of the oldest run that was looked at, Unix ms; null when there was none to look at.',
+    cursor: Type.Optional(Type.String({ description: 'Cursor for the next page. Absent when all runs were searched.' })),
+    runs: Type.Array(FoundRun, {
+      description: 'Matching runs, newest first. May be empty although there are more runs to search.',
     }),
-    complete: Type.Boolean({ description: 'Whether there is no further run to look at.' }),
+    searchedUntil: Type.Union([Type.Integer({ format: 'int64' }), Type.Null()], {
+      description:
+        'Creation time of the oldest run that was searched, in Unix milliseconds. Null when there was no run to search.',
+    }),
+    complete: Type.Boolean({ description: 'Whether all runs were searched.' }),
   },
   CLOSED,
 );
@@ -282,13 +294,16 @@ export const JournalStep = Type.Object(
     messageId: Type.String(),
     ...outFields,
     ...editedField,
-    group: Type.Integer({ description: 'Position of the first step that was planned together with this one.' }),
+    group: Type.Integer({ description: 'Position of the first step that was planned together with this step.' }),
     concurrent: Type.Integer(),
-    createdAt: unixMs('When the step was planned'),
+    createdAt: unixMs('Time when the step was planned'),
     startedAt: Type.Optional(
-      unixMs('When the attempt that succeeded was begun; absent where nobody was asked, as of a sleep, or that is not known'),
+      unixMs(
+        'Time when the successful attempt started',
+        'Absent when it is unknown and when no endpoint was called, for example for a sleep.',
+      ),
     ),
-    completedAt: unixMs('When the result was recorded'),
+    completedAt: unixMs('Time when the result was recorded'),
     ...fieldsOfTypes,
   },
   CLOSED,
@@ -301,15 +316,15 @@ const OpenTask = Type.Object(
     kind: Type.Enum(['advance', 'message', 'step', 'sleep', 'wait', 'call', 'notify', 'invoke', 'callback'], {
       type: 'string',
       description:
-        'advance: the workflow is asked to go on; step: a planned step is executed; sleep: a time is waited for; wait: an event is waited for; call: an HTTP request is made; notify: those who wait are notified; invoke: the end of another run is waited for; callback: the failure is told.',
+        'Type of the task. `advance`: call the workflow so that its code continues. `step`: execute a planned step. `sleep`: wait until a time. `wait`: wait for an event. `call`: make an HTTP request. `notify`: notify the waiters of an event. `invoke`: wait for the end of another run. `callback`: report the failure of the run.',
     }),
     stepId: Type.Optional(Type.Integer()),
     stepName: Type.Optional(Type.String()),
     stepType: Type.Optional(StepTypeSchema),
     messageId: Type.String(),
-    retried: Type.Optional(Type.Integer({ description: 'Failed attempts so far.' })),
-    dueAt: Type.Optional(unixMs('When it is acted on next; absent when the run has ended')),
-    createdAt: unixMs('When it was planned'),
+    retried: Type.Optional(Type.Integer({ description: 'Number of failed attempts so far.' })),
+    dueAt: Type.Optional(unixMs('Time when the task is due', 'Absent when the run has ended.')),
+    createdAt: unixMs('Time when the task was planned'),
     ...fieldsOfTypes,
   },
   CLOSED,
@@ -317,25 +332,27 @@ const OpenTask = Type.Object(
 
 const FailedAttemptSchema = Type.Object(
   {
-    stepId: Type.Optional(Type.Integer({ description: 'Absent when the code between steps failed, or telling of the failure.' })),
+    stepId: Type.Optional(
+      Type.Integer({ description: 'Position of the step. Absent when the code between steps or the failure callback failed.' }),
+    ),
     stepName: Type.Optional(Type.String()),
     messageId: Type.String(),
-    retried: Type.Integer({ description: 'Failed attempts of this message before this one.' }),
-    time: unixMs('When it failed'),
+    retried: Type.Integer({ description: 'Number of failed attempts of this message before this one.' }),
+    time: unixMs('Time when the attempt failed'),
     cause: Type.Enum([...FAILURE_CAUSES], { type: 'string' }),
     error: Type.String(),
     status: Type.Optional(Type.Integer()),
-    retryAt: Type.Optional(unixMs('When it is tried again; absent when this was the last attempt')),
+    retryAt: Type.Optional(unixMs('Time of the next attempt', 'Absent when this was the last attempt.')),
   },
   CLOSED,
 );
 
-/** What a run was triggered with. */
+/** Payload and headers that the run was triggered with. */
 export const RunInput = Type.Object(
   {
-    header: Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Headers that go to the workflow with it.' }),
-    body: Type.Optional(Type.String({ description: 'What the run was triggered with, when that is UTF-8 text.' })),
-    bodyBase64: Type.Optional(Type.String({ description: 'The same in base64, when it is no UTF-8 text.' })),
+    header: Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Headers that are forwarded to the workflow.' }),
+    body: Type.Optional(Type.String({ description: 'Payload, when it is UTF-8 text.' })),
+    bodyBase64: Type.Optional(Type.String({ description: 'Payload in base64, when it is not UTF-8 text.' })),
   },
   CLOSED,
 );
@@ -343,21 +360,21 @@ export type RunInput = Static<typeof RunInput>;
 
 export const RunJournal = Type.Object(
   {
-    workflowCreatedAt: unixMs('Creation of the run'),
+    workflowCreatedAt: unixMs('Time when the run was created'),
     ...runFields,
     maxRetries: Type.Integer(),
     retryDelay: Type.Optional(Type.String()),
-    timeoutMs: Type.Integer({ description: 'How long one delivery may take, ms.' }),
+    timeoutMs: Type.Integer({ description: 'Maximum duration of one delivery, in milliseconds.' }),
     failureCallback: Type.Optional(Type.String()),
     input: Type.Optional(RunInput),
     result: Type.Optional(ResultValue),
     error: Type.Optional(Type.String({ description: 'Why the run failed.' })),
-    steps: Type.Array(JournalStep, { description: 'In the order in which they were recorded.' }),
-    tasks: Type.Array(OpenTask, { description: 'What the service still owes the run.' }),
+    steps: Type.Array(JournalStep, { description: 'Steps in the order in which they were recorded.' }),
+    tasks: Type.Array(OpenTask, { description: 'Pending tasks of the run.' }),
     attempts: Type.Array(FailedAttemptSchema, { description: 'Failed attempts, oldest first.' }),
     keptEvents: Type.Optional(
-      Type.Array(Type.Object({ eventId: Type.String(), receivedAt: unixMs('When it came') }, CLOSED), {
-        description: 'Events that came before the run waited for them; absent when there are none.',
+      Type.Array(Type.Object({ eventId: Type.String(), receivedAt: unixMs('Time when the event arrived') }, CLOSED), {
+        description: 'Events that arrived before the run waited for them. Absent when there are none.',
       }),
     ),
     ...historyFields,
@@ -367,6 +384,6 @@ export const RunJournal = Type.Object(
 export type RunJournal = Static<typeof RunJournal>;
 
 export const Cancelled = Type.Object(
-  { cancelled: Type.Integer({ description: 'How many runs were canceled by this call.' }) },
+  { cancelled: Type.Integer({ description: 'Number of runs that this request canceled.' }) },
   CLOSED,
 );

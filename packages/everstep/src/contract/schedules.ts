@@ -1,38 +1,42 @@
 /** Wire schemas of schedules. */
 import Type, { type Static } from 'typebox';
+import { unixMs } from './unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
-const unixMs = (description: string) => Type.Integer({ format: 'int64', description: `${description}, Unix ms` });
 
 export const ScheduleReference = Type.Object({ scheduleId: Type.String() }, CLOSED);
 
 export const ScheduleEntry = Type.Object(
   {
     scheduleId: Type.String(),
-    cron: Type.String({ description: 'Five fields, or six with seconds in front.' }),
-    timezone: Type.String({ description: 'IANA name of the time zone in which it ticks.' }),
+    cron: Type.String({ description: 'Cron expression: five fields, or six with seconds first.' }),
+    timezone: Type.String({ description: 'IANA name of the time zone of the cron expression.' }),
     destination: Type.String({ description: 'URL of the workflow.' }),
     method: Type.Literal('POST'),
-    header: Type.Record(Type.String(), Type.Array(Type.String()), { description: 'What is sent on to the workflow.' }),
-    body: Type.Optional(Type.String({ description: 'Payload of the runs, when that is UTF-8 text.' })),
-    bodyBase64: Type.Optional(Type.String({ description: 'The same in base64, when it is no UTF-8 text.' })),
+    header: Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Headers that are forwarded to the workflow.' }),
+    body: Type.Optional(Type.String({ description: 'Payload of the runs, when it is UTF-8 text.' })),
+    bodyBase64: Type.Optional(Type.String({ description: 'Payload in base64, when it is not UTF-8 text.' })),
     bodyLeftOut: Type.Optional(
-      Type.Integer({ description: 'Bytes of a payload that is too long for a list; the schedule alone shows it.' }),
+      Type.Integer({ description: 'Size in bytes of a payload that is too long for a list. `getSchedule` returns the payload.' }),
     ),
     retries: Type.Integer(),
     retryDelay: Type.Optional(Type.String()),
-    timeoutMs: Type.Integer({ description: 'How long one delivery may take, ms.' }),
-    delay: Type.Optional(Type.Integer({ description: 'How long after its tick a run begins, seconds; absent for at once.' })),
+    timeoutMs: Type.Integer({ description: 'Maximum duration of one delivery, in milliseconds.' }),
+    delay: Type.Optional(
+      Type.Integer({
+        description: 'Delay between a tick and the start of its run, in seconds. Absent when runs start immediately.',
+      }),
+    ),
     failureCallback: Type.Optional(Type.String()),
     callerIP: Type.String(),
-    label: Type.Optional(Type.String({ description: 'The first of the labels.' })),
+    label: Type.Optional(Type.String({ description: 'First label of the runs.' })),
     labels: Type.Array(Type.String()),
     flowControlKey: Type.Optional(Type.String()),
     isPaused: Type.Boolean(),
-    createdAt: unixMs('Creation of the schedule'),
-    nextScheduleTime: Type.Optional(unixMs('The next tick; absent while it is paused')),
-    lastScheduleTime: Type.Optional(unixMs('The last time that it started a run: by a tick, or by hand')),
-    lastScheduleRunId: Type.Optional(Type.String({ description: 'The run that it started.' })),
+    createdAt: unixMs('Time when the schedule was created'),
+    nextScheduleTime: Type.Optional(unixMs('Time of the next tick', 'Absent while the schedule is paused.')),
+    lastScheduleTime: Type.Optional(unixMs('Time when the schedule last started a run, by a tick or manually')),
+    lastScheduleRunId: Type.Optional(Type.String({ description: 'Id of the last run that the schedule started.' })),
   },
   CLOSED,
 );
@@ -41,14 +45,20 @@ export const ScheduleList = Type.Array(ScheduleEntry);
 export const DeletedSchedule = Type.Object({ deleted: Type.Literal(1) }, CLOSED);
 
 export const ScheduleFires = Type.Object(
-  { fires: Type.Array(Type.Integer({ format: 'int64' }), { description: 'Its next ticks from now, Unix ms; paused or not.' }) },
+  {
+    fires: Type.Array(Type.Integer({ format: 'int64' }), {
+      description: 'Times of the next ticks, in Unix milliseconds, whether or not the schedule is paused.',
+    }),
+  },
   CLOSED,
 );
 export const ScheduleRunStarted = Type.Object(
   {
-    workflowRunId: Type.String({ description: 'Of the run, or of the message; of several messages the last.' }),
-    workflowCreatedAt: unixMs('Creation of the run'),
-    started: Type.Integer({ description: 'How many were started: several when a message goes to a group.' }),
+    workflowRunId: Type.String({ description: 'Id of the run or message. The last one when there are several messages.' }),
+    workflowCreatedAt: unixMs('Time when the run was created'),
+    started: Type.Integer({
+      description: 'Number of runs or messages that were started. A message to a URL group starts several.',
+    }),
   },
   CLOSED,
 );

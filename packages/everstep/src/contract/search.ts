@@ -1,10 +1,13 @@
-/** Wire schemas of search indexes: their records in the management API, and their own API, as clients of search services know it. */
+/**
+ * Wire schemas of search indexes: their records in the management API, and the API of an index, which is compatible with
+ * existing search clients.
+ */
 import Type, { type Static, type TSchema } from 'typebox';
 import { LIMITS } from '../config/limits.js';
 
 const CLOSED = { additionalProperties: false } as const;
-const id = Type.String({ description: 'Unguessable, and sortable by creation.' });
-const customerId = Type.String({ description: 'The account that owns it: of a user or of a team.' });
+const id = Type.String({ description: 'Random id that sorts by creation time.' });
+const customerId = Type.String({ description: 'Account that owns the index: a user or a team.' });
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
 // ---------------------------------------------------------------- records
@@ -17,10 +20,12 @@ export const SearchIndexEntry = Type.Object(
     region: Type.String(),
     type: Type.String(),
     endpoint: Type.String({ description: 'URL of the API of the index.' }),
-    creation_time: Type.Integer({ format: 'int64', description: 'Unix seconds' }),
-    access: Type.Enum(['read-write', 'read-only'], { type: 'string', description: 'What the user may do with its documents.' }),
-    token: Type.Optional(Type.String({ description: 'Reads and writes. Only in the answer that creates it.' })),
-    read_only_token: Type.Optional(Type.String({ description: 'Reads. Only in the answer that creates it.' })),
+    creation_time: Type.Integer({ format: 'int64', description: 'Time when the index was created, in Unix seconds.' }),
+    access: Type.Enum(['read-write', 'read-only'], { type: 'string', description: 'Access of the user to the documents.' }),
+    token: Type.Optional(Type.String({ description: 'Token that can read and write. Only in the response that creates it.' })),
+    read_only_token: Type.Optional(
+      Type.String({ description: 'Token that can only read. Only in the response that creates it.' }),
+    ),
   },
   CLOSED,
 );
@@ -31,9 +36,9 @@ export const SearchIndexStatsEntry = Type.Object(
     id,
     customer_id: customerId,
     name: Type.String(),
-    document_count: count('Documents in all namespaces'),
-    namespace_count: count('Namespaces'),
-    disk_size: count('Bytes of its file'),
+    document_count: count('Number of documents in all namespaces.'),
+    namespace_count: count('Number of namespaces.'),
+    disk_size: count('Size of the index on disk in bytes.'),
   },
   CLOSED,
 );
@@ -41,9 +46,9 @@ export type SearchIndexStatsEntry = Static<typeof SearchIndexStatsEntry>;
 
 export const SearchStats = Type.Object(
   {
-    index_count: count('Indexes of all accounts that the user is in'),
-    document_count: count('Documents of these indexes'),
-    disk_size: count('Bytes of their files'),
+    index_count: count('Number of indexes in all accounts that the user belongs to.'),
+    document_count: count('Number of documents in these indexes.'),
+    disk_size: count('Size of these indexes on disk in bytes.'),
     indexes: Type.Array(SearchIndexStatsEntry),
   },
   CLOSED,
@@ -57,29 +62,32 @@ const documentId = Type.Union(
     Type.String({ minLength: 1, maxLength: LIMITS.maxSearchDocumentIdLength }),
     Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
   ],
-  { description: 'Unique in the namespace. A number is read as its digits.' },
+  { description: 'Id of the document, unique in its namespace. A number is converted to its decimal text.' },
 );
-const content = JsonObject('What is searched, and filtered.');
-const metadata = JsonObject('What is filtered, but not searched.');
+const content = JsonObject('Fields that can be searched and filtered.');
+const metadata = JsonObject('Fields that can be filtered but not searched.');
 
 export const DocumentBody = Type.Object(
   { id: documentId, content, metadata: Type.Optional(Type.Union([metadata, Type.Null()])) },
   CLOSED,
 );
 export const DocumentsBody = Type.Array(DocumentBody, { minItems: 1, maxItems: LIMITS.maxSearchDocumentsAtOnce });
-/** One document, or several. */
+/** One document or several documents. */
 export const UpsertBody = Type.Union([DocumentsBody, DocumentBody]);
 
 const filter = Type.String({
   minLength: 1,
   maxLength: LIMITS.maxSearchFilterLength,
-  description: "Such as `genre = 'drama' AND @metadata.year >= 1990`.",
+  description: "Filter expression, for example `genre = 'drama' AND @metadata.year >= 1990`.",
 });
-const includeMetadata = Type.Optional(Type.Boolean({ description: 'False: the metadata is left out.' }));
-const includeData = Type.Optional(Type.Boolean({ description: 'False: the content is left out.' }));
+const includeMetadata = Type.Optional(Type.Boolean({ description: '`false` omits the metadata.' }));
+const includeData = Type.Optional(Type.Boolean({ description: '`false` omits the content.' }));
 
-const NO_EFFECT = { description: 'Taken, and without effect.' } as const;
-/** What clients of other search services send besides. Anything else is refused: a mistyped filter must not mean "all". */
+const NO_EFFECT = { description: 'Accepted for compatibility. Has no effect.' } as const;
+/**
+ * Fields that clients of other search services send. All other unknown fields are rejected, because a misspelled filter
+ * must not match everything.
+ */
 const includeVectors = Type.Optional(Type.Boolean(NO_EFFECT));
 
 export const SearchBody = Type.Object(
@@ -89,7 +97,7 @@ export const SearchBody = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: LIMITS.maxSearchResults,
-        description: `Results at most; ${LIMITS.searchResultsDefault} when absent.`,
+        description: `Maximum number of results. Default: ${LIMITS.searchResultsDefault}.`,
       }),
     ),
     filter: Type.Optional(filter),
@@ -105,7 +113,7 @@ export const SearchBody = Type.Object(
 );
 
 const ids = Type.Array(documentId, { maxItems: LIMITS.maxSearchDocumentsAtOnce });
-const prefix = Type.String({ maxLength: LIMITS.maxSearchDocumentIdLength, description: 'How the ids begin.' });
+const prefix = Type.String({ maxLength: LIMITS.maxSearchDocumentIdLength, description: 'Prefix of the document ids.' });
 
 export const FetchBody = Type.Object(
   { ids: Type.Optional(ids), prefix: Type.Optional(prefix), includeMetadata, includeData, includeVectors },
@@ -121,7 +129,7 @@ export const RangeBody = Type.Object(
   {
     cursor: Type.Optional(
       Type.Union([Type.String({ maxLength: LIMITS.maxUrlLength }), Type.Integer()], {
-        description: 'Of the page before; empty or 0 for the first.',
+        description: 'Cursor of the previous page. Empty or 0 for the first page.',
       }),
     ),
     limit: Type.Integer({ minimum: 1, maximum: LIMITS.maxSearchResults }),
@@ -133,11 +141,11 @@ export const RangeBody = Type.Object(
   CLOSED,
 );
 
-/** Of an operation that takes no body; clients send an empty list, or an empty object. */
+/** Body of an operation without input. Clients send an empty array or an empty object. */
 export const NothingToSay = Type.Union([Type.Array(Type.Unknown(), { maxItems: 0 }), Type.Object({}, CLOSED), Type.Null()]);
 
 const leftOut = Type.Optional(
-  Type.Integer({ description: 'Bytes of content and metadata that are left out because the answer would be too long.' }),
+  Type.Integer({ description: 'Size in bytes of content and metadata that are omitted because the response would be too long.' }),
 );
 
 export const StoredDocument = Type.Object(
@@ -152,7 +160,9 @@ export const ScoredDocument = Type.Object(
     content: Type.Optional(content),
     metadata: Type.Optional(metadata),
     leftOut,
-    score: Type.Number({ description: 'BM25: larger is better; comparable within one answer.' }),
+    score: Type.Number({
+      description: 'BM25 score. A larger score is a better match. Scores can be compared within one response only.',
+    }),
   },
   CLOSED,
 );
@@ -162,24 +172,24 @@ export const resultOf = <Result extends TSchema>(result: Result) => Type.Object(
 export const Success = Type.Literal('Success');
 export const DocumentPage = Type.Object(
   {
-    nextCursor: Type.String({ description: 'Empty at the end.' }),
-    vectors: Type.Array(StoredDocument, { description: 'The documents; clients know them by this name.' }),
+    nextCursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
+    vectors: Type.Array(StoredDocument, { description: 'The documents. The name is the one that existing clients expect.' }),
   },
   CLOSED,
 );
 const NamespaceCounts = Type.Object(
   {
-    vectorCount: count('Documents'),
-    pendingVectorCount: count('Always 0: a document is searched from the moment it is acknowledged.'),
+    vectorCount: count('Number of documents.'),
+    pendingVectorCount: count('Always 0. A document can be searched as soon as the upsert returns.'),
   },
   CLOSED,
 );
 export const IndexInfo = Type.Object(
   {
-    vectorCount: count('Documents in all namespaces'),
-    pendingVectorCount: count('Always 0: a document is searched from the moment it is acknowledged.'),
-    indexSize: count('Bytes of the file'),
-    dimension: Type.Literal(0, { description: 'There are no vectors.' }),
+    vectorCount: count('Number of documents in all namespaces.'),
+    pendingVectorCount: count('Always 0. A document can be searched as soon as the upsert returns.'),
+    indexSize: count('Size of the index on disk in bytes.'),
+    dimension: Type.Literal(0, { description: 'Always 0, because the index contains no vectors.' }),
     similarityFunction: Type.Literal('BM25'),
     namespaces: Type.Record(Type.String(), NamespaceCounts),
   },

@@ -1,4 +1,4 @@
-/** Wire schemas of what is about the service or the queue instance, not about a run. */
+/** Wire schemas of the service and of queue instance settings. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
 
@@ -7,18 +7,24 @@ const CLOSED = { additionalProperties: false } as const;
 export const FlowControlEntry = Type.Object(
   {
     flowControlKey: Type.String(),
-    waitListSize: Type.Integer({ minimum: 0, description: 'Messages that wait for the key.' }),
-    parallelismMax: Type.Optional(Type.Integer({ description: 'How many may be in flight; absent when that is not limited.' })),
-    parallelismCount: Type.Integer({ description: 'How many are in flight.' }),
-    rateMax: Type.Optional(Type.Integer({ description: 'How many may start in a window; absent when that is not limited.' })),
-    rateCount: Type.Optional(Type.Integer({ description: 'How many have started in the window; present when rateMax is.' })),
-    ratePeriod: Type.Optional(Type.Number({ description: 'Length of a window, seconds; present when rateMax is.' })),
+    waitListSize: Type.Integer({ minimum: 0, description: 'Number of messages that wait for the key.' }),
+    parallelismMax: Type.Optional(
+      Type.Integer({ description: 'Maximum number of deliveries in flight. Absent when parallelism is not limited.' }),
+    ),
+    parallelismCount: Type.Integer({ description: 'Number of deliveries in flight.' }),
+    rateMax: Type.Optional(
+      Type.Integer({ description: 'Maximum number of starts per period. Absent when the rate is not limited.' }),
+    ),
+    rateCount: Type.Optional(
+      Type.Integer({ description: 'Number of starts in the current period. Present when `rateMax` is present.' }),
+    ),
+    ratePeriod: Type.Optional(Type.Number({ description: 'Length of a period in seconds. Present when `rateMax` is present.' })),
     ratePeriodStart: Type.Optional(
-      Type.Integer({ description: 'When the window began, Unix seconds; absent while there is none.' }),
+      Type.Integer({ description: 'Time when the current period started, in Unix seconds. Absent when no period is active.' }),
     ),
     isPaused: Type.Boolean(),
-    isPinnedParallelism: Type.Boolean({ description: 'Triggers do not change parallelismMax.' }),
-    isPinnedRate: Type.Boolean({ description: 'Triggers do not change rateMax and ratePeriod.' }),
+    isPinnedParallelism: Type.Boolean({ description: 'Triggers do not change `parallelismMax`.' }),
+    isPinnedRate: Type.Boolean({ description: 'Triggers do not change `rateMax` and `ratePeriod`.' }),
   },
   CLOSED,
 );
@@ -28,20 +34,20 @@ export const FlowControls = Type.Object({ flowControls: Type.Array(FlowControlEn
 const FlowControlWaiter = Type.Object(
   {
     kind: Type.Enum(['workflow', 'message'], { type: 'string' }),
-    workflowRunId: Type.String({ description: 'Of a plain message: its ID.' }),
-    workflowCreatedAt: Type.Integer({ format: 'int64', description: 'Creation of the run, Unix ms' }),
+    workflowRunId: Type.String({ description: 'Id of the run, or of a plain message.' }),
+    workflowCreatedAt: Type.Integer({ format: 'int64', description: 'Time when the run was created, in Unix milliseconds.' }),
     workflowUrl: Type.String(),
-    stepName: Type.Optional(Type.String({ description: 'The step that is to be delivered, where it is one.' })),
-    since: Type.Integer({ format: 'int64', description: 'When it fell due, Unix ms' }),
-    place: Type.Integer({ description: 'From 1.' }),
+    stepName: Type.Optional(Type.String({ description: 'Name of the step to deliver. Absent when the delivery is not a step.' })),
+    since: Type.Integer({ format: 'int64', description: 'Time when the delivery became due, in Unix milliseconds.' }),
+    place: Type.Integer({ description: 'Position in the wait list, starting at 1.' }),
   },
   CLOSED,
 );
 export type FlowControlWaiter = Static<typeof FlowControlWaiter>;
 export const FlowControlWaitList = Type.Object(
   {
-    waiting: Type.Array(FlowControlWaiter, { description: 'In the order in which they go.' }),
-    waitListSize: Type.Integer({ description: 'How many wait in all.' }),
+    waiting: Type.Array(FlowControlWaiter, { description: 'Waiting deliveries in the order in which they start.' }),
+    waitListSize: Type.Integer({ description: 'Total number of waiting deliveries.' }),
   },
   CLOSED,
 );
@@ -49,23 +55,27 @@ export type FlowControlWaitList = Static<typeof FlowControlWaitList>;
 
 export const GlobalParallelism = Type.Object(
   {
-    parallelismMax: Type.Integer({ description: 'How many deliveries may be in flight.' }),
-    parallelismCount: Type.Integer({ description: 'How many are.' }),
+    parallelismMax: Type.Integer({ description: 'Maximum number of deliveries in flight.' }),
+    parallelismCount: Type.Integer({ description: 'Number of deliveries in flight.' }),
   },
   CLOSED,
 );
 
 export const DestinationEntry = Type.Object(
   {
-    origin: Type.String({ description: 'Scheme, host and port.' }),
+    origin: Type.String({ description: 'Scheme, host and port of the destination.' }),
     isHeld: Type.Boolean(),
     heldBy: Type.Optional(Type.Enum(['breaker', 'hand'], { type: 'string' })),
     reason: Type.Optional(Type.String()),
-    heldSince: Type.Optional(Type.Integer({ format: 'int64', description: 'Unix ms' })),
-    failures: Type.Integer({ description: 'Failed deliveries in a row.' }),
+    heldSince: Type.Optional(
+      Type.Integer({ format: 'int64', description: 'Time when the destination was held, in Unix milliseconds.' }),
+    ),
+    failures: Type.Integer({ description: 'Number of consecutive failed deliveries.' }),
     lastError: Type.Optional(Type.String()),
-    waitListSize: Type.Integer({ description: 'Deliveries that wait for the destination.' }),
-    nextProbeAt: Type.Optional(Type.Integer({ format: 'int64', description: 'When one delivery is let through next, Unix ms' })),
+    waitListSize: Type.Integer({ description: 'Number of deliveries that wait for the destination.' }),
+    nextProbeAt: Type.Optional(
+      Type.Integer({ format: 'int64', description: 'Time when the next probe delivery is sent, in Unix milliseconds.' }),
+    ),
   },
   CLOSED,
 );
@@ -74,24 +84,24 @@ export const Destinations = Type.Object({ destinations: Type.Array(DestinationEn
 export const DestinationHeld = Type.Object({ origin: Type.String(), isHeld: Type.Boolean() }, CLOSED);
 
 const BreakerFields = {
-  enabled: Type.Boolean({ description: 'Whether a destination that keeps failing is held back.' }),
+  enabled: Type.Boolean({ description: 'Whether Everstep holds a destination that fails repeatedly.' }),
   failures: Type.Integer({
     minimum: 1,
     maximum: LIMITS.maxBreakerFailures,
-    description: 'So many failed deliveries in a row hold it back.',
+    description: 'Number of consecutive failed deliveries after which the destination is held.',
   }),
   probeEveryMs: Type.Integer({
     minimum: LIMITS.minProbeEveryMs,
     maximum: LIMITS.maxProbeEveryMs,
-    description: 'How often one delivery is let through to see whether it is back.',
+    description: 'Interval between probe deliveries in milliseconds. A probe checks whether the destination is available again.',
   }),
 };
 const RetentionFields = {
   maxAgeMs: Type.Union([Type.Integer({ minimum: 0, maximum: LIMITS.maxRetentionAgeMs }), Type.Null()], {
-    description: 'How long after their end runs are kept; null for ever.',
+    description: 'How long runs are kept after they end, in milliseconds. Null: forever.',
   }),
   maxCount: Type.Union([Type.Integer({ minimum: 0, maximum: LIMITS.maxRetentionCount }), Type.Null()], {
-    description: 'How many of the newest are kept; null for all.',
+    description: 'Maximum number of runs that are kept; older runs are removed. Null: no limit.',
   }),
 };
 const RetentionRule = Type.Object(RetentionFields, CLOSED);
@@ -102,13 +112,16 @@ export const InstanceSettingsSchema = Type.Object(
     breaker: Type.Object(BreakerFields, CLOSED),
     retention: Type.Object(
       { succeeded: RetentionRule, failed: RetentionRule, canceled: RetentionRule, deadLetter: RetentionRule },
-      { ...CLOSED, description: 'By how the run ended; deadLetter: a failed run whose entry nobody has handled.' },
+      {
+        ...CLOSED,
+        description: 'Retention by outcome of the run. `deadLetter` applies to failed runs with an unhandled dead letter entry.',
+      },
     ),
   },
   CLOSED,
 );
 
-/** What is absent stays as it is. */
+/** Fields that are absent keep their value. */
 export const InstanceSettingsPatch = Type.Object(
   {
     breaker: Type.Optional(Type.Partial(Type.Object(BreakerFields, CLOSED), CLOSED)),
@@ -130,8 +143,8 @@ export type InstanceSettingsPatch = Static<typeof InstanceSettingsPatch>;
 
 export const SigningKeysSchema = Type.Object(
   {
-    current: Type.String({ description: 'Signs what the service sends.' }),
-    next: Type.String({ description: 'Becomes the current one when the keys are rotated.' }),
+    current: Type.String({ description: 'Key that signs current requests.' }),
+    next: Type.String({ description: 'Key that becomes current at the next rotation.' }),
   },
   CLOSED,
 );

@@ -1,4 +1,7 @@
-/** Wire schemas of sessions, with which the dashboard works. Of the management API: snake_case, times in Unix seconds. */
+/**
+ * Wire schemas of browser sessions, which the dashboard uses. Part of the management API: snake_case names, times in Unix
+ * seconds.
+ */
 import Type, { type Static } from 'typebox';
 import { Email } from './management.js';
 
@@ -7,30 +10,34 @@ const CLOSED = { additionalProperties: false } as const;
 export const SessionEntry = Type.Object(
   {
     user: Type.Object({ id: Type.String(), email: Type.String() }, CLOSED),
-    is_operator: Type.Boolean({ description: 'Whether the user is the operator of the installation, who sets plans.' }),
+    is_operator: Type.Boolean({ description: 'Whether the user is an operator of the installation.' }),
     csrf_token: Type.String({
-      description: 'To be sent as x-everstep-csrf with every request of the session that is not GET or HEAD.',
+      description: 'Token to send as the header `x-everstep-csrf` with every request of the session other than GET and HEAD.',
     }),
     logout_url: Type.Optional(
-      Type.String({ description: 'Where the user signs out of the identity provider too. Only of sessions that began there.' }),
+      Type.String({
+        description:
+          'URL where the user signs out of the identity provider. Only for sessions that were created by single sign-on.',
+      }),
     ),
     expires_at: Type.Integer({
       format: 'int64',
-      description: 'When it ends unless it is used before, Unix seconds. Use moves it on, to seven days after the login at most.',
+      description:
+        'Time when the session expires if it is not used, in Unix seconds. Each use extends it, up to seven days after login.',
     }),
   },
   {
     ...CLOSED,
     description:
-      'The cookie everstep_session comes with the login (over https: __Host-everstep_session), and no script can read it.',
+      'The login response sets the cookie `everstep_session` (over HTTPS: `__Host-everstep_session`). Scripts cannot read it.',
   },
 );
 export type SessionEntry = Static<typeof SessionEntry>;
 
 export const LoginBody = Type.Object(
   {
-    email: Email('Of the user.'),
-    api_key: Type.String({ minLength: 1, maxLength: 256, description: 'A good API key of the user.' }),
+    email: Email('E-mail of the user.'),
+    api_key: Type.String({ minLength: 1, maxLength: 256, description: 'Valid API key of the user.' }),
   },
   CLOSED,
 );
@@ -42,16 +49,19 @@ export const OwnSession = Type.Object(
     api_key_id: Type.Optional(
       Type.String({
         description:
-          'Id of the API key with which it began. It ends when that is revoked. Absent: it began with the identity provider.',
+          'Id of the API key that was used to log in. Revoking the key ends the session. Absent for sessions that were created by single sign-on.',
       }),
     ),
-    creation_time: Type.Integer({ format: 'int64', description: 'Unix seconds' }),
-    expires_at: Type.Integer({ format: 'int64', description: 'When it ends unless it is used before, Unix seconds.' }),
-    current: Type.Boolean({ description: 'Whether the request was made with this session.' }),
+    creation_time: Type.Integer({ format: 'int64', description: 'Time when the session was created, in Unix seconds.' }),
+    expires_at: Type.Integer({
+      format: 'int64',
+      description: 'Time when the session expires if it is not used, in Unix seconds.',
+    }),
+    current: Type.Boolean({ description: 'Whether this session made the request.' }),
   },
   CLOSED,
 );
 export type OwnSession = Static<typeof OwnSession>;
 
-export const EndedSessions = Type.Object({ ended: Type.Integer({ description: 'How many sessions ended.' }) }, CLOSED);
+export const EndedSessions = Type.Object({ ended: Type.Integer({ description: 'Number of sessions that were ended.' }) }, CLOSED);
 export type EndedSessions = Static<typeof EndedSessions>;

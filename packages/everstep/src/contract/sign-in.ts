@@ -1,9 +1,9 @@
-/** Wire schemas of signing in with an identity provider, and the codes of what may go wrong there. */
+/** Wire schemas and error codes of single sign-on with an identity provider. */
 import Type, { type Static } from 'typebox';
 
 const CLOSED = { additionalProperties: false } as const;
 
-/** Stable codes, in the query parameter `sign-in-error` of the page that a failed sign-in leads to. */
+/** Stable error codes. A failed sign-in redirects to a page with the code in the query parameter `sign-in-error`. */
 export const SIGN_IN_ERRORS = [
   'sso-unavailable',
   'sso-refused',
@@ -19,14 +19,17 @@ export const SIGN_IN_ERRORS = [
 ] as const;
 export type SignInError = (typeof SIGN_IN_ERRORS)[number];
 
-/** Where the identity provider leads browsers back to. */
+/** Path that the identity provider redirects browsers to. */
 export const SIGN_IN_CALLBACK = '/v2/session/sso/callback';
 
 export const SignInWays = Type.Object(
-  { sso: Type.Boolean({ description: 'Whether users sign in with an identity provider, at GET /v2/session/sso.' }) },
+  { sso: Type.Boolean({ description: 'Whether users can sign in with an identity provider, at `GET /v2/session/sso`.' }) },
   CLOSED,
 );
 export type SignInWays = Static<typeof SignInWays>;
 
-export const Redirected = Type.Object({ location: Type.String({ description: 'The same as in the header Location.' }) }, CLOSED);
+export const Redirected = Type.Object(
+  { location: Type.String({ description: 'Redirect target. Same as the header `Location`.' }) },
+  CLOSED,
+);
 export type Redirected = Static<typeof Redirected>;

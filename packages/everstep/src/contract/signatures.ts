@@ -7,46 +7,46 @@ const CLOSED = { additionalProperties: false } as const;
 const PublicKeyFields = {
   kty: Type.Literal('OKP'),
   crv: Type.Literal('Ed25519'),
-  x: Type.String({ description: 'The key, base64url.' }),
-  kid: Type.String({ description: 'Names the key in the header of a signature: its thumbprint (RFC 7638).' }),
+  x: Type.String({ description: 'Public key, base64url encoded.' }),
+  kid: Type.String({ description: 'Key id: the thumbprint of the key (RFC 7638). Signatures contain it in their header.' }),
   use: Type.Literal('sig'),
   alg: Type.Literal('EdDSA'),
 };
 export const PublicKeySchema = Type.Object(PublicKeyFields, CLOSED);
 export const KeySetSchema = Type.Object(
-  { keys: Type.Array(PublicKeySchema, { description: 'The current key and the next key.' }) },
-  { ...CLOSED, description: 'A JSON Web Key Set (RFC 7517).' },
+  { keys: Type.Array(PublicKeySchema, { description: 'Current key and next key.' }) },
+  { ...CLOSED, description: 'JSON Web Key Set (RFC 7517).' },
 );
 
 const Origins = Type.Array(Type.String({ maxLength: LIMITS.maxOriginLength }), {
   maxItems: LIMITS.maxSignedOrigins,
   description:
-    'Origins such as https://app.example.com, https://*.example.com for all subdomains, or * for all origins. Plain messages to them are signed with the signing keys.',
+    'Origins that belong to you: for example `https://app.example.com`, `https://*.example.com` for all subdomains, or `*` for all origins. Plain messages to them are signed with the signing keys.',
 });
 const OriginsOrNull = Type.Union([Origins, Type.Null()], {
   description:
-    'Null: not set. All origins get signatures with the signing keys until the first step is delivered, then only origins of workflows.',
+    'Null when origins are not set. Then requests to all origins are signed with the signing keys until the first step is delivered, and afterwards only requests to origins of workflows.',
 });
 
 export const SignatureSettingsSchema = Type.Object(
   {
     origins: OriginsOrNull,
     workflowOrigins: Type.Array(Type.String(), {
-      description: `Origins that steps were delivered to, at most ${LIMITS.maxWorkflowOrigins}. Plain messages to them are signed with the signing keys as well.`,
+      description: `Origins that steps were delivered to, at most ${LIMITS.maxWorkflowOrigins}. Plain messages to them are also signed with the signing keys.`,
     }),
     messageKeys: Type.Object(
       { current: Type.String(), next: Type.String() },
       {
         ...CLOSED,
         description:
-          'They sign plain messages to all other origins. They are derived from the signing keys and rotate with them.',
+          'Keys that sign plain messages to all other origins. They are derived from the signing keys and rotate with them.',
       },
     ),
     ed25519: Type.Union(
       [
         Type.Object(
           {
-            jwksUrl: Type.String({ description: 'URL of the public keys, readable without a token.' }),
+            jwksUrl: Type.String({ description: 'URL of the public keys. It requires no token.' }),
             current: PublicKeySchema,
             next: PublicKeySchema,
           },
@@ -54,20 +54,20 @@ export const SignatureSettingsSchema = Type.Object(
         ),
         Type.Null(),
       ],
-      { description: 'The public keys of Ed25519 signatures; null: requests carry none.' },
+      { description: 'Public keys of Ed25519 signatures. Null when requests have no Ed25519 signature.' },
     ),
   },
   CLOSED,
 );
 
-/** What is absent stays as it is. */
+/** Fields that are absent keep their value. */
 export const SignatureSettingsPatch = Type.Object(
   {
     origins: Type.Optional(OriginsOrNull),
     ed25519: Type.Optional(
       Type.Boolean({
         description:
-          'True creates two key pairs if there are none: every signed request then carries an Ed25519 signature too. False deletes them.',
+          '`true` creates two key pairs if there are none, and adds an Ed25519 signature to every signed request. `false` deletes the key pairs.',
       }),
     ),
   },

@@ -1,4 +1,4 @@
-/** Who is let in to an operation: by a token, HTTP Basic, or the session of a user, in the order in which they are sent. */
+/** Authenticates requests by token, HTTP Basic or session, and checks whether they may use the operation. */
 import type { FastifyRequest } from 'fastify';
 import type { InstanceAccess, Outcome, Session } from '../accounts/account-service.js';
 import type { Caller } from '../accounts/authority.js';
@@ -21,18 +21,18 @@ import { secretOf } from './sessions/cookie.js';
 import { headerOf, isOfPage, noSession, sessionOf } from './sessions/session-of.js';
 import { splitTarget, type Target, takeToken } from './target.js';
 
-/** Names the queue instance that a request of a session is about. */
-const QUEUE_HEADER = 'x-everstep-queue';
-/** Where a page cannot set headers. */
-const QUEUE_PARAMETER = 'everstep-queue';
+/** Header with the queue instance that a session request is for. */
+const INSTANCE_HEADER = 'x-everstep-queue';
+/** Alternative to the header for event streams, because pages cannot set headers there. */
+const INSTANCE_PARAMETER = 'everstep-queue';
 
-/** Which operation of a route a request asks for, and in which dialect. */
+/** Operation and dialect of a request. */
 export interface Chosen {
   readonly operation: Operation;
   readonly dialect: Dialect;
 }
 
-/** What was found out about a request before its operation runs. */
+/** Result of the admission of a request. */
 export interface Admission {
   readonly operation: Operation;
   readonly admitted: Admitted;
@@ -44,11 +44,11 @@ export interface AdmissionOptions {
   readonly context: ApiContext;
   readonly defaultRegion: Region;
   readonly isClosing: () => boolean;
-  /** Operations that are not there for requests without a session. */
+  /** Operations that exist only for requests with a session. */
   readonly forSessions: ReadonlySet<Operation>;
-  /** Whether users may log in with their API key. */
+  /** Whether users can log in with their API key. */
   readonly takesLogins: boolean;
-  /** Whether a token in the query of a URL is taken. */
+  /** Whether tokens in the query of a URL are accepted. */
   readonly queryTokens: boolean;
 }
 
@@ -57,19 +57,19 @@ const OPEN: Admitted = Object.freeze({ access: 'open' });
 function checkLimits(request: FastifyRequest): void {
   const { rawHeaders, httpVersion } = request.raw;
   if (request.headers.host === undefined && httpVersion === '1.1')
-    throw new ApiError('bad-request', 'the Host header is missing, which HTTP/1.1 demands');
+    throw new ApiError('bad-request', 'the Host header is missing; HTTP/1.1 requires it');
   if (rawHeaders.length > 2 * LIMITS.maxHeaderCount) {
     const count = rawHeaders.length / 2;
     throw new ApiError(
       'headers-too-large',
-      `more than ${LIMITS.maxHeaderCount} headers are not taken, and this request has ${count}`,
+      `a request must not have more than ${LIMITS.maxHeaderCount} headers; this one has ${count}`,
     );
   }
   const { length } = request.originalUrl;
   if (length > LIMITS.maxUrlLength)
     throw new ApiError(
       'url-too-long',
-      `the URL must not be longer than ${LIMITS.maxUrlLength} characters, and this has ${length}`,
+      `the URL must not be longer than ${LIMITS.maxUrlLength} characters; this one has ${length}`,
     );
 }
 
@@ -79,40 +79,46 @@ const needOf = ({ method, needsReadWrite, scope, showsPayloads }: Operation): To
   return showsPayloads ? 'read' : 'read-metadata';
 };
 
-/** What the user's role allows; an id of somebody else and one that does not exist are one answer. */
+/**
+ * Returns the access if the role of the user permits it. An id of another account and an id that does not exist give the
+ * same error.
+ */
 function allowed<Value extends { readonly access: InstanceAccess['access'] }>(outcome: Outcome<Value>, need: TokenNeed): Value {
   if (outcome.kind !== 'done') {
     const code = outcome.kind === 'not-found' ? 'not-found' : 'forbidden';
     throw new ApiError(code, outcome.message);
   }
   if (!permits(scopesOf(outcome.value.access), need))
-    throw new ApiError('forbidden', 'your role in the account may only look; an owner, admin or dev of it may do this');
+    throw new ApiError('forbidden', 'your role in the account can only read; ask an owner, admin or dev of the account');
   return outcome.value;
 }
 
 const hasOnlySession = ({ headers }: FastifyRequest): boolean =>
   headers.authorization === undefined && secretOf(headers) !== null;
 
-interface NamedQueue {
+interface NamedInstance {
   readonly instanceId: string;
-  /** Without the parameter that named it. */
+  /** Without the parameter that named the instance. */
   readonly target: Target;
 }
 
-function queueOf(request: FastifyRequest, operation: Operation, target: Target): NamedQueue | null {
-  const instanceId = headerOf(request, QUEUE_HEADER);
+function instanceOf(request: FastifyRequest, operation: Operation, target: Target): NamedInstance | null {
+  const instanceId = headerOf(request, INSTANCE_HEADER);
   if (instanceId !== undefined) return { instanceId, target };
-  const found = operation.streams ? takeToken(target.query, QUEUE_PARAMETER) : null;
+  const found = operation.streams ? takeToken(target.query, INSTANCE_PARAMETER) : null;
   return found && { instanceId: found.token, target: { path: target.path, query: found.rest } };
 }
 
-/** Gives, or rejects with ApiError. Answers at once where nothing has to be read, as for a token that is remembered. */
+/**
+ * Returns a function that admits a request. It returns synchronously when nothing must be read, for example for a cached
+ * token; it throws or rejects with ApiError.
+ */
 export function createAdmission({ context, defaultRegion, isClosing, forSessions, takesLogins, queryTokens }: AdmissionOptions) {
   const { accounts, authority, search } = context;
 
   function refuseWhileStopping(): void {
     if (context.isStopping() || isClosing())
-      throw new ApiError('unavailable', 'the service is stopping; try again in a moment', { 'retry-after': '1' });
+      throw new ApiError('unavailable', 'the server is stopping; retry later', { 'retry-after': '1' });
   }
 
   function callerBySession({ principal }: Session, { instance, access }: InstanceAccess): Caller {
@@ -122,14 +128,17 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     return { ...who, instanceId, region, access, scopes: scopesOf(access) };
   }
 
-  async function admitSessionToQueue(request: FastifyRequest, chosen: Chosen, target: Target): Promise<Admission> {
+  async function admitSessionToInstance(request: FastifyRequest, chosen: Chosen, target: Target): Promise<Admission> {
     const { operation } = chosen;
     const session = await sessionOf(request, accounts);
-    const named = queueOf(request, operation, target);
+    const named = instanceOf(request, operation, target);
     if (!named)
-      throw new ApiError('bad-header', `with a session, the header ${QUEUE_HEADER} has to name the queue instance that is meant`);
+      throw new ApiError(
+        'bad-header',
+        `requests with a session require the header ${INSTANCE_HEADER} with the id of a queue instance`,
+      );
     const access = allowed(await accounts.accessTo(session.principal, named.instanceId), needOf(operation));
-    // Another node may have made the instance.
+    // Another node may have created the instance.
     await authority.prepare(named.instanceId);
     if (!operation.countsCalls) allowCall(context, named.instanceId);
     return { ...chosen, admitted: { access: 'token', caller: callerBySession(session, access) }, target: named.target };
@@ -140,9 +149,9 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     const whole = splitTarget(request.originalUrl);
     const { authorization, host } = request.headers;
     if (hasOnlySession(request)) {
-      const isNamed = queueOf(request, operation, whole) !== null;
+      const isNamed = instanceOf(request, operation, whole) !== null;
       const hasToken = queryTokens && !forSessions.has(operation) && takeToken(whole.query, dialect.tokenParameter) !== null;
-      if (isNamed || !hasToken) return admitSessionToQueue(request, chosen, whole);
+      if (isNamed || !hasToken) return admitSessionToInstance(request, chosen, whole);
     }
     const region = regionOf(host, defaultRegion);
     const { token, target } = credentialOf(authorization, whole, dialect, queryTokens);
@@ -154,7 +163,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     return caller instanceof Promise ? caller.then(admit) : admit(caller);
   }
 
-  function admitAnybody(request: FastifyRequest, chosen: Chosen): Admission | Promise<Admission> {
+  function admitOpen(request: FastifyRequest, chosen: Chosen): Admission | Promise<Admission> {
     const { operation } = chosen;
     const admission: Admission = { ...chosen, admitted: OPEN, target: splitTarget(request.originalUrl) };
     const { headers, host } = request;
@@ -175,7 +184,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
   }
 
   async function admitSession(request: FastifyRequest, chosen: Chosen): Promise<Admission> {
-    // Whoever sends a credential of another kind means that one.
+    // A request with another kind of credential does not use the session.
     if (request.headers.authorization !== undefined) throw noSession();
     const session = await sessionOf(request, accounts);
     return { ...chosen, admitted: { access: 'session', session }, target: splitTarget(request.originalUrl) };
@@ -193,7 +202,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     return { ...caller, principal };
   }
 
-  async function admitHolder(request: FastifyRequest, chosen: Chosen): Promise<Admission> {
+  async function admitIndexCaller(request: FastifyRequest, chosen: Chosen): Promise<Admission> {
     const { operation } = chosen;
     const indexId = String(readPath(operation, request.params).indexId ?? '');
     const caller = await searchCaller(request, indexId, operation.needs ?? 'read-write');
@@ -210,7 +219,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     if (access !== 'open' || whileStopping === 'refuse') refuseWhileStopping();
     switch (access) {
       case 'open':
-        return admitAnybody(request, chosen);
+        return admitOpen(request, chosen);
       case 'token':
         return admitToken(request, chosen);
       case 'account':
@@ -218,7 +227,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
       case 'session':
         return admitSession(request, chosen);
       case 'index':
-        return admitHolder(request, chosen);
+        return admitIndexCaller(request, chosen);
     }
   };
 }

@@ -1,4 +1,4 @@
-/** What the plan and the budget of the caller's instance allow: where something begins, and in the words of the API. */
+/** Checks requests against the plan and the budget of the queue instance, and converts refusals to API errors. */
 import { type Refusal, sizeWords } from '../accounts/limits.js';
 import type { RefusalKind } from '../accounts/refusals.js';
 import { ApiError, type ErrorCode } from '../contract/error-codes.js';
@@ -10,17 +10,20 @@ type Limited = Pick<ApiContext, 'limits'>;
 
 type Headers = Readonly<Record<string, string>>;
 
-/** At least a second: a client that waits for none asks again at once. */
+/** At least a second, because a client that does not wait retries immediately. */
 const retryAfter = (delayMs: number): Headers => ({ 'retry-after': String(Math.max(1, Math.ceil(delayMs / 1000))) });
 
-/** What a limit is, and when it is as if nothing had been asked of it (Unix ms): published clients tell limits apart by them. */
+/**
+ * Headers of a limit and the time when it is fully available again (Unix ms). Published clients distinguish limits by these
+ * headers.
+ */
 const limitHeaders = (family: string, limit: number, remaining: number, resetAt: number): Headers => ({
   [`${family}-limit`]: String(limit),
   [`${family}-remaining`]: String(Math.max(0, remaining)),
   [`${family}-reset`]: String(Math.ceil(resetAt / 1000)),
 });
 
-/** Counts the refusal for the owner, and puts it into the words of the API. */
+/** Counts the refusal for the owner and returns the API error. */
 function refused(
   { limits }: Limited,
   instanceId: string,
@@ -46,13 +49,13 @@ function errorOf(context: Limited, instanceId: string, refusal: Refusal): ApiErr
   }
 }
 
-/** Counts the call. Throws ApiError when the instance has made as many in this second as it may. */
+/** Counts the call. Throws ApiError when the instance has reached its limit of calls per second. */
 export function allowCall(context: Pick<ApiContext, 'limits' | 'service'>, instanceId: string): void {
   const { limits } = context;
   const waitMs = limits?.admitCall(instanceId) ?? null;
   if (limits === null || waitMs === null) return;
   const { name, apiCallsPerSecond } = limits.plan(instanceId);
-  const message = `the plan ${name} allows ${apiCallsPerSecond} calls of the API a second; slow down, and try again after Retry-After seconds`;
+  const message = `the plan ${name} allows ${apiCallsPerSecond} API calls per second; retry after the number of seconds in Retry-After`;
   const resetAt = context.service.now() + waitMs;
   throw refused(context, instanceId, 'rate-limited', message, {
     ...retryAfter(waitMs),
@@ -60,13 +63,13 @@ export function allowCall(context: Pick<ApiContext, 'limits' | 'service'>, insta
   });
 }
 
-/** The same for a call of the API of a search index. It counts for the account that owns the index, whichever token is used. */
+/** Counts a call of the search API. It counts for the account that owns the index, whichever token is used. */
 export async function allowSearchCall({ limits, search }: Pick<ApiContext, 'limits' | 'search'>, indexId: string): Promise<void> {
   const accountId = limits && (await search.ownerOf(indexId));
   const waitMs = limits && accountId ? await limits.admitSearchCall(accountId) : null;
   if (waitMs === null) return;
-  const message = 'the account makes more calls to its search indexes in a second than its plan allows (apiCallsPerSecond)';
-  throw new ApiError('rate-limited', `${message}; slow down, and try again after Retry-After seconds`, retryAfter(waitMs));
+  const message = 'the account exceeds the number of search calls per second that its plan allows (apiCallsPerSecond)';
+  throw new ApiError('rate-limited', `${message}; retry after the number of seconds in Retry-After`, retryAfter(waitMs));
 }
 
 /** Counts the runs. Throws ApiError when the instance may not start them. */
@@ -76,13 +79,13 @@ export async function allowRuns({ limits }: Limited, instanceId: string, runs = 
   return decided;
 }
 
-/** Runs that an instance was allowed to start. */
+/** Runs that an instance may start. */
 export interface AllowedRuns {
   readonly runs: number;
   readonly letIn: LetIn;
 }
 
-/** As `startAllowed`, for what was allowed one by one and is started together: an outcome for each, in the same order. */
+/** Starts runs that were allowed one by one. Like `startAllowed`, with one outcome for each, in the same order. */
 export async function startAllAllowed<Outcome>(
   { limits }: Limited,
   instanceId: string,
@@ -101,8 +104,8 @@ export async function startAllAllowed<Outcome>(
 }
 
 /**
- * Starts runs that were allowed; `startedBy` says how many of them there are. Those that came to nothing, because they
- * were there already for instance, do not count for the day.
+ * Starts runs that were allowed. `startedBy` returns how many were started. Runs that were not started, for example because
+ * they already existed, do not count against the daily limit.
  */
 export async function startAllowed<Outcome>(
   { limits }: Limited,
@@ -120,31 +123,31 @@ export async function startAllowed<Outcome>(
   }
 }
 
-/** Throws ApiError when the instance may begin nothing that leads to messages. */
+/** Throws ApiError when the instance may not start anything that sends messages. */
 export async function allowSpending({ limits }: Limited, instanceId: string): Promise<void> {
   const refusal = limits && (await limits.refuseSpending(instanceId));
   if (refusal) throw errorOf({ limits }, instanceId, refusal);
 }
 
-/** The error for one schedule more than the plan allows. */
+/** Returns the error for exceeding the schedule limit of the plan. */
 export const tooManySchedules = (context: Limited, instanceId: string, message: string): ApiError =>
   refused(context, instanceId, 'too-many-schedules', message);
 
-/** The error for more bytes than the account may store. */
+/** Returns the error for exceeding the storage quota of the account. */
 export const overQuota = (context: Limited, instanceId: string, message: string): ApiError =>
   refused(context, instanceId, 'storage-quota-exceeded', message);
 
-/** Throws ApiError when a header asks for more time than a delivery of the instance may take. */
+/** Throws ApiError when a header requests a longer timeout than the instance may use. */
 export function allowTimeout({ limits }: Limited, instanceId: string, header: string, timeoutMs: number | undefined): void {
   if (limits === null || timeoutMs === undefined) return;
   const most = limits.maxTimeoutMs(instanceId);
   if (timeoutMs <= most) return;
   const { name, maxTimeoutMs } = limits.plan(instanceId);
   const whose = maxTimeoutMs === most ? `the plan ${name}` : 'this installation (EVERSTEP_MAX_TIMEOUT)';
-  throw new ApiError('bad-header', `${header} must be at most ${formatDuration(most)}, the longest timeout that ${whose} allows`);
+  throw new ApiError('bad-header', `${header} must be at most ${formatDuration(most)}, the limit of ${whose}`);
 }
 
-/** Throws ApiError when the plan takes no message as long as this. */
+/** Throws ApiError when the message is larger than the plan allows. */
 export function allowSize({ limits }: Limited, instanceId: string, bytes: Uint8Array): void {
   const limit = limits?.messageLimit(instanceId) ?? null;
   if (limit === null || bytes.length <= limit.maxBytes) return;

@@ -1,8 +1,11 @@
-/** OpenAPI documents as text, made when they are first asked for: making one takes milliseconds, and anybody may ask. */
+/**
+ * Caches OpenAPI documents as text. They are created on first use, because creation takes milliseconds and requires no
+ * credential.
+ */
 import { JSON_TYPE } from './error-replies.js';
 import { RawBody } from './raw-body.js';
 
-/** Of the version that asked last: a process has one. */
+/** Returns the document of a version. Only the last version is cached, because a process has one. */
 export function documentOnce(make: (serviceVersion: string) => object): (serviceVersion: string) => RawBody {
   let made: { readonly version: string; readonly body: RawBody } | null = null;
   return (version) => {

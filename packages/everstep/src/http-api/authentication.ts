@@ -1,4 +1,4 @@
-/** Who sent a request: the token from the header or the query, verified for the region of the host. */
+/** Authenticates runtime API requests: verifies the token from the header or the query for the region of the host. */
 import type { Authority, Caller, TokenVerdict } from '../accounts/authority.js';
 import { permits, type TokenNeed } from '../accounts/token-scopes.js';
 import type { Region } from '../config/regions.js';
@@ -12,13 +12,13 @@ const BEARER = /^bearer +(\S+) *$/i;
 
 export interface Credential {
   readonly token: string;
-  /** The target without the parameter that carried the token. */
+  /** The target without the token parameter. */
   readonly target: Target;
 }
 
 /**
- * The header wins: a token parameter beside it belongs to somebody else and stays where it is. `queryTokens`: whether one in
- * the query is taken at all. Throws ApiError.
+ * Returns the token of a request. The header wins: a token parameter next to it is not removed, because it belongs to the
+ * workflow URL. `queryTokens`: whether tokens in the query are accepted. Throws ApiError.
  */
 export function credentialOf(
   authorization: string | undefined,
@@ -39,19 +39,19 @@ export function credentialOf(
   if (!queryTokens)
     throw new ApiError(
       'missing-token',
-      'no token was sent in a header; send "Authorization: Bearer <token>": this service takes no tokens in URLs',
+      'the request has no token; send "Authorization: Bearer <token>" (this server accepts no tokens in URLs)',
       CHALLENGE,
     );
   const found = takeToken(target.query, dialect.tokenParameter);
   if (found && found.token !== '') return { token: bareToken(found.token), target: { path: target.path, query: found.rest } };
   throw new ApiError(
     'missing-token',
-    `no token was sent; send "Authorization: Bearer <token>" or the query parameter ${dialect.tokenParameter}`,
+    `the request has no token; send "Authorization: Bearer <token>" or the query parameter ${dialect.tokenParameter}`,
     CHALLENGE,
   );
 }
 
-/** What an operation of a search index asks of a token. */
+/** Access that a search operation requires. */
 export type Need = 'read' | 'read-write';
 
 function admit(verdict: TokenVerdict, need: TokenNeed): Caller {
@@ -60,18 +60,18 @@ function admit(verdict: TokenVerdict, need: TokenNeed): Caller {
   return verdict.caller;
 }
 
-/** Throws ApiError `read-only-token` or `missing-scope`. */
+/** Throws ApiError `read-only-token` or `missing-scope` when the scopes do not include the required one. */
 export function requireScope(caller: Pick<Caller, 'scopes'>, need: TokenNeed): void {
   if (permits(caller.scopes, need)) return;
   if (caller.scopes.includes('read'))
-    throw new ApiError('read-only-token', 'this token may only read; use a read-write token for this operation');
+    throw new ApiError('read-only-token', 'this token can only read; use a read-write token for this operation');
   const has = caller.scopes.join(', ');
   throw new ApiError('missing-scope', `this operation requires a token with the scope "${need}"; this token has: ${has}`);
 }
 
-/** Throws, or rejects with, ApiError. At once where the token is remembered. */
+/** Returns the caller of the token. Throws or rejects with ApiError. Synchronous when the token is cached. */
 export function authenticate(authority: Authority, token: string, region: Region, need: TokenNeed): Caller | Promise<Caller> {
-  const remembered = authority.recall(token, region);
-  if (remembered) return admit(remembered, need);
+  const cached = authority.recall(token, region);
+  if (cached) return admit(cached, need);
   return authority.verify(token, region).then((verdict) => admit(verdict, need));
 }

@@ -59,7 +59,7 @@ async function takerOf(document: Documented, operation: Operation): Promise<Take
   const params: Readonly<Record<string, string>> =
     access === 'index' ? { indexId: index.index.indexId, namespace: 'n' } : (asked.params ?? {});
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? 'none');
-  const person = ['setQueuePlan', 'setAllowedDestinations'].includes(operationId) ? 'operator' : 'owner';
+  const person = ['setInstancePlan', 'setAllowedDestinations'].includes(operationId) ? 'operator' : 'owner';
   const authorization = {
     account: basicOf(person),
     index: `Bearer ${index.token}`,
@@ -243,28 +243,28 @@ test('JSON is taken under each of its names', async () => {
 
 /** What no schema says, by operation. */
 const BEYOND: readonly (readonly [operationId: string, field: string, values: readonly unknown[]])[] = [
-  ['updateQueueBudget', 'budget', [1, 2, 19, -1, -20, 10_001, 20.5, 0.5, '20', '', null, true, [20], {}, 1e308]],
+  ['updateInstanceBudget', 'budget', [1, 2, 19, -1, -20, 10_001, 20.5, 0.5, '20', '', null, true, [20], {}, 1e308]],
   [
-    'setQueueBudgetAlert',
+    'setInstanceBudgetAlert',
     'url',
     ['mailto:a@b', 'ftp://w.test/', 'nonsense', '//w.test', 'http://', 'http://u:p@w.test/', 'http://w.test:99999/'],
   ],
   ['setOutboundRules', 'deny', [['a b'], ['ok.example', 'http://x/'], ['10.0.0.0/33'], ['x:0'], ['']]],
   ['setOutboundRules', 'only', [['*'], ['127.1']]],
   ['setAllowedDestinations', 'allow', [['10.0.0/8'], ['x.example:port']]],
-  ['setQueuePlan', 'plan_name', ['huge', 'Default', 'default ']],
-  ['createQueue', 'region', ['mars-1', 'EU-CENTRAL-1', 'eu-central-1,us-east-1']],
+  ['setInstancePlan', 'plan_name', ['huge', 'Default', 'default ']],
+  ['createInstance', 'region', ['mars-1', 'EU-CENTRAL-1', 'eu-central-1,us-east-1']],
   ['createSearchIndex', 'type', ['gold', 'Free']],
   [
-    'putTeamMember',
+    'setTeamMember',
     'member_email',
     ['a', 'a@', '@w.test', 'a b@w.test', 'a:b@w.test', 'a@b@w.test', `${'x'.repeat(300)}@w.test`, 'a@w.test\n'],
   ],
-  ['putTeamMember', 'member_role', ['owner', 'Dev', 'king', 'dev,admin']],
+  ['setTeamMember', 'member_role', ['owner', 'Dev', 'king', 'dev,admin']],
   ['removeTeamMember', 'member_email', ['a', 'a@', '@w.test', 'a b@w.test']],
   ['searchDocuments', 'filter', ['a =', '(', 'a = 1 AND', "a = 'x", 'a ? 1', '()', 'HAS a', 'a IN ()']],
   ['deleteDocuments', 'filter', ['a =', '(', ' ']],
-  ['rangeDocuments', 'cursor', ['*', 'AA=', '/', '1']],
+  ['listDocuments', 'cursor', ['*', 'AA=', '/', '1']],
 ];
 
 test('what a schema does not say is refused and named as well', async (t) => {
@@ -282,7 +282,7 @@ test('what a schema does not say is refused and named as well', async (t) => {
 });
 
 test('a budget is 0 or 20 to 10000', async () => {
-  const { send } = takers.find(({ operation }) => operation.operationId === 'updateQueueBudget') ?? assert.fail();
+  const { send } = takers.find(({ operation }) => operation.operationId === 'updateInstanceBudget') ?? assert.fail();
   for (const budget of ['0', '20', '21', '9999', '10000', '-0', '20.0', '2e1'])
     assert.equal((await send(`{"budget":${budget}}`, 'application/json')).status, 200, budget);
 });

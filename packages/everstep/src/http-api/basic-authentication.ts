@@ -1,4 +1,4 @@
-/** Who sent a request to the management API: the e-mail and the API key of HTTP Basic. */
+/** Authenticates management API requests: the e-mail and the API key of HTTP Basic. */
 import type { AccountService, Principal } from '../accounts/account-service.js';
 import { ApiError } from '../contract/error-codes.js';
 import { shown } from './parameters/unacceptable.js';
@@ -13,7 +13,7 @@ interface BasicCredential {
   readonly apiKey: string;
 }
 
-/** Null when the text is not the base64 of two texts with a colon between. */
+/** Returns null when the text is not the base64 of two strings separated by a colon. */
 function decode(encoded: string): BasicCredential | null {
   let text: string;
   try {
@@ -25,20 +25,20 @@ function decode(encoded: string): BasicCredential | null {
   return colon === -1 ? null : { email: text.slice(0, colon), apiKey: text.slice(colon + 1) };
 }
 
-/** Throws ApiError `missing-token` or `bad-credential`. */
+/** Returns the credential of the header. Throws ApiError `missing-token` or `bad-credential`. */
 export function basicCredentialOf(authorization: string | undefined): BasicCredential {
-  if (authorization === undefined) throw new ApiError('missing-token', `no credential was sent; ${FORM}`, CHALLENGE);
+  if (authorization === undefined) throw new ApiError('missing-token', `the request has no credential; ${FORM}`, CHALLENGE);
   const encoded = BASIC.exec(authorization)?.[1];
   if (encoded === undefined) {
     const scheme = authorization.split(' ', 1)[0] ?? '';
-    const why = scheme.toLowerCase() === 'basic' ? 'what follows "Basic" is no base64' : `not the scheme ${shown(scheme)}`;
-    throw new ApiError('bad-credential', `the management API takes HTTP Basic, and ${why}; ${FORM}`, CHALLENGE);
+    const why = scheme.toLowerCase() === 'basic' ? 'the value after "Basic" is not base64' : `not the scheme ${shown(scheme)}`;
+    throw new ApiError('bad-credential', `the management API requires HTTP Basic: ${why}; ${FORM}`, CHALLENGE);
   }
   const credential = decode(encoded);
   if (credential) return credential;
   throw new ApiError(
     'bad-credential',
-    `what follows "Basic" is not the base64 of an e-mail, a colon and an API key; ${FORM}`,
+    `the value after "Basic" is not the base64 of an e-mail, a colon and an API key; ${FORM}`,
     CHALLENGE,
   );
 }
@@ -47,10 +47,10 @@ export const isBasic = (authorization: string | undefined): boolean => /^basic /
 
 export function tooManyLogins(retryAfterMs: number): ApiError {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
-  return new ApiError('rate-limited', `too many failed logins; try again in ${seconds} s`, { 'retry-after': String(seconds) });
+  return new ApiError('rate-limited', `too many failed logins; retry after ${seconds} s`, { 'retry-after': String(seconds) });
 }
 
-/** Rejects with ApiError `missing-token`, `bad-credential` or `rate-limited`. */
+/** Logs a user in. Rejects with ApiError `missing-token`, `bad-credential` or `rate-limited`. */
 export async function logIn(accounts: AccountService, authorization: string | undefined, address: string): Promise<Principal> {
   const login = await accounts.logIn({ ...basicCredentialOf(authorization), address });
   switch (login.kind) {
@@ -59,7 +59,7 @@ export async function logIn(accounts: AccountService, authorization: string | un
     case 'refused':
       throw new ApiError(
         'bad-credential',
-        'there is no user with this e-mail and this API key, or the key was revoked',
+        'no user has this e-mail and API key, or the key was revoked; check both, or ask an operator for a recovery link',
         CHALLENGE,
       );
     case 'wait':

@@ -1,10 +1,10 @@
-/** Where a request comes from. */
+/** IP address of the client. */
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 
 /**
- * Whoever connects, or, behind proxies that are trusted, the last one whom they name and who is none of them. Without the
- * form that maps IPv4 into IPv6: one address has one name.
+ * Returns the IP address of the client: the peer address or, behind trusted proxies, the last forwarded address that is not
+ * a trusted proxy. IPv4-mapped IPv6 addresses are converted to IPv4, so that an address has one name.
  */
 export function callerIpOf({ ip, socket }: FastifyRequest): string {
   const address = isIP(ip) ? ip : (socket.remoteAddress ?? '');

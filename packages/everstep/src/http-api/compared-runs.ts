@@ -1,4 +1,4 @@
-/** Runs as they are compared: their results are read part by part, in the order in which they are asked for. */
+/** Reads runs for a comparison. Results are read in parts, in the order in which they are needed. */
 import { LIMITS, PART } from '../config/limits.js';
 import { ApiError } from '../contract/error-codes.js';
 import { ANY_LENGTH, otherTurn, stepsOf } from '../ports/history-parts.js';
@@ -7,10 +7,10 @@ import { shown } from './parameters/unacceptable.js';
 import type { ComparedRun } from './presenters/comparison.js';
 import { withWholeResult } from './run-histories.js';
 
-/** Rows of steps of both runs that one answer may have. */
+/** Memory for the step rows of both runs of one response. */
 const ROWS_BYTES = LIMITS.maxPageBytes / 2;
 
-/** Holds the part that was read last: of what comes next most is in it. */
+/** Reads results of steps. Keeps the last part, because it usually contains the next results. */
 class Results {
   private readonly store: Pick<Store, 'listSteps'>;
   private readonly runKey: string;
@@ -32,14 +32,14 @@ class Results {
   }
 }
 
-/** `isWhole` false: it has more steps than are compared. */
+/** Returns a run for a comparison. `isWhole` is false when it has more steps than are compared. */
 export async function comparedRun(
   store: Store,
   { key: runKey, workflowRunId }: RunRecord,
 ): Promise<{ readonly compared: ComparedRun; readonly isWhole: boolean }> {
   const run = await store.runRecord({ runKey });
   const payload = run && (await store.loadPayload({ runKey }));
-  if (!run || !payload) throw new ApiError('not-found', `the run ${shown(workflowRunId)} was removed`);
+  if (!run || !payload) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
   const steps: ListedStep[] = [];
   let bytes = 0;
   let isWhole = true;
@@ -56,7 +56,7 @@ export async function comparedRun(
   };
 }
 
-/** Bytes that are read of a run at a time. */
+/** Returns the number of bytes that are read of a run at a time. */
 export async function comparedBytes(store: Store, { key: runKey, resultLeftOut = 0 }: RunRecord): Promise<number> {
   const { longestOutBytes } = await store.journalSize({ runKey });
   return longestOutBytes + resultLeftOut + ((await store.payloadHead({ runKey }))?.bodyBytes ?? 0);

@@ -1,14 +1,14 @@
-/** The open connections of clients: how many are served, in all and from one address. */
+/** Open client connections, limited in total and per address. */
 import { BlockList, isIP, isIPv6, type Socket } from 'node:net';
 import { networkOf } from '../accounts/network-of.js';
 import type { ConnectionLimits } from '../config/connection-limits.js';
 
-/** Share of the served connections that one address may have. */
+/** Share of the connections that one address may use. */
 const SHARE_OF_ADDRESS = 1 / 2;
 
-const TOO_MANY = 'too many open connections; retry later, or raise the limit of open files of the service';
+const TOO_MANY = 'too many open connections; retry later, or raise the open file limit of the server';
 const TOO_MANY_OF_ADDRESS =
-  'too many open connections from this address; close some, or name the proxy in EVERSTEP_TRUSTED_PROXIES if it is one';
+  'too many open connections from this address; close some, or add the address to EVERSTEP_TRUSTED_PROXIES if it is a proxy';
 
 function listOf(addresses: readonly string[]): BlockList {
   const list = new BlockList();
@@ -24,9 +24,9 @@ function listOf(addresses: readonly string[]): BlockList {
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 export interface ConnectionsOptions {
-  /** No limit when null. */
+  /** Null: no limit. */
   readonly limits: ConnectionLimits | null;
-  /** Addresses and CIDRs that many clients share. */
+  /** Addresses and CIDR ranges that many clients share. */
   readonly trustedProxies: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export class Connections {
   private readonly byPeer = new Map<string, Socket>();
   private readonly secure = new WeakMap<Socket, Socket>();
   private readonly limits: ConnectionLimits | null;
-  /** Addresses that any number of clients may share. */
+  /** Addresses without a limit of their own. */
   private readonly shared: BlockList;
 
   constructor({ limits, trustedProxies }: ConnectionsOptions) {
@@ -64,12 +64,12 @@ export class Connections {
     });
   }
 
-  /** Returns why requests on the connection are refused; null when they are served. */
+  /** Returns why requests on the connection are rejected, or null when they are served. */
   refusalOf(socket: Socket): string | null {
     return this.refusals.get(socket) ?? null;
   }
 
-  /** TLS is set up on a connection: its requests come on another socket than the one that was accepted. */
+  /** Registers the TLS socket of a connection. Its requests arrive on another socket than the accepted one. */
   secured(secure: Socket): void {
     const accepted = this.byPeer.get(peerOf(secure));
     if (!accepted) return;
@@ -95,7 +95,7 @@ export class Connections {
     else this.perAddress.delete(address);
   }
 
-  /** Null for an address without a limit of its own. */
+  /** Returns null for an address without a limit of its own. */
   private limitedAddressOf({ remoteAddress }: Socket): string | null {
     const address = (remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
     const family = isIP(address);

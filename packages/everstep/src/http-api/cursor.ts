@@ -1,7 +1,6 @@
 /**
- * Cursors: opaque to clients, sealed with a secret of the installation, and
- * bound to the operation, the queue instance and the filters, so that one that
- * was altered or is used elsewhere is refused instead of hitting something else.
+ * Signed cursors. They are opaque to clients and bound to the operation, the queue instance and the filters, so that a
+ * cursor that was modified or is used elsewhere is rejected.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ApiError } from '../contract/error-codes.js';
@@ -10,7 +9,7 @@ import { KEY_RINGS, KeyRing, keyAt } from '../secrets/key-ring.js';
 
 const SEAL_BYTES = 16;
 
-/** What a cursor is good for. `filters` as they were read; their order does not matter. */
+/** What a cursor is valid for. The order of `filters` does not matter. */
 export interface CursorScope {
   readonly operation: string;
   readonly instanceId: string;
@@ -18,16 +17,16 @@ export interface CursorScope {
 }
 
 export interface CursorState {
-  /** The place in the listing behind which to go on. */
+  /** Position after which the listing continues. */
   readonly after: string;
-  /** Entries that came after this place are left out; null for no bound. */
+  /** Entries after this position are omitted; null for no bound. */
   readonly horizon: string | null;
-  /** How many may still be taken; null for all. */
+  /** Number of entries that may still be returned; null for all. */
   readonly left: number | null;
 }
 
 export interface CursorSeal {
-  /** Reads the secret; makes it when there is none. From then on cursors need no store. */
+  /** Reads the secret, or creates it. Afterwards cursors do not need the store. */
   prepare(): Promise<void>;
   seal(scope: CursorScope, state: CursorState): Promise<string>;
   /** Throws ApiError `bad-cursor`. */
@@ -66,12 +65,12 @@ export function createCursorSeal(accounts: Pick<AccountStore, 'secret'>): Cursor
     async open(scope, cursor) {
       const refused = new ApiError(
         'bad-cursor',
-        'the cursor is not valid here: give it back exactly as it was returned, to the same operation with the same filters, or leave it out to begin again',
+        'the cursor is invalid: send it exactly as it was returned, to the same operation with the same filters, or omit it to start from the beginning',
       );
       const [payload = '', seal = '', ...more] = cursor.split('.');
       const given = Buffer.from(seal, 'base64url');
       const keys = await ring.keys();
-      // Base64url has several spellings of the last bits; only ours is taken.
+      // Base64url has several encodings of the last bits; only the canonical one is accepted.
       const asWritten = given.toString('base64url') === seal && more.length === 0;
       const isOurs = keys.some(({ key }) => given.length === SEAL_BYTES && timingSafeEqual(given, mac(key, scope, payload)));
       if (!asWritten || !isOurs) throw refused;

@@ -1,4 +1,4 @@
-/** Dead letters with their bodies: a page ends before the entry that would make it too long. */
+/** Reads dead letters with their bodies. A page ends before the entry that would make it too large. */
 import { LIMITS, PART } from '../config/limits.js';
 import { CALLBACK_SLOT } from '../engine/run.js';
 import type { DeadLetterRecord, Listing, Position, RunHistory, Store, WholeDeadLetter } from '../ports/store.js';
@@ -9,7 +9,7 @@ type BodyStore = Pick<Store, 'loadDeadLetterBodies'>;
 const bytesOf = ({ bodyBytes, responseBytes, error }: DeadLetterRecord): number =>
   bodyBytes + responseBytes + error.length + LIMITS.rowBytes;
 
-/** Those that are still there, with their bodies. */
+/** Returns the entries that still exist, with their bodies. */
 async function withBodies(store: BodyStore, entries: readonly DeadLetterRecord[]): Promise<readonly WholeDeadLetter[]> {
   const [first] = entries;
   if (!first) return [];
@@ -23,11 +23,11 @@ async function withBodies(store: BodyStore, entries: readonly DeadLetterRecord[]
 
 export interface DeadLetterPage {
   readonly entries: readonly WholeDeadLetter[];
-  /** Where the next page starts; null at the end. */
+  /** Start of the next page; null at the end. */
   readonly next: Position | null;
 }
 
-/** The first entry is never left to the next page. */
+/** Reads a page. It always contains the first entry, whatever its size. */
 export async function readDeadLetters(
   store: BodyStore,
   { items, next }: Listing<DeadLetterRecord>,
@@ -47,7 +47,7 @@ export async function readDeadLetters(
   return { entries, next: end < items.length ? (shown.at(-1)?.position ?? null) : next };
 }
 
-/** Null when there is no such entry. */
+/** Returns the entry, or null when it does not exist. */
 export async function readDeadLetter(
   store: BodyStore & Pick<Store, 'findDeadLetter'>,
   query: { readonly instanceId: string; readonly dlqId: string },
@@ -60,17 +60,17 @@ export async function readDeadLetter(
   return whole ?? null;
 }
 
-/** What is known of telling of the failure of a run. */
+/** Data about the failure callback of a run. */
 export type CallbackHistory = Pick<RunHistory, 'run' | 'tasks' | 'attempts'>;
 
-/** Null where nobody is to be told. */
+/** Returns the history of the failure callback, or null when there is none. */
 export async function callbackHistory(
   store: Pick<Store, 'listTasks' | 'listAttempts'>,
   { failureFunctionState, run }: DeadLetterRecord,
 ): Promise<CallbackHistory | null> {
   if (failureFunctionState === null) return null;
   const query = { runKey: run.key, bounds: PART, from: null };
-  // Its task has the lowest slot of all.
+  // The task of the failure callback has the lowest slot.
   const [{ items: tasks }, { items: attempts }] = await Promise.all([
     store.listTasks(query),
     store.listAttempts({ ...query, slot: CALLBACK_SLOT }),

@@ -1,9 +1,9 @@
-/** Bytes in JSON: as text where that is lossless, else in base64. */
+/** Encodes bytes for JSON: as text if that is lossless, otherwise as base64. */
 import type { EncodedBody } from '@everstep/sdk/protocol';
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Null when the bytes are no UTF-8. */
+/** Returns null when the bytes are not valid UTF-8. */
 export function utf8OrNull(body: Uint8Array): string | null {
   try {
     return strictUtf8.decode(body);

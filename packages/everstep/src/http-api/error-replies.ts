@@ -1,4 +1,4 @@
-/** Whatever goes wrong, the answer has one form: `{"error": string}`, and the code in a header. */
+/** Error responses. They all have the form `{"error": string}` and the error code in a header. */
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { LIMITS } from '../config/limits.js';
@@ -11,7 +11,7 @@ import { shown } from './parameters/unacceptable.js';
 export const JSON_TYPE = 'application/json; charset=utf-8';
 const ERROR_CODE_HEADER = 'Error-Code';
 
-/** Of every answer: much of it is secret, nobody keeps it on the way, and no browser guesses what it is. */
+/** Headers of every response: many contain secrets, so caches must not store them and browsers must not guess their type. */
 export const API_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
 
 export interface ErrorReply {
@@ -29,17 +29,17 @@ export function errorReply(error: ApiError, dialect: Dialect): ErrorReply {
 }
 
 export const unknownRoute = (path: string): ApiError =>
-  new ApiError('unknown-route', `there is no operation at ${shown(path)}; see /openapi.json`);
+  new ApiError('unknown-route', `no operation has the path ${shown(path)}; see /openapi.json for all operations`);
 
-/** Errors of the server framework, by its codes. */
+/** Converts errors of the server framework by their code. */
 function fromFramework(code: string): ApiError | null {
   switch (code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new ApiError('unsupported-media-type', 'the Content-Type header is no media type, such as application/json');
+      return new ApiError('unsupported-media-type', 'the Content-Type header must be a media type, such as application/json');
     case 'FST_ERR_BAD_URL':
       return new ApiError('bad-request', 'the path is not correctly percent-encoded');
     case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new ApiError('url-too-long', 'a part of the path is too long');
+      return new ApiError('url-too-long', 'a segment of the path is too long');
     default:
       return null;
   }
@@ -48,65 +48,65 @@ function fromFramework(code: string): ApiError | null {
 const codeOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : '';
 
-/** What may be logged of a request. */
+/** Request data that may be logged. */
 export interface FailedRequest {
   readonly requestId: string;
   readonly method: string;
   readonly route: string | undefined;
-  /** All of it has come. */
+  /** Whether the whole request was received. */
   readonly whole: boolean;
 }
 
 const RETRY_AFTER = { 'retry-after': '2' };
 
 /**
- * The commit of a change may have happened, and only its answer been lost: nobody can tell before the database is back. A
- * store that refuses a write has not done it, but an operation may have written something before.
+ * Converts an unavailable store. The commit may have succeeded although its response was lost. A store that rejects a write
+ * has not performed it, but the operation may have written something before.
  */
-function storeAway(error: StoreUnavailableError, method: string): ApiError {
+function storeUnavailable(error: StoreUnavailableError, method: string): ApiError {
   if (error instanceof StoreRefusesWritesError) {
     const message = `${error.message}; retry after the number of seconds in Retry-After, with the same run id or deduplication id`;
     return new ApiError('store-unavailable', message, RETRY_AFTER);
   }
   const reads = method === 'GET' || method === 'HEAD';
-  const known = 'whether it was taken is not known: look, or send it again with the same run id or deduplication id';
-  const message = `the database cannot be reached just now; try again in a moment${reads ? '' : `. Of this request ${known}`}`;
+  const doubt = 'The request may have been processed: check first, or repeat it with the same run id or deduplication id';
+  const message = `the database is not reachable; retry later${reads ? '' : `. ${doubt}`}`;
   return new ApiError('store-unavailable', message, RETRY_AFTER);
 }
 
-/** What the client is told of an error. What it is not told goes to the log. */
+/** Returns the error for the client. Internal details are only logged. */
 export function apiErrorOf(error: unknown, log: Log, { requestId, method, route, whole }: FailedRequest): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof StoreUnavailableError) {
-    log.warn({ requestId, method, route, error: error.message }, 'a request failed because the store cannot be reached');
-    return storeAway(error, method);
+    log.warn({ requestId, method, route, error: error.message }, 'request failed: the store is not available');
+    return storeUnavailable(error, method);
   }
   const code = codeOf(error);
   const known = fromFramework(code);
   if (known) return known;
-  // Of a request that has come it is said by another connection, such as that to the database.
+  // After the whole request was received, another connection caused the error, such as that of the database.
   if (!whole && (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE'))
-    return new ApiError('bad-request', 'the request ended before it was whole');
-  const told = error instanceof Error ? { error: error.message, stack: error.stack } : { error: String(error) };
-  log.error({ requestId, method, route, ...told }, 'a request failed inside the service');
-  return new ApiError('internal-error', 'something went wrong inside the service; try again, or look into its log');
+    return new ApiError('bad-request', 'the request ended before it was complete');
+  const details = error instanceof Error ? { error: error.message, stack: error.stack } : { error: String(error) };
+  log.error({ requestId, method, route, ...details }, 'request failed with an internal error');
+  return new ApiError('internal-error', 'internal error; retry later, or check the server log');
 }
 
-/** Errors of requests that could not be read as HTTP. */
+/** Returns the error of a request that is not valid HTTP. */
 export function clientError(code: string): ApiError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new ApiError('headers-too-large', `the headers are over the limit of ${LIMITS.maxHeaderBytes} bytes`);
+      return new ApiError('headers-too-large', `the request headers must not be larger than ${LIMITS.maxHeaderBytes} bytes`);
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new ApiError('request-timeout', `the request was not whole within ${LIMITS.requestTimeoutMs / 1000} s`);
+      return new ApiError('request-timeout', `the request was not received within ${LIMITS.requestTimeoutMs / 1000} s`);
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new ApiError('body-too-large', 'the extensions of a chunk are over the limit');
+      return new ApiError('body-too-large', 'the chunk extensions of the body are too large');
     default:
-      return new ApiError('bad-request', `the request is no HTTP that can be read${code.startsWith('HPE_') ? ` (${code})` : ''}`);
+      return new ApiError('bad-request', `the request is not valid HTTP${code.startsWith('HPE_') ? ` (${code})` : ''}`);
   }
 }
 
-/** Answers on a socket whose request could not be read, and closes it. */
+/** Sends an error on a socket whose request could not be parsed, and closes the socket. */
 export function replyOnSocket(socket: Socket, error: ApiError, dialect: Dialect): void {
   const { status, headers, body } = errorReply(error, dialect);
   const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' });

@@ -1,4 +1,4 @@
-/** Requests that stay open for long, as those that wait for a result: how many there may be, in fair shares. */
+/** Limits requests that stay open for a long time, such as waits for a result, in fair shares. */
 import { ApiError } from '../contract/error-codes.js';
 import { FairShare } from '../fairness/fair-share.js';
 import type { InstanceOwners } from '../ports/instance-owners.js';
@@ -6,10 +6,10 @@ import type { InstanceOwners } from '../ports/instance-owners.js';
 const RETRY_AFTER: Readonly<Record<string, string>> = Object.freeze({ 'retry-after': '5' });
 
 export interface HeldRequestsOptions {
-  /** What they are called in errors, such as `requests that wait for a result`. */
+  /** Name of the requests in errors, for example `requests that wait for a result`. */
   readonly what: string;
   readonly total: number;
-  /** Of one instance; absent: its fair share alone limits it. */
+  /** Limit of one instance. Absent: only its fair share limits it. */
   readonly perInstance?: number;
   readonly owners: InstanceOwners;
 }
@@ -23,34 +23,34 @@ export class HeldRequests {
     this.share = new FairShare(options.total, options.owners);
   }
 
-  /** Returns the function that says that it is over. Throws ApiError when there are as many as allowed. */
+  /** Counts a request and returns the function that ends it. Throws ApiError when the limit is reached. */
   open(instanceId: string): () => void {
     const { what, total, perInstance = total } = this.options;
     if (this.share.free <= 0) {
-      throw new ApiError('unavailable', `the server has ${total} ${what}, which is its limit; try again later`, RETRY_AFTER);
+      throw new ApiError('unavailable', `the server has reached its limit of ${total} ${what}; retry later`, RETRY_AFTER);
     }
     const taken = this.share.takenBy(instanceId);
     if (taken >= perInstance || !this.share.allows(instanceId)) {
-      const limit = taken >= perInstance ? 'the limit of a queue instance' : 'the fair share of its account at this moment';
-      const message = `the queue instance has ${taken} ${what}, which is ${limit}; close some, or try again later`;
+      const limit = taken >= perInstance ? 'the limit of a queue instance' : 'the current fair share of its account';
+      const message = `the queue instance has ${taken} ${what}, which is ${limit}; close some, or retry later`;
       throw new ApiError('rate-limited', message, RETRY_AFTER);
     }
     this.share.take(instanceId);
-    let isOver = false;
+    let hasEnded = false;
     return () => {
-      if (isOver) return;
-      isOver = true;
+      if (hasEnded) return;
+      hasEnded = true;
       this.share.give(instanceId);
     };
   }
 
-  /** The same for as long as `work` takes. */
+  /** Counts a request while `work` runs. */
   async during<Result>(instanceId: string, work: () => Promise<Result>): Promise<Result> {
-    const over = this.open(instanceId);
+    const release = this.open(instanceId);
     try {
       return await work();
     } finally {
-      over();
+      release();
     }
   }
 }

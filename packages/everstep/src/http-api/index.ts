@@ -1,4 +1,4 @@
-/** The runtime API and the management API over HTTP. */
+/** HTTP server of the runtime API and the management API. */
 
 import { hostname } from 'node:os';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
@@ -40,7 +40,7 @@ export { type DashboardFiles, readDashboard } from './dashboard/index.js';
 export type { DestinationPolicy } from './operation.js';
 export { ReadBudget } from './read-budget.js';
 
-/** The id of a node that has no others. */
+/** Node id of a single process. */
 const ALONE = 'n_alone';
 
 export interface HttpApiDependencies {
@@ -49,86 +49,86 @@ export interface HttpApiDependencies {
   readonly authority: Authority;
   readonly accounts: AccountService;
   readonly search: SearchService;
-  /** Absent: users have API keys alone. */
+  /** Absent: users log in with API keys only. */
   readonly signIn?: SignIn | null;
-  /** Plans and budgets; nothing is limited when absent. */
+  /** Plans and budgets. Absent: nothing is limited. */
   readonly limits?: Limits;
-  /** Shared with the runtime. Heavy work is done at once when absent. */
+  /** Shared with the runtime. Absent: heavy work runs immediately. */
   readonly slices?: Pick<WorkSlices, 'run'>;
-  /** Never given a token, a payload or a URL. */
+  /** Never receives a token, a payload or a URL. */
   readonly log: Log;
   readonly audit: AuditRecords;
-  /** Of the service. */
+  /** Version of Everstep. */
   readonly version: string;
-  /** Where apps reach the runtime API; answers name paths alone when absent. */
+  /** Base URL of the runtime API for apps. Absent: responses contain only paths. */
   readonly publicUrl?: () => string;
-  /** The nodes on the store; this process alone when absent. */
+  /** Nodes of the cluster. Absent: only this process. */
   readonly nodes?: () => Promise<readonly NodeStanding[]>;
-  /** How many connections each server accepts; no limit when absent. */
+  /** Limits of open connections. Absent: no limit. */
   readonly connectionLimits?: ConnectionLimits;
-  /** Bodies of requests, with the limits of the service when absent. */
+  /** Request bodies. Absent: with the default limits. */
   readonly bodies?: RequestBodies;
-  /** Bounds long answers; shared by all servers of a process. One of its own when absent. */
+  /** Limits large responses, shared by all servers of a process. Absent: a separate one. */
   readonly reads?: ReadBudget;
-  /** While true, the service is not ready, but answers requests. */
+  /** While true, the readiness check fails, but requests are answered. */
   readonly isStarting?: () => boolean;
   /** While true, requests are answered with 503. */
   readonly isStopping?: () => boolean;
-  /** Where several nodes share the store: whether this one has its lease. It takes requests without, and is not ready. */
+  /** Whether this node has its lease, in a cluster. Without a lease it accepts requests but is not ready. */
   readonly hasLease?: () => boolean;
-  /** Why the store takes no writes, for the operator; null while it takes them. Absent: it always takes them. */
+  /** Why the store rejects writes, for the operator; null while it accepts them. Absent: it always accepts them. */
   readonly storeRefusal?: () => string | null;
-  /** Asked about workflow and callback URLs before a run is accepted. */
+  /** Checks workflow and callback URLs before a run is accepted. */
   readonly addressPolicy?: DestinationPolicy;
-  /** When the clock is virtual: moves it. */
+  /** Controls the virtual clock. Absent: the clock is real. */
   readonly virtualTime?: VirtualTime;
-  /** Of hosts that name none; eu-central-1 when absent. */
+  /** Region of hosts without a region. Default: eu-central-1. */
   readonly defaultRegion?: Region;
-  /** Operations of dialects beside the native one, of the runtime API and of the management API. */
+  /** Operations of other dialects, by API. */
   readonly dialectOperations?: {
     readonly runtime: readonly Operation[];
     readonly management: readonly Operation[];
     /** API references of the runtime operations. */
     readonly references: readonly Reference[];
   };
-  /** Addresses and CIDRs of proxies whose X-Forwarded-For says who calls; nobody is believed when absent. */
+  /** Addresses and CIDR ranges of proxies whose X-Forwarded-For is trusted. Absent: none. */
   readonly trustedProxies?: readonly string[];
-  /** Whether a token in the query of a URL is taken; true when absent. */
+  /** Whether tokens in the query of a URL are accepted. Default: true. */
   readonly queryTokens?: boolean;
-  /** Whether each request is logged at `info`, with who asked; false when absent. */
+  /** Whether each request is logged at `info` with its caller. Default: false. */
   readonly accessLog?: boolean;
-  /** Whether the public URL is https; false when absent. */
+  /** Whether the public URL is https. Default: false. */
   readonly isPublicHttps?: boolean;
-  /** Plain HTTP when absent. */
+  /** Absent: plain HTTP. */
   readonly tls?: TlsListener;
-  /** The files of the dashboard; null: they were not built. No dashboard is served when absent. */
+  /** Files of the dashboard; null when they were not built. Absent: no dashboard is served. */
   readonly dashboard?: DashboardFiles | null;
   /**
-   * Both APIs unless one is chosen; each tells in any case whether the service is alive and ready. The dashboard goes with
-   * the management API, and with it, for those who have a session, what it needs of the runtime API.
+   * APIs to serve. Default: both. Each includes the health and readiness checks. The dashboard belongs to the management
+   * API, which then also serves the parts of the runtime API that sessions use.
    */
   readonly serves?: 'both' | 'runtime' | 'management';
 }
 
 export interface HttpApi {
-  /** Port 0 takes a free one. Rejects with the error of the socket. */
+  /** Port 0 selects a free port. Rejects with the error of the socket. */
   listen(address: { readonly host: string; readonly port: number }): Promise<{ readonly address: string; readonly port: number }>;
-  /** Takes no more requests, answers those that wait for a result, and resolves when all connections are closed. */
+  /** Stops accepting requests, answers waiting ones, and resolves when all connections are closed. */
   close(): Promise<void>;
-  /** A request without a socket, for tests. */
+  /** Sends a request without a socket, for tests. */
   inject(request: InjectOptions): Promise<LightMyRequestResponse>;
-  /** All that is there to be asked for. */
+  /** All routes of the server. */
   readonly routes: readonly Route[];
 }
 
-/** Of the connections whose requests are served. */
+/** Share of the connections that requests that wait for a result may use. */
 const RESULT_WAITS_SHARE = 3 / 4;
 
 interface Served {
   readonly operations: readonly Operation[];
-  /** Of them, those that are not there for requests without a session. */
+  /** Operations among these that exist only for requests with a session. */
   readonly forSessions: readonly Operation[];
-  /** Whether users may log in with their API key: where the management API is. */
+  /** Whether users can log in with their API key. Requires the management API. */
   readonly takesLogins: boolean;
 }
 
@@ -154,7 +154,7 @@ function servedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDepe
   }
 }
 
-/** This process as the only node. */
+/** Returns this process as the only node. */
 function aloneSince(service: Pick<WorkflowService, 'now' | 'underWay'>, version: string): () => Promise<readonly NodeStanding[]> {
   const startedAt = service.now();
   return async () => {
@@ -170,7 +170,7 @@ const managementDocument = documentOnce(managementOpenApiDocument);
 export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   const { service, store, authority, accounts, search, log, version } = dependencies;
   const owners = dependencies.limits?.owners ?? ONE_OWNER;
-  // Connections are left for those who do not wait.
+  // Keeps connections free for requests that do not wait.
   const served = dependencies.connectionLimits?.served ?? Number.POSITIVE_INFINITY;
   const maxResultWaits = Math.min(LIMITS.maxResultWaits, Math.floor(served * RESULT_WAITS_SHARE));
   const context: ApiContext = {
@@ -222,11 +222,11 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   return {
     routes,
     async listen({ host, port }) {
-      // Later the store may take no writes; it can be read then all the same.
+      // The store may reject writes later, but it can still be read then.
       await context.cursors.prepare();
       await app.listen({ host, port });
       const address = app.server.address();
-      if (address === null || typeof address === 'string') throw new Error('the server listens on no port');
+      if (address === null || typeof address === 'string') throw new Error('the server does not listen on a port');
       return { address: address.address, port: address.port };
     },
     close: () => app.close(),

@@ -205,7 +205,7 @@ test('each operation answers the session of each role as the table says, and not
               if (row.people[who] === 200) await assertNeedsCsrf(operation, request, { who });
               const answer = await send(request, { who });
               assert.equal(answer.status, row.people[who], `${who}: ${JSON.stringify(answer.body)}`);
-              if (operation.operationId === 'endSessions') logins = { ...logins, [who]: await logIn(who) };
+              if (operation.operationId === 'revokeSessions') logins = { ...logins, [who]: await logIn(who) };
             }
         }
       });

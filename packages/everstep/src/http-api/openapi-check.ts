@@ -1,4 +1,4 @@
-/** A test aid: holds answers of all APIs against their OpenAPI documents. Needs ajv, which is installed for development only. */
+/** Test aid that validates responses against the OpenAPI documents. Requires ajv, a development dependency. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import Type from 'typebox';
@@ -22,10 +22,12 @@ const RUNTIME = 'everstep:/openapi.json';
 const MANAGEMENT = 'everstep:/openapi-management.json';
 const SEARCH = 'everstep:/openapi-search.json';
 const UPSTASH = 'everstep:/openapi-upstash.json';
-/** The documents are no schemas, and what is compiled here only refers to them: there is nothing to hold against the meta-schema. */
+/**
+ * The documents are not schemas, and the compiled schemas only refer to them, so there is no meta-schema to check against.
+ */
 const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
 addFormats.default(ajv);
-/** Made when the first of their answers is checked. */
+/** Documents are created when the first of their responses is checked. */
 const DOCUMENTS: Readonly<Record<string, () => object>> = {
   [RUNTIME]: () => openApiDocument('0.0.0'),
   [MANAGEMENT]: () => managementOpenApiDocument('0.0.0'),
@@ -34,7 +36,7 @@ const DOCUMENTS: Readonly<Record<string, () => object>> = {
 };
 const added = new Set<string>();
 const OF_UPSTASH = [...UPSTASH_OPERATIONS, ...UPSTASH_MANAGEMENT_OPERATIONS];
-/** They are for browsers and stand in no document. */
+/** Pages are for browsers and are not part of a document. */
 const PAGES = dashboardOperations(null);
 const paths = new PathTable([...OPERATIONS, ...SEARCH_OPERATIONS, ...MANAGEMENT_OPERATIONS, ...OF_UPSTASH, ...PAGES]);
 const validators = new Map<string, ValidateFunction>();
@@ -75,12 +77,12 @@ function validatorOf(path: string, operation: Operation, status: number): Valida
 
 export interface CheckedRequest {
   readonly method: string;
-  /** As it was requested, with a query or without. */
+  /** URL of the request, with or without a query. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** Which operation took the request, as the server chooses. */
+/** Returns the operation that the server chooses for a request. */
 function operationOf({ method, url, headers = {} }: CheckedRequest) {
   const asked = method.toUpperCase() === 'HEAD' ? 'GET' : method.toUpperCase();
   const { path, query } = splitTarget(url);
@@ -93,8 +95,8 @@ function operationOf({ method, url, headers = {} }: CheckedRequest) {
 }
 
 /**
- * Throws when no document has the operation, the operation has no such status, or the body is not as the document says.
- * `body` parsed; undefined when there was none.
+ * Throws when no document has the operation, the operation does not declare the status, or the body does not match its
+ * schema. `body` is the parsed body; undefined when there was none.
  */
 export function checkResponse(request: CheckedRequest, status: number, body: unknown): void {
   const found = operationOf(request);
@@ -104,13 +106,13 @@ export function checkResponse(request: CheckedRequest, status: number, body: unk
   const schema = responses[status];
   if (schema && Type.IsUndefined(schema)) {
     if (body === undefined) return;
-    throw new Error(`the answer ${status} of ${operationId} has a body, and should have none: ${JSON.stringify(body)}`);
+    throw new Error(`the response ${status} of ${operationId} must not have a body: ${JSON.stringify(body)}`);
   }
   const validator = validatorOf(found.path, found.operation, status);
-  if (!validator) throw new Error(`${operationId} has no answer with the status ${status} in the OpenAPI document`);
+  if (!validator) throw new Error(`${operationId} does not declare the status ${status} in the OpenAPI document`);
   if (validator(body)) return;
   const problems = ajv.errorsText(validator.errors, { dataVar: 'body' });
   throw new Error(
-    `the answer ${status} of ${operationId} is not as the OpenAPI document says: ${problems}\n${JSON.stringify(body)}`,
+    `the response ${status} of ${operationId} does not match the OpenAPI document: ${problems}\n${JSON.stringify(body)}`,
   );
 }

@@ -19,9 +19,9 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   'unavailable',
 ];
 export const EVENT_STREAM = 'text/event-stream';
-/** A body is read before the operation looks at it, even where it wants none. */
+/** Bodies are read before the operation runs, even if it needs none. */
 const BODY_ERRORS: readonly ErrorCode[] = ['request-timeout', 'body-too-large', 'unsupported-media-type'];
-/** Errors of those that are not let in, by how one is let in. */
+/** Errors of requests that are not admitted, by kind of access. */
 const ADMISSION_ERRORS: Readonly<Record<Operation['access'], readonly ErrorCode[]>> = {
   open: [],
   token: [
@@ -39,19 +39,21 @@ const ADMISSION_ERRORS: Readonly<Record<Operation['access'], readonly ErrorCode[
   index: ['bad-parameter', 'missing-token', 'bad-token', 'session-ended', 'not-found', 'rate-limited'],
 };
 
-/** How one logs in for it stands at `POST /v2/session`. */
+/** Security scheme of sessions. Login is described at `POST /v2/session`. */
 export const SESSION_SECURITY = {
   type: 'apiKey',
   in: 'cookie',
   name: SESSION_COOKIE,
   description:
-    'A session of a user, begun with POST /v2/session; over https the name is __Host-everstep_session. Where a token of a queue instance is taken, the header x-everstep-queue names the instance (or the query parameter everstep-queue, for event streams). What is not GET or HEAD needs the header x-everstep-csrf.',
+    'Session of a user, created with `POST /v2/session`. Over HTTPS the cookie is named `__Host-everstep_session`. For operations that accept a token of a queue instance, the header `x-everstep-queue` (or the query parameter `everstep-queue` for event streams) contains the id of the instance. Requests other than GET and HEAD require the header `x-everstep-csrf`.',
 } as const;
 
-/** A copy of a schema with every named schema in it replaced by a reference; `top` itself is shown in full. */
+/**
+ * Returns a copy of a schema in which named schemas are replaced by references. The `top` schema itself is copied in full.
+ */
 type Show = (schema: unknown, top?: boolean) => unknown;
 
-/** How a document writes what operations share. */
+/** Context that the parts of a document share. */
 interface Writing {
   readonly show: Show;
   readonly dialect: Dialect;
@@ -97,12 +99,12 @@ function headersOf({ show, dialect }: Writing, operation: Operation) {
     ...describe(property),
     schema: show(property),
   }));
-  // OpenAPI has no way to describe a family of headers; an example stands for it.
+  // OpenAPI cannot describe a family of headers, so a placeholder stands for it.
   const families = Object.entries(operation.headerFamilies ?? {}).map(([name, description]) => ({
     name: `${dialect.spell(name)}*`,
     in: 'header',
     required: false,
-    description: `Any header whose name begins so. ${description}`,
+    description: `Any header with this prefix. ${description}`,
     schema: { type: 'string' },
   }));
   return [...own, ...families];
@@ -140,7 +142,7 @@ function errorsOf(operation: Operation): readonly ErrorCode[] {
 function responsesOf({ show, dialect }: Writing, operation: Operation) {
   const responses: Record<string, unknown> = {};
   for (const [status, schema] of Object.entries(operation.responses)) {
-    const description = describe(schema).description ?? (status === '202' ? 'Not done yet.' : 'Done.');
+    const description = describe(schema).description ?? (status === '202' ? 'Not done yet.' : 'The operation succeeded.');
     const type = operation.streams ? EVENT_STREAM : operation.sendsLines ? NDJSON_TYPE : 'application/json';
     const content = Type.IsUndefined(schema) ? {} : { content: { [type]: { schema: show(schema) } } };
     responses[status] = { description, ...content };

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document of the runtime API. */
+/** OpenAPI 3.1 document of the runtime API. */
 import type { TSchema } from 'typebox';
 import { DEFAULT_REGION, REGIONS } from '../config/regions.js';
 import { RunAttempt, RunAttempts } from '../contract/attempts.js';
@@ -36,7 +36,7 @@ import { DEFAULT_DIALECT } from '../dialects/index.js';
 import { openApiOf, SESSION_SECURITY } from './openapi-document.js';
 import { OPERATIONS } from './operations/index.js';
 
-/** Schemas that are shown under a name. */
+/** Named schemas of the document. */
 const NAMED: Readonly<Record<string, TSchema>> = {
   Error: ErrorBody,
   AttemptError,
@@ -78,17 +78,17 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   Waiter,
 };
 
-/** `serviceVersion` is named beside the version of the API. */
+/** Returns the document. `serviceVersion` is the version of Everstep that it mentions. */
 export function openApiDocument(serviceVersion: string): object {
   const region = { enum: [...REGIONS], default: DEFAULT_REGION };
   return openApiOf({
     info: {
       title: 'Everstep runtime API',
       version: '2.0.0',
-      description: `Workflow runs, their logs, the dead letter queue, schedules, events and flow control. Served by Everstep ${serviceVersion}.`,
+      description: `Manages workflow runs, their logs, the dead letter queue, schedules, events and flow control. Served by Everstep ${serviceVersion}.`,
     },
     servers: [
-      { url: '/', description: 'This service, in the default region.' },
+      { url: '/', description: 'This server, in the default region.' },
       { url: 'https://{region}.{host}', variables: { region, host: { default: 'localhost' } } },
     ],
     security: [{ token: [] }, { tokenInQuery: [] }, { session: [] }],

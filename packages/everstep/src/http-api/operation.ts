@@ -1,7 +1,6 @@
 /**
- * What an operation is: one declaration from which come the route, the
- * reading and validation of requests, the types of the handler, and the
- * OpenAPI document.
+ * Declaration of an operation. The route, the validation of requests, the types of the handler and the OpenAPI document are
+ * derived from it.
  */
 import type { Static, StaticDecode, TObject, TSchema, TUnsafe } from 'typebox';
 import type { AccountService, Principal, Session } from '../accounts/account-service.js';
@@ -30,21 +29,21 @@ import type { Reserve } from './read-budget.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Says before a run is accepted whether the instance may call its URL at all. */
+/** Checks before a run is accepted whether the instance may call its URL. */
 export interface DestinationPolicy {
   check(url: string, instanceId: string): { readonly ok: true } | { readonly ok: false; readonly message: string };
 }
 
-/** What all operations share. */
+/** Dependencies that all operations share. */
 export interface ApiContext {
   readonly service: WorkflowService;
   readonly store: Store;
   readonly authority: Authority;
   readonly accounts: AccountService;
   readonly search: SearchService;
-  /** Null where users have API keys alone. */
+  /** Null when users log in with API keys only. */
   readonly signIn: SignIn | null;
-  /** Plans and budgets; null when nothing is limited. */
+  /** Plans and budgets. Null: nothing is limited. */
   readonly limits: Limits | null;
   readonly log: Log;
   /** Writes the audit log. */
@@ -54,41 +53,41 @@ export interface ApiContext {
   readonly liveStreams: HeldRequests;
   /** Requests that wait for the end of a run. */
   readonly resultWaits: HeldRequests;
-  /** Work of requests that keeps the process busy. */
+  /** Schedules CPU-intensive work of requests. */
   readonly slices: Pick<WorkSlices, 'run'>;
   readonly nodes: () => Promise<readonly NodeStanding[]>;
-  /** Where apps reach the runtime API, without a slash at the end. */
+  /** Base URL of the runtime API for apps, without a slash at the end. */
   readonly publicUrl: () => string;
   readonly isStarting: () => boolean;
   readonly isStopping: () => boolean;
   readonly hasLease: () => boolean;
-  /** Why the store takes no writes, for the operator; null while it takes them. */
+  /** Why the store rejects writes, for the operator; null while it accepts them. */
   readonly storeRefusal: () => string | null;
   readonly addressPolicy: DestinationPolicy | null;
-  /** Null when the clock is the real one. */
+  /** Null when the clock is real. */
   readonly virtualTime: VirtualTime | null;
   readonly openApi: () => RawBody;
   readonly managementOpenApi: () => RawBody;
 }
 
-/** What is known of one request before its operation reads it. */
+/** Data of a request that is known before its operation reads it. */
 export interface RequestContext {
   readonly dialect: Dialect;
   readonly callerIp: string;
-  /** Lower-case names. Without the secret of a session. */
+  /** Lower-case names. Does not contain the session secret. */
   readonly headers: ReceivedHeaders;
-  /** Whether clients speak https: by the public URL, or between this one and whoever it talks to first, if a trusted proxy says so. */
+  /** Whether the client uses https, according to the public URL, this connection or a trusted proxy. */
   readonly isHttps: boolean;
-  /** Host and port, as the client has them. */
+  /** Host and port that the client uses. */
   readonly host: string;
-  /** Path and query as they came, without the parameter that carried the token. */
+  /** Raw path and query, without the token parameter. */
   readonly target: { readonly path: string; readonly query: string };
-  /** Aborts when the client is gone or the server closes. */
+  /** Aborts when the client disconnects or the server closes. */
   signal(): AbortSignal;
-  /** Asked before a long answer is built. Rejects with ApiError `unavailable` when there is no room for it. */
+  /** Reserves memory before a large response is built. Rejects with ApiError `unavailable` when there is none left. */
   readonly reserve: Reserve;
-  /** Whether the client would still be let in: what takes long may outlive a token, a session or a role. */
-  isStillLetIn(): Promise<boolean>;
+  /** Whether the client would still be admitted. A long request can outlive a token, a session or a role. */
+  isStillAdmitted(): Promise<boolean>;
 }
 
 type ParametersOf<Schema> = Schema extends TObject ? StaticDecode<Schema> : Record<string, never>;

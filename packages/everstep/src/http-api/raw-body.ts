@@ -1,9 +1,9 @@
-/** A body that is sent as it is, and not as JSON. */
+/** Response body that is not JSON. */
 import type { Readable } from 'node:stream';
 
 export class RawBody {
   readonly contentType: string;
-  /** A stream that ends when the answer is to end; it is destroyed when the client is gone before. */
+  /** Buffer, or a stream that ends when the response ends. The stream is destroyed when the client disconnects. */
   readonly content: Buffer | Readable;
 
   constructor(contentType: string, content: Buffer | Readable) {

@@ -1,7 +1,6 @@
 /**
- * Bounds the bytes that answers under way are built of: of all of them together, and of those of one owner, so that nobody
- * takes the room of everybody else. Small answers are not counted. A long answer that finds no room waits in line; it is
- * refused when it has waited long enough.
+ * Limits the memory of responses in progress, in total and per owner, so that one owner cannot use all of it. Small
+ * responses are not counted. A large response waits when the limit is reached, and is rejected after a while.
  */
 import type { FastifyReply } from 'fastify';
 import { LIMITS } from '../config/limits.js';
@@ -10,7 +9,7 @@ import { ApiError } from '../contract/error-codes.js';
 export interface ReadLimits {
   readonly maxBytes: number;
   readonly maxBytesOfOwner: number;
-  /** Answers that may wait. */
+  /** Maximum number of waiting responses. */
   readonly maxWaiting: number;
   readonly waitMs: number;
 }
@@ -30,7 +29,11 @@ const DEFAULT_LIMITS: ReadLimits = {
 
 const RETRY_AFTER = { 'retry-after': '2' };
 const busy = (): ApiError =>
-  new ApiError('unavailable', 'too many long answers are being sent; retry after the seconds in Retry-After', RETRY_AFTER);
+  new ApiError(
+    'unavailable',
+    'too many large responses are being sent; retry after the number of seconds in Retry-After',
+    RETRY_AFTER,
+  );
 
 export class ReadBudget {
   private readonly limits: ReadLimits;
@@ -42,14 +45,14 @@ export class ReadBudget {
     this.limits = { ...DEFAULT_LIMITS, ...limits };
   }
 
-  /** Bytes that are taken now. */
+  /** Number of bytes in use. */
   get bytes(): number {
     return this.taken;
   }
 
   /**
-   * Resolves with the function that gives the bytes back. More than the owner may have is taken as all of that. Rejects with
-   * ApiError `unavailable` when there is no room in time, or `signal` aborts.
+   * Resolves with the function that releases the bytes. A request for more than the limit of an owner gets the whole limit.
+   * Rejects with ApiError `unavailable` when no memory becomes free in time or `signal` aborts.
    */
   async take(owner: string, bytes: number, signal: AbortSignal, waitMs = this.limits.waitMs): Promise<() => void> {
     const wanted = Math.min(bytes, this.limits.maxBytesOfOwner);
@@ -93,7 +96,7 @@ export class ReadBudget {
     });
   }
 
-  /** In the order in which they came. Who waits for others of the same owner holds up nobody else. */
+  /** Grants waiting requests in order. A request that waits for its own owner does not block other owners. */
   private grant(): void {
     for (const next of [...this.waiting]) {
       if (this.taken + next.bytes > this.limits.maxBytes) return;
@@ -115,14 +118,14 @@ export class ReadBudget {
 }
 
 export interface ReserveOptions {
-  /** `LIMITS.readWaitMs` when absent. */
+  /** Default: `LIMITS.readWaitMs`. */
   readonly waitMs?: number;
 }
 
-/** Reserves bytes for an answer until it has been sent, or its client is gone. */
+/** Reserves bytes until the response was sent or the client disconnected. */
 export type Reserve = (bytes: number, options?: ReserveOptions) => Promise<void>;
 
-/** A client that does not take its answer would keep the room of others: it is disconnected. */
+/** Disconnects a client that does not read its response, because it would keep the memory of others. */
 function endInTime({ raw }: FastifyReply): void {
   const timer = setTimeout(() => raw.destroy(), LIMITS.maxAnswerMs);
   timer.unref();

@@ -1,15 +1,15 @@
-/** The region that a request addresses: the first label of its host. */
+/** Region of a request: the first label of its host. */
 import { isIP } from 'node:net';
 import { DEFAULT_REGION, REGIONS, type Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
 
-/** What regions of clouds begin with: another label of that form, such as `my-app-1`, is a name that somebody chose. */
+/** Prefixes of cloud regions. Other labels of this form, such as `my-app-1`, are names that someone chose. */
 const GEOGRAPHIES = 'us|eu|ap|sa|ca|me|af|il|mx|cn';
 const REGION_LABEL = new RegExp(`^(?:queue-)?((?:${GEOGRAPHIES})(?:-[a-z]+)+-\\d+)$`);
 
 const isRegion = (text: string): text is Region => REGIONS.some((region) => region === text);
 
-/** `host` as the header has it, with a port or without. Throws ApiError `unknown-region`. */
+/** Returns the region. `host` is the header, with or without a port. Throws ApiError `unknown-region`. */
 export function regionOf(host: string | undefined, defaultRegion: Region = DEFAULT_REGION): Region {
   if (host === undefined || host.startsWith('[')) return defaultRegion;
   const name = host.replace(/:\d*$/, '').toLowerCase();
@@ -18,5 +18,5 @@ export function regionOf(host: string | undefined, defaultRegion: Region = DEFAU
   const region = REGION_LABEL.exec(label)?.[1];
   if (region === undefined) return defaultRegion;
   if (isRegion(region)) return region;
-  throw new ApiError('unknown-region', `there is no region ${region}; the regions are ${REGIONS.join(' and ')}`);
+  throw new ApiError('unknown-region', `unknown region ${region}; use ${REGIONS.join(' or ')}`);
 }

@@ -1,6 +1,6 @@
 /**
- * Collects request bodies within bounds: of one request, of all requests of one owner, and in all. The bytes count from
- * their arrival until the request is answered, so slow or unfinished uploads cannot fill the memory.
+ * Collects request bodies within limits per request, per owner and in total. Bytes count from their arrival until the
+ * response, so slow or unfinished uploads cannot exhaust the memory.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LIMITS } from '../config/limits.js';
@@ -19,7 +19,7 @@ export const BODY_LIMITS: BodyLimits = {
 };
 
 const tooLarge = (maxBytes: number): ApiError =>
-  new ApiError('body-too-large', `the body is over the limit of ${maxBytes} bytes`);
+  new ApiError('body-too-large', `the request body must not be larger than ${maxBytes} bytes`);
 
 export class RequestBodies {
   private readonly limits: BodyLimits;
@@ -35,8 +35,8 @@ export class RequestBodies {
   }
 
   /**
-   * Resolves with the body. Rejects with ApiError `body-too-large`, `rate-limited` (the owner has too many bytes under way),
-   * `unavailable` (all owners together) or `bad-request` (the body does not have its announced length).
+   * Resolves with the body. Rejects with ApiError `body-too-large`, `rate-limited` (limit of the owner), `unavailable`
+   * (limit of all owners) or `bad-request` (the body does not match its Content-Length).
    */
   collect(
     request: FastifyRequest,
@@ -53,7 +53,7 @@ export class RequestBodies {
       reply.raw.once('close', () => {
         this.add(owner, -held);
         held = 0;
-        if (!raw.complete) reject(new ApiError('bad-request', 'the request ended before it was whole'));
+        if (!raw.complete) reject(new ApiError('bad-request', 'the request ended before it was complete'));
       });
       const stop = (error: ApiError) => {
         chunks.length = 0;
@@ -75,8 +75,8 @@ export class RequestBodies {
       raw.once('error', reject);
       raw.once('end', () => {
         if (announced !== null && announced !== length)
-          return reject(new ApiError('bad-request', 'the body is shorter or longer than its Content-Length says'));
-        // A copy: a chunk is a view of the buffer into which the socket is read.
+          return reject(new ApiError('bad-request', 'the length of the body does not match its Content-Length header'));
+        // Copies the chunks, because each is a view of the buffer that the socket reads into.
         resolve(Buffer.concat(chunks, length));
       });
     });
@@ -87,11 +87,11 @@ export class RequestBodies {
     if ((this.perOwner.get(owner) ?? 0) + bytes > maxBytesOfOwner)
       return new ApiError(
         'rate-limited',
-        'too many bytes of request bodies are under way for this caller; send fewer at once',
+        'this caller is sending too many bytes of request bodies at once; send fewer requests in parallel',
         RETRY_LATER,
       );
     if (this.heldBytes + bytes > maxBytesInAll)
-      return new ApiError('unavailable', 'too many bytes of request bodies are under way; retry later', RETRY_LATER);
+      return new ApiError('unavailable', 'the server is receiving too many bytes of request bodies; retry later', RETRY_LATER);
     return null;
   }
 

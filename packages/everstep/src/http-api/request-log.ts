@@ -1,4 +1,4 @@
-/** Ids of requests, by which an answer, a line of the log and a line of a proxy are found, and the log of requests. */
+/** Request ids, which connect responses with log lines of the server and of proxies, and the request log. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -7,16 +7,16 @@ import { callerIpOf } from './caller-ip.js';
 import type { Admitted } from './operation.js';
 
 export const REQUEST_ID_HEADER = 'x-request-id';
-/** What is taken of a client or a proxy: an id, and no text. */
-const TAKEN = /^[A-Za-z0-9._:+/=@-]{1,128}$/;
+/** Format of ids that are accepted from clients and proxies. */
+const ACCEPTED_ID = /^[A-Za-z0-9._:+/=@-]{1,128}$/;
 
-/** The id that was sent, or a new one. */
+/** Returns the id that was sent, or a new one. */
 export function requestIdOf({ headers }: { readonly headers: IncomingHttpHeaders }): string {
   const sent = headers[REQUEST_ID_HEADER];
-  return typeof sent === 'string' && TAKEN.test(sent) ? sent : randomUUID();
+  return typeof sent === 'string' && ACCEPTED_ID.test(sent) ? sent : randomUUID();
 }
 
-/** Who was let in, in the words of the audit log; null where everybody is. */
+/** Returns the caller, named as in the audit log. Empty for operations without authentication. */
 function callerOf(admitted: Admitted | undefined): Readonly<Record<string, string>> {
   switch (admitted?.access) {
     case 'token':
@@ -35,12 +35,15 @@ function callerOf(admitted: Admitted | undefined): Readonly<Record<string, strin
 export interface AnsweredRequest {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  /** As the document writes it; null where there is none. Not the URL: a workflow URL or a token in it is nobody's business. */
+  /**
+   * Path of the operation in the OpenAPI document; null for unknown paths. Not the URL, which may contain a workflow URL or
+   * a token.
+   */
   readonly route: string | null;
   readonly admitted: Admitted | undefined;
 }
 
-/** Logs each answered request: at `info` with who asked, if that is wanted, else at `debug`. */
+/** Logs each request: at `info` with the caller if the access log is enabled, otherwise at `debug`. */
 export function createRequestLog(log: Log, isAccessLog: boolean): (answered: AnsweredRequest) => void {
   return ({ request, reply, route, admitted }) => {
     const ms = Math.round(reply.elapsedTime);

@@ -1,23 +1,26 @@
-/** Paths as OpenAPI writes them, as the router takes them, and as expressions to match. */
+/** Converts paths of operations between OpenAPI, the router and regular expressions. */
 import type { Operation } from './operation.js';
 import { ENQUEUE_PATH, PAGES_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRIGGER_PATH, withWholeIds } from './target.js';
 
-/** Stands for every workflow URL, and for every path of a page, in the router, which could not read most of them as a path. */
+/** Placeholder for workflow URLs and dashboard pages in routed paths, because the router cannot parse most of them. */
 const ANY_WORKFLOW = '-';
 
-/** No URL, though it comes where one may stand. */
+/** Path of an operation on a schedule, which is not a URL although it is in the position of one. */
 const OF_ONE_SCHEDULE = new RegExp(`^${SCHEDULE_PATH}(?!https?:)[^/]+/(?:pause|resume|run)$`, 'i');
 
 export const pathsOf = (operation: Operation): readonly string[] => [operation.path, ...(operation.otherPaths ?? [])];
 
-/** Operations of which one is taken: they have the same method and path, and differ in the dialect for which they are. */
+/** Operations with the same method and path, one for each dialect. */
 export interface OperationRoute {
   readonly method: Operation['method'];
   readonly path: string;
   readonly operations: readonly Operation[];
 }
 
-/** Throws when two operations of one dialect have the same method and path, or name its parameters differently. */
+/**
+ * Groups operations into routes. Throws when two operations of one dialect have the same method and path, or name its
+ * parameters differently.
+ */
 export function routesOf(operations: readonly Operation[]): readonly OperationRoute[] {
   const routes = new Map<string, { readonly path: string; readonly operations: Operation[] }>();
   for (const operation of operations) {
@@ -29,7 +32,7 @@ export function routesOf(operations: readonly Operation[]): readonly OperationRo
         continue;
       }
       const clash = route.path !== path || route.operations.some(({ dialect }) => dialect === operation.dialect);
-      if (clash) throw new Error(`${operation.operationId} has the path of another operation: ${key}`);
+      if (clash) throw new Error(`${operation.operationId} has the same method and path as another operation: ${key}`);
       route.operations.push(operation);
     }
   }
@@ -42,7 +45,10 @@ export function routesOf(operations: readonly Operation[]): readonly OperationRo
 
 export const routerPath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
 
-/** What the router is to look at, given what a path means: never a page of the dashboard, and never a workflow URL, whose slashes, percents and query are its own. */
+/**
+ * Returns the URL for the router. `meant` resolves the path. Workflow URLs and dashboard pages are replaced by a
+ * placeholder, because their slashes and percent signs are their own.
+ */
 export function routedUrl(method: string, url: string, meant: (path: string) => string = (path) => path): string {
   const { path, query } = splitTarget(url);
   const isUrl = (before: string): boolean => path.startsWith(before) && path.length > before.length;
@@ -63,7 +69,7 @@ function expressionOf(path: string, { unknownQuery }: Operation): RegExp {
   return new RegExp(`^${escaped.replace(/\{\w+\}/g, unknownQuery === 'part-of-path' ? '.*' : '[^/]*')}$`);
 }
 
-/** Finds operations by path, whatever the method. */
+/** Finds operations by path, for all methods. */
 export class PathTable {
   private readonly entries: readonly { readonly expression: RegExp; readonly path: string; readonly operation: Operation }[];
 
@@ -73,7 +79,7 @@ export class PathTable {
     );
   }
 
-  /** Those that fit, those without parameters first, and last those that take whatever follows. */
+  /** Returns the matching operations: first paths without parameters, last paths that accept any rest. */
   at(path: string): readonly { readonly path: string; readonly operation: Operation }[] {
     const whole = withWholeIds(path);
     const found = this.entries.filter(({ expression }) => expression.test(whole));
@@ -83,8 +89,8 @@ export class PathTable {
   }
 
   /**
-   * The path that is meant: one with a slash too many at its end is taken without, unless it is of its own or the slash stands
-   * before a part that is missing. So nothing is done to all of something because the name of the one was empty.
+   * Removes a superfluous slash at the end of a path. The slash stays if the path with it exists, or if a parameter after
+   * it is missing: an operation on all objects must not run because an id was empty.
    */
   meant(path: string): string {
     if (!path.endsWith('/') || this.at(path).length > 0) return path;
@@ -92,7 +98,7 @@ export class PathTable {
     return this.at(shorter).length > 0 ? shorter : path;
   }
 
-  /** Methods that the path takes, for an `Allow` header; none when there is no such path. */
+  /** Returns the methods of a path for the `Allow` header; empty when the path does not exist. */
   methodsAt(path: string): readonly string[] {
     const found = this.at(path).map(({ operation }) => operation);
     const methods = new Set<string>(found.map(({ method }) => method));

@@ -1,4 +1,6 @@
-/** What answers read of runs: whole where that is short, part by part where it is sent, and within a bound for a listing. */
+/**
+ * Reads the history of runs: short ones at once, long ones in parts while they are sent, and within a limit for listings.
+ */
 import { LIMITS, PART } from '../config/limits.js';
 import type { FailedAttempt, Task } from '../engine/run.js';
 import { otherTurn } from '../ports/history-parts.js';
@@ -11,13 +13,13 @@ export type HistoryStore = Pick<
   'runHistory' | 'journalSize' | 'listSteps' | 'listTasks' | 'listAttempts' | 'loadResult' | 'payloadHead' | 'loadPayload'
 >;
 
-/** A history as a listing shows it. */
+/** History of a run in a listing. */
 export interface ShownHistory extends Omit<RunHistory, 'next'> {
-  /** Steps or failed attempts are left out. */
+  /** Steps or failed attempts are omitted. */
   readonly shortened?: true;
 }
 
-/** The first parts are all there is, and of the results, where they are wanted, none is left out. */
+/** Returns whether the first parts contain everything, including the results if they are requested. */
 export function isWhole({ next, run, steps }: RunHistory, withResults = true): boolean {
   if (next.steps !== null || next.tasks !== null || next.attempts !== null) return false;
   return !withResults || (run.resultLeftOut === undefined && steps.every(({ outLeftOut }) => outLeftOut === undefined));
@@ -31,7 +33,7 @@ const attemptBytes = ({ message, exchange }: FailedAttempt): number =>
   message.length + (exchange ? LIMITS.maxKeptAttemptBodyBytes : 0);
 const taskBytes = (task: Task): number => ('name' in task ? task.name.length : 0);
 
-/** About what it takes in memory. */
+/** Returns the approximate size in memory. */
 export const historyBytes = ({ run, steps, tasks, attempts, invoked }: Omit<RunHistory, 'next'>): number =>
   (run.result?.length ?? 0) +
   sum(steps, stepBytes) +
@@ -39,15 +41,15 @@ export const historyBytes = ({ run, steps, tasks, attempts, invoked }: Omit<RunH
   sum(attempts, attemptBytes) +
   invoked.length * ROW_BYTES;
 
-/** The record with its result, however long that is. */
+/** Returns the record with its whole result. */
 export async function withWholeResult(store: Pick<Store, 'loadResult'>, run: RunRecord): Promise<RunRecord> {
   if (run.resultLeftOut === undefined) return run;
   const { resultLeftOut: _, ...rest } = run;
   return { ...rest, result: await store.loadResult({ runKey: run.key }) };
 }
 
-/** Bytes that may still be read. */
-class Room {
+/** Remaining number of bytes that may be read. */
+class ByteBudget {
   private bytes: number;
 
   constructor(bytes: number) {
@@ -58,7 +60,7 @@ class Room {
     return this.bytes;
   }
 
-  /** False when there is no room for so much; then nothing is taken. */
+  /** Takes the bytes if that many are left; otherwise takes nothing and returns false. */
   take(bytes: number): boolean {
     if (bytes > this.bytes) return false;
     this.bytes -= bytes;
@@ -68,14 +70,14 @@ class Room {
 
 interface Read<Item> {
   readonly items: readonly Item[];
-  /** Null: these are all. */
+  /** Null when there are no more. */
   readonly next: Position | null;
 }
 
-/** Reads on behind the first part while there is room for rows. */
-async function readOn<Item>(
+/** Reads further parts while the budget lasts. */
+async function readMore<Item>(
   first: Read<Item>,
-  room: Room,
+  budget: ByteBudget,
   read: (from: Position) => Promise<Part<Item>>,
   bytesOf: (item: Item) => number,
 ): Promise<Read<Item>> {
@@ -83,32 +85,32 @@ async function readOn<Item>(
   let part: Part<Item> = first;
   for (;;) {
     items.push(...part.items);
-    const isFull = !room.take(sum(part.items, bytesOf));
+    const isFull = !budget.take(sum(part.items, bytesOf));
     if (part.next === null || isFull) return { items, next: part.next };
     await otherTurn();
     part = await read(part.next);
   }
 }
 
-/** Rows with the results for which there is room, and the rows behind them without results. */
+/** Reads the steps, with results as long as the budget lasts, and further rows without results. */
 async function readSteps(
   store: Pick<Store, 'listSteps'>,
   { run: { key: runKey }, journalLength: below }: RunHistory,
-  results: Room,
-  rows: Room,
+  results: ByteBudget,
+  rows: ByteBudget,
 ): Promise<Read<ListedStep>> {
   const read = async (from: Position): Promise<Part<ListedStep>> => {
     const part = await store.listSteps({ runKey, from, below, bounds: PART, maxOutBytes: results.left });
-    // The last row of a part may exceed it.
+    // The last row of a part may exceed the budget.
     results.take(Math.min(results.left, sum(part.items, stepBytes)));
     return part;
   };
-  return readOn(await read('0'), rows, read, ({ name }) => name.length);
+  return readMore(await read('0'), rows, read, ({ name }) => name.length);
 }
 
 /**
- * A long history within the room. Results that do not fit are left out; when there is no room for the rows either, the last
- * ones are.
+ * Shortens a long history to a number of bytes. Omits results that do not fit and, if the rows do not fit either, the last
+ * rows.
  */
 export async function shortened(
   store: HistoryStore,
@@ -118,23 +120,23 @@ export async function shortened(
 ): Promise<ShownHistory> {
   const { next, ...shown } = history;
   const { key: runKey, resultLeftOut } = history.run;
-  const results = new Room(withResults ? bytes : 0);
-  const hasRoom = resultLeftOut !== undefined && results.take(resultLeftOut);
-  const run = hasRoom ? await withWholeResult(store, history.run) : history.run;
+  const results = new ByteBudget(withResults ? bytes : 0);
+  const fits = resultLeftOut !== undefined && results.take(resultLeftOut);
+  const run = fits ? await withWholeResult(store, history.run) : history.run;
   const third = Math.floor(bytes / 3);
-  const tasks = await readOn(
+  const tasks = await readMore(
     { items: shown.tasks, next: next.tasks },
-    new Room(third),
+    new ByteBudget(third),
     (from) => store.listTasks({ runKey, from, bounds: PART }),
     taskBytes,
   );
-  const attempts = await readOn(
+  const attempts = await readMore(
     { items: shown.attempts, next: next.attempts },
-    new Room(third),
+    new ByteBudget(third),
     (from) => store.listAttempts({ runKey, from, bounds: PART }),
     attemptBytes,
   );
-  const steps = await readSteps(store, history, results, new Room(third));
+  const steps = await readSteps(store, history, results, new ByteBudget(third));
   const isShort = [steps, tasks, attempts].some((list) => list.next !== null);
   return {
     ...shown,

@@ -1,10 +1,10 @@
-/** Pages of runs with their histories: a page ends before the run that would make it too long. */
+/** Reads pages of runs with their histories. A page ends before the run that would make it too large. */
 import { LIMITS, PART } from '../config/limits.js';
 import type { ListedRun, Listing, Position, RunHistory } from '../ports/store.js';
 import type { Reserve } from './read-budget.js';
 import { type HistoryStore, historyBytes, isWhole, type ShownHistory, shortened } from './run-histories.js';
 
-/** Bytes that the page may still have. */
+/** Remaining number of bytes of a page. */
 export class PageRoom {
   private readonly reserve: Reserve;
   private readonly maxBytes: number;
@@ -24,7 +24,10 @@ export class PageRoom {
     return this.used === 0;
   }
 
-  /** Asked before so much is read: a page that is not short takes its room at once, so that no two pages wait for each other. */
+  /**
+   * Reserves memory before that many bytes are read. A page that is not short reserves its maximum at once, so that no two
+   * pages wait for each other.
+   */
   async prepare(bytes: number): Promise<void> {
     if (this.reserved || this.used + bytes <= LIMITS.partBytes) return;
     this.reserved = true;
@@ -35,7 +38,7 @@ export class PageRoom {
     this.used += bytes;
   }
 
-  /** Takes the bytes, and prepares for them, if there is room for so many. */
+  /** Takes the bytes if they fit into the page, after reserving memory for them. */
   async takeIfFits(bytes: number): Promise<boolean> {
     if (bytes > this.left) return false;
     await this.prepare(bytes);
@@ -46,16 +49,16 @@ export class PageRoom {
 
 export interface RunPage<Entry> {
   readonly runs: readonly Entry[];
-  /** Where the next page starts; null at the end, and when the first run has no room. */
+  /** Start of the next page. Null at the end, and when the first run does not fit. */
   readonly next: Position | null;
-  /** It ends before a run for which there is no room. */
+  /** The page ends before a run that does not fit. */
   readonly isFull: boolean;
 }
 
-/** The entry belongs to the next page. */
+/** Result of `read` for an entry that belongs to the next page. */
 export const NO_ROOM = Symbol('no room');
 
-/** Reads runs one after the other until the page is full. `read` gives null for a run that is not shown. */
+/** Reads runs one after the other until the page is full. `read` returns null for a run that is not shown. */
 export async function readPage<Entry>(
   { items, next }: Listing<ListedRun>,
   read: (run: ListedRun) => Promise<Entry | null | typeof NO_ROOM>,
@@ -71,7 +74,7 @@ export async function readPage<Entry>(
   return { runs, next, isFull: false };
 }
 
-/** Of a long history; those of tasks and attempts are as far as they are known. */
+/** Returns the size of a long history; for tasks and attempts, the known part of it. */
 async function wholeBytes(store: Pick<HistoryStore, 'journalSize'>, history: RunHistory, withResults: boolean): Promise<number> {
   const { steps, bytes } = await store.journalSize({ runKey: history.run.key });
   const known = historyBytes({ ...history, steps: [] });
@@ -79,8 +82,8 @@ async function wholeBytes(store: Pick<HistoryStore, 'journalSize'>, history: Run
 }
 
 /**
- * The history of a run within the room of the page. The first one of a page is shortened where it is longer than that.
- * Without results they are read where they are short alone.
+ * Reads the history of a run within the limit of the page. The first run of a page is shortened if necessary. Without
+ * results, only short results are read.
  */
 export async function readHistory(
   store: HistoryStore,

@@ -1,4 +1,4 @@
-/** Schedules in a list: a long one is read while it is sent. */
+/** Lists schedules. A long list is read while it is sent. */
 import { LIMITS } from '../config/limits.js';
 import type { ListedSchedule, Listing, Store } from '../ports/store.js';
 import type { Reserve } from './read-budget.js';

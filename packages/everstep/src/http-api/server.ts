@@ -31,20 +31,20 @@ import { WaitingRequests } from './waiting-requests.js';
 
 const LIVENESS_PATH = '/health';
 
-/** Of those who are not let in, or not any more. */
+/** Statuses of callers that are not or no longer admitted. */
 const REFUSALS: readonly number[] = [400, 401, 403, 404];
 
 function schemaOfRoute(): never {
-  throw new Error('routes have no schemas of the framework: operations read their input themselves');
+  throw new Error('routes have no framework schemas: operations read their input themselves');
 }
 
-/** What the framework would compile schemas with takes long to load. */
+/** Avoids loading the schema compiler of the framework, which is slow. */
 const NO_SCHEMAS = { buildValidator: () => schemaOfRoute, buildSerializer: () => schemaOfRoute };
 
-// Without a host Node would answer in a form of its own; it is refused below.
+// Node would answer a request without a Host header in its own format; such requests are rejected later.
 const HTTP_OPTIONS = { maxHeaderSize: LIMITS.maxHeaderBytes, requireHostHeader: false };
 
-/** What the framework sets for a server of its own is set here. */
+/** Options that the framework sets only on servers that it creates itself. */
 const secureServers =
   (tls: TlsListener): FastifyServerFactory =>
   (handler, { keepAliveTimeout, requestTimeout }) => {
@@ -53,41 +53,41 @@ const secureServers =
   };
 
 const STRICT_TRANSPORT = 'max-age=31536000';
-/** Browsers apply the header to every port of a host: on localhost that would break other programs. */
+/** Browsers apply the header to all ports of a host. On localhost this would break other programs. */
 const isThisMachine = (hostname: string): boolean => /(?:^|\.)localhost$/i.test(hostname);
 
 export interface ServerOptions {
   readonly context: ApiContext;
   readonly defaultRegion: Region;
-  /** Addresses and CIDRs of proxies that are believed when they say who calls. */
+  /** Addresses and CIDR ranges of proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly string[];
-  /** Whether the public URL is https: so is every client's, whatever a proxy tells. */
+  /** Whether the public URL is https. Then clients use https, whatever a proxy reports. */
   readonly isPublicHttps: boolean;
-  /** Null: plain HTTP. */
+  /** Null for plain HTTP. */
   readonly tls: TlsListener | null;
-  /** What is served; a path belongs to one operation for each method. */
+  /** Operations to serve. Each path and method belongs to one operation. */
   readonly operations: readonly Operation[];
-  /** Of them, those that are not there for requests without a session. */
+  /** Operations among these that exist only for requests with a session. */
   readonly forSessions: readonly Operation[];
-  /** Whether users may log in with their API key. */
+  /** Whether users can log in with their API key. */
   readonly takesLogins: boolean;
-  /** Whether a token in the query of a URL is taken. */
+  /** Whether tokens in the query of a URL are accepted. */
   readonly queryTokens: boolean;
-  /** Whether each request is logged at `info`, with who asked. */
+  /** Whether each request is logged at `info` with its caller. */
   readonly accessLog: boolean;
-  /** Bounds long answers. */
+  /** Limits large responses. */
   readonly reads: ReadBudget;
-  /** No limit when absent. */
+  /** Absent: no limit. */
   readonly connectionLimits?: ConnectionLimits;
   readonly bodies?: RequestBodies;
-  /** Told of each route that comes into being, whoever makes it. */
+  /** Called for each route of the server. */
   readonly onRoute?: (route: Route) => void;
 }
 
-/** As the router has it. */
+/** Route in the format of the router. */
 export interface Route {
   readonly method: string;
-  /** Its parameters begin with a colon. */
+  /** Path, with parameters that start with a colon. */
   readonly path: string;
 }
 
@@ -96,7 +96,10 @@ interface Exchange {
   readonly response: ServerResponse;
 }
 
-/** Whether an error on a connection may be answered there: not in the midst of another answer, nor behind the own one. */
+/**
+ * Returns whether an error may be sent on a connection: not in the middle of another response and not after its own
+ * response.
+ */
 function mayAnswer(latest: Exchange | undefined): boolean {
   if (!latest) return true;
   const { request, response } = latest;
@@ -113,7 +116,7 @@ function choose({ operations }: OperationRoute, request: FastifyRequest): Chosen
   return { operation, dialect: operation.dialect ? DIALECTS[operation.dialect] : spoken };
 }
 
-/** Returns whose share a body or a long answer takes. */
+/** Returns the owner whose share a body or a large response uses. */
 function ownerOf(admitted: Admitted, request: FastifyRequest): string {
   switch (admitted.access) {
     case 'open':
@@ -129,15 +132,15 @@ function ownerOf(admitted: Admitted, request: FastifyRequest): string {
   }
 }
 
-/** Returns what writes the answer as JSON, without what the caller may not see. */
+/** Returns the function that writes the response as JSON without data that the caller may not read. */
 function jsonFor({ admitted, operation }: Admission): (answered: unknown) => string {
   if (admitted.access !== 'token' || permits(admitted.caller.scopes, 'write')) return (answered) => JSON.stringify(answered);
-  // Whoever starts or notifies a run may see what came of it.
+  // A caller that may start or notify a run may read its result.
   const seesPayloads = operation.scope !== undefined || permits(admitted.caller.scopes, 'read');
   return seesPayloads ? readOnlyJson : metadataJson;
 }
 
-/** As the framework decides whether it parses a body. */
+/** Same condition as that of the framework for parsing a body. */
 const hasBody = ({ method, headers }: FastifyRequest): boolean =>
   method !== 'GET' &&
   method !== 'HEAD' &&
@@ -175,7 +178,7 @@ export function createServer({
     http: HTTP_OPTIONS,
     clientErrorHandler: (error, socket) => {
       if (error.code === 'ECONNRESET' || socket.destroyed) return;
-      // A client that does not speak TLS understands no answer.
+      // A client that does not use TLS cannot read a response.
       if (!socket.writable || (tls && !secured.has(socket))) socket.destroy();
       else if (mayAnswer(latest.get(socket))) replyOnSocket(socket, clientError(error.code), DEFAULT_DIALECT);
       else socket.end();
@@ -183,7 +186,7 @@ export function createServer({
     schemaController: { compilersFactory: NO_SCHEMAS },
     frameworkErrors: (error, request, reply) => sendError(error, request, reply),
   });
-  // Node leaves out headers beyond a count without a word; all are counted here instead, and their bytes are bounded.
+  // Node silently drops headers beyond a count. Here all headers are counted, and their bytes are limited.
   app.server.maxHeadersCount = 0;
   app.server.on('request', (request, response) => latest.set(request.socket, { request, response }));
   const connections = new Connections({ limits: connectionLimits ?? null, trustedProxies });
@@ -199,13 +202,13 @@ export function createServer({
       done();
     });
   }
-  const tooMany = new PeriodicLog(log, 'too many connections, refusing new ones');
+  const tooMany = new PeriodicLog(log, 'too many connections, rejecting new ones');
   if (connectionLimits) {
     app.server.maxConnections = connectionLimits.accepted;
     app.server.on('drop', () => tooMany.warn({ ...connectionLimits }));
     app.addHook('onRequest', (request, reply, done) => {
       const refusal = connections.refusalOf(request.raw.socket);
-      // A busy process is alive: who restarts it makes it worse.
+      // The health check still works: a busy process is alive, and restarting it would make things worse.
       if (refusal === null || request.routeOptions.url === LIVENESS_PATH) return done();
       tooMany.warn({ ...connectionLimits });
       reply.header('connection', 'close');
@@ -226,7 +229,7 @@ export function createServer({
     done();
   });
 
-  /** A connection that stays open would hold up the close. */
+  /** Closes the connection after the response, because an open connection would delay the shutdown. */
   function endConnection(reply: FastifyReply): void {
     if (closing || context.isStopping()) reply.header('connection', 'close');
   }
@@ -258,23 +261,23 @@ export function createServer({
       return;
     }
     const allow = methods.join(', ');
-    const message = `${shown(path)} does not take ${request.method}; it takes ${allow}`;
+    const message = `${shown(path)} does not support ${request.method}; supported methods: ${allow}`;
     sendError(new ApiError('method-not-allowed', message, { allow }), request, reply);
   });
 
   app.removeAllContentTypeParsers();
-  // Bodies are collected when their request is admitted; an operation that takes JSON reads it from the bytes.
+  // Bodies are collected when their request is admitted. JSON operations parse the bytes.
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
   const admission = { context, defaultRegion, queryTokens, forSessions: new Set(forSessions), takesLogins };
   const admit = createAdmission({ ...admission, isClosing: () => closing });
 
-  async function isStillLetIn(request: FastifyRequest, { operation, dialect }: Admission): Promise<boolean> {
+  async function isStillAdmitted(request: FastifyRequest, { operation, dialect }: Admission): Promise<boolean> {
     try {
       await admit(request, { operation, dialect });
       return true;
     } catch (error) {
-      // Whoever asks too often, or while the store does not answer, is let in again in a moment.
+      // Rate limits and store outages are temporary, so they do not end the stream.
       return error instanceof ApiError && !REFUSALS.includes(error.status);
     }
   }
@@ -287,7 +290,7 @@ export function createServer({
         maxBytes: maxBodyBytesOf(admission.operation),
       });
     } catch (error) {
-      // The client may send the rest of it.
+      // The client may still send the rest of the body.
       reply.header('connection', 'close');
       throw error;
     }
@@ -308,7 +311,7 @@ export function createServer({
       target: admission.target,
       signal: () => waiting.signalOf(reply),
       reserve: reserveFor(reads, reply, owner, () => waiting.signalOf(reply)),
-      isStillLetIn: () => isStillLetIn(request, admission),
+      isStillAdmitted: () => isStillAdmitted(request, admission),
     });
     const { admitted } = admission;
     const recorded = { operation, admitted, input };
@@ -331,7 +334,7 @@ export function createServer({
   }
 
   const logRequest = createRequestLog(log, accessLog);
-  /** As the document writes them, by how the router does. */
+  /** Paths of the OpenAPI document by path of the router. */
   const shownPaths = new Map(routesOf(operations).map(({ path }) => [routerPath(path), path]));
   app.addHook('onResponse', (request, reply, done) => {
     const route = shownPaths.get(request.routeOptions.url ?? '') ?? null;
@@ -349,12 +352,12 @@ export function createServer({
           const choice = choose(route, request);
           chosen.set(request, choice);
           const admission = admit(request, choice);
-          const letIn = (admitted: Admission) => {
+          const accept = (admitted: Admission) => {
             admissions.set(request, admitted);
             done();
           };
-          if (admission instanceof Promise) admission.then(letIn, done);
-          else letIn(admission);
+          if (admission instanceof Promise) admission.then(accept, done);
+          else accept(admission);
         } catch (error) {
           done(error instanceof Error ? error : new Error(String(error)));
         }

@@ -1,10 +1,10 @@
 /**
- * An answer in JSON whose long lists are read while it is sent: the next part of a list is read when the client has taken
- * the one before, so that memory holds two parts at most. The text is the same as that of the whole value.
+ * JSON response whose long lists are read while they are sent. The next part of a list is read when the client has read the
+ * previous one, so that memory contains at most two parts. The text equals that of the whole value.
  */
 import { Readable } from 'node:stream';
 
-/** A list that is read in parts. */
+/** List that is read in parts. */
 export class StreamedList<Item> {
   readonly parts: AsyncIterable<readonly Item[]>;
 
@@ -13,7 +13,7 @@ export class StreamedList<Item> {
   }
 }
 
-/** Writes a value as JSON. */
+/** Converts a value to JSON text. */
 type Stringify = (value: unknown) => string;
 
 async function* listText({ parts }: StreamedList<unknown>, stringify: Stringify): AsyncGenerator<string> {
@@ -32,7 +32,7 @@ async function* objectText(body: Readonly<Record<string, unknown>>, stringify: S
   let separator = '';
   for (const [name, value] of Object.entries(body)) {
     const isList = value instanceof StreamedList;
-    // With its name, by which some values are hidden.
+    // Includes the name, because some values are masked by name.
     const text = isList ? `${JSON.stringify(name)}:` : stringify({ [name]: value }).slice(1, -1);
     if (text === '') continue;
     gathered += separator + text;
@@ -66,7 +66,7 @@ export class StreamedJson {
     return this.body instanceof StreamedList ? listText(this.body, stringify) : objectText(this.body, stringify);
   }
 
-  /** One text is read ahead of that which is being sent. `slice` does the work for a text when it is its turn. */
+  /** Returns the text as a stream. One part is read ahead. `slice` schedules the work for each part. */
   stream(stringify?: Stringify, slice: Slice = (work) => work()): Readable {
     return Readable.from(inSlices(this.text(stringify), slice), { objectMode: false, highWaterMark: 1 });
   }
@@ -80,6 +80,6 @@ type Streamed<Body> = Body extends readonly (infer Item)[]
         | (Body[Name] extends readonly (infer Item)[] | undefined ? StreamedList<Item> : never);
     };
 
-/** The answer has the type of what the client reads; the server sends it as a stream. */
+/** Returns a streamed response with the type that the client sees. */
 export const streamed = <Body>(body: Streamed<Body>): Body =>
   new StreamedJson(body as StreamedList<unknown> | Readonly<Record<string, unknown>>) as Body;

@@ -1,33 +1,36 @@
-/** The request target: path and query as they came. */
+/** Request target: the raw path and query. */
 
 export interface Target {
   readonly path: string;
-  /** Without the question mark. */
+  /** Query without the question mark. */
   readonly query: string;
 }
 
-/** A URL stands behind these: behind the first two whatever the method, behind the third in a POST. */
+/** A URL follows these prefixes: the first two for all methods, the third only for POST. */
 export const TRIGGER_PATH = '/v2/trigger/';
 export const PUBLISH_PATH = '/v2/publish/';
 export const SCHEDULE_PATH = '/v2/schedules/';
-/** Behind this a name, a slash and then a URL. */
+/** A name, a slash and a URL follow this prefix. */
 export const ENQUEUE_PATH = '/v2/enqueue/';
 
-/** An event ID follows these. The published SDKs do not encode it. */
+/** An event id follows these prefixes. The published SDKs do not encode it. */
 export const WAIT_PATH = '/v2/wait/';
 const WAITERS_PATH = '/v2/waiters/';
-/** An event ID follows this, or a run ID, a slash and an event ID. */
+/** An event id, or a run id, a slash and an event id, follow this prefix. */
 const NOTIFY_PATH = '/v2/notify/';
-/** A flow control key follows this, which the published SDKs do not encode, and the name of what is done with it. */
+/** A flow control key, which the published SDKs do not encode, and an action follow this prefix. */
 const FLOW_CONTROL_PATH = '/v2/flowControl/';
 const OF_ONE_KEY = /\/(?:pause|resume|pin|unpin|resetRate|waiting)$/;
 
 const SLASHES_INSIDE = /\/(?!$)/g;
 const encodeSlashes = (text: string): string => text.replace(SLASHES_INSIDE, '%2F');
 
-/** The path with the slashes of event IDs and flow control keys encoded, so that each is one part of it. One at the end is no part. */
+/**
+ * Encodes the slashes of event ids and flow control keys, so that each is one segment of the path. A slash at the end is
+ * not encoded.
+ */
 export function withWholeIds(path: string): string {
-  // A wait for an ID that ends with a slash is refused, and not taken for another one.
+  // A wait for an id that ends with a slash is rejected instead of waiting for another id.
   if (path.startsWith(WAIT_PATH)) return WAIT_PATH + path.slice(WAIT_PATH.length).replaceAll('/', '%2F');
   if (path.startsWith(WAITERS_PATH)) return WAITERS_PATH + encodeSlashes(path.slice(WAITERS_PATH.length));
   if (path.startsWith(NOTIFY_PATH)) {
@@ -40,12 +43,12 @@ export function withWholeIds(path: string): string {
   return FLOW_CONTROL_PATH + encodeSlashes(rest.slice(0, rest.length - verb.length)) + verb;
 }
 
-/** Pages of the dashboard stand behind this in a GET, however many parts their path has. */
+/** Dashboard pages have this prefix in a GET request, with any number of segments. */
 export const PAGES_PATH = '/q/';
 
 const ORIGIN = /^https?:\/\/[^/?]*/i;
 
-/** A target may come with the origin in front (as proxies send it). */
+/** Splits a target, which includes the origin when a proxy sends it. */
 export function splitTarget(url: string): Target {
   const local = url.startsWith('/') ? url : url.replace(ORIGIN, '');
   const mark = local.indexOf('?');
@@ -63,13 +66,13 @@ function nameOf(part: string): string {
 
 export interface QueryToken {
   readonly token: string;
-  /** The query without the parameter that was taken. */
+  /** The query without the token parameter. */
   readonly rest: string;
 }
 
 /**
- * Takes the token out of a query; the last one when there are several, because a client puts its own behind what the URL
- * had. Null when there is none.
+ * Takes the token out of a query. If there are several, takes the last one, because a client appends its own to the query
+ * of a URL. Returns null when there is none.
  */
 export function takeToken(query: string, tokenParameter: string): QueryToken | null {
   if (!query.includes('=')) return null;
@@ -82,7 +85,7 @@ export function takeToken(query: string, tokenParameter: string): QueryToken | n
   try {
     token = decodeURIComponent(value);
   } catch {
-    // What cannot be decoded is no token; verifying it says so.
+    // A value that cannot be decoded is not a token; the verification reports it.
   }
   return { token, rest: parts.filter((_, at) => at !== index).join('&') };
 }

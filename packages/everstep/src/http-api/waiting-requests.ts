@@ -1,4 +1,4 @@
-/** Requests that wait for something: they are let go when their client is gone, and all of them when the server closes. */
+/** Aborts waiting requests when their client disconnects, and all of them when the server closes. */
 import type { FastifyReply } from 'fastify';
 
 export class WaitingRequests {
@@ -10,7 +10,7 @@ export class WaitingRequests {
     this.waiting.add(controller);
     reply.raw.once('close', () => {
       this.waiting.delete(controller);
-      // After its answer nobody listens any more, and an abort makes an error object with a stack.
+      // After its response a request needs no abort, which would create an error object with a stack.
       if (!reply.raw.writableFinished) controller.abort();
     });
     if (this.closed || reply.raw.destroyed) controller.abort();

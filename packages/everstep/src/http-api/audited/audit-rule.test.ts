@@ -23,11 +23,11 @@ const NOT_AUDITED = [
   ...['notifyEvent', 'notifyRun', 'notifyWorkflows', 'notifyWorkflowRun', 'waitForEvent'],
   ...['callWebhook', 'callWebhookByPut', 'callWebhookByPatch', 'callWebhookByDelete'],
   ...['callHook', 'callHookByPut', 'callHookByPatch', 'callHookByDelete'],
-  ...['searchDocuments', 'fetchDocuments', 'rangeDocuments', 'listNamespaces', 'getIndexInfo'],
+  ...['searchDocuments', 'getDocuments', 'listDocuments', 'listNamespaces', 'getIndexInfo'],
 ];
 /** The answers of these show secrets. */
 const SHOWS_SECRETS = [
-  ...['getSigningKeys', 'getSignatureSettings', 'listQueues', 'getQueue', 'listQStashUsers', 'getQStashUser'],
+  ...['getSigningKeys', 'getSignatureSettings', 'listInstances', 'getInstance', 'listQStashUsers', 'getQStashUser'],
 ];
 
 const idsOf = (operations: readonly Operation[]): readonly string[] => operations.map(({ operationId }) => operationId).sort();

@@ -17,13 +17,13 @@ function play(): Played {
   let told: (hint: LiveHint) => void = () => {};
   const played = { isLetIn: true, isLookingOn: true };
   const stream = new HintStream({
-    lookOn: (listener) => {
+    subscribe: (listener) => {
       told = listener;
       return () => {
         played.isLookingOn = false;
       };
     },
-    isStillLetIn: async () => played.isLetIn,
+    isStillAdmitted: async () => played.isLetIn,
     signal: closing.signal,
   });
   return Object.assign(played, { stream, tell: (hint: LiveHint) => told(hint), close: () => closing.abort() });

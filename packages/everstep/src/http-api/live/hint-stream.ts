@@ -1,20 +1,23 @@
-/** Hints of changes as server-sent events: gathered, so that a stream costs the same however much happens. */
+/**
+ * Streams change hints as server-sent events. Hints are combined, so that the cost of a stream does not depend on the
+ * number of changes.
+ */
 import { Readable } from 'node:stream';
 import { LIMITS } from '../../config/limits.js';
 import { LIVE_RUN_IDS_MAX, type LiveChange, type LiveTopic } from '../../contract/live.js';
 import type { LiveHint } from '../../ports/live-hints.js';
 
-/** After this many pings that nobody took the client is gone, or too slow to be kept. */
-const PINGS_NOT_TAKEN = 2;
-/** A little more than one hint: what nobody takes is gathered here, and not in buffers. */
+/** Number of unread pings after which a client counts as gone or too slow. */
+const MAX_UNREAD_PINGS = 2;
+/** Slightly more than one hint. Unread hints are combined here instead of being buffered. */
 const BUFFER_BYTES = 4 * 1024;
-/** Until a browser connects again. */
+/** Time until a browser reconnects. */
 const RECONNECT_MS = 1_000;
 
 export interface HintStreamOptions {
-  /** Begins to look on; gives the function that ends it. */
-  readonly lookOn: (told: (hint: LiveHint) => void) => () => void;
-  readonly isStillLetIn: () => Promise<boolean>;
+  /** Subscribes to hints and returns the function that unsubscribes. */
+  readonly subscribe: (onHint: (hint: LiveHint) => void) => () => void;
+  readonly isStillAdmitted: () => Promise<boolean>;
   /** Aborts when the server closes. */
   readonly signal: AbortSignal;
 }
@@ -25,20 +28,20 @@ export class HintStream extends Readable {
   private readonly options: HintStreamOptions;
   private readonly topics = new Set<LiveTopic>();
   private readonly runIds = new Set<string>();
-  private readonly stopLooking: () => void;
+  private readonly unsubscribe: () => void;
   private readonly pings: NodeJS.Timeout;
   private readonly onAbort = () => this.end();
-  private rest: NodeJS.Timeout | null = null;
-  private isTaken = false;
-  private notTaken = 0;
+  private cooldown: NodeJS.Timeout | null = null;
+  private isRead = false;
+  private unreadPings = 0;
   private hasEnded = false;
 
   constructor(options: HintStreamOptions) {
     super({ highWaterMark: BUFFER_BYTES });
     this.options = options;
-    // At once, so that the client knows that it is connected.
+    // Sent immediately, so that the client knows that it is connected.
     this.push(`retry: ${RECONNECT_MS}\n\n`);
-    this.stopLooking = options.lookOn((hint) => this.told(hint));
+    this.unsubscribe = options.subscribe((hint) => this.add(hint));
     this.pings = setInterval(() => this.ping(), LIMITS.livePingMs);
     this.pings.unref();
     options.signal.addEventListener('abort', this.onAbort);
@@ -46,8 +49,8 @@ export class HintStream extends Readable {
   }
 
   override _read(): void {
-    this.isTaken = true;
-    this.notTaken = 0;
+    this.isRead = true;
+    this.unreadPings = 0;
     this.send();
   }
 
@@ -56,37 +59,37 @@ export class HintStream extends Readable {
     done(error);
   }
 
-  private told({ topics, runIds }: LiveHint): void {
+  private add({ topics, runIds }: LiveHint): void {
     for (const topic of topics) this.topics.add(topic);
     for (const runId of runIds) if (this.runIds.size < LIVE_RUN_IDS_MAX) this.runIds.add(runId);
     this.send();
   }
 
-  /** What has gathered, unless it is too early or the last one was not taken. */
+  /** Sends the collected hints, unless the last event is too recent or was not read. */
   private send(): void {
-    if (this.topics.size === 0 || this.rest !== null || !this.isTaken || this.hasEnded) return;
+    if (this.topics.size === 0 || this.cooldown !== null || !this.isRead || this.hasEnded) return;
     const text = textOf({ topics: [...this.topics], runIds: [...this.runIds] });
     this.topics.clear();
     this.runIds.clear();
-    this.rest = setTimeout(() => {
-      this.rest = null;
+    this.cooldown = setTimeout(() => {
+      this.cooldown = null;
       this.send();
     }, LIMITS.liveHintEveryMs);
-    this.isTaken = this.push(text);
+    this.isRead = this.push(text);
   }
 
   private ping(): void {
-    if (this.isTaken) this.isTaken = this.push(': ping\n\n');
-    else if (++this.notTaken >= PINGS_NOT_TAKEN) {
+    if (this.isRead) this.isRead = this.push(': ping\n\n');
+    else if (++this.unreadPings >= MAX_UNREAD_PINGS) {
       this.destroy();
       return;
     }
-    void this.options.isStillLetIn().then((isLetIn) => {
-      if (!isLetIn) this.end();
+    void this.options.isStillAdmitted().then((isAdmitted) => {
+      if (!isAdmitted) this.end();
     });
   }
 
-  /** The answer ends in good order; a browser connects again, and is let in or not. */
+  /** Ends the response normally. A browser reconnects and is authenticated again. */
   private end(): void {
     if (this.hasEnded) return;
     this.stop();
@@ -95,9 +98,9 @@ export class HintStream extends Readable {
 
   private stop(): void {
     this.hasEnded = true;
-    this.stopLooking();
+    this.unsubscribe();
     clearInterval(this.pings);
-    if (this.rest) clearTimeout(this.rest);
+    if (this.cooldown) clearTimeout(this.cooldown);
     this.options.signal.removeEventListener('abort', this.onAbort);
   }
 }

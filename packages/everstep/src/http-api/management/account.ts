@@ -1,4 +1,4 @@
-/** What is the user's own: who it is, and its API keys. */
+/** Operations about the current user and its API keys. */
 
 import Type from 'typebox';
 import { AccountEntry, AccountName, ApiKeyEntry, Ok, RecordId } from '../../contract/management.js';
@@ -10,7 +10,8 @@ import { presentApiKey, toSeconds } from './presenters.js';
 const getAccount = accountOperation({
   operationId: 'getAccount',
   tag: 'Account',
-  summary: 'Who am I',
+  summary: 'Get the current user',
+  description: 'Returns the user who makes the request and the accounts that the user can access.',
   method: 'GET',
   path: '/v2/account',
   unknownQuery: 'ignore',
@@ -32,7 +33,8 @@ const getAccount = accountOperation({
 const listApiKeys = accountOperation({
   operationId: 'listApiKeys',
   tag: 'API keys',
-  summary: 'List the API keys of the user, revoked ones too',
+  summary: 'List your API keys',
+  description: 'Includes revoked keys. The response does not contain the keys themselves.',
   method: 'GET',
   path: '/v2/apikeys',
   unknownQuery: 'ignore',
@@ -52,11 +54,11 @@ const createApiKey = accountOperation({
   audit: OWN_ENTRY,
   tag: 'API keys',
   summary: 'Create an API key',
-  description: 'The key is in the answer, and nowhere afterwards: only its hash is kept.',
+  description: 'The response contains the key. Store it: Everstep keeps only a hash of it and cannot show it again.',
   method: 'POST',
   path: '/v2/apikeys',
   unknownQuery: 'refuse',
-  body: jsonBody({ name: AccountName('For people.') }),
+  body: jsonBody({ name: AccountName('Display name of the key.') }),
   responses: { 200: ApiKeyEntry },
   errors: ['bad-parameter', ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
@@ -70,11 +72,11 @@ const revokeApiKey = accountOperation({
   audit: OWN_ENTRY,
   tag: 'API keys',
   summary: 'Revoke an API key',
-  description: 'It is refused from the moment this is answered. The last good key cannot be revoked.',
+  description: 'The key is rejected immediately. You cannot revoke your last valid key.',
   method: 'DELETE',
   path: '/v2/apikeys/{id}',
   unknownQuery: 'refuse',
-  pathParameters: Type.Object({ id: RecordId('Id of the key.') }),
+  pathParameters: Type.Object({ id: RecordId('Id of the API key.') }),
   responses: { 200: Ok },
   errors: ['bad-parameter', 'not-found', 'conflict'],
   async handle({ path }, { accounts }, principal) {

@@ -1,4 +1,7 @@
-/** The audit log: a page of it for the members of accounts; all of it, its export and its hash chain for operators. */
+/**
+ * Operations of the audit log: a listing for members of accounts; the full log, its export and its verification for
+ * operators.
+ */
 import Type from 'typebox';
 import type { Principal } from '../../accounts/account-service.js';
 import { exportedLines, NDJSON_TYPE } from '../../audit/exported-entry.js';
@@ -13,35 +16,40 @@ import { RawBody } from '../raw-body.js';
 import { presentAudit } from './presenters.js';
 
 const TAG = 'Audit log';
-const FOR_OPERATORS = 'For operators.';
+const FOR_OPERATORS = 'Only for operators.';
 
-const After = Type.Optional(Type.Integer({ minimum: 0, description: 'Only entries behind the one with this seq.' }));
+const After = Type.Optional(Type.Integer({ minimum: 0, description: 'Only entries after the entry with this sequence number.' }));
 
 async function requireOperator({ accounts }: ApiContext, principal: Principal): Promise<void> {
   if (!(await accounts.isOperator(principal)))
-    throw new ApiError('forbidden', 'only an operator of this installation may read the audit log of all accounts');
+    throw new ApiError(
+      'forbidden',
+      'only operators of this installation can read the audit log of all accounts; omit "all" to read the log of your own accounts',
+    );
 }
 
 const listAuditLogs = accountOperation({
   operationId: 'listAuditLogs',
   tag: TAG,
-  summary: 'What was changed in the accounts of the user, by whom, when and from where, newest first',
+  summary: 'List audit log entries',
+  description: 'Returns changes in the accounts of the user, newest first: who changed what, when and from which address.',
   method: 'GET',
   path: '/v2/auditlogs',
   otherPaths: ['/auditlogs'],
   unknownQuery: 'refuse',
   query: Type.Object({
-    cursor: Type.Optional(Cursor('Of the page before.')),
+    cursor: Type.Optional(Cursor('Cursor of the previous page.')),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: LIMITS.auditPageMax,
-        description: `Entries of a page; ${LIMITS.auditPageDefault} when absent.`,
+        description: `Maximum number of entries per page. Default: ${LIMITS.auditPageDefault}.`,
       }),
     ),
     all: Type.Optional(
       Type.Boolean({
-        description: 'True: of all accounts, and what belongs to no account, such as refused requests. For operators.',
+        description:
+          '`true` returns the entries of all accounts, and entries that belong to no account, such as rejected requests. Only for operators.',
       }),
     ),
   }),
@@ -53,17 +61,17 @@ const listAuditLogs = accountOperation({
     if (all) await requireOperator(context, principal);
     const scope = { operation: 'listAuditLogs', instanceId: principal.user.userId, filters: all ? { all } : {} };
     const after = query.cursor ? (await cursors.open(scope, query.cursor)).after : null;
-    // One more than is shown tells whether there is a next page.
+    // One entry more than shown reveals whether there is a next page.
     const asked = { after, limit: limit + 1 };
     const found = all
       ? await store.accounts.listAudit({ accountIds: null, ...asked })
       : await accounts.auditLog(principal, asked);
     const page = found.slice(0, limit);
     const last = page.at(-1);
-    const goesOn = last !== undefined && found.length > limit;
+    const hasMore = last !== undefined && found.length > limit;
     const visible = all ? null : (await accounts.accountsOf(principal)).map(({ accountId }) => accountId);
     return answer(200, {
-      cursor: goesOn ? await cursors.seal(scope, { after: last.auditId, horizon: null, left: null }) : '',
+      cursor: hasMore ? await cursors.seal(scope, { after: last.auditId, horizon: null, left: null }) : '',
       auditlogs: page.map((entry) => presentAudit(entry, visible)),
     });
   },
@@ -72,18 +80,22 @@ const listAuditLogs = accountOperation({
 const exportAuditLog = accountOperation({
   operationId: 'exportAuditLog',
   tag: TAG,
-  summary: 'Export the audit log of all accounts, oldest first',
-  description: `${FOR_OPERATORS} NDJSON, at most ${LIMITS.auditExportMax} lines. To continue, give the seq of the last line as after; an answer without a line is the end. With several nodes an entry appears about a second after its change.`,
+  summary: 'Export the audit log of all accounts',
+  description: `${FOR_OPERATORS} Returns NDJSON, oldest entry first, at most ${LIMITS.auditExportMax} lines. To continue, send the sequence number of the last line as \`after\`. An empty response means that there are no more entries. With several nodes an entry appears about a second after its change.`,
   method: 'GET',
   path: '/v2/audit/export',
   unknownQuery: 'refuse',
   sendsLines: true,
   query: Type.Object({
-    from: Type.Optional(UnixMs('Only entries of this time or later, Unix ms')),
-    to: Type.Optional(UnixMs('Only entries of this time or earlier, Unix ms')),
+    from: Type.Optional(UnixMs('Only entries at or after this time, in Unix milliseconds.')),
+    to: Type.Optional(UnixMs('Only entries at or before this time, in Unix milliseconds.')),
     after: After,
     count: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: LIMITS.auditExportMax, description: `Lines; ${LIMITS.auditExportMax} when absent.` }),
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.auditExportMax,
+        description: `Maximum number of lines. Default: ${LIMITS.auditExportMax}.`,
+      }),
     ),
   }),
   responses: { 200: linesOf(AuditExportLine) },
@@ -96,7 +108,7 @@ const exportAuditLog = accountOperation({
   },
 });
 
-/** An entry of the chain as somebody noted it: its seq, a colon, its hash. */
+/** Format of the parameter `known`: the sequence number of an entry, a colon and its hash. */
 const KNOWN = /^(\d{1,15}):([0-9a-f]{64})$/;
 
 async function isKnown(audit: AuditStore, anchorSeq: number, known: string): Promise<'found' | 'missing' | 'expired'> {
@@ -106,7 +118,7 @@ async function isKnown(audit: AuditStore, anchorSeq: number, known: string): Pro
   return (await hashAt(audit, seq)) === hash ? 'found' : 'missing';
 }
 
-/** The hash of the chain at this number; null: it has none there. */
+/** Returns the hash of the chain at a sequence number, or null when the chain has no hash there. */
 async function hashAt(audit: AuditStore, seq: number): Promise<string | null> {
   const anchor = await audit.anchor();
   if (seq === anchor.seq) return anchor.hash;
@@ -117,8 +129,8 @@ async function hashAt(audit: AuditStore, seq: number): Promise<string | null> {
 const verifyAuditLog = accountOperation({
   operationId: 'verifyAuditLog',
   tag: TAG,
-  summary: 'Check the audit log against its hash chain',
-  description: `${FOR_OPERATORS} Checks up to ${LIMITS.auditVerifyMax} entries, from the oldest on; give next as after for the others.`,
+  summary: 'Verify the hash chain of the audit log',
+  description: `${FOR_OPERATORS} Checks up to ${LIMITS.auditVerifyMax} entries, starting with the oldest. To check the rest, send \`next\` of the response as \`after\`.`,
   method: 'GET',
   path: '/v2/audit/verify',
   unknownQuery: 'refuse',
@@ -128,7 +140,8 @@ const verifyAuditLog = accountOperation({
       Type.String({
         pattern: KNOWN.source,
         maxLength: 80,
-        description: 'seq:hash of an entry that was noted outside of the store: also says whether the chain still has it.',
+        description:
+          'Sequence number and hash (`seq:hash`) of an entry that you stored elsewhere. The response reports whether the chain still contains it.',
       }),
     ),
   }),
@@ -138,10 +151,14 @@ const verifyAuditLog = accountOperation({
     await requireOperator(context, principal);
     const { audit } = context.store;
     const anchor = await audit.anchor();
-    // Entries before the anchor may have gone since the last request.
+    // Retention may have removed entries before the anchor since the last request.
     const after = Math.max(query.after ?? 0, anchor.seq);
     const previous = await hashAt(audit, after);
-    if (previous === null) throw new ApiError('bad-parameter', 'after is not the seq of an entry of the chain');
+    if (previous === null)
+      throw new ApiError(
+        'bad-parameter',
+        'the query parameter "after" must be the sequence number of an entry of the chain, such as "next" of the last response',
+      );
     const links = await audit.links({ after, limit: LIMITS.auditVerifyMax });
     const { faults } = verifyLinks(previous, links);
     const known = query.known === undefined ? {} : { known: await isKnown(audit, anchor.seq, query.known) };

@@ -1,10 +1,10 @@
-/** Every operation of the management API, in the order in which its document shows them. */
+/** All operations of the management API, in the order of its OpenAPI document. */
 import type { Operation } from '../operation.js';
 import { accountOperations } from './account.js';
 import { auditOperations } from './audit.js';
+import { instanceOperations } from './instances.js';
 import { invitationOperations } from './invitations.js';
 import { outboundRulesOperations } from './outbound-rules.js';
-import { queueOperations } from './queues.js';
 import { recoveryOperations } from './recovery.js';
 import { searchOperations } from './search.js';
 import { getManagementOpenApi } from './service.js';
@@ -15,7 +15,7 @@ import { tokenOperations } from './tokens.js';
 import { userOperations } from './users.js';
 
 export const MANAGEMENT_OPERATIONS: readonly Operation[] = Object.freeze([
-  ...queueOperations,
+  ...instanceOperations,
   ...tokenOperations,
   ...outboundRulesOperations,
   ...searchOperations,

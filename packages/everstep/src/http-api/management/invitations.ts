@@ -1,4 +1,4 @@
-/** Invitations to teams: the operations at `/v2/invitations`, and the list of those of a team. */
+/** Operations of invitations: `/v2/invitations` and the pending invitations of a team. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -17,6 +17,7 @@ const listInvitations = accountOperation({
   operationId: 'listTeamInvitations',
   tag: TAG,
   summary: 'List the pending invitations of a team',
+  description: 'Only for members who can manage members. The response does not contain the secrets of the invitations.',
   method: 'GET',
   path: '/v2/teams/{team_id}/invitations',
   unknownQuery: 'ignore',
@@ -37,6 +38,7 @@ const revokeInvitation = accountOperation({
   audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Revoke a pending invitation',
+  description: 'The secret of the invitation becomes invalid immediately.',
   method: 'DELETE',
   path: '/v2/invitations/{id}',
   unknownQuery: 'refuse',
@@ -55,7 +57,7 @@ const acceptInvitation = openOperation({
   tag: TAG,
   summary: 'Accept an invitation as a new user',
   description:
-    'Creates the user and adds it to the team. The first API key is in the answer, once. 409 if a user has the e-mail: that user accepts with joinTeam.',
+    'Creates the user and adds it to the team. The response contains the first API key of the user, which is shown once. Fails with 409 if a user with this e-mail exists: that user accepts with `joinTeam`. Requires no login.',
   method: 'POST',
   path: '/v2/invitations/accept',
   unknownQuery: 'refuse',
@@ -75,8 +77,8 @@ const joinTeam = accountOperation({
   operationId: 'joinTeam',
   audit: OWN_ENTRY,
   tag: TAG,
-  summary: 'Accept an invitation as the user who is logged in',
-  description: 'The invitation must be for the e-mail of the user.',
+  summary: 'Accept an invitation as the current user',
+  description: 'The invitation must be for the e-mail address of the current user.',
   method: 'POST',
   path: '/v2/invitations/join',
   unknownQuery: 'refuse',
@@ -93,6 +95,7 @@ const declineInvitation = openOperation({
   audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Decline an invitation',
+  description: 'The invitation becomes invalid. Requires no login.',
   method: 'POST',
   path: '/v2/invitations/decline',
   unknownQuery: 'refuse',

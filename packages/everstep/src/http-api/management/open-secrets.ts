@@ -1,4 +1,7 @@
-/** Operations of anybody who has a one-time secret. Guessing one is limited like guessing API keys, before the body is read. */
+/**
+ * Operations that accept a one-time secret instead of a credential. Guessing a secret is rate-limited like guessing an API
+ * key, before the body is read.
+ */
 import { tooManyLogins } from '../basic-authentication.js';
 import type { ApiContext, OpenRequest } from '../operation.js';
 import { checkOrigin } from '../sessions/same-origin.js';

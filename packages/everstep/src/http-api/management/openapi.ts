@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document of the management API. */
+/** OpenAPI 3.1 document of the management API. */
 import type { TSchema } from 'typebox';
 import { ErrorBody } from '../../contract/errors.js';
 import {
@@ -44,20 +44,20 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   Token: TokenEntry,
 };
 
-/** `serviceVersion` is named beside the version of the API. */
+/** Returns the document. `serviceVersion` is the version of Everstep that it mentions. */
 export function managementOpenApiDocument(serviceVersion: string): object {
   return openApiOf({
     info: {
       title: 'Everstep management API',
       version: '2.0.0',
-      description: `Accounts, teams, queue instances, budgets and search indexes. Served by Everstep ${serviceVersion}.`,
+      description: `Manages accounts, teams, queue instances, budgets and search indexes. Served by Everstep ${serviceVersion}.`,
     },
     servers: [{ url: '/', description: 'This service.' }],
     security: [{ basic: [] }, { session: [] }],
     securityOf: ({ access }) => (access === 'session' ? [{ session: [] }] : null),
     securitySchemes: {
       session: SESSION_SECURITY,
-      basic: { type: 'http', scheme: 'basic', description: 'The user name is the e-mail, the password an API key.' },
+      basic: { type: 'http', scheme: 'basic', description: 'User name: e-mail of the user. Password: an API key of the user.' },
     },
     operations: MANAGEMENT_OPERATIONS,
     named: NAMED,

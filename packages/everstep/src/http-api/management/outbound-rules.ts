@@ -1,4 +1,4 @@
-/** What a queue instance may call: the operations at `/v2/queue/outbound-rules` and those that set it. */
+/** Operations that show and set which destinations a queue instance may call. */
 
 import Type from 'typebox';
 import {
@@ -19,8 +19,9 @@ const pathParameters = Type.Object({ id: RecordId('Id of the queue instance.') }
 const getOutboundRules = accountOperation({
   operationId: 'getOutboundRules',
   tag: TAG,
-  summary: 'Show what a queue instance may call',
-  description: 'Beside the rules of the installation, which are not shown. For members of its account and for the operator.',
+  summary: 'Get the outbound rules of a queue instance',
+  description:
+    'Returns the rules of the instance only; the rules of the installation also apply. For members of the account and for operators.',
   method: 'GET',
   path: '/v2/queue/outbound-rules/{id}',
   unknownQuery: 'refuse',
@@ -37,9 +38,9 @@ const setOutboundRules = accountOperation({
   operationId: 'setOutboundRules',
   audit: OWN_ENTRY,
   tag: TAG,
-  summary: 'Narrow what a queue instance calls',
+  summary: 'Set the outbound rules of a queue instance',
   description:
-    'Replaces both lists. They can only forbid: a destination has to be allowed by the installation as well. They count for every delivery that starts after the answer.',
+    'Replaces both lists. The rules can only restrict: a destination must also be allowed by the installation. They apply to every delivery that starts after the response.',
   method: 'POST',
   path: '/v2/queue/set-outbound-rules/{id}',
   unknownQuery: 'refuse',
@@ -58,9 +59,9 @@ const setAllowedDestinations = accountOperation({
   operationId: 'setAllowedDestinations',
   audit: OWN_ENTRY,
   tag: TAG,
-  summary: 'Allow private destinations to a queue instance',
+  summary: 'Allow private destinations for a queue instance',
   description:
-    'For the operator of the installation alone, whoever owns the instance. Replaces the list. A destination that the installation denies stays denied.',
+    'Replaces the list. Only for operators of the installation, who do not need a role in the account. Destinations that the installation denies stay denied.',
   method: 'POST',
   path: '/v2/queue/set-allowed-destinations/{id}',
   unknownQuery: 'refuse',

@@ -1,4 +1,4 @@
-/** Records of accounts as the management API writes them. */
+/** Converts account records to the format of the management API. */
 import type { DeletedInstanceView, InstanceView, Joined, Plan, TokenView } from '../../accounts/account-service.js';
 import type {
   ApiKeyEntry,
@@ -39,7 +39,7 @@ export const presentPlan = (plan: Plan): PlanRecord => ({
 export function presentInstance({ instance, role, plan, requestsToday, token, readOnlyToken }: InstanceView): QueueRecord {
   return {
     id: instance.instanceId,
-    // Only an instance that somebody owns can be seen.
+    // Only instances with an owner are visible.
     customer_id: instance.accountId ?? '',
     name: instance.name,
     region: instance.region,
@@ -55,7 +55,10 @@ export function presentInstance({ instance, role, plan, requestsToday, token, re
   };
 }
 
-/** Its settings are gone: it is shown with those of the default plan. */
+/**
+ * Returns the record of an instance that is being deleted. Its settings no longer exist, so it shows those of the default
+ * plan.
+ */
 export const presentDeleted = ({ deleted, role, plan }: DeletedInstanceView): QueueRecord => ({
   id: deleted.instanceId,
   customer_id: deleted.accountId ?? '',
@@ -70,7 +73,7 @@ export const presentDeleted = ({ deleted, role, plan }: DeletedInstanceView): Qu
   budget: 0,
 });
 
-/** `token`: the token itself, where it was just created. */
+/** `token` is the token itself, in the response that creates it. */
 export const presentToken = (view: TokenView, token?: string): TokenEntry => ({
   id: view.tokenId,
   queue_id: view.instanceId,
@@ -105,7 +108,7 @@ export const presentMember = ({ teamId, userId, email, role, addedAt }: MemberRe
   status: 'member',
 });
 
-/** The secret is only in the answer that creates the invitation. */
+/** `secret` is set only in the response that creates the invitation. */
 export const presentInvitation = (
   { invitationId, teamId, email, role, createdAt, expiresAt }: InvitationRecord,
   secret: string | null = null,
@@ -139,7 +142,10 @@ export const presentApiKey = (record: ApiKeyRecord, apiKey: string | null = null
   ...(apiKey === null ? {} : { api_key: apiKey }),
 });
 
-/** `visible`: accounts of the reader, null: all; the entry is shown as one of the first of them that it is about. */
+/**
+ * `visible` contains the accounts of the reader; null stands for all accounts. The entry shows the first visible account
+ * that it is about.
+ */
 export const presentAudit = (entry: AuditEntry, visible: readonly string[] | null): AuditLogEntry => ({
   id: entry.auditId,
   customer_id: entry.accountIds.find((accountId) => visible === null || visible.includes(accountId)) ?? '',

@@ -1,4 +1,4 @@
-/** Recovery of users who have no API key that is good any more. */
+/** Operations that give users without a valid API key a new one. */
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { RecordId, Recovered, RecoveryLink } from '../../contract/management.js';
@@ -16,7 +16,7 @@ const createRecoveryLink = accountOperation({
   tag: TAG,
   summary: 'Create a recovery link for a user',
   description:
-    'The secret gives the user one new API key, once and within a day. It is shown this once; pass it on to the user only. A new link replaces the one before. For operators; 404 for others.',
+    'Creates a secret that gives the user one new API key. The secret is valid for a day, can be used once and is shown once; pass it on to the user only. A new link replaces the previous one. Only for operators; other users get 404.',
   method: 'POST',
   path: '/v2/users/{id}/recovery',
   unknownQuery: 'refuse',
@@ -29,19 +29,19 @@ const createRecoveryLink = accountOperation({
   },
 });
 
-const recover = openOperation({
-  operationId: 'recover',
+const recoverUser = openOperation({
+  operationId: 'recoverUser',
   audit: OWN_ENTRY,
   tag: TAG,
-  summary: 'Use a recovery link: get a new API key',
-  description: 'Without a login. The key is in the answer, once.',
+  summary: 'Get a new API key with a recovery link',
+  description: 'The response contains the key, which is shown once. Requires no login.',
   method: 'POST',
   path: '/v2/recover',
   unknownQuery: 'refuse',
   whileStopping: 'refuse',
   body: {
     ...jsonBody({
-      secret: Type.String({ minLength: 1, maxLength: LIMITS.maxRecordIdLength, description: 'The secret of the recovery link.' }),
+      secret: Type.String({ minLength: 1, maxLength: LIMITS.maxRecordIdLength, description: 'Secret of the recovery link.' }),
     }),
     maxBytes: LIMITS.maxLoginBodyBytes,
   },
@@ -54,4 +54,4 @@ const recover = openOperation({
   },
 });
 
-export const recoveryOperations: readonly Operation[] = [createRecoveryLink, recover];
+export const recoveryOperations: readonly Operation[] = [createRecoveryLink, recoverUser];

@@ -1,4 +1,4 @@
-/** Search indexes: the operations at `/v2/search`. */
+/** Operations of search indexes at `/v2/search`. */
 
 import Type from 'typebox';
 import { REGIONS } from '../../config/regions.js';
@@ -43,7 +43,8 @@ const presentStats = ({ index, namespaces, diskBytes }: SearchIndexStats): Searc
 const listSearchIndexes = accountOperation({
   operationId: 'listSearchIndexes',
   tag: TAG,
-  summary: 'List the search indexes of all accounts that the user is in',
+  summary: 'List search indexes',
+  description: 'Returns the search indexes of all accounts that the user belongs to.',
   method: 'GET',
   path: '/v2/search',
   unknownQuery: 'ignore',
@@ -58,15 +59,18 @@ const createSearchIndex = accountOperation({
   tag: TAG,
   summary: 'Create a search index',
   description:
-    'It belongs to the personal account of the user, or to a team. The answer has its tokens, which are not shown again.',
+    'Creates an index that belongs to the personal account of the user or to a team. The response contains its tokens, which are shown once.',
   method: 'POST',
   path: '/v2/search',
   unknownQuery: 'refuse',
   body: jsonBody({
-    name: AccountName('For people.'),
-    region: Type.Enum([...REGIONS], { type: 'string', description: 'Where it lives.' }),
-    type: Type.Enum([...SEARCH_TYPES], { type: 'string', description: 'How it is paid; all do the same here.' }),
-    team_id: Type.Optional(RecordId('The team that is to own it; absent: the personal account.')),
+    name: AccountName('Display name of the index.'),
+    region: Type.Enum([...REGIONS], { type: 'string', description: 'Region of the index.' }),
+    type: Type.Enum([...SEARCH_TYPES], {
+      type: 'string',
+      description: 'Pricing type of the index. All types behave the same in Everstep.',
+    }),
+    team_id: Type.Optional(RecordId('Id of the team that owns the index. Default: the personal account.')),
   }),
   responses: { 200: SearchIndexEntry },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
@@ -80,7 +84,8 @@ const createSearchIndex = accountOperation({
 const getSearchStats = accountOperation({
   operationId: 'getSearchStats',
   tag: TAG,
-  summary: 'How many documents the search indexes have, and how much room they take',
+  summary: 'Get the totals of all search indexes',
+  description: 'Returns the number of documents and the disk usage of all search indexes that the user can access.',
   method: 'GET',
   path: '/v2/search/stats',
   unknownQuery: 'ignore',
@@ -101,6 +106,7 @@ const getSearchIndex = accountOperation({
   operationId: 'getSearchIndex',
   tag: TAG,
   summary: 'Get a search index',
+  description: 'Returns the record of the index without its tokens.',
   method: 'GET',
   path: '/v2/search/{id}',
   unknownQuery: 'ignore',
@@ -113,7 +119,8 @@ const getSearchIndex = accountOperation({
 const getSearchIndexStats = accountOperation({
   operationId: 'getSearchIndexStats',
   tag: TAG,
-  summary: 'How many documents a search index has, and how much room they take',
+  summary: 'Get the statistics of a search index',
+  description: 'Returns the number of documents and the disk usage of the index.',
   method: 'GET',
   path: '/v2/search/{id}/stats',
   unknownQuery: 'ignore',
@@ -128,11 +135,12 @@ const renameSearchIndex = accountOperation({
   audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Rename a search index',
+  description: 'Changes the display name of the index.',
   method: 'POST',
   path: '/v2/search/{id}/rename',
   unknownQuery: 'refuse',
   pathParameters,
-  body: jsonBody({ name: AccountName('The new name.') }),
+  body: jsonBody({ name: AccountName('New display name of the index.') }),
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS],
   async handle({ path, body }, { search }, principal) {
@@ -146,12 +154,13 @@ const transferSearchIndex = accountOperation({
   audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Transfer a search index to a team',
-  description: 'With all its documents; its tokens stay good. A transfer to a personal account is not supported.',
+  description:
+    'Transfers the index with all its documents. Its tokens stay valid. A transfer to a personal account is not supported.',
   method: 'POST',
   path: '/v2/search/{id}/transfer',
   unknownQuery: 'refuse',
   pathParameters,
-  body: jsonBody({ target_account: RecordId('Id of the target team.') }),
+  body: jsonBody({ target_account: RecordId('Id of the team that receives the index.') }),
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ path, body }, { search }, principal) {
@@ -160,12 +169,12 @@ const transferSearchIndex = accountOperation({
   },
 });
 
-const resetSearchPassword = accountOperation({
-  operationId: 'resetSearchPassword',
+const resetSearchIndexTokens = accountOperation({
+  operationId: 'resetSearchIndexTokens',
   audit: OWN_ENTRY,
   tag: TAG,
-  summary: 'Make new tokens for a search index',
-  description: 'The old tokens are refused from the moment this is answered.',
+  summary: 'Rotate the tokens of a search index',
+  description: 'Returns new tokens, which are shown once. The old tokens are rejected immediately.',
   method: 'POST',
   path: '/v2/search/{id}/reset-password',
   unknownQuery: 'refuse',
@@ -180,7 +189,8 @@ const deleteSearchIndex = accountOperation({
   operationId: 'deleteSearchIndex',
   audit: OWN_ENTRY,
   tag: TAG,
-  summary: 'Delete a search index with all its data, permanently',
+  summary: 'Delete a search index',
+  description: 'Permanently deletes the index and all its documents.',
   method: 'DELETE',
   path: '/v2/search/{id}',
   unknownQuery: 'refuse',
@@ -201,6 +211,6 @@ export const searchOperations: readonly Operation[] = [
   getSearchIndexStats,
   renameSearchIndex,
   transferSearchIndex,
-  resetSearchPassword,
+  resetSearchIndexTokens,
   deleteSearchIndex,
 ];

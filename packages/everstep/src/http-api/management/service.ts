@@ -1,16 +1,17 @@
-/** What everybody may ask of the management API. */
+/** OpenAPI document of the management API, available without a login. */
 import Type from 'typebox';
 import { answer, openOperation } from '../operation.js';
 
 export const getManagementOpenApi = openOperation({
   operationId: 'getManagementOpenApi',
   tag: 'Service',
-  summary: 'This document',
+  summary: 'Get the OpenAPI document of the management API',
+  description: 'Returns this document. Requires no login.',
   method: 'GET',
   path: '/openapi-management.json',
   unknownQuery: 'ignore',
   whileStopping: 'answer',
-  responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1' }) },
+  responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1 document.' }) },
   errors: [],
   handle: (_input, { managementOpenApi }) => answer(200, managementOpenApi()),
 });

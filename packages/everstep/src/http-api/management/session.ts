@@ -1,4 +1,4 @@
-/** Sessions of users in a browser: logging in, who one is, logging out. */
+/** Operations of browser sessions: log in, get the session, log out. */
 
 import Type from 'typebox';
 import type { Session } from '../../accounts/account-service.js';
@@ -26,13 +26,13 @@ const present = (
   expires_at: toSeconds(expiresAt),
 });
 
-const beginSession = openOperation({
-  operationId: 'beginSession',
+const createSession = openOperation({
+  operationId: 'createSession',
   audit: OWN_ENTRY,
   tag: 'Session',
-  summary: 'Log in: begin a session',
+  summary: 'Log in',
   description:
-    'Sets the cookie everstep_session (over https: __Host-everstep_session), with which every operation works that takes HTTP Basic, and every one that takes a token, if the header x-everstep-queue names the queue instance: as far as the role of the user in its account allows. What is not GET or HEAD needs the header x-everstep-csrf with the csrf_token. A request with an Authorization header is judged by that alone.',
+    'Sets the cookie `everstep_session` (over HTTPS: `__Host-everstep_session`). The cookie authenticates operations that accept HTTP Basic. With the header `x-everstep-queue` set to the id of a queue instance, it also authenticates operations that accept a token, within the role of the user in the account. Requests other than GET and HEAD need the header `x-everstep-csrf` with the `csrf_token`. If a request has an `Authorization` header, the cookie is ignored.',
   method: 'POST',
   path: '/v2/session',
   unknownQuery: 'refuse',
@@ -54,7 +54,10 @@ const beginSession = openOperation({
           'set-cookie': setCookie(login.secret, request.isHttps),
         });
       case 'refused':
-        throw new ApiError('bad-credential', 'there is no user with this e-mail and this API key, or the key was revoked');
+        throw new ApiError(
+          'bad-credential',
+          'no user has this e-mail and API key, or the key was revoked; check both, or ask an operator for a recovery link',
+        );
       case 'wait':
         throw tooManyLogins(login.retryAfterMs);
     }
@@ -64,7 +67,8 @@ const beginSession = openOperation({
 const getSession = sessionOperation({
   operationId: 'getSession',
   tag: 'Session',
-  summary: 'Whose session this is, and its csrf_token',
+  summary: 'Get the current session',
+  description: 'Returns the user of the session and its CSRF token.',
   method: 'GET',
   path: '/v2/session',
   unknownQuery: 'ignore',
@@ -80,7 +84,8 @@ const endSession = sessionOperation({
   operationId: 'endSession',
   audit: OWN_ENTRY,
   tag: 'Session',
-  summary: 'Log out: end the session',
+  summary: 'Log out',
+  description: 'Ends the current session and deletes its cookie.',
   method: 'DELETE',
   path: '/v2/session',
   unknownQuery: 'refuse',
@@ -95,8 +100,8 @@ const endSession = sessionOperation({
 const listSessions = accountOperation({
   operationId: 'listSessions',
   tag: 'Session',
-  summary: 'List the sessions of the user',
-  description: 'Those that have not ended, the latest first.',
+  summary: 'List your sessions',
+  description: 'Returns the active sessions of the user, most recent first.',
   method: 'GET',
   path: '/v2/sessions',
   unknownQuery: 'refuse',
@@ -117,11 +122,12 @@ const listSessions = accountOperation({
   },
 });
 
-const endOwnSession = accountOperation({
-  operationId: 'endOwnSession',
+const revokeSession = accountOperation({
+  operationId: 'revokeSession',
   audit: OWN_ENTRY,
   tag: 'Session',
-  summary: 'End a session of the user',
+  summary: 'End one of your sessions',
+  description: 'The browser with this session is logged out.',
   method: 'DELETE',
   path: '/v2/sessions/{id}',
   unknownQuery: 'refuse',
@@ -134,12 +140,12 @@ const endOwnSession = accountOperation({
   },
 });
 
-const endSessions = accountOperation({
-  operationId: 'endSessions',
+const revokeSessions = accountOperation({
+  operationId: 'revokeSessions',
   audit: OWN_ENTRY,
   tag: 'Session',
-  summary: 'Log out everywhere: end all sessions of the user',
-  description: 'The session that makes the request ends, too. API keys stay good.',
+  summary: 'Log out everywhere',
+  description: 'Ends all sessions of the user, including the one that makes the request. API keys stay valid.',
   method: 'DELETE',
   path: '/v2/sessions',
   unknownQuery: 'refuse',
@@ -153,10 +159,10 @@ const endSessions = accountOperation({
 });
 
 export const sessionOperations: readonly Operation[] = [
-  beginSession,
+  createSession,
   getSession,
   endSession,
   listSessions,
-  endOwnSession,
-  endSessions,
+  revokeSession,
+  revokeSessions,
 ];

@@ -1,4 +1,4 @@
-/** Signing in with an identity provider: for browsers, which are led there and back. */
+/** Operations of single sign-on. Browsers follow redirects to the identity provider and back. */
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { Redirected, SIGN_IN_CALLBACK, type SignInError, SignInWays } from '../../contract/sign-in.js';
@@ -10,7 +10,7 @@ import { forgetSignInCookie, setSignInCookie, signInCookieOf } from '../sessions
 
 const TAG = 'Session';
 const ERROR_PARAMETER = 'sign-in-error';
-/** A path of this origin: no other host, and nothing that a browser reads as one. */
+/** A path on this origin: not another host, and nothing that browsers interpret as one. */
 const OWN_PATH = /^\/(?![/\\])[\w\-.~!$&'()*+,;=:@%/?]*$/;
 
 const redirectTo = (location: string, cookies: string) =>
@@ -23,13 +23,17 @@ const ownPath = (given: string | null): string =>
 
 function required({ signIn }: ApiContext): SignIn {
   if (signIn) return signIn;
-  throw new ApiError('not-found', 'single sign-on is not set up here; see EVERSTEP_OIDC_ISSUER');
+  throw new ApiError(
+    'not-found',
+    'single sign-on is not configured on this server; the operator can enable it with EVERSTEP_OIDC_ISSUER',
+  );
 }
 
-const getSignInWays = openOperation({
-  operationId: 'getSignInWays',
+const getSignInMethods = openOperation({
+  operationId: 'getSignInMethods',
   tag: TAG,
-  summary: 'How users log in here',
+  summary: 'List the sign-in methods',
+  description: 'Returns how users can log in to this installation. Requires no login.',
   method: 'GET',
   path: '/v2/session/ways',
   unknownQuery: 'ignore',
@@ -39,12 +43,12 @@ const getSignInWays = openOperation({
   handle: (_input, { signIn }) => answer(200, { sso: signIn !== null }),
 });
 
-const beginSignIn = openOperation({
-  operationId: 'beginSignIn',
+const startSignIn = openOperation({
+  operationId: 'startSignIn',
   tag: TAG,
   summary: 'Sign in with the identity provider',
   description:
-    'For browsers: leads to the identity provider, and from there to /v2/session/sso/callback. The query parameter `return` is the path of the page to show then. What fails leads to the log-in page with a code in `sign-in-error`.',
+    'For browsers. Redirects to the identity provider, which redirects back to `/v2/session/sso/callback`. The query parameter `return` is the path of the page to show afterwards. On failure, redirects to the login page with an error code in the query parameter `sign-in-error`.',
   method: 'GET',
   path: '/v2/session/sso',
   unknownQuery: 'ignore',
@@ -61,11 +65,12 @@ const beginSignIn = openOperation({
   },
 });
 
-const finishSignIn = openOperation({
-  operationId: 'finishSignIn',
+const completeSignIn = openOperation({
+  operationId: 'completeSignIn',
   tag: TAG,
-  summary: 'Where the identity provider leads browsers back to',
-  description: 'Begins a session like a login with an API key, and leads to the page that was asked for.',
+  summary: 'Complete single sign-on',
+  description:
+    'For browsers. The identity provider redirects here. Creates a session, like a login with an API key, and redirects to the requested page.',
   method: 'GET',
   path: SIGN_IN_CALLBACK,
   unknownQuery: 'ignore',
@@ -78,7 +83,7 @@ const finishSignIn = openOperation({
     const signIn = required(context);
     const cookie = signInCookieOf(headers, isHttps);
     const finished = await signIn.finish({ query: target.query, cookie, address: callerIp, isHttps });
-    // A sign-in that failed stays answered: its cookie is good for nothing any more.
+    // The result of a failed sign-in is final, so its cookie is useless.
     if (finished.kind === 'failed') return redirectTo(pageOf(finished.error), forgetSignInCookie(isHttps));
     return redirectTo(finished.returnTo, setCookie(finished.secret, isHttps));
   },
@@ -86,10 +91,11 @@ const finishSignIn = openOperation({
 
 const linkIdentity = sessionOperation({
   operationId: 'linkIdentity',
-  audit: notAudited('it leads to the identity provider; the identity is recorded when it is linked'),
+  audit: notAudited('it redirects to the identity provider; linking the identity is recorded when it happens'),
   tag: TAG,
-  summary: 'Link an identity of the identity provider to the user of the session',
-  description: 'The page goes to the location that is answered. From then on the user signs in with that identity.',
+  summary: 'Link an identity of the identity provider',
+  description:
+    'Returns the URL to open in the browser. After the identity is linked, the user of the session can sign in with it.',
   method: 'POST',
   path: '/v2/session/sso/link',
   unknownQuery: 'refuse',
@@ -102,4 +108,4 @@ const linkIdentity = sessionOperation({
   },
 });
 
-export const signInOperations: readonly Operation[] = [getSignInWays, beginSignIn, finishSignIn, linkIdentity];
+export const signInOperations: readonly Operation[] = [getSignInMethods, startSignIn, completeSignIn, linkIdentity];

@@ -1,4 +1,4 @@
-/** Teams and their members: the operations at `/v2/team` and `/v2/teams`. */
+/** Operations of teams and their members at `/v2/team` and `/v2/teams`. */
 
 import Type from 'typebox';
 import { AccountName, Email, Ok, RecordId, TeamEntry, TeamMember } from '../../contract/management.js';
@@ -9,12 +9,13 @@ import { presentInvitation, presentMember, presentTeam } from './presenters.js';
 
 const TAG = 'Teams';
 const teamId = RecordId('Id of the team.');
-const memberEmail = Email('E-mail of the user; upper and lower case are the same.');
+const memberEmail = Email('E-mail of the user, case-insensitive.');
 
 const listTeams = accountOperation({
   operationId: 'listTeams',
   tag: TAG,
-  summary: 'List the teams that the user is a member of',
+  summary: 'List your teams',
+  description: 'Returns the teams that the user is a member of.',
   method: 'GET',
   path: '/v2/teams',
   unknownQuery: 'ignore',
@@ -28,11 +29,11 @@ const createTeam = accountOperation({
   audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Create a team',
-  description: 'The user becomes its owner.',
+  description: 'Creates a team with the current user as its owner.',
   method: 'POST',
   path: '/v2/team',
   unknownQuery: 'refuse',
-  body: jsonBody({ team_name: AccountName('For people.') }),
+  body: jsonBody({ team_name: AccountName('Display name of the team.') }),
   responses: { 200: TeamEntry },
   errors: ['bad-parameter', ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
@@ -46,7 +47,7 @@ const deleteTeam = accountOperation({
   audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Delete a team',
-  description: 'It must own nothing any more: move or delete its queue instances and search indexes first.',
+  description: 'The team must not own queue instances or search indexes: move or delete them first.',
   method: 'DELETE',
   path: '/v2/team/{id}',
   unknownQuery: 'refuse',
@@ -63,6 +64,7 @@ const listMembers = accountOperation({
   operationId: 'listTeamMembers',
   tag: TAG,
   summary: 'List the members of a team',
+  description: 'Returns the members of the team with their roles.',
   method: 'GET',
   path: '/v2/teams/{team_id}',
   unknownQuery: 'ignore',
@@ -76,12 +78,12 @@ const listMembers = accountOperation({
 });
 
 const putMember = accountOperation({
-  operationId: 'putTeamMember',
+  operationId: 'setTeamMember',
   audit: OWN_ENTRY,
   tag: TAG,
-  summary: 'Invite somebody to a team, or give a member another role',
+  summary: 'Invite a user to a team or change the role of a member',
   description:
-    'An e-mail that is not a member is invited: the answer has status invited and an invitation_secret, once, which you pass on. It is the same whether a user has the e-mail or not. Another invitation of the same e-mail replaces the first.',
+    'If the e-mail does not belong to a member, the response has the status `invited` and an `invitation_secret`, which is shown once and which you pass on. The response is the same whether or not a user with this e-mail exists. A new invitation replaces an earlier one for the same e-mail.',
   method: 'POST',
   path: '/v2/teams/member',
   unknownQuery: 'refuse',
@@ -90,7 +92,8 @@ const putMember = accountOperation({
     member_email: memberEmail,
     member_role: Type.Enum(['admin', 'dev', 'finance'], {
       type: 'string',
-      description: 'admin does what the owner does, dev uses and changes what the team owns, finance sees it and pays.',
+      description:
+        '`admin` has the rights of an owner. `dev` uses and changes the resources of the team. `finance` sees the resources and manages budgets.',
     }),
   }),
   responses: { 200: TeamMember },
@@ -108,7 +111,7 @@ const removeMember = accountOperation({
   audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Remove a member from a team',
-  description: 'Every member may leave; to remove others takes the right to manage members.',
+  description: 'Every member can leave a team. Removing other members requires the right to manage members.',
   method: 'DELETE',
   path: '/v2/teams/member',
   unknownQuery: 'refuse',

@@ -1,4 +1,4 @@
-/** Tokens of a queue instance: the operations at `/v2/queue/tokens`. */
+/** Operations of the tokens of a queue instance at `/v2/queue/tokens`. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -17,7 +17,7 @@ const listTokens = accountOperation({
   operationId: 'listTokens',
   tag: TAG,
   summary: 'List the tokens of a queue instance',
-  description: 'Revoked and expired tokens are listed for 90 days. The tokens themselves are not in the list.',
+  description: 'Includes revoked and expired tokens for 90 days. The response does not contain the tokens themselves.',
   method: 'GET',
   path: '/v2/queue/tokens/{id}',
   unknownQuery: 'ignore',
@@ -38,16 +38,20 @@ const createToken = accountOperation({
   audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Create a named token',
-  description: 'The token is in this answer only: the server stores its hash.',
+  description: 'The response contains the token, which is shown once: Everstep stores only a hash of it.',
   method: 'POST',
   path: '/v2/queue/tokens/{id}',
   unknownQuery: 'refuse',
   pathParameters: Type.Object({ id }),
   body: jsonBody({
-    name: AccountName('For people, such as the name of the app that uses it.'),
+    name: AccountName('Display name, such as the name of the app that uses the token.'),
     scopes: TokenScopes,
     expires_in_seconds: Type.Optional(
-      Type.Integer({ minimum: 60, maximum: MAX_LIFETIME_S, description: 'Lifetime. Without it the token does not expire.' }),
+      Type.Integer({
+        minimum: 60,
+        maximum: MAX_LIFETIME_S,
+        description: 'Lifetime in seconds. Default: the token does not expire.',
+      }),
     ),
   }),
   responses: { 200: TokenEntry },
@@ -66,7 +70,7 @@ const rotateToken = accountOperation({
   tag: TAG,
   summary: 'Replace a named token',
   description:
-    'Creates a token with the same name, scopes and lifetime. The old token stays valid for the overlap, so that every user of it can change to the new one.',
+    'Creates a token with the same name, scopes and lifetime. The old token stays valid for the overlap, so that all clients can switch to the new one.',
   method: 'POST',
   path: '/v2/queue/tokens/{id}/{token_id}/rotate',
   unknownQuery: 'refuse',
@@ -75,7 +79,7 @@ const rotateToken = accountOperation({
     overlap_seconds: Type.Integer({
       minimum: 0,
       maximum: MAX_LIFETIME_S,
-      description: 'How long the old token stays valid; 0 ends it immediately.',
+      description: 'Time in seconds for which the old token stays valid. 0 revokes it immediately.',
     }),
   }),
   responses: { 200: TokenEntry },
@@ -93,7 +97,7 @@ const revokeToken = accountOperation({
   audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Revoke a token',
-  description: 'Also for the tokens that every queue instance is created with. It is rejected from the moment this is answered.',
+  description: 'The token is rejected immediately. Also revokes the tokens that were created together with the queue instance.',
   method: 'DELETE',
   path: '/v2/queue/tokens/{id}/{token_id}',
   unknownQuery: 'refuse',

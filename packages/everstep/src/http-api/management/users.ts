@@ -1,4 +1,4 @@
-/** Users, for operators: the operations at `/v2/users`. A user may delete itself and end its own sessions. */
+/** Operations of users at `/v2/users`, for operators. Users can delete themselves and end their own sessions. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -12,24 +12,24 @@ import { presentApiKey, toSeconds } from './presenters.js';
 const TAG = 'Users';
 const userId = RecordId('Id of the user.');
 const pathParameters = Type.Object({ id: userId });
-const NOT_OPERATOR = 'For operators; 404 for others.';
+const NOT_OPERATOR = 'Only for operators; other users get 404.';
 const shared = { tag: TAG, unknownQuery: 'refuse', responses: { 200: Ok } } as const;
 
 const listUsers = accountOperation({
   operationId: 'listUsers',
   tag: TAG,
-  summary: 'List the users of the installation, by creation',
-  description: 'For operators.',
+  summary: 'List the users of the installation',
+  description: 'Returns users in the order of their creation. Only for operators.',
   method: 'GET',
   path: '/v2/users',
   unknownQuery: 'refuse',
   query: Type.Object({
-    cursor: Type.Optional(Cursor('Of the page before.')),
+    cursor: Type.Optional(Cursor('Cursor of the previous page.')),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: LIMITS.userPageMax,
-        description: `Users of a page; ${LIMITS.userPageDefault} when absent.`,
+        description: `Maximum number of users per page. Default: ${LIMITS.userPageDefault}.`,
       }),
     ),
   }),
@@ -39,7 +39,7 @@ const listUsers = accountOperation({
     const scope = { operation: 'listUsers', instanceId: principal.user.userId, filters: {} };
     const after = query.cursor ? (await cursors.open(scope, query.cursor)).after : null;
     const limit = query.count ?? LIMITS.userPageDefault;
-    // One more than is shown tells whether there is a next page.
+    // One user more than shown reveals whether there is a next page.
     const found = done(await accounts.listUsers(principal, { after, limit: limit + 1 }));
     const page = found.slice(0, limit);
     const last = page.at(-1);
@@ -64,7 +64,7 @@ const disableUser = accountOperation({
   operationId: 'disableUser',
   audit: OWN_ENTRY,
   summary: 'Disable a user',
-  description: `The user cannot log in, and its sessions end at once. Its memberships stay. ${NOT_OPERATOR}`,
+  description: `The user cannot log in, and its sessions end immediately. Its memberships are kept. ${NOT_OPERATOR}`,
   method: 'POST',
   path: '/v2/users/{id}/disable',
   pathParameters,
@@ -79,8 +79,8 @@ const enableUser = accountOperation({
   ...shared,
   operationId: 'enableUser',
   audit: OWN_ENTRY,
-  summary: 'Enable a user who was disabled',
-  description: NOT_OPERATOR,
+  summary: 'Enable a disabled user',
+  description: `The user can log in again. ${NOT_OPERATOR}`,
   method: 'POST',
   path: '/v2/users/{id}/enable',
   pathParameters,
@@ -97,13 +97,15 @@ const deleteUser = accountOperation({
   audit: OWN_ENTRY,
   summary: 'Delete a user',
   description:
-    'Deletes its API keys, sessions and memberships. It must own no queue instance and no search index. For operators, and for the user itself. Entries of the audit log stay.',
+    'Deletes the user and its API keys, sessions and memberships. The user must not own queue instances or search indexes. Audit log entries are kept. Only for operators and for the user itself.',
   method: 'DELETE',
   path: '/v2/users/{id}',
   pathParameters,
   query: Type.Object({
     hand_over_to: Type.Optional(
-      RecordId('Id of the user who becomes an owner of the teams that would be without one; a member of each of them.'),
+      RecordId(
+        'Id of the user who becomes an owner of the teams that would otherwise have none. Must be a member of each of these teams.',
+      ),
     ),
   }),
   errors: [...CHANGE_ERRORS, 'conflict'],
@@ -117,8 +119,8 @@ const grantOperator = accountOperation({
   ...shared,
   operationId: 'grantOperator',
   audit: OWN_ENTRY,
-  summary: 'Make a user an operator of the installation',
-  description: NOT_OPERATOR,
+  summary: 'Grant the operator role',
+  description: `Makes the user an operator of the installation. ${NOT_OPERATOR}`,
   method: 'POST',
   path: '/v2/users/{id}/operator',
   pathParameters,
@@ -133,8 +135,8 @@ const revokeOperator = accountOperation({
   ...shared,
   operationId: 'revokeOperator',
   audit: OWN_ENTRY,
-  summary: 'Take the operator role from a user',
-  description: `One operator who is not disabled stays. ${NOT_OPERATOR}`,
+  summary: 'Revoke the operator role',
+  description: `Fails with 409 for the last enabled operator. ${NOT_OPERATOR}`,
   method: 'DELETE',
   path: '/v2/users/{id}/operator',
   pathParameters,
@@ -148,8 +150,9 @@ const revokeOperator = accountOperation({
 const listUserApiKeys = accountOperation({
   operationId: 'listUserApiKeys',
   tag: TAG,
-  summary: 'List the API keys of a user, revoked ones too',
-  description: 'For operators, and for the user itself.',
+  summary: 'List the API keys of a user',
+  description:
+    'Includes revoked keys. The response does not contain the keys themselves. Only for operators and for the user itself.',
   method: 'GET',
   path: '/v2/users/{id}/apikeys',
   unknownQuery: 'ignore',
@@ -170,10 +173,10 @@ const revokeUserApiKey = accountOperation({
   operationId: 'revokeUserApiKey',
   audit: OWN_ENTRY,
   summary: 'Revoke an API key of a user',
-  description: `Sessions that were started with it end. The last good key can be revoked too. ${NOT_OPERATOR}`,
+  description: `Sessions that were created with the key end. Unlike \`revokeApiKey\`, this can revoke the last valid key. ${NOT_OPERATOR}`,
   method: 'DELETE',
   path: '/v2/users/{id}/apikeys/{key_id}',
-  pathParameters: Type.Object({ id: userId, key_id: RecordId('Id of the key.') }),
+  pathParameters: Type.Object({ id: userId, key_id: RecordId('Id of the API key.') }),
   errors: CHANGE_ERRORS,
   async handle({ path }, { accounts }, principal) {
     done(await accounts.revokeApiKeyOf(principal, { userId: path.id, apiKeyId: path.key_id }));
@@ -185,8 +188,8 @@ const revokeUserApiKeys = accountOperation({
   ...shared,
   operationId: 'revokeUserApiKeys',
   audit: OWN_ENTRY,
-  summary: 'Revoke all API keys of a user and end its sessions',
-  description: NOT_OPERATOR,
+  summary: 'Revoke all API keys of a user',
+  description: `Also ends all sessions of the user. ${NOT_OPERATOR}`,
   method: 'DELETE',
   path: '/v2/users/{id}/apikeys',
   pathParameters,
@@ -197,12 +200,12 @@ const revokeUserApiKeys = accountOperation({
   },
 });
 
-const endUserSessions = accountOperation({
+const revokeUserSessions = accountOperation({
   ...shared,
-  operationId: 'endUserSessions',
+  operationId: 'revokeUserSessions',
   audit: OWN_ENTRY,
   summary: 'End all sessions of a user',
-  description: 'For operators, and for the user itself.',
+  description: 'The user is logged out of all browsers. API keys stay valid. Only for operators and for the user itself.',
   method: 'DELETE',
   path: '/v2/users/{id}/sessions',
   pathParameters,
@@ -223,5 +226,5 @@ export const userOperations: readonly Operation[] = [
   listUserApiKeys,
   revokeUserApiKey,
   revokeUserApiKeys,
-  endUserSessions,
+  revokeUserSessions,
 ];

@@ -1,4 +1,4 @@
-/** Every attempt of a run: what was sent, what came back. */
+/** Lists the attempts of a run: what was sent and what was received. */
 import Type from 'typebox';
 import { LIMITS, PART } from '../../config/limits.js';
 import { RunAttempts } from '../../contract/attempts.js';
@@ -13,14 +13,14 @@ import { type AttemptSource, presentAttempts } from '../presenters/attempts.js';
 import { historyBytes } from '../run-histories.js';
 import { RunIdPath, requireRun } from './runs.js';
 
-/** A plain message has its key in its ID. */
+/** Finds a plain message. Its id contains its run key. */
 async function findMessage(store: Store, instanceId: string, messageId: string): Promise<RunRecord | null> {
   const runKey = keyOfMessage(messageId);
   const run = runKey === null ? null : await store.runRecord({ runKey });
   return run?.instanceId === instanceId && run.workflowRunId === messageId ? run : null;
 }
 
-/** Reads part by part what a page asks for. Null when the run was removed. */
+/** Returns the data of a page of attempts, which is read in parts. Returns null when the run was removed. */
 async function sourceOf(store: Store, runKey: string, reserve: RequestContext['reserve']): Promise<AttemptSource | null> {
   const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes: LIMITS.maxInlineBytes });
   if (!history) return null;
@@ -39,10 +39,10 @@ async function sourceOf(store: Store, runKey: string, reserve: RequestContext['r
   };
 }
 
-export const getRunAttempts = operation({
-  operationId: 'getRunAttempts',
+export const listRunAttempts = operation({
+  operationId: 'listRunAttempts',
   tag: 'Runs',
-  summary: 'List every attempt of a run, with its request and its response',
+  summary: 'List the attempts of a run',
   description: `Oldest first. A failed attempt shows what was sent, without secrets, and the first ${LIMITS.maxKeptAttemptBodyBytes} bytes of the answer; those of versions that did not keep them show neither. An attempt that succeeded shows the result of its step. Of bodies of requests ${LIMITS.maxKeptAttemptRequestBytes} bytes are shown: of calls, callbacks and messages as they were kept, of steps made again from the input and the journal; of a call that succeeded at its first attempt nothing tells what it sent, and request is null. The ID may also be that of a plain message.`,
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}/attempts',
@@ -50,33 +50,35 @@ export const getRunAttempts = operation({
   pathParameters: RunIdPath,
   query: Type.Object({
     createdAt: Type.Optional(
-      UnixMs('Creation of the run, Unix ms: tells runs apart that had the same ID; the latest when absent'),
+      UnixMs(
+        'Time when the run was created, in Unix milliseconds. Distinguishes runs that used the same id. Default: the latest run.',
+      ),
     ),
-    stepId: Type.Optional(Type.Integer({ minimum: 1, description: 'Only those of the step at this position' })),
+    stepId: Type.Optional(Type.Integer({ minimum: 1, description: 'Only attempts of the step at this position.' })),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: LIMITS.attemptsPageMax,
         default: LIMITS.attemptsPageDefault,
-        description: 'Attempts to return.',
+        description: 'Maximum number of attempts to return.',
       }),
     ),
-    cursor: Type.Optional(Cursor('Continues a listing, with the same filters; empty begins one.')),
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
   }),
   responses: { 200: RunAttempts },
   errors: ['bad-parameter', 'bad-cursor', 'not-found'],
   async handle({ path: { workflowRunId }, query, request }, { store, cursors }, { instanceId }) {
     const { cursor: given, count, ...asked } = query;
     const scope = { operation: 'attempts', instanceId, filters: { workflowRunId, ...asked } };
-    const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
+    const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
     const run =
       (await findMessage(store, instanceId, workflowRunId)) ??
       (await requireRun(store, { instanceId, workflowRunId, createdAt: asked.createdAt }));
     const source = await sourceOf(store, run.key, request.reserve);
-    if (!source) throw new ApiError('not-found', `the run ${shown(workflowRunId)} was removed`);
+    if (!source) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
     const limit = count ?? LIMITS.attemptsPageDefault;
-    const { attempts, next } = await presentAttempts(source, asked.stepId, begin ? Number(begin.after) : 0, limit);
-    const place = next === null ? null : { after: String(next), horizon: null, left: null };
-    return answer(200, { ...(place ? { cursor: await cursors.seal(scope, place) } : {}), attempts });
+    const { attempts, next } = await presentAttempts(source, asked.stepId, start ? Number(start.after) : 0, limit);
+    const position = next === null ? null : { after: String(next), horizon: null, left: null };
+    return answer(200, { ...(position ? { cursor: await cursors.seal(scope, position) } : {}), attempts });
   },
 });

@@ -1,4 +1,4 @@
-/** Starting many runs in one request: each item answered in its place, a bad one alone with its error. */
+/** Starts many runs in one request. The response has one result per item; an invalid item does not affect the others. */
 
 import Type, { type Static } from 'typebox';
 import type { Caller } from '../../accounts/authority.js';
@@ -22,11 +22,12 @@ const BatchItem = Type.Object(
     destination: Type.String({ description: 'Absolute http or https URL of the workflow.' }),
     body: Type.Optional(
       Type.Unknown({
-        description: 'Payload: a text is sent as it is; any other JSON value as its JSON text, as application/json.',
+        description:
+          'Payload. A string is sent unchanged. Any other JSON value is sent as JSON text with the content type application/json.',
       }),
     ),
     headers: Type.Optional(
-      Type.Record(Type.String(), Type.String(), { description: 'Headers as of a trigger, by name; also Content-Type.' }),
+      Type.Record(Type.String(), Type.String(), { description: 'Headers of a trigger by name, including Content-Type.' }),
     ),
   },
   { additionalProperties: false },
@@ -41,7 +42,7 @@ function payloadOf(body: unknown): { readonly bytes: Uint8Array; readonly conten
   return { bytes: Buffer.from(JSON.stringify(body)), contentType: 'application/json' };
 }
 
-/** What may stand in a header: anything else could not be sent on. */
+/** Characters that a header value may contain. Other characters cannot be forwarded. */
 const HEADER_VALUE = /^(?:[\t\x20-\x7e\x80-\u{10ffff}](?<!\p{Surrogate}))*$/u;
 
 function headersOf(item: BatchItem): Readonly<Record<string, string>> {
@@ -49,12 +50,13 @@ function headersOf(item: BatchItem): Readonly<Record<string, string>> {
   if (entries.length > LIMITS.maxHeaderCount)
     throw new ApiError(
       'bad-body',
-      `headers must not have more than ${LIMITS.maxHeaderCount} entries, and this has ${entries.length}`,
+      `"headers" must not have more than ${LIMITS.maxHeaderCount} entries; this item has ${entries.length}`,
     );
   for (const [name, value] of entries) {
-    if (!HEADER_VALUE.test(value)) throw new ApiError('bad-header', `${name} has characters that no header may have`);
+    if (!HEADER_VALUE.test(value))
+      throw new ApiError('bad-header', `${name} contains characters that are not allowed in a header`);
   }
-  // Names are as good in any case; text beyond ASCII is put as Node would have received it.
+  // Header names are case-insensitive. Values beyond ASCII are converted to the form in which Node receives them.
   return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), Buffer.from(value).toString('latin1')]));
 }
 
@@ -64,7 +66,10 @@ async function triggerItem(given: unknown, context: ApiContext, request: Request
   const { values, families } = readPrefixedHeaders(TriggerHeaders, FAMILIES, received, request.dialect);
   if (values['Wait-For-Result'] !== undefined) {
     const name = request.dialect.spell('Wait-For-Result');
-    throw new ApiError('bad-header', `${name} does not go with a batch; trigger the run alone, or ask for its result later`);
+    throw new ApiError(
+      'bad-header',
+      `${name} cannot be used in a batch; trigger the run on its own, or request its result later`,
+    );
   }
   const { bytes, contentType } = payloadOf(item.body);
   const command = triggerCommand(
@@ -89,8 +94,8 @@ export const triggerRuns = operation({
   audit: IS_ITS_OWN_RECORD,
   scope: 'trigger',
   tag: 'Runs',
-  summary: 'Start many workflow runs',
-  description: `At most ${LIMITS.maxBatchItems} items. Each is answered in its place: with its run, or alone with its error.`,
+  summary: 'Start multiple workflow runs',
+  description: `Starts at most ${LIMITS.maxBatchItems} runs. The response contains one entry per item, in the same order: the run or an error.`,
   method: 'POST',
   path: '/v2/batch/trigger',
   unknownQuery: 'refuse',
@@ -98,7 +103,10 @@ export const triggerRuns = operation({
     kind: 'json',
     required: true,
     maxBytes: LIMITS.maxBodyBytes,
-    schema: Type.Array(Type.Unknown(), { maxItems: LIMITS.maxBatchItems, description: 'Items: { destination, body, headers }.' }),
+    schema: Type.Array(Type.Unknown(), {
+      maxItems: LIMITS.maxBatchItems,
+      description: 'Items of the form `{ destination, body, headers }`.',
+    }),
   },
   responses: { 200: Answers },
   errors: ['bad-parameter', 'bad-body', 'body-too-large', 'unsupported-media-type'],
@@ -108,8 +116,8 @@ export const triggerRuns = operation({
         return await triggerItem(item, context, request, caller);
       } catch (error) {
         if (error instanceof ApiError) return { error: error.message };
-        context.log.error({ item: index, error: String(error) }, 'an item of a batch could not be triggered');
-        return { error: 'something went wrong inside the service; whether the run was started is not known' };
+        context.log.error({ item: index, error: String(error) }, 'batch item failed');
+        return { error: 'internal error; it is unknown whether the run was started' };
       }
     });
     return answer(200, await Promise.all(answers));

@@ -1,7 +1,6 @@
 /**
- * Bulk operations on the dead letter queue, fifty entries a request. A bulk
- * covers the entries that were there when its first page was asked for, oldest
- * first; its cursor carries the place reached and how many are still wanted.
+ * Bulk operations on the dead letter queue, in pages of 50 entries. A bulk operation covers the entries that exist at its
+ * first request, oldest first. The cursor contains the position reached and the number of entries still to process.
  */
 import Type, { type StaticDecode } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -13,23 +12,23 @@ import { AnyOf } from '../parameters/several.js';
 import { Cursor, Text } from '../parameters/values.js';
 import { deadLetterFilterOf, deadLetterFilters, isEmptyRange, RunIdFilter, RunIdPrefixFilter } from './filters.js';
 
-/** Longer ones are none of ours. */
+/** Ids that Everstep creates are shorter. */
 const MAX_DLQ_ID_LENGTH = 128;
 
 export const dlqIdsUpTo = (most: number) =>
   AnyOf(
     Text(MAX_DLQ_ID_LENGTH, {}),
-    `IDs of DLQ entries, at most ${most}. All or nothing: if one is missing, the answer is 404 and nothing happens. When given, the other filters are ignored`,
+    `Ids of dead letter entries, at most ${most}. All or nothing: if one id does not exist, the response is 404 and nothing is changed. When ids are given, the other filters are ignored`,
   );
 export const DlqIds = dlqIdsUpTo(LIMITS.bulkMax);
 
 const bulkParameters = {
   dlqIds: Type.Optional(DlqIds),
-  cursor: Type.Optional(Cursor('Continues a bulk, with the same filters; empty begins one.')),
+  cursor: Type.Optional(Cursor('Cursor of the previous response, with the same filters. Empty: start from the beginning.')),
   count: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: `At most so many in all, over all requests of the bulk; all that match when absent. Each request handles at most ${LIMITS.bulkMax}.`,
+      description: `Maximum number of entries over all requests of the bulk operation. Default: all matching entries. Each request handles at most ${LIMITS.bulkMax}.`,
     }),
   ),
   ...deadLetterFilters,
@@ -44,7 +43,7 @@ export interface BulkRequest {
   readonly instanceId: string;
   readonly query: BulkQuery;
   readonly matchRunId: 'exact' | 'prefix';
-  /** At most so many in this request, whatever follows; LIMITS.bulkMax when absent, and never more. */
+  /** Maximum number of entries in this request. Default and maximum: LIMITS.bulkMax. */
   readonly pageMost?: number;
 }
 
@@ -53,21 +52,25 @@ export interface BulkPage<Done> {
   readonly cursor: string;
 }
 
-/** Takes the entries with these ids out of the queue, and gives what came of them; others may have taken some meanwhile. */
+/**
+ * Takes the entries with these ids out of the queue and returns the results. Other requests may have taken some of them
+ * already.
+ */
 export type TakeEntries<Done> = (dlqIds: readonly string[]) => Promise<readonly Done[]>;
 
-/** Each id once. Throws ApiError when there are none, or too many. */
+/** Returns the distinct ids. Throws ApiError when there are none or too many. */
 export function checkedDlqIds(dlqIds: readonly string[], most: number = LIMITS.bulkMax): readonly string[] {
   const distinct = [...new Set(dlqIds)];
-  if (distinct.length === 0) throw new ApiError('bad-parameter', 'dlqIds must not be empty; name the entries, or leave it out');
+  if (distinct.length === 0)
+    throw new ApiError('bad-parameter', 'dlqIds must not be empty; give at least one id, or omit the parameter');
   if (distinct.length <= most) return distinct;
   throw new ApiError(
     'bad-parameter',
-    `dlqIds must not have more than ${most} different IDs in one request, and this has ${distinct.length}`,
+    `dlqIds must not contain more than ${most} different ids in one request; this request has ${distinct.length}`,
   );
 }
 
-/** Whether anything narrows down what is hit. */
+/** Returns whether the query has a filter. */
 export function hasFilter({ cursor: _cursor, count: _count, ...filters }: BulkQuery): boolean {
   return Object.values(filters).some((value) => value !== undefined);
 }
@@ -78,17 +81,17 @@ export async function runBulk<Done>(context: ApiContext, request: BulkRequest, t
   const most = Math.min(pageMost, LIMITS.bulkMax);
   const { cursor: given, count, dlqIds: _named, ...asked } = query;
   const scope = { operation: request.operation, instanceId, filters: asked };
-  const begun: CursorState | null = given === undefined || given === '' ? null : await cursors.open(scope, given);
+  const continued: CursorState | null = given === undefined || given === '' ? null : await cursors.open(scope, given);
   if (isEmptyRange(asked)) return { done: [], cursor: '' };
-  const horizon = begun?.horizon ?? (await store.deadLetterHorizon({ instanceId }));
+  const horizon = continued?.horizon ?? (await store.deadLetterHorizon({ instanceId }));
   const filter: DeadLetterFilter = {
     ...deadLetterFilterOf(asked),
     ...(matchRunId === 'exact' ? { workflowRunId: asked.workflowRunId } : { workflowRunIdPrefix: asked.workflowRunId }),
   };
-  let left = begun === null ? (count ?? null) : begun.left;
-  let after: string | null = begun?.after ?? null;
+  let left = continued === null ? (count ?? null) : continued.left;
+  let after: string | null = continued?.after ?? null;
   let done: readonly Done[] = [];
-  // Where others took a whole page meanwhile, the next one is tried, so that a page is empty only at the end.
+  // If other requests took a whole page in the meantime, the next page is tried. So an empty page means the end.
   do {
     const limit = Math.min(most, left ?? most);
     const page = await store.listDeadLetterIds({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
@@ -100,17 +103,17 @@ export async function runBulk<Done>(context: ApiContext, request: BulkRequest, t
   return { done, cursor: await cursors.seal(scope, { after, horizon, left }) };
 }
 
-/** All of them or none: a count that is smaller could not be kept. */
+/** Rejects a count below the number of ids: ids are processed all or nothing. */
 export function refuseSmallerCount(dlqIds: readonly string[], count: number | undefined): void {
   if (count === undefined || count >= dlqIds.length) return;
   throw new ApiError(
     'bad-parameter',
-    `count does not go with dlqIds: ${dlqIds.length} IDs are named, and all or none of them are handled, not ${count}`,
+    `count cannot be less than the number of dlqIds: ${dlqIds.length} ids are given, count is ${count}, and ids are processed all or nothing; omit count`,
   );
 }
 
-/** With dlqIds there is one page, so a cursor beside them was made for something else. */
+/** Rejects a cursor together with dlqIds. Ids fit on one page, so the cursor belongs to another request. */
 export function refuseCursorBesideIds(cursor: string | undefined): void {
   if (cursor === undefined || cursor === '') return;
-  throw new ApiError('bad-cursor', 'a cursor goes with filters, not with dlqIds; leave one of them out');
+  throw new ApiError('bad-cursor', 'cursor and dlqIds cannot be used together; omit one of them');
 }

@@ -1,4 +1,4 @@
-/** Canceling many runs. */
+/** Cancels runs by filter. */
 
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -10,13 +10,13 @@ import { type ApiContext, answer, operation } from '../operation.js';
 import { Text, UnixMs } from '../parameters/values.js';
 import { isEmptyRange, MAX_IP_LENGTH } from './filters.js';
 
-/** Runs that are canceled in one turn. */
+/** Number of runs that are canceled per page. */
 const PAGE = 100;
 
 const oneOrMore = (maxLength: number, description: string) =>
   Type.Optional(
     Type.Union([Text(maxLength, {}), Type.Array(Text(maxLength, {}), { minItems: 1, maxItems: LIMITS.maxFilterValues })], {
-      description: `${description}: one, or any of several`,
+      description: `${description} Give one value, or several to match any of them.`,
     }),
   );
 
@@ -26,19 +26,21 @@ const CancelFilter = Type.Object(
       Type.Array(Text(LIMITS.maxRunIdLength, {}), {
         minItems: 1,
         maxItems: LIMITS.maxFilterValues,
-        description: 'IDs of runs; those that are not active are left alone.',
+        description: 'Ids of the runs. Runs that are not active are ignored.',
       }),
     ),
     workflowUrl: Type.Optional(
-      Text(LIMITS.maxWorkflowUrlLength, { description: 'What the workflow URL begins with, or is, with workflowUrlExactMatch.' }),
+      Text(LIMITS.maxWorkflowUrlLength, {
+        description: 'Prefix of the workflow URL, or the whole URL if `workflowUrlExactMatch` is true.',
+      }),
     ),
-    workflowUrlExactMatch: Type.Optional(Type.Boolean()),
-    label: oneOrMore(LIMITS.maxLabelLength, 'Label of the run'),
-    flowControlKey: oneOrMore(LIMITS.maxFlowControlKeyLength, 'Flow control key'),
-    callerIp: oneOrMore(MAX_IP_LENGTH, 'IP address of the publisher'),
-    workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
-    fromDate: Type.Optional(UnixMs('Runs created at or after this time, Unix ms')),
-    toDate: Type.Optional(UnixMs('Runs created at or before this time, Unix ms')),
+    workflowUrlExactMatch: Type.Optional(Type.Boolean({ description: 'Whether workflowUrl must match exactly.' })),
+    label: oneOrMore(LIMITS.maxLabelLength, 'Label of the run.'),
+    flowControlKey: oneOrMore(LIMITS.maxFlowControlKeyLength, 'Flow control key of the run.'),
+    callerIp: oneOrMore(MAX_IP_LENGTH, 'IP address of the publisher.'),
+    workflowCreatedAt: Type.Optional(UnixMs('Time when the run was created, in Unix milliseconds.')),
+    fromDate: Type.Optional(UnixMs('Only runs that were created at or after this time, in Unix milliseconds.')),
+    toDate: Type.Optional(UnixMs('Only runs that were created at or before this time, in Unix milliseconds.')),
   },
   { additionalProperties: false },
 );
@@ -63,13 +65,16 @@ function storeFilterOf(asked: CancelFilter): RunFilter {
 }
 
 export interface CancelBounds {
-  /** At most so many; all of them when absent. */
+  /** Maximum number of runs. Default: all matching runs. */
   readonly most?: number;
-  /** Those alone for which it is true; null for all. */
+  /** Selects the runs to cancel; null selects all. */
   readonly only?: ((run: RunRecord) => boolean) | null;
 }
 
-/** By page, because a filter may hit very many; runs that are created meanwhile are left alone. How many were canceled. */
+/**
+ * Cancels matching runs page by page and returns the number of canceled runs. Runs that are created after the call are not
+ * canceled.
+ */
 export async function cancelMatching(
   filter: RunFilter,
   { store, service }: ApiContext,
@@ -93,9 +98,9 @@ export const cancelRuns = operation({
   operationId: 'cancelRuns',
   audit: bulkChange('run.cancel-many'),
   tag: 'Runs',
-  summary: 'Cancel many runs',
+  summary: 'Cancel multiple runs',
   description:
-    'Cancels the active runs that match every given field. Without any field nothing is canceled: that is refused with 400, as is an unknown field. To cancel everything, say so with a field such as fromDate: 0.',
+    'Cancels the active runs that match all given fields. A body without fields, or with an unknown field, is rejected with 400. To cancel everything, send a field that matches all runs, such as `fromDate: 0`.',
   method: 'DELETE',
   path: '/v2/workflows/runs',
   unknownQuery: 'refuse',
@@ -105,11 +110,11 @@ export const cancelRuns = operation({
   async handle({ body = {} }, context, { instanceId }) {
     const { workflowUrlExactMatch, ...fields } = body;
     if (workflowUrlExactMatch !== undefined && body.workflowUrl === undefined)
-      throw new ApiError('bad-body', 'workflowUrlExactMatch needs workflowUrl');
+      throw new ApiError('bad-body', '"workflowUrlExactMatch" requires "workflowUrl"');
     if (Object.keys(fields).length === 0)
       throw new ApiError(
         'bad-body',
-        'canceling needs workflowRunIds or another field; to cancel everything, send {"fromDate": 0}',
+        'the body contains no filter; give "workflowRunIds" or another field, or send {"fromDate": 0} to cancel all active runs',
       );
     if (isEmptyRange(body)) return answer(200, { cancelled: 0 });
     const filter = storeFilterOf(body);

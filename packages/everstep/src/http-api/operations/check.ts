@@ -1,4 +1,4 @@
-/** Whether the present code of endpoints would replay runs: one, or those of dead letters. */
+/** Checks whether the current code of endpoints can replay runs. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -12,7 +12,7 @@ import { filterOf } from './repairs.js';
 import { RunIdPath, requireRun, workflowCreatedAt } from './runs.js';
 
 const HOW =
-  'The service sends the recorded steps to the endpoint, which runs its code against them: what stands between steps is run, as in any replay, but no step is executed, and nothing is recorded or counted. Endpoints with another SDK, or an older one, and those that cannot be reached are cannot-tell, with the reason.';
+  'Everstep sends the recorded steps to the endpoint, which runs its code against them. As in any replay, the code between steps runs. No step is executed, and nothing is recorded or billed. The outcome is `cannot-tell`, with a reason, for endpoints with another or an older SDK and for endpoints that cannot be reached.';
 
 const presentCheck = (run: RunRecord, dlqId: string | null, checked: CheckedRun): RunCheck => ({
   dlqId,
@@ -23,12 +23,12 @@ const presentCheck = (run: RunRecord, dlqId: string | null, checked: CheckedRun)
 export const checkRun = operation({
   operationId: 'checkRun',
   tag: 'Runs',
-  summary: 'Ask the endpoint whether its present code would replay a run',
+  summary: 'Check whether the endpoint can replay a run',
   description: HOW,
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}/check',
   unknownQuery: 'refuse',
-  // It has the code of an endpoint run.
+  // The check runs code at the endpoint.
   needsReadWrite: true,
   pathParameters: RunIdPath,
   query: Type.Object({ createdAt: workflowCreatedAt }),
@@ -45,8 +45,8 @@ export const checkDeadLetters = operation({
   operationId: 'checkDeadLetters',
   audit: ONLY_READS,
   tag: 'Dead letter queue',
-  summary: 'Ask endpoints whether their present code would replay failed runs',
-  description: `At most ${LIMITS.checksMax} a request, newest first; follow the cursor, with the same filter, until it is empty. ${HOW}`,
+  summary: 'Check whether endpoints can replay failed runs',
+  description: `Checks at most ${LIMITS.checksMax} runs per request, newest first. Repeat the request with the returned cursor and the same filter until the cursor is empty. ${HOW}`,
   method: 'POST',
   path: '/v2/workflows/dlq/check',
   unknownQuery: 'refuse',
@@ -56,10 +56,10 @@ export const checkDeadLetters = operation({
   async handle({ body = {}, request }, { store, service, cursors }, { instanceId }) {
     const { filter = {}, count = LIMITS.checksMax, cursor: given } = body;
     const scope = { operation: 'dlq-check', instanceId, filters: filter };
-    const begun = given === undefined || given === '' ? null : await cursors.open(scope, given);
+    const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
     const asked = filterOf('check', filter);
     const entries: DeadLetterRecord[] = [];
-    let after = begun?.after ?? null;
+    let after = start?.after ?? null;
     do {
       const limit = count - entries.length;
       const page = await store.listDeadLetters({

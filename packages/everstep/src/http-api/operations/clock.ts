@@ -15,7 +15,7 @@ function virtualTime({ virtualTime: time }: ApiContext): VirtualTime {
   if (time) return time;
   throw new ApiError(
     'unknown-route',
-    'the clock of this service is the real one; to move time on, start it with `everstep dev --virtual-clock`',
+    'this server uses the real clock; to control time, start it with `everstep dev --virtual-clock`',
   );
 }
 
@@ -23,16 +23,20 @@ const isoOf = (ms: number): string => new Date(ms).toISOString();
 
 function targetOf({ by, to }: { readonly by?: string; readonly to?: number }, now: number): MoveTarget {
   if ((by === undefined) === (to === undefined)) {
-    throw new ApiError('bad-body', 'the body must have either "by", a duration, or "to", Unix milliseconds');
+    throw new ApiError(
+      'bad-body',
+      'the body must have either "by", a duration such as "10s", or "to", a time in Unix milliseconds',
+    );
   }
   const byMs = by === undefined ? (to ?? now) - now : parseDuration(by);
   if (byMs === null) throw new ApiError('bad-body', `"by" must be ${DURATION_WORDS}, not ${shown(by ?? '')}`);
-  if (by !== undefined && byMs <= 0) throw new ApiError('bad-body', '"by" must be longer than nothing: time only moves on');
+  if (by !== undefined && byMs <= 0)
+    throw new ApiError('bad-body', '"by" must be a positive duration such as "10s"; the clock cannot move backwards');
   if (byMs > LIMITS.maxClockMoveMs) {
-    throw new ApiError('bad-body', `time moves at most ${formatDuration(LIMITS.maxClockMoveMs)} on at once`);
+    throw new ApiError('bad-body', `the clock can advance at most ${formatDuration(LIMITS.maxClockMoveMs)} per request`);
   }
   if (now + byMs > LIMITS.maxClockTime) {
-    throw new ApiError('bad-body', `time ends at ${isoOf(LIMITS.maxClockTime)} here`);
+    throw new ApiError('bad-body', `the clock cannot advance beyond ${isoOf(LIMITS.maxClockTime)}`);
   }
   return by === undefined ? { atMs: to ?? now } : { byMs };
 }
@@ -42,27 +46,30 @@ function moved(outcome: MoveOutcome): { readonly now: number; readonly fired: nu
     case 'moved':
       return { now: outcome.now, fired: outcome.fired };
     case 'in-the-past':
-      throw new ApiError('bad-body', `"to" is over: it is ${isoOf(outcome.now)} (${outcome.now}), and time only moves on`);
+      throw new ApiError(
+        'bad-body',
+        `"to" must be in the future: the clock is at ${isoOf(outcome.now)} (${outcome.now}) and cannot move backwards`,
+      );
     case 'too-many-instants':
       throw new ApiError(
         'bad-body',
-        `something fell due at ${outcome.instants} instants, and there is more; time stands at ${isoOf(outcome.now)}. Move on in smaller parts`,
+        `stopped after ${outcome.instants} due times, and more are pending; the clock is at ${isoOf(outcome.now)}. Advance it in smaller steps`,
       );
     case 'not-quiet':
       throw new ApiError(
         'unavailable',
-        `the service still works on what fell due after ${formatDuration(outcome.waitedMs)}, perhaps because a step takes long; time stands at ${isoOf(outcome.now)}. Move on when it is done`,
+        `due work is still running after ${formatDuration(outcome.waitedMs)}, for example a slow step; the clock is at ${isoOf(outcome.now)}. Advance it again when the work is done`,
       );
     case 'given-up':
-      throw new ApiError('unavailable', 'the request was given up, or the service is stopping');
+      throw new ApiError('unavailable', 'the request was canceled or the server is stopping');
   }
 }
 
 export const getClock = operation({
   operationId: 'getClock',
   tag: 'Clock',
-  summary: 'Get the time of a virtual clock',
-  description: ONLY_VIRTUAL,
+  summary: 'Get the virtual clock',
+  description: `Returns the current time of the virtual clock. ${ONLY_VIRTUAL}`,
   method: 'GET',
   path: '/v2/clock',
   unknownQuery: 'ignore',
@@ -73,10 +80,10 @@ export const getClock = operation({
 
 export const advanceClock = operation({
   operationId: 'advanceClock',
-  audit: notAudited('the virtual clock of tests, which serve does not have'),
+  audit: notAudited('the virtual clock exists only in `everstep dev`, for tests'),
   tag: 'Clock',
-  summary: 'Move a virtual clock on',
-  description: `By a duration or to a point in time. Sleeps, waits, retries and schedules that fall due on the way happen in order, each at its time. Answers when all of it has been worked off. ${ONLY_VIRTUAL}`,
+  summary: 'Advance the virtual clock',
+  description: `Advances the clock by a duration or to a time. Sleeps, waits, retries and schedules that become due are processed in order, each at its time. Responds when all of it is done. ${ONLY_VIRTUAL}`,
   method: 'POST',
   path: '/v2/clock/advance',
   unknownQuery: 'refuse',
@@ -91,10 +98,10 @@ export const advanceClock = operation({
 
 export const settleClock = operation({
   operationId: 'settleClock',
-  audit: notAudited('the virtual clock of tests, which serve does not have'),
+  audit: notAudited('the virtual clock exists only in `everstep dev`, for tests'),
   tag: 'Clock',
-  summary: 'Work off what is due, without moving a virtual clock',
-  description: `Answers when nothing is under way and nothing is due any more. ${ONLY_VIRTUAL}`,
+  summary: 'Process due work without advancing the virtual clock',
+  description: `Responds when nothing is running and nothing is due. ${ONLY_VIRTUAL}`,
   method: 'POST',
   path: '/v2/clock/settle',
   unknownQuery: 'refuse',

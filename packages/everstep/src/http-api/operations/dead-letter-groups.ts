@@ -1,4 +1,4 @@
-/** Groups of dead letters that failed alike: listed, and marked by those who look after them. */
+/** Groups of dead letters with the same error: list them, acknowledge them and resolve them. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -15,43 +15,46 @@ import { deadLetterFilters, Fingerprint, isEmptyRange } from './filters.js';
 
 const TAG = 'Dead letter queue';
 const PATH = '/v2/workflows/dlq/groups';
-const GroupPath = Type.Object({ fingerprint: Fingerprint('Fingerprint of the group') });
+const GroupPath = Type.Object({ fingerprint: Fingerprint('Fingerprint of the group.') });
 
 const noSuchGroup = (fingerprint: string): ApiError =>
-  new ApiError('not-found', `there is no group ${shown(fingerprint)}: no entry of it was there in the last month`);
+  new ApiError('not-found', `group ${shown(fingerprint)} not found: it had no entries in the last month`);
 
 const listGroups = operation({
   operationId: 'listDeadLetterGroups',
   tag: TAG,
-  summary: 'List the dead letter queue by what went wrong',
+  summary: 'List dead letter groups',
   description:
-    'Failed runs with the same step, status and normalised message are one group. Regressed groups first, then new ones, then known ones; within them those that were seen last first. The cursor is empty when there are no more results. Unknown parameters are ignored.',
+    'A group contains the failed runs with the same step, status and normalized message. Regressed groups come first, then new groups, then known groups; within each, the most recently seen group comes first. The cursor is empty when there are no more results. Unknown parameters are ignored.',
   method: 'GET',
   path: PATH,
   unknownQuery: 'ignore',
   query: Type.Object({
-    cursor: Type.Optional(Cursor('Returns the next page, with the same filters; empty begins a listing.')),
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: LIMITS.groupsPageMax,
         default: LIMITS.groupsPageDefault,
-        description: 'Groups per page.',
+        description: 'Maximum number of groups per page.',
       }),
     ),
     state: Type.Optional(AnyOf(GroupStateSchema, 'State of the group')),
     workflowUrl: deadLetterFilters.workflowUrl,
-    fromDate: Type.Optional(UnixMs('Groups that were seen last at or after this time, Unix ms')),
-    toDate: Type.Optional(UnixMs('Groups that were seen first at or before this time, Unix ms')),
+    fromDate: Type.Optional(UnixMs('Only groups that were last seen at or after this time, in Unix milliseconds.')),
+    toDate: Type.Optional(UnixMs('Only groups that were first seen at or before this time, in Unix milliseconds.')),
     kind: Type.Optional(
       Type.Enum([...GROUP_KINDS], {
         type: 'string',
         default: 'workflow',
-        description: 'Groups of runs of workflows, or of plain messages.',
+        description: 'Whether to list groups of workflow runs or of plain messages.',
       }),
     ),
     withEmpty: Type.Optional(
-      Type.Boolean({ default: false, description: 'Also those whose entries have all left the queue in the last month.' }),
+      Type.Boolean({
+        default: false,
+        description: 'Includes groups whose entries have all left the queue within the last month.',
+      }),
     ),
   }),
   responses: { 200: DeadLetterGroupPage },
@@ -59,10 +62,10 @@ const listGroups = operation({
   async handle({ query }, { store, service, cursors }, { instanceId }) {
     const { cursor: given, count, ...asked } = query;
     const scope = { operation: 'dlq-groups', instanceId, filters: asked };
-    const begun = given === undefined || given === '' ? null : await cursors.open(scope, given);
+    const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
     if (isEmptyRange(asked)) return answer(200, { cursor: '', groups: [] });
-    // States follow from the time, so all pages are of that of the first one.
-    const now = begun?.horizon ? Number(begun.horizon) : service.now();
+    // Group states depend on the time, so all pages use the time of the first page.
+    const now = start?.horizon ? Number(start.horizon) : service.now();
     const { items, next } = await store.deadLetterGroups.list({
       instanceId,
       filter: {
@@ -74,7 +77,7 @@ const listGroups = operation({
         withEmpty: asked.withEmpty === true,
       },
       now,
-      after: begun?.after ?? null,
+      after: start?.after ?? null,
       limit: count ?? LIMITS.groupsPageDefault,
     });
     const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: String(now), left: null });
@@ -85,8 +88,8 @@ const listGroups = operation({
 const getGroup = operation({
   operationId: 'getDeadLetterGroup',
   tag: TAG,
-  summary: 'Get one group of failed runs',
-  description: 'Also one without entries, for a month after its last one.',
+  summary: 'Get a dead letter group',
+  description: 'A group without entries can be read for a month after its last entry.',
   method: 'GET',
   path: `${PATH}/{fingerprint}`,
   unknownQuery: 'ignore',
@@ -104,14 +107,14 @@ const getGroup = operation({
 const MARKS = {
   acknowledge: {
     operationId: 'acknowledgeDeadLetterGroup',
-    summary: 'Acknowledge a group of failed runs',
-    description: 'Somebody knows of it: it is neither new nor regressed any more. Changes no entry.',
+    summary: 'Acknowledge a dead letter group',
+    description: 'Marks the group as known: it is no longer new or regressed. Does not change its entries.',
   },
   resolve: {
     operationId: 'resolveDeadLetterGroup',
-    summary: 'Resolve a group of failed runs',
+    summary: 'Resolve a dead letter group',
     description:
-      'Its cause is mended: the group is regressed as soon as another entry comes. Acknowledges it as well, where nobody has. Changes no entry.',
+      'Marks the error as fixed: the group becomes regressed when another entry arrives. Also acknowledges the group if it is not acknowledged. Does not change its entries.',
   },
 } as const;
 

@@ -1,4 +1,4 @@
-/** Reading the dead letter queue. */
+/** Lists and returns dead letters. */
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { DeadLetterEntry, DeadLetterPage } from '../../contract/dead-letters.js';
@@ -10,13 +10,13 @@ import { Cursor, Text } from '../parameters/values.js';
 import { presentDeadLetter } from '../presenters/dead-letter.js';
 import { deadLetterFilterOf, deadLetterFilters, isEmptyRange, RunIdFilter } from './filters.js';
 
-export const DlqIdPath = Type.Object({ dlqId: Text(LIMITS.maxRunIdLength, { description: 'ID of the DLQ entry' }) });
+export const DlqIdPath = Type.Object({ dlqId: Text(LIMITS.maxRunIdLength, { description: 'Id of the dead letter entry.' }) });
 
 export const noSuchEntry = (dlqIds: readonly string[]): ApiError => {
   const named = dlqIds.slice(0, 5).map(shown).join(', ');
   const more = dlqIds.length > 5 ? ` and ${dlqIds.length - 5} more` : '';
-  const gone = 'resumed, restarted or deleted already, or never there';
-  return new ApiError('not-found', `not in the dead letter queue: ${named}${more} (${gone}); nothing was done`);
+  const gone = 'already resumed, restarted or deleted, or never existed';
+  return new ApiError('not-found', `not found in the dead letter queue: ${named}${more} (${gone}); nothing was changed`);
 };
 
 export const listDeadLetters = operation({
@@ -24,18 +24,18 @@ export const listDeadLetters = operation({
   tag: 'Dead letter queue',
   summary: 'List failed workflow runs',
   description:
-    'Newest first. The cursor is empty when there are no more results; a page with long bodies ends early. Unknown parameters are ignored.',
+    'Returns entries newest first. The cursor is empty when there are no more results. A page with large bodies contains fewer entries. Unknown parameters are ignored.',
   method: 'GET',
   path: '/v2/workflows/dlq',
   unknownQuery: 'ignore',
   query: Type.Object({
-    cursor: Type.Optional(Cursor('Returns the next page, with the same filters; empty begins a listing.')),
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: LIMITS.deadLettersPageMax,
         default: LIMITS.deadLettersPageDefault,
-        description: 'Runs per page.',
+        description: 'Maximum number of entries per page.',
       }),
     ),
     workflowRunId: Type.Optional(RunIdFilter),
@@ -46,13 +46,13 @@ export const listDeadLetters = operation({
   async handle({ query, request }, { store, cursors }, { instanceId }) {
     const { cursor: given, count, ...asked } = query;
     const scope = { operation: 'dlq', instanceId, filters: asked };
-    const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
+    const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
     if (isEmptyRange(asked)) return answer(200, { cursor: '', messages: [] });
     const listing = await store.listDeadLetters({
       instanceId,
       filter: { ...deadLetterFilterOf(asked), workflowRunId: asked.workflowRunId },
       order: 'newest-first',
-      after: begin?.after ?? null,
+      after: start?.after ?? null,
       horizon: null,
       limit: count ?? LIMITS.deadLettersPageDefault,
     });
@@ -67,7 +67,8 @@ export const listDeadLetters = operation({
 export const getDeadLetter = operation({
   operationId: 'getDeadLetter',
   tag: 'Dead letter queue',
-  summary: 'Get one failed workflow run',
+  summary: 'Get a failed workflow run',
+  description: 'Returns the dead letter entry of the run.',
   method: 'GET',
   path: '/v2/workflows/dlq/{dlqId}',
   unknownQuery: 'ignore',

@@ -1,4 +1,4 @@
-/** Deleting dead letters. */
+/** Deletes dead letters. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -21,8 +21,8 @@ export const deleteDeadLetter = operation({
   operationId: 'deleteDeadLetter',
   audit: change('dead-letter.delete', 'dlqId'),
   tag: 'Dead letter queue',
-  summary: 'Delete one failed workflow run from the queue',
-  description: 'The run stays in the log.',
+  summary: 'Delete a failed workflow run from the queue',
+  description: 'Removes the dead letter entry. The run stays in the run log.',
   method: 'DELETE',
   path: '/v2/workflows/dlq/{dlqId}',
   unknownQuery: 'refuse',
@@ -40,8 +40,8 @@ export const deleteDeadLetters = operation({
   operationId: 'deleteDeadLetters',
   audit: bulkChange('dead-letter.delete-many'),
   tag: 'Dead letter queue',
-  summary: 'Delete failed workflow runs from the queue',
-  description: `At most ${LIMITS.bulkMax} a request, oldest first; follow the cursor, with the same filters, until it is empty. Filters as for resume, or dlqIds in the query or the body. Without any filter nothing is deleted: that is refused with 400, as is an unknown parameter. To delete everything, say so with a filter such as fromDate=0.`,
+  summary: 'Delete multiple failed workflow runs from the queue',
+  description: `Deletes at most ${LIMITS.bulkMax} entries per request, oldest first. Repeat the request with the returned cursor and the same filters until the cursor is empty. The filters are those of resume; \`dlqIds\` can be in the query or the body. A request without filters, or with an unknown parameter, is rejected with 400. To delete everything, send a filter that matches all entries, such as \`fromDate=0\`.`,
   method: 'DELETE',
   path: '/v2/workflows/dlq',
   unknownQuery: 'refuse',
@@ -55,7 +55,7 @@ export const deleteDeadLetters = operation({
   errors: ['bad-parameter', 'bad-cursor', 'bad-body', 'unsupported-media-type', 'not-found'],
   async handle({ query, body }, context, { instanceId }) {
     const { service } = context;
-    if (query.dlqIds && body) throw new ApiError('bad-body', 'dlqIds are given in the query and in the body; give them once');
+    if (query.dlqIds && body) throw new ApiError('bad-body', 'dlqIds is in the query and in the body; give it only once');
     const named = query.dlqIds ?? body?.dlqIds;
     if (named) {
       refuseCursorBesideIds(query.cursor);
@@ -66,7 +66,10 @@ export const deleteDeadLetters = operation({
       return answer(200, { deleted: outcome.count, cursor: '' });
     }
     if (!hasFilter(query)) {
-      throw new ApiError('bad-parameter', 'deleting needs dlqIds or a filter; to delete everything, send fromDate=0');
+      throw new ApiError(
+        'bad-parameter',
+        'the request contains no filter; give dlqIds or a filter, or send fromDate=0 to delete all entries',
+      );
     }
     const page = await runBulk(context, { operation: 'dlq-delete', instanceId, query, matchRunId: 'prefix' }, async (dlqIds) => {
       const outcome = await service.deleteDeadLetters({ instanceId, dlqIds, whenMissing: 'skip' });

@@ -1,4 +1,4 @@
-/** Destinations of deliveries: how they do, and holding them back by hand. */
+/** Destinations of deliveries: list their state, hold and release them. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -12,30 +12,32 @@ import { shown, Unacceptable } from '../parameters/unacceptable.js';
 import { optional } from '../presenters/optional.js';
 
 const TAG = 'Destinations';
-const HELD_BY_HAND = 'held by hand';
+const HELD_BY_HAND = 'held manually';
 
 const origin = Type.Optional(
-  Type.String({ description: 'Scheme, host and port, such as https://app.example.com; of a longer URL they are taken.' }),
+  Type.String({
+    description: 'Scheme, host and port, for example `https://app.example.com`. A longer URL is shortened to these.',
+  }),
 );
-const url = Type.Optional(Type.String({ description: 'The same as origin.' }));
+const url = Type.Optional(Type.String({ description: 'Alternative name of `origin`.' }));
 
 function originOf(body: { readonly origin?: string; readonly url?: string }): string {
   const [name, given] = body.origin === undefined ? ['url', body.url] : ['origin', body.origin];
   if (given === undefined || (body.origin !== undefined && body.url !== undefined)) {
-    throw new ApiError('bad-body', 'the body must have either "origin" or "url", an absolute http or https URL');
+    throw new ApiError('bad-body', 'the body must have either "origin" or "url": an absolute http or https URL');
   }
   try {
     return new URL(parseDestination(given)).origin;
   } catch (error) {
-    if (error instanceof Unacceptable) throw new ApiError('bad-body', `${name} ${error.message}`);
+    if (error instanceof Unacceptable) throw new ApiError('bad-body', `"${name}" ${error.message}`);
     throw error;
   }
 }
 
-/** Half of a surrogate pair and U+0000 could not be kept by every store. */
+/** Rejects reasons with lone surrogates or U+0000, which not every store can keep. */
 function reasonOf(reason: string): string {
   if (!/\p{Surrogate}/u.test(reason) && !reason.includes('\u0000')) return reason;
-  throw new ApiError('bad-body', `reason has characters that cannot be kept: ${shown(reason)}`);
+  throw new ApiError('bad-body', `"reason" must not contain lone surrogates or the character U+0000: ${shown(reason)}`);
 }
 
 const present = (status: DestinationStatus): DestinationEntry => ({
@@ -53,8 +55,8 @@ const present = (status: DestinationStatus): DestinationEntry => ({
 export const listDestinations = operation({
   operationId: 'listDestinations',
   tag: TAG,
-  summary: 'List destinations that fail or are held back',
-  description: 'With how much waits for each, and since when and why it is held back.',
+  summary: 'List destinations that fail or are held',
+  description: 'Returns the number of waiting deliveries, and why and since when a destination is held.',
   method: 'GET',
   path: '/v2/destinations',
   unknownQuery: 'ignore',
@@ -68,8 +70,8 @@ export const holdDestination = operation({
   operationId: 'holdDestination',
   audit: change('destination.hold', 'origin'),
   tag: TAG,
-  summary: 'Hold back all deliveries to a destination',
-  description: 'Until it is released by hand; nothing is lost, and no attempt is used up.',
+  summary: 'Hold all deliveries to a destination',
+  description: 'Deliveries wait until the destination is released manually. They are not lost and use no attempt.',
   method: 'POST',
   path: '/v2/destinations/hold',
   unknownQuery: 'refuse',
@@ -84,7 +86,7 @@ export const holdDestination = operation({
           Type.String({
             minLength: 1,
             maxLength: LIMITS.maxHoldReasonLength,
-            description: 'For people: shown wherever the hold is.',
+            description: 'Reason for the hold. It is shown with the destination.',
             default: HELD_BY_HAND,
           }),
         ),
@@ -105,8 +107,9 @@ export const releaseDestination = operation({
   operationId: 'releaseDestination',
   audit: change('destination.release', 'origin'),
   tag: TAG,
-  summary: 'Release a destination that is held back',
-  description: 'Whoever held it, a person or the breaker. What waited is delivered, in the order in which it came.',
+  summary: 'Release a held destination',
+  description:
+    'Releases the destination, whether it was held manually or by the circuit breaker. Waiting deliveries are sent in the order in which they became due.',
   method: 'POST',
   path: '/v2/destinations/release',
   unknownQuery: 'refuse',
@@ -116,6 +119,6 @@ export const releaseDestination = operation({
   async handle({ body = {} }, { service }, { instanceId }) {
     const held = originOf(body);
     if (await service.releaseDestination({ instanceId, origin: held })) return answer(200, { origin: held, isHeld: false });
-    throw new ApiError('not-found', `${shown(held)} is not held back`);
+    throw new ApiError('not-found', `destination ${shown(held)} is not held`);
   },
 });

@@ -1,4 +1,4 @@
-/** Why a run is where it is. */
+/** Explains why a run is waiting. */
 import Type from 'typebox';
 import { ApiError } from '../../contract/error-codes.js';
 import { ExplanationSchema } from '../../contract/explanation.js';
@@ -10,9 +10,9 @@ import { RunIdPath, workflowCreatedAt } from './runs.js';
 export const explainRun = operation({
   operationId: 'explainRun',
   tag: 'Runs',
-  summary: 'Explain why a run is where it is',
+  summary: 'Explain why a run is waiting',
   description:
-    'For each thing that the service owes the run: what it waits for now, in the order in which that has to come true. A run that has ended waits for nothing, but perhaps for its failure callback.',
+    'Returns for each pending task what it currently waits for, in the order in which the reasons must be resolved. A run that has ended has no pending tasks, except possibly its failure callback.',
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}/explain',
   unknownQuery: 'ignore',
@@ -23,8 +23,8 @@ export const explainRun = operation({
   async handle({ path: { workflowRunId }, query }, { service }, { instanceId }) {
     const explanation = await service.explain({ instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
     if (!explanation) {
-      const when = query.workflowCreatedAt === undefined ? '' : ` that was created at ${query.workflowCreatedAt}`;
-      throw new ApiError('not-found', `there is no run ${shown(workflowRunId)}${when}`);
+      const when = query.workflowCreatedAt === undefined ? '' : ` created at ${query.workflowCreatedAt}`;
+      throw new ApiError('not-found', `run ${shown(workflowRunId)}${when} not found`);
     }
     return answer(200, presentExplanation(explanation));
   },

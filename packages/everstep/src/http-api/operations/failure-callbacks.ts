@@ -1,4 +1,4 @@
-/** Telling of a failed run again, or no more. */
+/** Retries and cancels failure callbacks of failed runs. */
 
 import { FailureFunctionChanged } from '../../contract/dead-letters.js';
 import { ApiError } from '../../contract/error-codes.js';
@@ -11,7 +11,7 @@ import { DlqIdPath, noSuchEntry } from './dead-letters.js';
 const PATH = '/v2/workflows/dlq/callback/{dlqId}';
 const OTHER_PATHS = ['/v2/dlq/callback/{dlqId}'] as const;
 
-/** Throws ApiError for every outcome but that it was done. */
+/** Throws ApiError for every outcome except success. */
 export function callbackDone(outcome: CallbackOutcome, dlqId: string): void {
   switch (outcome.kind) {
     case 'done':
@@ -27,8 +27,8 @@ export const retryFailureCallback = operation({
   operationId: 'retryFailureCallback',
   audit: change('failure-callback.retry', 'dlqId'),
   tag: 'Dead letter queue',
-  summary: 'Call the failure callback of a failed run again',
-  description: 'From the first attempt on; so also a failure function.',
+  summary: 'Retry the failure callback of a failed run',
+  description: 'Calls the failure callback or the failure function again, starting with the first attempt.',
   method: 'POST',
   path: PATH,
   otherPaths: OTHER_PATHS,
@@ -48,7 +48,7 @@ export const cancelFailureCallback = operation({
   audit: change('failure-callback.cancel', 'dlqId'),
   tag: 'Dead letter queue',
   summary: 'Cancel the failure callback of a failed run',
-  description: 'While it is in progress. An answer that is still on its way is ignored.',
+  description: 'Stops a failure callback that is in progress. A response that arrives later is ignored.',
   method: 'DELETE',
   path: PATH,
   otherPaths: OTHER_PATHS,

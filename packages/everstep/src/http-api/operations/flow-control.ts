@@ -1,4 +1,4 @@
-/** Flow control keys: how they stand, and what a person sets of them. */
+/** Flow control keys: read their state, pause and resume them, pin their limits. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -15,25 +15,25 @@ import { optional } from '../presenters/optional.js';
 
 const TAG = 'Flow control';
 const KeyPath = Type.Object({
-  flowControlKey: KeptText(LIMITS.maxFlowControlKeyLength, { description: 'The key, percent-encoded' }),
+  flowControlKey: KeptText(LIMITS.maxFlowControlKeyLength, { description: 'Flow control key, percent-encoded.' }),
 });
 
-/** What is unpinned; absent is false where the other one is there. */
+/** Selects what to unpin. A missing parameter means false when the other one is present. */
 export const UnpinQuery = Type.Object({
-  parallelism: Type.Optional(Type.Boolean({ description: 'Whether the parallelism is unpinned.' })),
-  rate: Type.Optional(Type.Boolean({ description: 'Whether the rate and its period are unpinned.' })),
+  parallelism: Type.Optional(Type.Boolean({ description: 'Whether to unpin the parallelism.' })),
+  rate: Type.Optional(Type.Boolean({ description: 'Whether to unpin the rate and its period.' })),
 });
 
 const found = <Found>(key: string, status: Found | null): Found => {
   if (status !== null) return status;
-  throw new ApiError('not-found', `there is no flow control key ${shown(key)}; a key is made by the first run that names it`);
+  throw new ApiError('not-found', `flow control key ${shown(key)} not found; a key is created by the first run that uses it`);
 };
 
 export const listFlowControls = operation({
   operationId: 'listFlowControls',
   tag: TAG,
   summary: 'List flow control keys',
-  description: 'With the number of messages that wait for each.',
+  description: 'Returns all keys with the number of waiting messages.',
   method: 'GET',
   path: '/v2/flowControl/',
   otherPaths: ['/v2/flowControl'],
@@ -51,6 +51,7 @@ export const getFlowControl = operation({
   operationId: 'getFlowControl',
   tag: TAG,
   summary: 'Get a flow control key',
+  description: 'Returns the limits and the current state of the key.',
   method: 'GET',
   path: '/v2/flowControl/{flowControlKey}',
   unknownQuery: 'ignore',
@@ -63,12 +64,12 @@ export const getFlowControl = operation({
   },
 });
 
-export const listFlowControlWaiting = operation({
-  operationId: 'listFlowControlWaiting',
+export const listWaitingDeliveries = operation({
+  operationId: 'listWaitingDeliveries',
   tag: TAG,
-  summary: 'List what waits for a flow control key',
+  summary: 'List the deliveries that wait for a flow control key',
   description:
-    'The first of the wait list, in the order in which they go. Of several nodes, one that does not decide for the key tells the order of due times.',
+    'Returns the first deliveries of the wait list, in the order in which they start. With several nodes, a node that does not hold the gates of the instance orders them by due time.',
   method: 'GET',
   path: '/v2/flowControl/{flowControlKey}/waiting',
   unknownQuery: 'refuse',
@@ -79,7 +80,7 @@ export const listFlowControlWaiting = operation({
         minimum: 1,
         maximum: LIMITS.waitListMax,
         default: LIMITS.waitListDefault,
-        description: 'How many of them.',
+        description: 'Maximum number of deliveries to return.',
       }),
     ),
   }),
@@ -93,7 +94,7 @@ export const listFlowControlWaiting = operation({
 
 interface Verb {
   readonly verb: 'pause' | 'resume' | 'resetRate';
-  /** As the audit log names it. */
+  /** Name of the action in the audit log. */
   readonly action: string;
   readonly change: FlowControlChange;
   readonly summary: string;
@@ -106,21 +107,21 @@ const VERBS: readonly Verb[] = [
     action: 'pause',
     change: { kind: 'pause' },
     summary: 'Pause a flow control key',
-    description: 'Nothing of it is delivered until it is resumed; what is in flight goes on.',
+    description: 'Deliveries with the key wait until it is resumed. Deliveries in flight continue.',
   },
   {
     verb: 'resume',
     action: 'resume',
     change: { kind: 'resume' },
     summary: 'Resume a flow control key',
-    description: 'What waits is delivered again, in the order in which it came.',
+    description: 'Waiting deliveries start again, in the order in which they became due.',
   },
   {
     verb: 'resetRate',
     action: 'reset-rate',
     change: { kind: 'reset-rate' },
-    summary: 'End the rate window of a flow control key',
-    description: 'The next delivery begins a new one.',
+    summary: 'Reset the rate period of a flow control key',
+    description: 'The next delivery starts a new period.',
   },
 ];
 
@@ -150,20 +151,22 @@ const pinFlowControl = operation({
   tag: TAG,
   summary: 'Pin the limits of a flow control key',
   description:
-    'A pinned limit is not replaced by those that runs bring until it is unpinned. The parallelism and the rate are pinned separately: what is left out stays as it is, pinned or not. Without any of them, the limits that the key has are pinned. A key that does not exist yet is created.',
+    'Runs cannot change a pinned limit until it is unpinned. Parallelism and rate are pinned separately: a limit that is not given stays as it is. Without parameters, the current limits of the key are pinned. A key that does not exist is created.',
   method: 'POST',
   path: '/v2/flowControl/{flowControlKey}/pin',
   unknownQuery: 'refuse',
   pathParameters: KeyPath,
   query: Type.Object({
     parallelism: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: LIMITS.maxParallelism, description: 'How many may be in flight.' }),
+      Type.Integer({ minimum: 1, maximum: LIMITS.maxParallelism, description: 'Maximum number of deliveries in flight.' }),
     ),
-    rate: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.maxRate, description: 'How many may start in a window.' })),
+    rate: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: LIMITS.maxRate, description: 'Maximum number of starts per period.' }),
+    ),
     period: Type.Optional(
       Duration(
         { leastMs: 1_000, mostMs: LIMITS.maxPeriodMs },
-        { description: 'Length of a window; 1s when absent. Goes with rate.', examples: ['30', '1m', '7d'] },
+        { description: 'Length of the period. Requires `rate`. Default: 1s.', examples: ['30', '1m', '7d'] },
       ),
     ),
   }),
@@ -171,7 +174,7 @@ const pinFlowControl = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key }, query: { parallelism, rate, period } }, { service }, { instanceId }) {
     if (rate === undefined && period !== undefined)
-      throw new ApiError('bad-parameter', 'period goes with rate, which is missing');
+      throw new ApiError('bad-parameter', 'the query parameter "period" requires "rate", which is missing');
     const limits = {
       ...optional('parallelism', parallelism),
       ...(rate === undefined ? {} : { rate, periodMs: period ?? DEFAULT_PERIOD_MS }),
@@ -186,7 +189,7 @@ const unpinFlowControl = operation({
   audit: change('flow-control.unpin', 'flowControlKey'),
   tag: TAG,
   summary: 'Unpin the limits of a flow control key',
-  description: 'The limits stay until a run brings others. Unpins both the parallelism and the rate when neither is named.',
+  description: 'The limits stay in effect until a run sets others. Without parameters, unpins both parallelism and rate.',
   method: 'POST',
   path: '/v2/flowControl/{flowControlKey}/unpin',
   unknownQuery: 'refuse',
@@ -208,8 +211,9 @@ export const flowControlChanges: readonly Operation[] = [...changes, pinFlowCont
 export const getGlobalParallelism = operation({
   operationId: 'getGlobalParallelism',
   tag: TAG,
-  summary: 'Get how many deliveries may be in flight, and are',
-  description: 'Over all keys, and of what has none.',
+  summary: 'Get the global parallelism',
+  description:
+    'Returns the maximum and current number of deliveries in flight of the queue instance, with and without flow control keys.',
   method: 'GET',
   path: '/v2/globalParallelism',
   unknownQuery: 'ignore',

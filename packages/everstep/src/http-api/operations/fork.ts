@@ -1,4 +1,4 @@
-/** Forks: new runs from the middle of others, with results that somebody gave. */
+/** Forks runs: starts a new run from a step of another run, optionally with edited input and results. */
 
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
@@ -13,23 +13,26 @@ import { REDACTED } from '../presenters/redaction.js';
 import { presentReference } from '../presenters/run.js';
 import { RunIdPath, requireRun } from './runs.js';
 
-/** Each step once. */
+/** Returns the edited results. Rejects two results for one step. */
 function resultsOf({ results = [] }: ForkRequest): EngineForkRequest['results'] {
   const given = new Set<number>();
   return results.map(({ stepId, result }, index) => {
     if (given.has(stepId))
-      throw new ApiError('bad-body', `the body.results.${index} gives step ${stepId} a result a second time`);
+      throw new ApiError(
+        'bad-body',
+        `body.results.${index} sets the result of step ${stepId} a second time; give one result per step`,
+      );
     given.add(stepId);
     return { stepId, out: result === undefined ? null : JSON.stringify(result) };
   });
 }
 
-/** What the logs show in place of a hidden value would be taken for the value. */
+/** Rejects the placeholder that the logs show for hidden values, because it would be stored as the value. */
 function refuseShown(run: RunRecord, text: string | null, field: string): void {
   if (!run.settings.redact || !text?.includes(REDACTED)) return;
   throw new ApiError(
     'bad-body',
-    `the body.${field} has ${REDACTED}, which the logs of this run show in place of what it hides; give the value itself`,
+    `body.${field} contains ${REDACTED}, the placeholder that the logs show for a hidden value; send the real value`,
   );
 }
 
@@ -39,7 +42,7 @@ export const forkRun = operation({
   tag: 'Runs',
   summary: 'Fork a run from one of its steps',
   description:
-    'Creates a new run of any run, whatever its state, which goes on from fromStep with what was recorded before that; its own input and results may be edited. The run itself stays as it is, as does its entry in the dead letter queue. Edited steps are marked in the logs. What was planned and not recorded then is planned anew. Counts like a trigger.',
+    'Creates a new run from a run in any state. It continues at `fromStep` with the steps that were recorded before; you can edit its input and results. The original run and its dead letter entry do not change. Edited steps are marked in the logs. Steps that were planned but not recorded are planned again. Counts like a trigger.',
   method: 'POST',
   path: '/v2/workflows/runs/{workflowRunId}/fork',
   unknownQuery: 'refuse',
@@ -60,7 +63,7 @@ export const forkRun = operation({
     'too-many-active-runs',
   ],
   async handle({ path: { workflowRunId }, body, request }, context, { instanceId, actor }) {
-    if (body === undefined) throw new Error('a fork without a body came through');
+    if (body === undefined) throw new Error('a fork without a body was not rejected');
     const { fromStep, input, newWorkflowRunId = null, note = null, createdAt } = body;
     const run = await requireRun(context.store, { instanceId, workflowRunId, createdAt });
     const results = resultsOf(body);
@@ -68,7 +71,7 @@ export const forkRun = operation({
     refuseShown(run, input?.body ?? null, 'input.body');
     const bytes = input ? Buffer.from(input.body) : null;
     if (bytes && bytes.byteLength > LIMITS.maxBodyBytes) {
-      throw new ApiError('body-too-large', `the body.input.body is over the limit of ${LIMITS.maxBodyBytes} bytes`);
+      throw new ApiError('body-too-large', `body.input.body must not be larger than ${LIMITS.maxBodyBytes} bytes`);
     }
     if (bytes) allowSize(context, instanceId, bytes);
     const letIn = await allowRuns(context, instanceId);
@@ -92,11 +95,11 @@ export const forkRun = operation({
       case 'forked':
         return answer(201, presentReference(outcome.run));
       case 'not-found':
-        throw new ApiError('not-found', `the run ${shown(workflowRunId)} was removed`);
+        throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
       case 'run-id-taken':
         throw new ApiError(
           'run-id-taken',
-          `an active run has the ID ${shown(outcome.run.workflowRunId)}; choose another newWorkflowRunId, or wait until it has ended`,
+          `an active run already has the id ${shown(outcome.run.workflowRunId)}; choose another "newWorkflowRunId", or wait until that run has ended`,
         );
       case 'over-quota':
         throw overQuota(context, instanceId, outcome.message);

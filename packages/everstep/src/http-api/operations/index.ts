@@ -1,6 +1,6 @@
-/** Every operation of the API, in the order in which the document shows them. */
+/** All operations of the runtime API, in the order of its OpenAPI document. */
 import type { Operation } from '../operation.js';
-import { getRunAttempts } from './attempts.js';
+import { listRunAttempts } from './attempts.js';
 import { triggerRuns } from './batch-trigger.js';
 import { cancelRuns } from './cancel-runs.js';
 import { checkDeadLetters, checkRun } from './check.js';
@@ -16,22 +16,22 @@ import {
   getFlowControl,
   getGlobalParallelism,
   listFlowControls,
-  listFlowControlWaiting,
+  listWaitingDeliveries,
 } from './flow-control.js';
 import { forkRun } from './fork.js';
-import { changeSettings, getSettings, getSigningKeys, rotateSigningKeys } from './instance.js';
-import { listNodes, lookOn } from './live.js';
+import { getSettings, getSigningKeys, rotateSigningKeys, updateSettings } from './instance.js';
+import { listNodes, streamHints } from './live.js';
 import { listRunEvents, listRunLogs } from './logs.js';
 import { listWaiters, notifyEvent, notifyRun } from './notify.js';
 import { recoverOperations } from './recover.js';
-import { compareRun, getLineage } from './relatives.js';
+import { compareRuns, getRunLineage } from './relatives.js';
 import { repairOperations } from './repairs.js';
 import { cancelRun, getRun, getRunResult, getRunStep } from './runs.js';
 import { scheduleRunOperations } from './schedule-runs.js';
 import { scheduleOperations } from './schedules.js';
 import { searchRuns } from './search-runs.js';
 import { getHealth, getOpenApi, getReadiness } from './service.js';
-import { changeSignatureSettings, getKeySet, getSignatureSettings, rotateKeyPairs } from './signatures.js';
+import { getPublicKeys, getSignatureSettings, rotateKeyPairs, updateSignatureSettings } from './signatures.js';
 import { triggerRun } from './trigger.js';
 import { listAllWaiters } from './waiters.js';
 import { webhookOperations } from './webhooks.js';
@@ -42,12 +42,12 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   getRun,
   getRunResult,
   getRunStep,
-  getRunAttempts,
+  listRunAttempts,
   explainRun,
   forkRun,
   checkRun,
-  compareRun,
-  getLineage,
+  compareRuns,
+  getRunLineage,
   cancelRun,
   cancelRuns,
   listRunLogs,
@@ -72,21 +72,21 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   ...webhookOperations,
   listFlowControls,
   getFlowControl,
-  listFlowControlWaiting,
+  listWaitingDeliveries,
   ...flowControlChanges,
   getGlobalParallelism,
   listDestinations,
   holdDestination,
   releaseDestination,
   getSettings,
-  changeSettings,
+  updateSettings,
   getSigningKeys,
   rotateSigningKeys,
   getSignatureSettings,
-  changeSignatureSettings,
+  updateSignatureSettings,
   rotateKeyPairs,
-  getKeySet,
-  lookOn,
+  getPublicKeys,
+  streamHints,
   listNodes,
   getClock,
   advanceClock,

@@ -1,4 +1,4 @@
-/** What belongs to the queue instance: its settings and its signing keys. */
+/** Settings and signing keys of the queue instance. */
 
 import { InstanceSettingsPatch, InstanceSettingsSchema, SigningKeysSchema } from '../../contract/service.js';
 import type { InstanceSettings, RetentionRule, RetentionState } from '../../engine/run.js';
@@ -11,7 +11,7 @@ export const getSigningKeys = operation({
   tag: 'Signing keys',
   summary: 'Get the signing keys',
   description:
-    'Requests to workflows are signed with the current key. Whoever has it can forge them, so a token that may only read does not get it.',
+    'Requests to workflows are signed with the current key. Anyone who has the key can forge requests, so read-only tokens are rejected.',
   method: 'GET',
   needsReadWrite: true,
   path: '/v2/keys',
@@ -26,7 +26,7 @@ export const rotateSigningKeys = operation({
   audit: OWN_ENTRY,
   tag: 'Signing keys',
   summary: 'Rotate the signing keys',
-  description: 'The next key becomes the current one, and a new next key is made. Requests are signed with it at once.',
+  description: 'The next key becomes the current key, and a new next key is created. The change takes effect immediately.',
   method: 'POST',
   path: '/v2/keys/rotate',
   unknownQuery: 'refuse',
@@ -40,6 +40,7 @@ export const getSettings = operation({
   operationId: 'getSettings',
   tag: 'Settings',
   summary: 'Get the settings of the queue instance',
+  description: 'Returns the circuit breaker and retention settings.',
   method: 'GET',
   path: '/v2/settings',
   unknownQuery: 'ignore',
@@ -48,7 +49,7 @@ export const getSettings = operation({
   handle: async (_input, { service }, { instanceId }) => answer(200, await service.instanceSettings({ instanceId })),
 });
 
-/** What is absent stays. */
+/** Returns the settings with the changes applied. Absent fields keep their value. */
 function changed(settings: InstanceSettings, { breaker, retention = {} }: InstanceSettingsPatch): InstanceSettings {
   const rule = (state: RetentionState): RetentionRule => ({ ...settings.retention[state], ...retention[state] });
   return {
@@ -62,12 +63,12 @@ function changed(settings: InstanceSettings, { breaker, retention = {} }: Instan
   };
 }
 
-export const changeSettings = operation({
-  operationId: 'changeSettings',
+export const updateSettings = operation({
+  operationId: 'updateSettings',
   audit: change('settings.change'),
   tag: 'Settings',
-  summary: 'Change the settings of the queue instance',
-  description: 'What is absent stays as it is. Answers with all of them.',
+  summary: 'Update the settings of the queue instance',
+  description: 'Fields that are absent keep their value. Returns all settings.',
   method: 'PUT',
   path: '/v2/settings',
   unknownQuery: 'refuse',

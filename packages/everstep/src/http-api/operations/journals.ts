@@ -1,4 +1,4 @@
-/** Answers with the journal of a run: a short one whole, a long one read while it is sent. */
+/** Builds journals of runs: a short journal at once, a long one while it is sent. */
 import { LIMITS, PART } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import type { RunJournal } from '../../contract/runs.js';
@@ -19,7 +19,7 @@ async function* mapped<Item, Shown>(
   for await (const part of parts) yield present(part);
 }
 
-/** A part is read while the one before it is sent. */
+/** Streams a long journal. Each part is read while the previous part is sent. */
 async function longJournal(store: HistoryStore, history: RunHistory, payloadBytes: number, reserve: RequestContext['reserve']) {
   const { run, journalLength, invoked } = history;
   const runKey = run.key;
@@ -40,7 +40,7 @@ async function longJournal(store: HistoryStore, history: RunHistory, payloadByte
       mapped(attemptsOf(store, { runKey, bounds: PART }), (attempts) => attempts.filter(isOfRun).map(presentAttempt)),
     ),
   };
-  // Of those about the failure callback there are few.
+  // The failure callback has few attempts, so they are read at once.
   const { items: attempts } = await store.listAttempts({ runKey, bounds: PART, from: null, slot: CALLBACK_SLOT });
   const whole = { ...history, attempts, run: await withWholeResult(store, run) };
   return streamed<RunJournal>(presentJournal(whole, await store.loadPayload({ runKey }), lists));
@@ -52,7 +52,7 @@ export async function journalOf(
   { reserve }: Pick<RequestContext, 'reserve'>,
 ): Promise<RunJournal> {
   const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes: LIMITS.partBytes });
-  if (!history) throw new ApiError('not-found', `the run ${shown(workflowRunId)} was removed`);
+  if (!history) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
   const payloadBytes = (await store.payloadHead({ runKey }))?.bodyBytes ?? 0;
   if (!isWhole(history) || payloadBytes > LIMITS.partBytes) return longJournal(store, history, payloadBytes, reserve);
   await reserve(historyBytes(history) + payloadBytes);

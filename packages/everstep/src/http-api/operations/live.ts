@@ -1,18 +1,18 @@
-/** What goes on right now: a stream of hints, and the nodes of the service. */
+/** Live data: a stream of change hints, and the nodes of the service. */
 import { LiveChange, Nodes } from '../../contract/live.js';
 import { HintStream } from '../live/hint-stream.js';
 import { answer, eventsOf, operation } from '../operation.js';
 import { RawBody } from '../raw-body.js';
 
-/** Nothing on the way may gather events, or keep them. */
+/** Prevents proxies from buffering events. */
 const STREAMED = { 'x-accel-buffering': 'no' } as const;
 
-export const lookOn = operation({
-  operationId: 'lookOn',
+export const streamHints = operation({
+  operationId: 'streamHints',
   tag: 'Live',
-  summary: 'Be told of changes as they happen',
+  summary: 'Stream change hints',
   description:
-    'A stream of server-sent events. An event named change says what to ask for again; it comes at most four times a second, and tells nothing of what there is. Hints may be lost while a client is not connected, and come twice. Changes that other nodes make are told within about a second.',
+    'Returns a stream of server-sent events. An event named `change` says which data to request again. Events arrive at most four times per second and do not contain the data itself. Hints can be lost while a client is not connected, and can arrive twice. Changes that other nodes make are reported within about a second.',
   method: 'GET',
   path: '/v2/live',
   unknownQuery: 'refuse',
@@ -21,13 +21,13 @@ export const lookOn = operation({
   responses: { 200: eventsOf(LiveChange) },
   errors: ['bad-parameter'],
   handle({ request }, { service, liveStreams }, { instanceId }) {
-    const over = liveStreams.open(instanceId);
+    const release = liveStreams.open(instanceId);
     const stream = new HintStream({
-      lookOn: (told) => service.lookOn({ instanceId, told }),
-      isStillLetIn: () => request.isStillLetIn(),
+      subscribe: (onHint) => service.lookOn({ instanceId, told: onHint }),
+      isStillAdmitted: () => request.isStillAdmitted(),
       signal: request.signal(),
     });
-    stream.once('close', over);
+    stream.once('close', release);
     return answer(200, new RawBody('text/event-stream; charset=utf-8', stream), STREAMED);
   },
 });
@@ -36,7 +36,7 @@ export const listNodes = operation({
   operationId: 'listNodes',
   tag: 'Live',
   summary: 'List the nodes of the service',
-  description: 'One where the service is alone on its store. The counts are of all queue instances.',
+  description: 'Returns one node when the service is a single process. The counts cover all queue instances.',
   method: 'GET',
   path: '/v2/nodes',
   unknownQuery: 'ignore',

@@ -1,8 +1,8 @@
-/** The run log. */
+/** Lists the run log. */
 import Type, { type StaticDecode } from 'typebox';
 import type { Caller } from '../../accounts/authority.js';
 import { LIMITS } from '../../config/limits.js';
-import { RunLogPage, RunStateSchema } from '../../contract/runs.js';
+import { RUN_STATES, RunLogPage } from '../../contract/runs.js';
 import type { RunFilter } from '../../ports/store.js';
 import { type ApiContext, answer, operation, type RequestContext } from '../operation.js';
 import { Cursor, Text, UnixMs } from '../parameters/values.js';
@@ -11,38 +11,38 @@ import { presentRunLog } from '../presenters/run-log.js';
 import { PageRoom, readHistory, readPage } from '../run-pages.js';
 import { isEmptyRange, RunIdFilter, triggerFilters } from './filters.js';
 
-/** What runs are filtered by. */
+/** Filters of run listings. */
 export const logFilters = {
   workflowRunId: Type.Optional(RunIdFilter),
-  workflowUrl: Type.Optional(Text(LIMITS.maxWorkflowUrlLength, { description: 'URL of the workflow' })),
-  workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
-  state: Type.Optional(RunStateSchema),
-  fromDate: Type.Optional(UnixMs('Runs created at or after this time, Unix ms')),
-  toDate: Type.Optional(UnixMs('Runs created at or before this time, Unix ms')),
+  workflowUrl: Type.Optional(Text(LIMITS.maxWorkflowUrlLength, { description: 'URL of the workflow.' })),
+  workflowCreatedAt: Type.Optional(UnixMs('Time when the run was created, in Unix milliseconds.')),
+  state: Type.Optional(Type.Enum([...RUN_STATES], { type: 'string', description: 'State of the run.' })),
+  fromDate: Type.Optional(UnixMs('Only runs that were created at or after this time, in Unix milliseconds.')),
+  toDate: Type.Optional(UnixMs('Only runs that were created at or before this time, in Unix milliseconds.')),
   ...triggerFilters,
 };
 const page = {
-  cursor: Type.Optional(Cursor('Continues a listing, with the same filters; empty begins one.')),
+  cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
   count: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: LIMITS.runsPageMax,
       default: LIMITS.runsPageDefault,
-      description: 'Runs to return.',
+      description: 'Maximum number of runs to return.',
     }),
   ),
-  trimBody: Type.Optional(Type.Boolean({ default: false, description: 'Leaves the results of steps and of runs away.' })),
+  trimBody: Type.Optional(Type.Boolean({ default: false, description: 'Omits the results of steps and runs.' })),
 };
 const LogQuery = Type.Object({ ...logFilters, ...page });
 const EventQuery = Type.Object({
-  groupBy: Type.Enum(['workflowRunId'], { type: 'string', description: 'Events are listed by run.' }),
+  groupBy: Type.Enum(['workflowRunId'], { type: 'string', description: 'Events are grouped by run.' }),
   ...logFilters,
   ...page,
 });
 
 const RunFilters = Type.Object(logFilters);
 
-/** `undefined` in a filter of the store asks for nothing. */
+/** Returns the store filter of a query. Undefined fields do not filter. */
 export const runFilterOf = (asked: StaticDecode<typeof RunFilters>): RunFilter => ({
   workflowRunId: asked.workflowRunId,
   workflowUrls: asked.workflowUrl === undefined ? undefined : [asked.workflowUrl],
@@ -65,18 +65,18 @@ async function listLogs(
   const { store, cursors } = context;
   const { instanceId } = caller;
   const scope = { operation: 'logs', instanceId, filters: asked };
-  const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
+  const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
   if (isEmptyRange(asked)) return answer(200, { runs: [] });
   const listing = await store.listRuns({
     instanceId,
     filter: runFilterOf(asked),
     order: 'newest-first',
-    after: begin?.after ?? null,
+    after: start?.after ?? null,
     horizon: null,
     limit: count ?? LIMITS.runsPageDefault,
   });
-  const room = new PageRoom(reserve);
-  const { runs, next } = await readPage(listing, (run) => readHistory(store, run, room, !trimBody));
+  const budget = new PageRoom(reserve);
+  const { runs, next } = await readPage(listing, (run) => readHistory(store, run, budget, !trimBody));
   const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
   return answer(200, { ...cursor, runs: runs.map((history) => presentRunLog(history, { trimBody })) });
 }
@@ -85,7 +85,7 @@ export const listRunLogs = operation({
   operationId: 'listRunLogs',
   tag: 'Logs',
   summary: 'List workflow runs with their steps',
-  description: 'Newest first. When no cursor is returned, the end has been reached. Unknown parameters are ignored.',
+  description: 'Returns runs newest first. A response without a cursor is the last page. Unknown parameters are ignored.',
   method: 'GET',
   path: '/v2/workflows/logs',
   unknownQuery: 'ignore',
@@ -98,8 +98,8 @@ export const listRunLogs = operation({
 export const listRunEvents = operation({
   operationId: 'listRunEvents',
   tag: 'Logs',
-  summary: 'List workflow runs with their steps (path of the published SDKs)',
-  description: 'The same content as listRunLogs; cursors of one are good for the other.',
+  summary: 'List workflow runs with their steps, at the path of the published SDKs',
+  description: 'Returns the same content as `listRunLogs`. The cursors of both operations are interchangeable.',
   method: 'GET',
   path: '/v2/workflows/events',
   unknownQuery: 'ignore',

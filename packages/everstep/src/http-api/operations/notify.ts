@@ -1,4 +1,4 @@
-/** Notifying workflows that wait for an event, and seeing who waits. */
+/** Notifies runs that wait for an event, and lists the waiters of an event. */
 
 import type { EventContent } from '@everstep/sdk/protocol';
 import Type from 'typebox';
@@ -16,12 +16,12 @@ import { presentKept, presentNotified, presentWaiter } from '../presenters/waite
 import { requireRun } from './runs.js';
 import { stringOrNull } from './trigger.js';
 
-/** In words, for whoever sends one too many. */
+/** Limit on stored events, for error messages. */
 export const KEPT_MOST = `${LIMITS.maxKeptEvents}, or ${LIMITS.maxKeptEventBytes} bytes in all`;
 
-const EventId = KeptText(LIMITS.maxEventIdLength, { description: 'ID of the event, percent-encoded' });
+const EventId = KeptText(LIMITS.maxEventIdLength, { description: 'Id of the event, percent-encoded.' });
 
-/** Throws ApiError. */
+/** Reads an event id. Throws ApiError when it is invalid. */
 export function readEventId(text: string): string {
   try {
     return String(readValue(EventId, text));
@@ -34,7 +34,7 @@ export function readEventId(text: string): string {
 const body = {
   kind: 'bytes',
   maxBytes: LIMITS.maxEventBytes,
-  description: 'Event data, passed to the notified workflows with its Content-Type; any bytes, optional.',
+  description: 'Event data: any bytes, optional. Passed to the notified runs with its Content-Type.',
 } as const;
 
 function contentOf(data: Uint8Array, { headers }: RequestContext): EventContent {
@@ -48,7 +48,7 @@ export const notifyEvent = operation({
   scope: 'notify',
   tag: 'Events',
   summary: 'Notify workflows that wait for an event',
-  description: 'Every run that waits, exactly once. The array is empty when no workflow waits for the event.',
+  description: 'Notifies every waiting run exactly once. The array is empty when no run waits for the event.',
   method: 'POST',
   path: '/v2/notify/{eventId}',
   unknownQuery: 'ignore',
@@ -59,7 +59,7 @@ export const notifyEvent = operation({
   async handle({ path: { eventId }, body: data, request }, context, { instanceId }) {
     allowSize(context, instanceId, data);
     const outcome = await context.service.notify({ instanceId, eventId, workflowRunId: null, content: contentOf(data, request) });
-    if (outcome.kind !== 'notified') throw new Error(`a notification of everybody cannot end as ${outcome.kind}`);
+    if (outcome.kind !== 'notified') throw new Error(`a notification of all waiters cannot end as ${outcome.kind}`);
     return answer(200, outcome.notified.map(presentNotified));
   },
 });
@@ -69,14 +69,14 @@ export const notifyRun = operation({
   audit: IS_AN_EVENT,
   scope: 'notify',
   tag: 'Events',
-  summary: 'Notify one run of an event, now or when it waits for it',
+  summary: 'Notify a run of an event',
   description:
-    'A run that does not wait for the event yet has it kept, and takes it when it comes to wait for it; it is answered with kept: true, a deadline of 0, and the ID of the kept event.',
+    'If the run does not wait for the event yet, the event is stored until it does. The response then has `kept: true`, a deadline of 0 and the id of the stored event.',
   method: 'POST',
   path: '/v2/notify/{workflowRunId}/{eventId}',
   unknownQuery: 'ignore',
   pathParameters: Type.Object({
-    workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'ID of the run, percent-encoded' }),
+    workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'Id of the run, percent-encoded.' }),
     eventId: EventId,
   }),
   body,
@@ -94,13 +94,13 @@ export const notifyRun = operation({
         return answer(200, [presentKept(run, outcome.messageId)]);
       }
       case 'run-not-found':
-        throw new ApiError('not-found', `there is no run ${shown(workflowRunId)}`);
+        throw new ApiError('not-found', `run ${shown(workflowRunId)} not found`);
       case 'run-not-active':
-        throw new ApiError('run-not-active', `the run ${shown(workflowRunId)} has ended already, so nothing can reach it`);
+        throw new ApiError('run-not-active', `run ${shown(workflowRunId)} has already ended and cannot be notified`);
       case 'too-many-kept':
         throw new ApiError(
           'too-many-events',
-          `the run ${shown(workflowRunId)} has as many events kept that it has not waited for as it may (${KEPT_MOST}), and takes no more`,
+          `run ${shown(workflowRunId)} has reached the limit of stored events (${KEPT_MOST}); let it wait for some of them first`,
         );
     }
   },
@@ -109,8 +109,8 @@ export const notifyRun = operation({
 export const listWaiters = operation({
   operationId: 'listWaiters',
   tag: 'Events',
-  summary: 'List workflows that wait for an event',
-  description: 'Who has waited longest first.',
+  summary: 'List the waiters of an event',
+  description: 'Returns the runs that wait for the event, longest wait first.',
   method: 'GET',
   path: '/v2/waiters/{eventId}',
   unknownQuery: 'ignore',
@@ -121,7 +121,7 @@ export const listWaiters = operation({
         minimum: 1,
         maximum: LIMITS.waitersPageMax,
         default: LIMITS.waitersPageMax,
-        description: 'Waiters to return.',
+        description: 'Maximum number of waiters to return.',
       }),
     ),
   }),

@@ -1,4 +1,4 @@
-/** Resume and restart: new runs from dead letters, one by one and in bulk. */
+/** Resumes and restarts failed runs, one at a time and in bulk. */
 
 import Type, { type StaticDecode } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -40,24 +40,24 @@ const overrideHeaders = {
 export const OverrideHeaders = Type.Object(overrideHeaders);
 const SingleOverrideHeaders = Type.Object({
   ...overrideHeaders,
-  'Workflow-RunId': Type.Optional(ChosenId(LIMITS.maxRunIdLength, { description: 'ID of the new run' })),
+  'Workflow-RunId': Type.Optional(ChosenId(LIMITS.maxRunIdLength, { description: 'Id of the new run.' })),
 });
 
 export const RECOVER_WORDS = {
   resume: {
     single: 'Resume a failed run from the point of failure',
     bulk: 'Resume failed runs from the point of failure',
-    steps: 'Results of completed steps are kept; only failed or pending steps run again, with the overrides.',
+    steps: 'Results of completed steps are kept; only failed or pending steps run again, with the given overrides.',
   },
   restart: {
     single: 'Restart a failed run from the beginning',
     bulk: 'Restart failed runs from the beginning',
-    steps: 'Earlier results are discarded; all steps run from the first, with the original configuration and payload.',
+    steps: 'Earlier results are discarded. All steps run again from the first step, with the original configuration and payload.',
   },
 } as const;
 
 export const OVERRIDE_FAMILIES = Object.freeze({
-  [FAILURE_CALLBACK_FORWARD]: 'Sent with the failure callback that is given beside it, without the prefix.',
+  [FAILURE_CALLBACK_FORWARD]: 'Sent as a header of the failure callback, without the prefix. Requires `Failure-Callback`.',
 });
 
 interface OverrideInput {
@@ -65,7 +65,7 @@ interface OverrideInput {
   readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-/** Throws ApiError when the failure callback may not be called. */
+/** Returns the overrides. Throws ApiError when the failure callback must not be called. */
 export function overridesOf({ headers, carried }: OverrideInput, use: DestinationUse): RunOverrides {
   const failureCallback = headers['Failure-Callback'];
   const forwarded = carried[FAILURE_CALLBACK_FORWARD] ?? {};
@@ -73,7 +73,7 @@ export function overridesOf({ headers, carried }: OverrideInput, use: Destinatio
   else if (Object.keys(forwarded).length > 0) {
     const { dialect } = use.request;
     const [family, callback] = [dialect.spell(FAILURE_CALLBACK_FORWARD), dialect.spell('Failure-Callback')];
-    throw new ApiError('bad-header', `${family}* goes with ${callback}, which is missing`);
+    throw new ApiError('bad-header', `${family}* requires ${callback}, which is missing`);
   }
   return {
     maxRetries: headers.Retries,
@@ -86,7 +86,7 @@ export function overridesOf({ headers, carried }: OverrideInput, use: Destinatio
   };
 }
 
-/** The new runs. Throws ApiError for every other outcome. */
+/** Creates the new runs and returns them. Throws ApiError for every other outcome. */
 export async function recover(
   command: RecoverCommand,
   context: ApiContext,
@@ -109,11 +109,11 @@ export async function recover(
     case 'run-id-taken':
       throw new ApiError(
         'run-id-taken',
-        `an active run has the ID ${shown(outcome.run.workflowRunId)}; choose another, or wait until it has ended`,
+        `an active run already has the id ${shown(outcome.run.workflowRunId)}; choose another id, or wait until that run has ended`,
       );
     case 'no-flow-control-key': {
       const [value, key] = [request.dialect.spell('Flow-Control-Value'), request.dialect.spell('Flow-Control-Key')];
-      const message = `${value} needs ${key}: the run of ${outcome.dlqId} has no flow control key of its own; nothing was done`;
+      const message = `${value} requires ${key}, because the run of ${outcome.dlqId} has no flow control key; nothing was changed`;
       throw new ApiError('bad-header', message);
     }
   }
@@ -126,7 +126,7 @@ function single(kind: RecoverKind): Operation {
     audit: change(`dead-letter.${kind}`, 'dlqId'),
     tag: 'Dead letter queue',
     summary: words.single,
-    description: `Takes the entry out of the queue and creates a new run. ${words.steps}`,
+    description: `Removes the entry from the queue and creates a new run. ${words.steps}`,
     method: 'POST',
     path: `/v2/workflows/dlq/${kind}/{dlqId}`,
     otherPaths: [`/v2/dlq/${kind}/{dlqId}`],
@@ -157,7 +157,7 @@ function single(kind: RecoverKind): Operation {
         request,
       );
       const [run] = runs;
-      if (!run) throw new Error(`the ${kind} of ${dlqId} made no run`);
+      if (!run) throw new Error(`the ${kind} of ${dlqId} created no run`);
       return answer(200, presentReference(run));
     },
   });
@@ -170,7 +170,7 @@ function bulk(kind: RecoverKind): Operation {
     audit: bulkChange(`dead-letter.${kind}-many`),
     tag: 'Dead letter queue',
     summary: words.bulk,
-    description: `At most ${LIMITS.bulkMax} a request, oldest first; follow the cursor, with the same filters, until it is empty. Covers the entries that were there at the first request. ${words.steps} An unknown parameter is refused, because a misspelt filter would hit everything.`,
+    description: `Processes at most ${LIMITS.bulkMax} entries per request, oldest first. Repeat the request with the returned cursor and the same filters until the cursor is empty. Covers the entries that existed at the first request. ${words.steps} Unknown parameters are rejected, because a misspelled filter would match everything.`,
     method: 'POST',
     path: `/v2/workflows/dlq/${kind}`,
     unknownQuery: 'refuse',

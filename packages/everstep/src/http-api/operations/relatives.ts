@@ -8,13 +8,13 @@ import { comparedBytes, comparedRun } from '../compared-runs.js';
 import { answer, operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Text, UnixMs } from '../parameters/values.js';
-import { compareRuns } from '../presenters/comparison.js';
+import { comparisonOf } from '../presenters/comparison.js';
 import { optional } from '../presenters/optional.js';
 import { presentReference, stateOfRun } from '../presenters/run.js';
 import { RunIdPath, requireRun, workflowCreatedAt } from './runs.js';
 
-/** The last run of the same workflow that succeeded, but for the run itself. */
-async function lastGood(store: Store, run: RunRecord): Promise<RunRecord> {
+/** Returns the latest other run of the same workflow that succeeded. */
+async function lastSuccessful(store: Store, run: RunRecord): Promise<RunRecord> {
   const { items } = await store.listRuns({
     instanceId: run.instanceId,
     filter: { workflowUrls: [run.workflowUrl], statuses: ['succeeded'] },
@@ -25,44 +25,46 @@ async function lastGood(store: Store, run: RunRecord): Promise<RunRecord> {
   });
   const good = items.find(({ key }) => key !== run.key);
   if (good) return good;
-  const words = `no other run of the workflow ${shown(run.workflowUrl)} has succeeded; name the run to compare with (with=<run id>)`;
+  const words = `no other run of the workflow ${shown(run.workflowUrl)} has succeeded; name the run to compare with in the query parameter "with"`;
   throw new ApiError('not-found', words);
 }
 
-export const compareRun = operation({
-  operationId: 'compareRun',
+export const compareRuns = operation({
+  operationId: 'compareRuns',
   showsPayloads: true,
   tag: 'Runs',
-  summary: 'Compare a run with another one',
+  summary: 'Compare two runs',
   description:
-    'Without with: the last run of the same workflow that succeeded. Steps are put side by side by type and name. What one of the two hides is hidden in both, and counts as the same.',
+    'Without `with`, compares the run with the latest successful run of the same workflow. Steps are matched by type and name. Values that one of the runs redacts are redacted in both and count as equal.',
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}/compare',
   unknownQuery: 'refuse',
   pathParameters: RunIdPath,
   query: Type.Object({
     createdAt: workflowCreatedAt,
-    with: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the run to compare with' })),
-    withCreatedAt: Type.Optional(UnixMs('Creation of that run, Unix ms; the latest of the ID when absent')),
+    with: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'Id of the run to compare with.' })),
+    withCreatedAt: Type.Optional(
+      UnixMs('Creation time of the run to compare with, in Unix milliseconds. Default: the latest run with the id.'),
+    ),
   }),
   responses: { 200: RunComparison },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { workflowRunId }, query, request }, { store }, { instanceId }) {
     const { with: named, withCreatedAt, createdAt } = query;
     if (named === undefined && withCreatedAt !== undefined)
-      throw new ApiError('bad-parameter', 'withCreatedAt goes with the parameter with, which is missing');
+      throw new ApiError('bad-parameter', 'the query parameter "withCreatedAt" requires "with", which is missing');
     const run = await requireRun(store, { instanceId, workflowRunId, createdAt });
     const against =
       named === undefined
-        ? await lastGood(store, run)
+        ? await lastSuccessful(store, run)
         : await requireRun(store, { instanceId, workflowRunId: named, createdAt: withCreatedAt });
     await request.reserve((await comparedBytes(store, run)) + (await comparedBytes(store, against)));
     const [left, right] = [await comparedRun(store, run), await comparedRun(store, against)];
-    return answer(200, await compareRuns(left.compared, right.compared, !left.isWhole || !right.isWhole));
+    return answer(200, await comparisonOf(left.compared, right.compared, !left.isWhole || !right.isWhole));
   },
 });
 
-/** How the run came of another one; null when somebody triggered it. */
+/** Returns how the run was created from another run, or null when it was triggered. */
 function descent({ origin }: RunRecord): Pick<Relative, 'kind' | 'stepId' | 'stepName' | 'note'> | null {
   switch (origin?.kind) {
     case 'invoke':
@@ -108,13 +110,13 @@ async function ancestorsOf(store: Store, run: RunRecord): Promise<Found> {
   return { relatives, complete: true };
 }
 
-/** Generation by generation. */
+/** Collects descendants generation by generation. */
 async function descendantsOf(store: Store, run: RunRecord): Promise<Found> {
   const relatives: Relative[] = [];
   const parents: RunRecord[] = [run];
   for (const parent of parents) {
     const left = LIMITS.relativesMax - relatives.length;
-    // One more than there is room for says that there are more.
+    // One child more than fits reveals that the listing is incomplete.
     const children = await store.descendantsOf({ runKey: parent.key, limit: left + 1 });
     for (const child of children.slice(0, left)) {
       const how = descent(child);
@@ -132,11 +134,11 @@ async function descendantsOf(store: Store, run: RunRecord): Promise<Found> {
   return { relatives, complete: true };
 }
 
-export const getLineage = operation({
-  operationId: 'getLineage',
+export const getRunLineage = operation({
+  operationId: 'getRunLineage',
   tag: 'Runs',
-  summary: 'List what a run came of, and what came of it',
-  description: `Resumes, restarts, forks, invocations and schedules; at most ${LIMITS.relativesMax} each way, nearest first.`,
+  summary: 'List the ancestors and descendants of a run',
+  description: `Follows resumes, restarts, forks, invocations and schedules. Returns at most ${LIMITS.relativesMax} runs in each direction, nearest first.`,
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}/lineage',
   unknownQuery: 'refuse',

@@ -1,4 +1,4 @@
-/** Repairs: bulk jobs over dead letters, which the service runs by itself once they are started. */
+/** Repairs: bulk jobs over dead letters. Everstep runs them in the background after they are started. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -32,16 +32,16 @@ import { isEmptyRange } from './filters.js';
 
 const TAG = 'Repairs';
 const PATH = '/v2/workflows/repairs';
-const RepairPath = Type.Object({ repairId: Text(LIMITS.maxRunIdLength, { description: 'ID of the repair' }) });
+const RepairPath = Type.Object({ repairId: Text(LIMITS.maxRunIdLength, { description: 'Id of the repair.' }) });
 
-const noSuchRepair = (repairId: string): ApiError => new ApiError('not-found', `there is no repair ${shown(repairId)}`);
+const noSuchRepair = (repairId: string): ApiError => new ApiError('not-found', `repair ${shown(repairId)} not found`);
 const badBody = (message: string): ApiError => new ApiError('bad-body', message);
 
-/** Throws ApiError when it cannot be meant. */
+/** Converts the filter of a repair. Throws ApiError when the filter is not allowed. */
 export function filterOf(action: string, filter: RepairFilter): DeadLetterFilter {
-  if (isEmptyRange(filter)) throw badBody('filter.fromDate is after filter.toDate, so nothing can match; exchange them');
+  if (isEmptyRange(filter)) throw badBody('"filter.fromDate" must not be after "filter.toDate"');
   if (action === 'delete' && Object.keys(filter).length === 0)
-    throw badBody('a delete needs a filter; to delete everything, send { "fromDate": 0 }');
+    throw badBody('a delete requires a filter; to delete all entries, send { "fromDate": 0 }');
   return {
     kind: 'workflow',
     ...(filter.dlqIds ? { dlqIds: [...new Set(filter.dlqIds)] } : {}),
@@ -62,25 +62,25 @@ function flowControlOf({ flowControl }: RepairOverrides): Pick<Overrides, 'flowC
   if (!flowControl) return {};
   const { key, parallelism, rate, periodMs } = flowControl;
   if (rate === undefined && periodMs !== undefined)
-    throw badBody('overrides.flowControl.periodMs goes with a rate, which is missing');
+    throw badBody('"overrides.flowControl.periodMs" requires "overrides.flowControl.rate", which is missing');
   const limits = {
     ...(parallelism === undefined ? {} : { parallelism }),
     ...(rate === undefined ? {} : { rate, periodMs: periodMs ?? DEFAULT_PERIOD_MS }),
   };
   const hasLimits = Object.keys(limits).length > 0;
   if (!hasLimits && key === undefined)
-    throw badBody('overrides.flowControl must have a key, a parallelism or a rate; leave it out to change none of them');
+    throw badBody('"overrides.flowControl" must have "key", "parallelism" or "rate"; omit it to keep the flow control settings');
   return { flowControlKey: key, ...(hasLimits ? { flowControlLimits: limits } : {}) };
 }
 
-/** Throws ApiError when they cannot be meant. */
+/** Converts the overrides of a repair. Throws ApiError when they are not allowed. */
 function overridesOf(action: string, overrides: RepairOverrides): Overrides {
   if (action === 'delete' && Object.keys(overrides).length > 0)
-    throw badBody('overrides are for new runs, and a delete makes none; leave them out');
+    throw badBody('"overrides" apply to new runs, and a delete creates none; omit them');
   const { retries: maxRetries, retryDelay, labels } = overrides;
   const parsed = retryDelay === undefined ? null : parseRetryDelay(retryDelay);
   if (parsed && !parsed.ok)
-    throw new ApiError('bad-expression', `overrides.retryDelay is no usable expression: ${parsed.message}`);
+    throw new ApiError('bad-expression', `"overrides.retryDelay" is not a valid expression: ${parsed.message}`);
   return {
     maxRetries,
     retryDelay,
@@ -89,15 +89,15 @@ function overridesOf(action: string, overrides: RepairOverrides): Overrides {
   };
 }
 
-/** Throws ApiError when they do not go with the action. */
+/** Returns the start settings. Throws ApiError when they do not match the action. */
 function startSettingsOf(action: string, body: StartRepair): RepairStartSettings {
   const { ratePerSecond = null, canary = null, undoMs } = body;
   if (action === 'delete') {
-    if (canary) throw badBody('canary goes with runs that are tried, and a delete makes none; leave it out');
+    if (canary) throw badBody('"canary" applies to new runs, and a delete creates none; omit it');
     return { ratePerSecond, canary, undoMs: undoMs ?? LIMITS.repairUndoMs };
   }
-  if (undoMs !== undefined) throw badBody(`undoMs is for a delete, and this repair is a ${action}; leave it out`);
-  if (ratePerSecond === null) throw badBody(`ratePerSecond is missing: a ${action} is begun at a rate`);
+  if (undoMs !== undefined) throw badBody(`"undoMs" is only for a delete, and this repair is a ${action}; omit it`);
+  if (ratePerSecond === null) throw badBody(`"ratePerSecond" is missing; a ${action} requires a rate`);
   return { ratePerSecond, canary, undoMs: 0 };
 }
 
@@ -115,7 +115,7 @@ interface Changing {
   readonly request: RequestContext;
 }
 
-/** With its entry in the audit log. Throws ApiError for every other outcome. */
+/** Changes a repair and writes the audit log entry. Throws ApiError for every other outcome. */
 async function changed(context: ApiContext, { instanceId, actor, repairId, change, request }: Changing): Promise<RepairEntry> {
   const audit = (repair: Repair) =>
     context.authority.auditEntry(instanceId, {
@@ -142,7 +142,7 @@ const planRepair = operation({
   audit: change('repair.plan', 'repairId'),
   tag: TAG,
   summary: 'Plan a repair of dead letters',
-  description: `Freezes the entries that match, at most ${LIMITS.repairMaxItems}, and says what it would do; nothing is done before it is started. Planning that takes longer than two seconds is answered with the state planning: ask for it until it is planned.`,
+  description: `Selects the matching entries, at most ${LIMITS.repairMaxItems}, and returns what the repair would do. Nothing is changed until you start it. If planning takes longer than two seconds, the state is \`planning\`: get the repair until it is \`planned\`.`,
   method: 'POST',
   path: PATH,
   unknownQuery: 'refuse',
@@ -150,7 +150,7 @@ const planRepair = operation({
   responses: { 201: RepairEntry },
   errors: ['bad-body', 'bad-expression', 'unsupported-media-type'],
   async handle({ body }, { service }, { instanceId, actor }) {
-    if (!body) throw badBody('the body is missing: it says which action');
+    if (!body) throw badBody('the request body is missing; send a JSON object with "action"');
     const { action, filter = {}, overrides = {} } = body;
     const command = { filter: filterOf(action, filter), overrides: overridesOf(action, overrides) };
     return answer(201, presentRepair(await service.planRepair({ instanceId, action, ...command, createdBy: actor })));
@@ -161,14 +161,19 @@ const listRepairs = operation({
   operationId: 'listRepairs',
   tag: TAG,
   summary: 'List repairs',
-  description: 'Newest first. The cursor is empty when there are no more.',
+  description: 'Returns repairs newest first. The cursor is empty when there are no more results.',
   method: 'GET',
   path: PATH,
   unknownQuery: 'ignore',
   query: Type.Object({
-    cursor: Type.Optional(Cursor('Returns the next page, with the same filters; empty begins a listing.')),
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
     count: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: LIMITS.repairsPageMax, default: LIMITS.repairsPageDefault, description: 'Per page.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.repairsPageMax,
+        default: LIMITS.repairsPageDefault,
+        description: 'Maximum number of repairs per page.',
+      }),
     ),
     state: Type.Optional(AnyOf(RepairState, 'State of the repair')),
   }),
@@ -177,12 +182,12 @@ const listRepairs = operation({
   async handle({ query, request }, { store, cursors }, { instanceId }) {
     const { cursor: given, count: limit = LIMITS.repairsPageDefault, state } = query;
     const scope = { operation: 'repairs', instanceId, filters: { state } };
-    const begin = given ? await cursors.open(scope, given) : null;
+    const start = given ? await cursors.open(scope, given) : null;
     const phases = state && state.length > 0 ? { phases: state } : {};
     const repairs: RepairEntry[] = [];
-    let after = begin?.after ?? null;
+    let after = start?.after ?? null;
     let bytes = 0;
-    // Filters and plans may be long: few are read at a time, and a page with long ones ends early.
+    // Filters and plans may be large, so few repairs are read at a time and a page with large ones ends early.
     do {
       const wanted = Math.min(limit - repairs.length, LIMITS.repairsAtOnce);
       const part = await store.repairs.list({ instanceId, ...phases, after, limit: wanted });
@@ -199,7 +204,8 @@ const listRepairs = operation({
 const getRepair = operation({
   operationId: 'getRepair',
   tag: TAG,
-  summary: 'Get a repair: its plan, how far it is, and in the end its report',
+  summary: 'Get a repair',
+  description: 'Returns the plan, the progress and, after the repair has ended, its report.',
   method: 'GET',
   path: `${PATH}/{repairId}`,
   unknownQuery: 'ignore',
@@ -213,20 +219,21 @@ const getRepair = operation({
 const listRepairItems = operation({
   operationId: 'listRepairItems',
   tag: TAG,
-  summary: 'List what became of the entries of a repair',
-  description: 'In the order in which they are repaired, but for those that are tried first. The cursor is empty at the end.',
+  summary: 'List the entries of a repair',
+  description:
+    'Returns entries in the order in which they are processed, apart from the canary. The cursor is empty when there are no more results.',
   method: 'GET',
   path: `${PATH}/{repairId}/items`,
   unknownQuery: 'ignore',
   pathParameters: RepairPath,
   query: Type.Object({
-    cursor: Type.Optional(Cursor('Returns the next page, with the same filters; empty begins a listing.')),
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: LIMITS.repairItemsPageMax,
         default: LIMITS.repairItemsPageDefault,
-        description: 'Per page.',
+        description: 'Maximum number of entries per page.',
       }),
     ),
     state: Type.Optional(AnyOf(RepairItemState, 'State of the entry')),
@@ -238,9 +245,9 @@ const listRepairItems = operation({
     await requireRepair(context, instanceId, repairId);
     const { cursor: given, count: limit = LIMITS.repairItemsPageDefault, state } = query;
     const scope = { operation: 'repair-items', instanceId, filters: { repairId, state } };
-    const begin = given ? await cursors.open(scope, given) : null;
+    const start = given ? await cursors.open(scope, given) : null;
     const states = state && state.length > 0 ? { states: [...new Set(state)] } : {};
-    const after = begin === null ? -1 : Number(begin.after);
+    const after = start === null ? -1 : Number(start.after);
     const { items, next } = await store.repairs.items({ instanceId, repairId, ...states, after, limit });
     const cursor = next === null ? '' : await cursors.seal(scope, { after: String(next), horizon: null, left: null });
     return answer(200, { cursor, items: items.map(presentRepairItem) });
@@ -253,7 +260,7 @@ const startRepair = operation({
   tag: TAG,
   summary: 'Start a planned repair',
   description:
-    'It goes on by itself, over restarts of the service. With a canary the first few are tried and watched until they have ended. A delete waits for the end of its undo window.',
+    'The repair runs in the background and continues after restarts of the server. With a canary, a few entries are processed first and observed until they have ended. A delete waits until its undo window is over.',
   method: 'POST',
   path: `${PATH}/{repairId}/start`,
   unknownQuery: 'refuse',
@@ -272,7 +279,8 @@ const continueRepair = operation({
   operationId: 'continueRepair',
   audit: OWN_ENTRY,
   tag: TAG,
-  summary: 'Go on with a repair that is paused, or whose canary has passed',
+  summary: 'Continue a repair',
+  description: 'Continues a repair that is paused or whose canary has passed.',
   method: 'POST',
   path: `${PATH}/{repairId}/continue`,
   unknownQuery: 'refuse',
@@ -309,11 +317,15 @@ export const repairOperations: readonly Operation[] = [
   getRepair,
   listRepairItems,
   startRepair,
-  ending('pause', 'Pause a repair', 'Nothing more is begun until it is continued. Runs that it started go on.'),
+  ending(
+    'pause',
+    'Pause a repair',
+    'No more entries are started until the repair is continued. Runs that have started continue.',
+  ),
   continueRepair,
   ending(
     'abort',
     'Abort a repair',
-    'Nothing more is begun, ever. Runs that it started go on. In the undo window of a delete this is the undo: nothing was deleted yet.',
+    'No more entries are started. Runs that have started continue. During the undo window of a delete, nothing has been deleted yet, so this undoes the delete.',
   ),
 ];

@@ -1,4 +1,4 @@
-/** One run: its journal, its result, its end. */
+/** Operations of a single run: journal, steps, result and cancellation. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -15,19 +15,21 @@ import type { InvokedByStep } from '../presenters/step-fields.js';
 import { withWholeResult } from '../run-histories.js';
 import { journalOf } from './journals.js';
 
-export const RunIdPath = Type.Object({ workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'ID of the run' }) });
+export const RunIdPath = Type.Object({ workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'Id of the run.' }) });
 export const workflowCreatedAt = Type.Optional(
-  UnixMs('Creation of the run, Unix ms: tells runs apart that had the same ID; the latest when absent'),
+  UnixMs(
+    'Time when the run was created, in Unix milliseconds. Distinguishes runs that used the same id. Default: the latest run.',
+  ),
 );
 
 export async function requireRun(store: Store, query: Parameters<Store['findRun']>[0]): Promise<RunRecord> {
   const run = await store.findRun(query);
   if (run) return run;
-  const when = query.createdAt === undefined ? '' : ` that was created at ${query.createdAt}`;
-  throw new ApiError('not-found', `there is no run ${shown(query.workflowRunId)}${when}`);
+  const when = query.createdAt === undefined ? '' : ` created at ${query.createdAt}`;
+  throw new ApiError('not-found', `run ${shown(query.workflowRunId)}${when} not found`);
 }
 
-/** An invocation that is recorded names its run in its result. */
+/** A recorded invocation contains its run in its result. */
 const NO_INVOCATIONS: InvokedByStep = new Map();
 
 export const getRun = operation({
@@ -35,7 +37,7 @@ export const getRun = operation({
   tag: 'Runs',
   summary: 'Get the journal of a run',
   description:
-    'What it was triggered with, the recorded steps in the order in which they were recorded, what is still owed, and every failed attempt.',
+    'Returns the input of the run, the recorded steps in the order in which they were recorded, the pending tasks and the failed attempts.',
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}',
   unknownQuery: 'ignore',
@@ -52,14 +54,14 @@ export const getRun = operation({
 export const getRunStep = operation({
   operationId: 'getRunStep',
   tag: 'Runs',
-  summary: 'Get one recorded step of a run with its result',
-  description: 'As the journal of the run shows it. Use it for a result that another answer leaves out because it is long.',
+  summary: 'Get a recorded step of a run',
+  description: 'Returns the step with its whole result, including results that other responses omit because of their length.',
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}/steps/{stepId}',
   unknownQuery: 'refuse',
   pathParameters: Type.Object({
     workflowRunId: RunIdPath.properties.workflowRunId,
-    stepId: Type.Integer({ minimum: 1, maximum: LIMITS.maxJournalSteps, description: 'Position of the step' }),
+    stepId: Type.Integer({ minimum: 1, maximum: LIMITS.maxJournalSteps, description: 'Position of the step.' }),
   }),
   query: Type.Object({ workflowCreatedAt }),
   responses: { 200: JournalStep },
@@ -70,7 +72,7 @@ export const getRunStep = operation({
     if (found?.outLeftOut !== undefined) await request.reserve(2 * found.outLeftOut);
     const step =
       found?.outLeftOut === undefined ? found : await store.findStep({ runKey: run.key, stepId, maxOutBytes: ANY_LENGTH });
-    if (!step) throw new ApiError('not-found', `the run ${shown(workflowRunId)} has recorded no step ${stepId}`);
+    if (!step) throw new ApiError('not-found', `run ${shown(workflowRunId)} has no recorded step ${stepId}`);
     return answer(200, presentJournalStep(step, run.settings.redact, NO_INVOCATIONS));
   },
 });
@@ -79,9 +81,9 @@ export const getRunResult = operation({
   operationId: 'getRunResult',
   showsPayloads: true,
   tag: 'Runs',
-  summary: 'Wait for the end of a run',
+  summary: 'Wait for the result of a run',
   description:
-    'Answers once the run has ended, however it ended, or with 202 when the time is up. What the run redacts is shown here, because the result is the answer to who started it; not to a token that may only read.',
+    'Responds with 200 when the run has ended, or with 202 when the timeout expires. The result is not redacted, because it is meant for the caller that started the run. Read-only tokens get the redacted result.',
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}/result',
   unknownQuery: 'ignore',
@@ -90,7 +92,10 @@ export const getRunResult = operation({
     timeout: Type.Optional(
       Duration(
         { leastMs: 0, mostMs: LIMITS.maxResultWaitMs },
-        { description: 'How long to wait, such as 30s; 0 does not wait.', default: `${LIMITS.defaultResultWaitMs / 1_000}s` },
+        {
+          description: 'Maximum time to wait, for example `30s`. 0 responds immediately.',
+          default: `${LIMITS.defaultResultWaitMs / 1_000}s`,
+        },
       ),
     ),
     workflowCreatedAt,
@@ -119,7 +124,8 @@ export const cancelRun = operation({
   audit: change('run.cancel', 'workflowRunId'),
   tag: 'Runs',
   summary: 'Cancel a run',
-  description: 'The run becomes RUN_CANCELED; it is not put into the dead letter queue, and its failure callback is not called.',
+  description:
+    'The state of the run becomes `RUN_CANCELED`. The run is not added to the dead letter queue, and its failure callback is not called.',
   method: 'DELETE',
   path: '/v2/workflows/runs/{workflowRunId}',
   unknownQuery: 'refuse',
@@ -132,9 +138,9 @@ export const cancelRun = operation({
       case 'canceled':
         return answer(200, { cancelled: 1 });
       case 'not-found':
-        throw new ApiError('not-found', `there is no run ${shown(workflowRunId)}`);
+        throw new ApiError('not-found', `run ${shown(workflowRunId)} not found`);
       case 'not-active':
-        throw new ApiError('run-not-active', `the run ${shown(workflowRunId)} has ended already, so it cannot be canceled`);
+        throw new ApiError('run-not-active', `run ${shown(workflowRunId)} has already ended and cannot be canceled`);
     }
   },
 });

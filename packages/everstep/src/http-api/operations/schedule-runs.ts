@@ -1,4 +1,4 @@
-/** When a schedule ticks next, and what its tick starts, now. */
+/** Next ticks of a schedule, and starting its run manually. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -13,11 +13,11 @@ import { noSuchSchedule, SchedulePath } from './schedules.js';
 
 const TAG = 'Schedules';
 
-const nextFires = operation({
-  operationId: 'listScheduleFires',
+const listScheduleTicks = operation({
+  operationId: 'listScheduleTicks',
   tag: TAG,
-  summary: 'When a schedule ticks next',
-  description: 'Of a paused schedule: when it would, were it resumed now.',
+  summary: 'List the next ticks of a schedule',
+  description: 'For a paused schedule, returns the ticks that it would have if it were resumed now.',
   method: 'GET',
   path: '/v2/schedules/{scheduleId}/next',
   unknownQuery: 'refuse',
@@ -28,7 +28,7 @@ const nextFires = operation({
         minimum: 1,
         maximum: LIMITS.scheduleFiresMax,
         default: LIMITS.scheduleFiresDefault,
-        description: 'How many ticks.',
+        description: 'Maximum number of ticks to return.',
       }),
     ),
   }),
@@ -41,13 +41,13 @@ const nextFires = operation({
   },
 });
 
-const runNow = operation({
+const runSchedule = operation({
   operationId: 'runSchedule',
   audit: change('schedule.run', 'scheduleId'),
   tag: TAG,
-  summary: 'Start now what a schedule starts',
+  summary: 'Start the run of a schedule now',
   description:
-    'One run with the payload and the settings of the schedule, its delay included; of a schedule of messages, one message, or one for each endpoint of its URL group. It counts like a trigger, and is shown as the last that the schedule started. The next tick comes at its time all the same. A paused schedule stays paused.',
+    'Starts one run with the payload and settings of the schedule, including its delay. A schedule of messages sends one message, or one for each endpoint of its URL group. Counts like a trigger, and is shown as the last run of the schedule. The next tick is not affected. A paused schedule stays paused.',
   method: 'POST',
   path: '/v2/schedules/{scheduleId}/run',
   unknownQuery: 'refuse',
@@ -81,11 +81,11 @@ const runNow = operation({
         return answer(200, { workflowRunId, workflowCreatedAt: createdAt, started: outcome.count });
       }
       case 'no-endpoints':
-        throw new ApiError('conflict', `the URL group of the schedule ${shown(scheduleId)} has no endpoints; add one first`);
+        throw new ApiError('conflict', `the URL group of schedule ${shown(scheduleId)} has no endpoints; add an endpoint first`);
       case 'not-found':
         throw noSuchSchedule(scheduleId);
     }
   },
 });
 
-export const scheduleRunOperations: readonly Operation[] = [nextFires, runNow];
+export const scheduleRunOperations: readonly Operation[] = [listScheduleTicks, runSchedule];

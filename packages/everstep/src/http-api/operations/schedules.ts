@@ -1,4 +1,4 @@
-/** Schedules: runs that start by the clock. */
+/** Schedules: start runs periodically. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -24,11 +24,11 @@ const TAG = 'Schedules';
 const DEFAULT_TIME_ZONE = 'UTC';
 const IN_CRON = /^\s*CRON_TZ=/;
 
-export const SchedulePath = Type.Object({ scheduleId: Text(LIMITS.maxRunIdLength, { description: 'ID of the schedule' }) });
+export const SchedulePath = Type.Object({ scheduleId: Text(LIMITS.maxRunIdLength, { description: 'Id of the schedule.' }) });
 export const noSuchSchedule = (scheduleId: string): ApiError =>
-  new ApiError('not-found', `there is no schedule ${shown(scheduleId)}`);
+  new ApiError('not-found', `schedule ${shown(scheduleId)} not found`);
 
-/** The time zone stands in one place. Throws ApiError. */
+/** Returns the cron expression and its time zone, which must be given only once. Throws ApiError. */
 export function cronOf(
   headers: Pick<ScheduleHeaders, 'Cron' | 'Cron-Timezone'>,
   { dialect }: RequestContext,
@@ -37,15 +37,15 @@ export function cronOf(
   if (timeZone !== undefined && IN_CRON.test(given)) {
     throw new ApiError(
       'bad-header',
-      `the time zone is in ${dialect.spell('Cron')} and in ${dialect.spell('Cron-Timezone')}; give it once`,
+      `${dialect.spell('Cron')} and ${dialect.spell('Cron-Timezone')} both contain a time zone; give it only once`,
     );
   }
   const parsed = parseCron(given, timeZone ?? DEFAULT_TIME_ZONE);
-  if (!parsed.ok) throw new ApiError('bad-header', `${dialect.spell('Cron')} is of no use: ${parsed.message}`);
+  if (!parsed.ok) throw new ApiError('bad-header', `${dialect.spell('Cron')} is not a valid cron expression: ${parsed.message}`);
   return { cron: parsed.cron, timeZone: parsed.timeZone };
 }
 
-/** Throws ApiError when there is no room for one more. One that is replaced takes none. */
+/** Creates or replaces a schedule. Throws ApiError when the limit is reached; replacing a schedule is always possible. */
 export async function putSchedule(context: ApiContext, command: Omit<ScheduleCommand, 'most'>): Promise<Schedule> {
   const { limits, service } = context;
   const { instanceId } = command;
@@ -54,12 +54,12 @@ export async function putSchedule(context: ApiContext, command: Omit<ScheduleCom
   const schedule = await service.putSchedule({ ...command, most: Math.min(most ?? LIMITS.maxSchedules, LIMITS.maxSchedules) });
   if (schedule !== 'too-many-schedules') return schedule;
   if (plan && most !== null) {
-    const message = `there are as many schedules as there may be: the plan ${plan.name} allows ${most}; delete some, or ask for another plan`;
+    const message = `the queue instance has reached the limit of ${most} schedules of the plan ${plan.name}; delete some, or ask the operator for another plan`;
     throw tooManySchedules(context, instanceId, message);
   }
   throw new ApiError(
     'too-many-schedules',
-    `there are as many schedules as there may be: ${LIMITS.maxSchedules} are the most; delete some`,
+    `the queue instance has reached the limit of ${LIMITS.maxSchedules} schedules; delete some`,
   );
 }
 
@@ -69,18 +69,19 @@ const createSchedule = operation({
   tag: TAG,
   summary: 'Create or replace a schedule',
   description:
-    'At each tick a run of the workflow starts, with this body and these headers. Ticks that were missed while the service was down make one run, not many. Each run has an ID of its own, so neither Workflow-RunId nor deduplication goes with a schedule; nor do Not-Before and Wait-For-Result.',
+    'Each tick starts a run of the workflow with this body and these headers. Ticks that were missed while the server was down start one run. Each run gets its own id, so `Workflow-RunId` and deduplication are not supported, nor are `Not-Before` and `Wait-For-Result`.',
   method: 'POST',
   path: `${SCHEDULE_PATH}{destination}`,
   unknownQuery: 'part-of-path',
   pathParameters: Type.Object({
     destination: Type.String({
-      description: 'Absolute http or https URL of the workflow, raw or percent-encoded. A query of the request belongs to it.',
+      description:
+        'Absolute http or https URL of the workflow, raw or percent-encoded. The query of the request is part of the URL.',
     }),
   }),
   headers: ScheduleHeaders,
   headerFamilies: TRIGGER_FAMILIES,
-  body: { kind: 'bytes', description: 'Payload of the runs: any bytes, of any content type.' },
+  body: { kind: 'bytes', description: 'Payload of the runs: any bytes with any content type.' },
   responses: { 200: ScheduleReference },
   errors: [
     'bad-header',
@@ -123,7 +124,7 @@ const listSchedules = operation({
   operationId: 'listSchedules',
   tag: TAG,
   summary: 'List schedules',
-  description: `Oldest first. A payload of more than ${LIMITS.maxListedBodyBytes} bytes is left out, and bodyLeftOut says so; get the schedule alone to see it.`,
+  description: `Returns schedules oldest first. A payload larger than ${LIMITS.maxListedBodyBytes} bytes is omitted, as \`bodyLeftOut\` indicates; get the schedule to read it.`,
   method: 'GET',
   path: '/v2/schedules',
   unknownQuery: 'ignore',
@@ -137,6 +138,7 @@ const getSchedule = operation({
   operationId: 'getSchedule',
   tag: TAG,
   summary: 'Get a schedule',
+  description: 'Returns the schedule with its whole payload.',
   method: 'GET',
   path: '/v2/schedules/{scheduleId}',
   unknownQuery: 'ignore',
@@ -155,7 +157,7 @@ const deleteSchedule = operation({
   audit: change('schedule.delete', 'scheduleId'),
   tag: TAG,
   summary: 'Delete a schedule',
-  description: 'Runs that it started go on.',
+  description: 'Runs that have started continue.',
   method: 'DELETE',
   path: '/v2/schedules/{scheduleId}',
   unknownQuery: 'refuse',
@@ -193,6 +195,6 @@ export const scheduleOperations: readonly Operation[] = [
   listSchedules,
   getSchedule,
   deleteSchedule,
-  pausing('pause', 'Pause a schedule', 'It does not tick until it is resumed. Runs that it started go on.'),
-  pausing('resume', 'Resume a schedule', 'It ticks next at its next time from now; what it missed is not made up for.'),
+  pausing('pause', 'Pause a schedule', 'The schedule does not tick until it is resumed. Runs that have started continue.'),
+  pausing('resume', 'Resume a schedule', 'The schedule continues with its next regular tick. Ticks that it missed are skipped.'),
 ];

@@ -14,34 +14,35 @@ import { presentFoundRun } from '../presenters/run.js';
 import { isEmptyRange } from './filters.js';
 import { logFilters, runFilterOf } from './logs.js';
 
-/** First come runs whose id is exactly what is asked for, then all others are looked through. */
-interface Place {
+/** Position of a search. Runs whose id equals the query come first; then all other runs are searched. */
+interface SearchPosition {
   readonly part: 'id' | 'rest';
   readonly after: Position | null;
 }
 
-const BEGINNING: Place = { part: 'id', after: null };
-const placeText = ({ part, after }: Place): string => `${part} ${after ?? ''}`;
+const BEGINNING: SearchPosition = { part: 'id', after: null };
+const positionText = ({ part, after }: SearchPosition): string => `${part} ${after ?? ''}`;
 
-/** A cursor is sealed: what is in it was written above. */
-function placeOf(text: string): Place {
+/** Parses the position of a cursor. Cursors are signed, so the text has the form that positionText writes. */
+function positionOf(text: string): SearchPosition {
   const [, part, after] = /^(id|rest) (\d*)$/.exec(text) ?? [];
-  if (part !== 'id' && part !== 'rest') throw new ApiError('bad-cursor', 'the cursor is none of this search');
+  if (part !== 'id' && part !== 'rest')
+    throw new ApiError('bad-cursor', 'the cursor does not belong to this search; omit it to start from the beginning');
   return { part, after: after === undefined || after === '' ? null : after };
 }
 
-/** Lower case: a search tells no cases apart. */
+/** Returns the words in lower case, because the search is case-insensitive. */
 function wordsOf(text: string): readonly string[] {
   const words = [...new Set(text.toLowerCase().split(/\s+/))].filter((word) => word !== '');
   if (words.length > LIMITS.maxRunQueryWords)
     throw new ApiError(
       'bad-parameter',
-      `the query parameter q takes at most ${LIMITS.maxRunQueryWords} words, and has ${words.length}`,
+      `the query parameter "q" must not have more than ${LIMITS.maxRunQueryWords} words; this one has ${words.length}`,
     );
   return words;
 }
 
-/** Each word has to be somewhere in the texts of the run. */
+/** Returns whether each word occurs in a text of the run. */
 function matches({ workflowRunId, workflowUrl, labels, error }: RunTexts, words: readonly string[]): boolean {
   const texts = [workflowRunId, workflowUrl, error ?? '', ...labels].map((text) => text.toLowerCase());
   return words.every((word) => texts.some((text) => text.includes(word)));
@@ -52,7 +53,7 @@ interface Search {
   readonly slices: Pick<WorkSlices, 'run'>;
   readonly instanceId: string;
   readonly filter: RunFilter;
-  /** As it was asked for. */
+  /** The query as it was given. */
   readonly text: string;
   readonly words: readonly string[];
   readonly count: number;
@@ -60,8 +61,8 @@ interface Search {
 
 interface Found {
   readonly runs: RunRecord[];
-  /** Null at the end. */
-  next: Place | null;
+  /** Null when everything was searched. */
+  next: SearchPosition | null;
   searchedUntil: number | null;
 }
 
@@ -74,11 +75,11 @@ const pageOf = ({ instanceId, filter }: Search, after: Position | null, limit: n
   limit,
 });
 
-/** Runs that have the text as their id. */
-async function findId(search: Search, { after }: Place, found: Found): Promise<void> {
+/** Finds runs whose id equals the query. */
+async function findId(search: Search, { after }: SearchPosition, found: Found): Promise<void> {
   const { store, text, count, filter } = search;
   found.next = { part: 'rest', after: null };
-  // Under this filter there is no other id, and what is to be found is found at once in any case.
+  // With this filter there is only one id, which the second part finds anyway.
   if (text === '' || filter.workflowRunId !== undefined) return;
   const byId = { ...search, filter: { ...filter, workflowRunId: text } };
   const { items, next } = await store.listRuns(pageOf(byId, after, count));
@@ -87,11 +88,11 @@ async function findId(search: Search, { after }: Place, found: Found): Promise<v
   if (next !== null) found.next = { part: 'id', after: next };
 }
 
-/** Looks through the others until there are enough, or as long as one request may. */
-async function lookThrough(search: Search, place: Place, found: Found): Promise<void> {
+/** Searches the other runs until there are enough results or the limits of one request are reached. */
+async function searchTexts(search: Search, position: SearchPosition, found: Found): Promise<void> {
   const { store, slices, text, words, count, filter } = search;
   const endsAt = performance.now() + LIMITS.maxRunSearchMs;
-  let { after } = place;
+  let { after } = position;
   for (let looked = 0; looked < LIMITS.maxRunsSearched && performance.now() < endsAt; ) {
     const limit = words.length === 0 ? count - found.runs.length : LIMITS.runsSearchedAtOnce;
     const page = pageOf(search, after, limit);
@@ -100,7 +101,7 @@ async function lookThrough(search: Search, place: Place, found: Found): Promise<
     for (const texts of items) {
       after = texts.position;
       found.searchedUntil = texts.createdAt;
-      // Those of this very id came first.
+      // Runs with this id were found in the first part.
       const isKnown = texts.workflowRunId === text && filter.workflowRunId === undefined;
       const run = isKnown || !matches(texts, words) ? null : await store.runRecord({ runKey: texts.runKey });
       // A run may have been removed since the page was read.
@@ -110,15 +111,15 @@ async function lookThrough(search: Search, place: Place, found: Found): Promise<
     const wasLast = next === null && (items.length === 0 || after === items.at(-1)?.position);
     found.next = wasLast ? null : { part: 'rest', after };
     if (wasLast || found.runs.length === count) return;
-    // Others have their turn.
+    // Yields to other requests.
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
-async function find(search: Search, begin: Place): Promise<Found> {
-  const found: Found = { runs: [], next: begin, searchedUntil: null };
-  if (begin.part === 'id') await findId(search, begin, found);
-  if (found.next?.part === 'rest' && found.runs.length < search.count) await lookThrough(search, found.next, found);
+async function find(search: Search, start: SearchPosition): Promise<Found> {
+  const found: Found = { runs: [], next: start, searchedUntil: null };
+  if (start.part === 'id') await findId(search, start, found);
+  if (found.next?.part === 'rest' && found.runs.length < search.count) await searchTexts(search, found.next, found);
   return found;
 }
 
@@ -126,8 +127,8 @@ export const searchRuns = operation({
   operationId: 'searchRuns',
   showsPayloads: true,
   tag: 'Logs',
-  summary: 'Search workflow runs',
-  description: `Runs whose ID, labels, workflow URL and error have each word of the query somewhere, whatever the case; no character is a wildcard. Without a query, all that fit the filters. A run whose ID is exactly the query comes first; the others are looked through newest first, at most ${LIMITS.maxRunsSearched} in one request. While complete is false there is more to look at: the cursor goes on, and searchedUntil tells how far it is.`,
+  summary: 'Search workflow runs by text',
+  description: `Finds runs whose id, labels, workflow URL and error contain every word of the query. The search is case-insensitive and has no wildcards. Without a query, returns all runs that match the filters. A run whose id equals the query comes first; the other runs follow, newest first. One request searches at most ${LIMITS.maxRunsSearched} runs. While \`complete\` is false, there are more runs to search: continue with the cursor. \`searchedUntil\` shows the progress.`,
   method: 'GET',
   path: '/v2/workflows/search',
   unknownQuery: 'refuse',
@@ -135,7 +136,7 @@ export const searchRuns = operation({
     q: Type.Optional(
       Type.String({
         maxLength: LIMITS.maxRunQueryLength,
-        description: `What to look for: up to ${LIMITS.maxRunQueryWords} words.`,
+        description: `Text to search for: up to ${LIMITS.maxRunQueryWords} words.`,
       }),
     ),
     ...logFilters,
@@ -144,10 +145,10 @@ export const searchRuns = operation({
         minimum: 1,
         maximum: LIMITS.foundRunsPageMax,
         default: LIMITS.foundRunsPageDefault,
-        description: 'Runs to return.',
+        description: 'Maximum number of runs to return.',
       }),
     ),
-    cursor: Type.Optional(Cursor('Goes on with a search, with the same query and filters; empty begins one.')),
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same query and filters. Empty: first page.')),
   }),
   responses: { 200: RunSearchPage },
   errors: ['bad-parameter', 'bad-cursor'],
@@ -156,7 +157,7 @@ export const searchRuns = operation({
     const text = q.trim();
     const words = wordsOf(text);
     const scope = { operation: 'search-runs', instanceId, filters: { ...asked, q: text } };
-    const begin = given === undefined || given === '' ? BEGINNING : placeOf((await cursors.open(scope, given)).after);
+    const start = given === undefined || given === '' ? BEGINNING : positionOf((await cursors.open(scope, given)).after);
     if (isEmptyRange(asked)) return answer(200, { runs: [], searchedUntil: null, complete: true });
     const search = {
       store,
@@ -167,9 +168,9 @@ export const searchRuns = operation({
       words,
       count: count ?? LIMITS.foundRunsPageDefault,
     };
-    const { runs, next, searchedUntil } = await find(search, begin);
-    const place = next && { after: placeText(next), horizon: null, left: null };
-    const cursor = place ? { cursor: await cursors.seal(scope, place) } : {};
+    const { runs, next, searchedUntil } = await find(search, start);
+    const position = next && { after: positionText(next), horizon: null, left: null };
+    const cursor = position ? { cursor: await cursors.seal(scope, position) } : {};
     return answer(200, { ...cursor, runs: runs.map(presentFoundRun), searchedUntil, complete: next === null });
   },
 });

@@ -1,4 +1,4 @@
-/** Signature settings of a queue instance: its origins, its message keys and its public keys. */
+/** Signature settings of a queue instance: origins, message keys and public keys. */
 
 import Type, { type Static } from 'typebox';
 import type { SignatureSettings } from '../../accounts/instance-signatures.js';
@@ -10,7 +10,7 @@ import { OWN_ENTRY, secretRead } from '../audited/audit-rule.js';
 import { type ApiContext, answer, openOperation, operation } from '../operation.js';
 import { Text } from '../parameters/values.js';
 
-/** How long caches may keep public keys. A key is published as the next key before it signs. */
+/** Time for which caches may keep public keys. A key is published as the next key before it is used to sign. */
 const KEY_SET_MAX_AGE_S = 300;
 
 type Shown = Static<typeof SignatureSettingsSchema>;
@@ -27,7 +27,7 @@ function readOrigins(origins: readonly string[]): readonly string[] {
     if (origin !== null) return origin;
     throw new ApiError(
       'bad-body',
-      `origins[${at}] must be an origin such as "https://app.example.com", "https://*.example.com" for all its subdomains, or "*" for all origins`,
+      `"origins[${at}]" must be an origin such as "https://app.example.com", "https://*.example.com" for all subdomains, or "*" for all origins`,
     );
   });
   return [...new Set(read)];
@@ -39,7 +39,7 @@ export const getSignatureSettings = operation({
   tag: 'Signing keys',
   summary: 'Get the signature settings',
   description:
-    'The answer contains the message keys. Anyone who has them can forge plain messages, so read-only tokens are refused.',
+    'The response contains the message keys. Anyone who has them can forge plain messages, so read-only tokens are rejected.',
   method: 'GET',
   needsReadWrite: true,
   path: '/v2/signatures',
@@ -48,17 +48,17 @@ export const getSignatureSettings = operation({
   errors: ['not-found'],
   async handle(_input, context, { instanceId }) {
     const settings = await context.authority.signatureSettings(instanceId);
-    if (!settings) throw new ApiError('not-found', 'there is no such queue instance');
+    if (!settings) throw new ApiError('not-found', 'queue instance not found');
     return answer(200, shown(context, instanceId, settings));
   },
 });
 
-export const changeSignatureSettings = operation({
-  operationId: 'changeSignatureSettings',
+export const updateSignatureSettings = operation({
+  operationId: 'updateSignatureSettings',
   audit: OWN_ENTRY,
   tag: 'Signing keys',
-  summary: 'Change the signature settings',
-  description: 'Fields that are absent stay as they are. Returns all settings.',
+  summary: 'Update the signature settings',
+  description: 'Fields that are absent keep their value. Returns all settings.',
   method: 'PUT',
   path: '/v2/signatures',
   unknownQuery: 'refuse',
@@ -77,8 +77,9 @@ export const rotateKeyPairs = operation({
   operationId: 'rotateKeyPairs',
   audit: OWN_ENTRY,
   tag: 'Signing keys',
-  summary: 'Rotate the key pairs of Ed25519 signatures',
-  description: 'The next key pair becomes the current one, and a new next one is made. Requests are signed with it at once.',
+  summary: 'Rotate the Ed25519 key pairs',
+  description:
+    'The next key pair becomes the current one, and a new next key pair is created. The change takes effect immediately.',
   method: 'POST',
   path: '/v2/signatures/rotate',
   unknownQuery: 'refuse',
@@ -87,26 +88,26 @@ export const rotateKeyPairs = operation({
   async handle({ request }, context, { instanceId, actor }) {
     const settings = await context.authority.rotateKeyPairs(instanceId, { actor, address: request.callerIp });
     if (settings) return answer(200, shown(context, instanceId, settings));
-    throw new ApiError('conflict', 'the queue instance has no Ed25519 signatures: turn them on first (PUT /v2/signatures)');
+    throw new ApiError('conflict', 'the queue instance has no Ed25519 signatures; enable them first with PUT /v2/signatures');
   },
 });
 
-export const getKeySet = openOperation({
-  operationId: 'getKeySet',
+export const getPublicKeys = openOperation({
+  operationId: 'getPublicKeys',
   tag: 'Signing keys',
   summary: 'Get the public keys of a queue instance',
   description:
-    'For endpoints that check Ed25519 signatures. Needs no token. 404 if the queue instance has no Ed25519 signatures.',
+    'Endpoints use the keys to verify Ed25519 signatures. Requires no token. Returns 404 if the queue instance has no Ed25519 signatures.',
   method: 'GET',
   path: '/v2/jwks/{instanceId}',
   unknownQuery: 'ignore',
   whileStopping: 'answer',
-  pathParameters: Type.Object({ instanceId: Text(LIMITS.maxRecordIdLength, { description: 'ID of the queue instance' }) }),
+  pathParameters: Type.Object({ instanceId: Text(LIMITS.maxRecordIdLength, { description: 'Id of the queue instance.' }) }),
   responses: { 200: KeySetSchema },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { instanceId } }, { authority }) {
     const settings = await authority.signatureSettings(instanceId);
-    if (!settings?.publicKeys) throw new ApiError('not-found', 'there are no public keys of this queue instance');
+    if (!settings?.publicKeys) throw new ApiError('not-found', 'the queue instance does not exist or has no Ed25519 signatures');
     const { current, next } = settings.publicKeys;
     return answer(200, { keys: [current, next] }, { 'cache-control': `public, max-age=${KEY_SET_MAX_AGE_S}` });
   },

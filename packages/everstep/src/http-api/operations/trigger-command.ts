@@ -1,4 +1,6 @@
-/** From a workflow URL, headers and a body to a run that is to be started: the same for a trigger and for an item of a batch. */
+/**
+ * Converts a workflow URL, headers and a body into the command that starts a run. Used by triggers and by items of a batch.
+ */
 import { createHash } from 'node:crypto';
 import type { Caller } from '../../accounts/authority.js';
 import { LIMITS } from '../../config/limits.js';
@@ -22,13 +24,13 @@ import {
   type TriggerHeaders,
 } from './setting-headers.js';
 
-/** What a trigger and a schedule both take. */
+/** Settings that triggers and schedules share. */
 type SettingHeaders = Pick<TriggerHeaders, keyof TriggerHeaders & keyof ScheduleHeaders>;
 
 export interface TriggerRequest {
-  /** As it was given; checked here. */
+  /** Destination as it was given. It is validated here. */
   readonly destination: string;
-  /** What the destination is called in messages. */
+  /** Name of the destination in error messages. */
   readonly destinationName: string;
   readonly headers: TriggerHeaders;
   readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -36,7 +38,7 @@ export interface TriggerRequest {
   readonly contentType: string | null;
 }
 
-/** Throws ApiError `bad-url`. */
+/** Returns the validated workflow URL. Throws ApiError `bad-url`. */
 export function workflowUrlOf({ destination, destinationName }: Pick<TriggerRequest, 'destination' | 'destinationName'>): string {
   try {
     return parseDestination(destination);
@@ -52,10 +54,16 @@ function flowControlOf(headers: SettingHeaders, request: RequestContext): FlowCo
   if (key !== undefined) return { key, ...limits };
   if (limits === undefined) return null;
   const { dialect } = request;
-  throw new ApiError('bad-header', `${dialect.spell('Flow-Control-Value')} needs ${dialect.spell('Flow-Control-Key')}`);
+  throw new ApiError(
+    'bad-header',
+    `${dialect.spell('Flow-Control-Value')} requires ${dialect.spell('Flow-Control-Key')}, which is missing`,
+  );
 }
 
-/** Throws ApiError when the failure callback may not be called, limits have no key, or the timeout is too long. */
+/**
+ * Returns the settings of a run. Throws ApiError when the failure callback must not be called, limits have no key, or the
+ * timeout is too long.
+ */
 export function settingsOf(
   { headers, carried }: { readonly headers: SettingHeaders; readonly carried: TriggerRequest['carried'] },
   use: DestinationUse,
@@ -75,7 +83,7 @@ export function settingsOf(
   };
 }
 
-/** Unix ms; null for now. Throws ApiError when it is too far ahead. */
+/** Returns the earliest start in Unix milliseconds, or null for now. Throws ApiError when it is too far in the future. */
 export function notBeforeOf(
   headers: Pick<TriggerHeaders, 'Not-Before' | 'Delay'>,
   now: number,
@@ -88,16 +96,16 @@ export function notBeforeOf(
   const most = formatDuration(LIMITS.maxDelayMs);
   throw new ApiError(
     'bad-header',
-    `${request.dialect.spell('Not-Before')} must be a time in Unix seconds, at most ${most} ahead`,
+    `${request.dialect.spell('Not-Before')} must be a time in Unix seconds, at most ${most} in the future`,
   );
 }
 
-/** What makes two requests one. */
+/** Parts of a request that identify duplicates. */
 export interface Deduplicated extends Pick<TriggerRequest, 'carried' | 'body' | 'contentType'> {
   readonly headers: Pick<TriggerHeaders, 'Deduplication-Id' | 'Content-Based-Deduplication'>;
 }
 
-/** The caller's id and one of the content are told apart, so that neither can be mistaken for the other. */
+/** Returns the deduplication id. Prefixes separate ids of the caller from ids that are derived from the content. */
 export function deduplicationIdOf(trigger: Deduplicated, workflowUrl: string): string | null {
   const given = trigger.headers['Deduplication-Id'];
   if (given !== undefined) return `id:${given}`;
@@ -107,7 +115,7 @@ export function deduplicationIdOf(trigger: Deduplicated, workflowUrl: string): s
   return `content:${hash.update('\n').update(trigger.body).digest('base64url')}`;
 }
 
-/** Throws ApiError when something is not acceptable. */
+/** Returns the command of a trigger. Throws ApiError when the trigger is invalid. */
 export function triggerCommand(
   trigger: TriggerRequest,
   context: ApiContext,

@@ -1,4 +1,4 @@
-/** Starting one run. */
+/** Starts a run. */
 
 import Type from 'typebox';
 import { ApiError } from '../../contract/error-codes.js';
@@ -34,7 +34,10 @@ export function destinationOf({ path, query }: Target, before = TRIGGER_PATH): s
   return `${url}${url.includes('?') ? '&' : '?'}${query}`;
 }
 
-/** Starts the run if it is allowed. One that is there already does not count for the day. Throws ApiError when it is not. */
+/**
+ * Starts the run if it is allowed. A deduplicated run does not count against the daily limit. Throws ApiError when it is
+ * not allowed.
+ */
 export async function startTriggered(command: TriggerCommand, context: ApiContext): Promise<TriggerOutcome> {
   const { instanceId } = command;
   await allowNames(context, instanceId, [command.settings]);
@@ -57,18 +60,19 @@ export const triggerRun = operation({
   tag: 'Runs',
   summary: 'Start a workflow run',
   description:
-    'Answered when the run is durable. The body is any bytes; its Content-Type travels with it. While an active run has the given ID, or within the time of a deduplication ID, no run is created, and the existing one is answered with deduplicated: true.',
+    'Responds when the run is durable. The body can be any bytes; its Content-Type is forwarded. If an active run has the given id, or a run with the deduplication id was started recently, no run is created: the response contains the existing run with `deduplicated: true`.',
   method: 'POST',
   path: `${TRIGGER_PATH}{workflowUrl}`,
   unknownQuery: 'part-of-path',
   pathParameters: Type.Object({
     workflowUrl: Type.String({
-      description: 'Absolute http or https URL of the workflow, raw or percent-encoded. A query of the request belongs to it.',
+      description:
+        'Absolute http or https URL of the workflow, raw or percent-encoded. The query of the request is part of the URL.',
     }),
   }),
   headers: TriggerHeaders,
   headerFamilies: TRIGGER_FAMILIES,
-  body: { kind: 'bytes', description: 'Payload of the run: any bytes, of any content type.' },
+  body: { kind: 'bytes', description: 'Payload of the run: any bytes with any content type.' },
   responses: { 200: Type.Union([TriggeredRun, RunResult]), 202: RunUnderWay },
   errors: [
     'bad-header',

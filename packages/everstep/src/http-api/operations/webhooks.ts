@@ -1,4 +1,4 @@
-/** Requests of anybody to the webhooks that runs made. What they carry is an event for the run. */
+/** Requests to the webhooks that runs created. Each request becomes an event for the run. Requires no token. */
 
 import type { EventContent } from '@everstep/sdk/protocol';
 import Type from 'typebox';
@@ -13,7 +13,7 @@ import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
 import { Text } from '../parameters/values.js';
 import { KEPT_MOST } from './notify.js';
 
-/** Of the connection, and not of the request. */
+/** Headers of the connection, which are not part of the request. */
 const HOP_BY_HOP: readonly string[] = [
   'connection',
   'keep-alive',
@@ -38,7 +38,7 @@ function recordedHeaders(headers: ReceivedHeaders): Readonly<Record<string, read
   );
 }
 
-/** What came to a webhook, as an event. */
+/** Returns the event that a webhook request becomes. */
 export function contentOf(method: Method, body: Uint8Array, { headers, target }: RequestContext): EventContent {
   return {
     kind: 'request',
@@ -49,9 +49,9 @@ export function contentOf(method: Method, body: Uint8Array, { headers, target }:
   };
 }
 
-export const noSuchWebhook = (): ApiError => new ApiError('not-found', 'there is no such webhook, or its run has ended');
+export const noSuchWebhook = (): ApiError => new ApiError('not-found', 'webhook not found, or its run has ended');
 
-/** Throws ApiError when nobody took it. */
+/** Returns the response of a webhook request. Throws ApiError when the run did not accept it. */
 export function answerWebhook(outcome: Awaited<ReturnType<ApiContext['service']['callWebhook']>>) {
   switch (outcome) {
     case 'taken':
@@ -61,7 +61,7 @@ export function answerWebhook(outcome: Awaited<ReturnType<ApiContext['service'][
     case 'too-many-kept':
       throw new ApiError(
         'too-many-events',
-        `the run of this webhook has as many events kept that it has not waited for as it may (${KEPT_MOST}), and takes no more`,
+        `the run of this webhook has reached the limit of stored events (${KEPT_MOST}); it must wait for some of them first`,
       );
   }
 }
@@ -73,15 +73,15 @@ function webhook(method: Method, operationId: string): Operation {
     tag: 'Webhooks',
     summary: `Call a webhook with ${method}`,
     description:
-      'The URL comes from a step that makes a webhook; whoever has it may call it, without a token, until the run has ended. Method, query, headers and body are what the run gets; a call that comes before the run waits for it is kept.',
+      'The URL comes from a step that creates a webhook. Anyone who has the URL can call it without a token until the run has ended. The run receives the method, query, headers and body. A call that arrives before the run waits for it is stored.',
     method,
     path: '/v2/webhooks/{eventId}',
     unknownQuery: 'ignore',
-    // A look ahead, as link previews take it, is no call.
+    // HEAD requests, for example from link previews, are not webhook calls.
     head: false,
     whileStopping: 'refuse',
-    pathParameters: Type.Object({ eventId: Text(LIMITS.maxEventIdLength, { description: 'ID of the webhook' }) }),
-    body: { kind: 'bytes', maxBytes: LIMITS.maxEventBytes, description: 'Any bytes, of any content type.' },
+    pathParameters: Type.Object({ eventId: Text(LIMITS.maxEventIdLength, { description: 'Id of the webhook.' }) }),
+    body: { kind: 'bytes', maxBytes: LIMITS.maxEventBytes, description: 'Any bytes with any content type.' },
     responses: { 200: WebhookTaken },
     errors: ['bad-parameter', 'body-too-large', 'not-found', 'too-many-events'],
     async admit({ path }, { service }) {

@@ -1,10 +1,10 @@
-/** Durations as people write them: `30s`, `5m`, `1d10h`; a bare number is seconds. */
+/** Durations such as `30s`, `5m` and `1d10h`. A number without a unit is in seconds. */
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const PART = /(\d{1,12})([smhd])/gy;
 
-export const DURATION_WORDS = 'a duration such as 30s, 5m, 12h or 1d10h (a bare number is seconds)';
+export const DURATION_WORDS = 'a duration such as 30s, 5m, 12h or 1d10h (a number without a unit is in seconds)';
 
-/** Milliseconds; null when the text is no duration. */
+/** Returns the duration in milliseconds, or null when the text is not a duration. */
 export function parseDuration(text: string): number | null {
   if (/^\d{1,12}$/.test(text)) return Number(text) * 1_000;
   let totalMs = 0;
@@ -19,7 +19,7 @@ export function parseDuration(text: string): number | null {
   return end > 0 && end === text.length ? totalMs : null;
 }
 
-/** The longest units first, as few as possible: `1d10h`. For messages. */
+/** Formats a duration for messages, with the largest units first: `1d10h`. */
 export function formatDuration(ms: number): string {
   let rest = ms;
   let text = '';

@@ -1,4 +1,4 @@
-/** `parallelism=<n>, rate=<n>, period=<duration>`, in any order; parallelism or rate, or both. */
+/** Parses `parallelism=<n>, rate=<n>, period=<duration>`, in any order. Requires parallelism, rate or both. */
 import { LIMITS } from '../../config/limits.js';
 import { DURATION_WORDS, formatDuration, parseDuration } from './duration.js';
 import { shown, Unacceptable } from './unacceptable.js';
@@ -11,35 +11,35 @@ export interface FlowControlLimits {
 }
 
 const FORM = 'the form "parallelism=<number>, rate=<number>, period=<duration>"';
-/** Of a rate without a period. */
+/** Period of a rate without an explicit period. */
 export const DEFAULT_PERIOD_MS = 1_000;
 
 function wholeNumber(name: string, text: string, most: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 1 && value <= most) return value;
-  throw new Unacceptable(`must have a ${name} that is a whole number from 1 to ${most}, not ${shown(text)}`);
+  throw new Unacceptable(`must have a ${name} that is an integer from 1 to ${most}, not ${shown(text)}`);
 }
 
 function period(text: string): number {
   const ms = parseDuration(text);
   if (ms !== null && ms >= 1_000 && ms <= LIMITS.maxPeriodMs) return ms;
   const range = `from 1s to ${formatDuration(LIMITS.maxPeriodMs)}`;
-  throw new Unacceptable(`must have a period ${range}, ${DURATION_WORDS}, not ${shown(text)}`);
+  throw new Unacceptable(`must have a period ${range}: ${DURATION_WORDS}, not ${shown(text)}`);
 }
 
-/** Throws Unacceptable. */
+/** Parses the value. Throws Unacceptable. */
 export function parseFlowControlValue(text: string): FlowControlLimits {
   const parts = new Map<string, string>();
   for (const part of text.split(',')) {
     const [name = '', value, ...more] = part.split('=').map((piece) => piece.trim());
     if (value === undefined || more.length > 0 || !['parallelism', 'rate', 'period'].includes(name)) {
-      throw new Unacceptable(`must have ${FORM}; ${shown(part.trim())} is no part of it`);
+      throw new Unacceptable(`must have ${FORM}; ${shown(part.trim())} is not allowed`);
     }
     if (parts.has(name)) throw new Unacceptable(`must have ${FORM}; ${name} is given twice`);
     parts.set(name, value);
   }
   const [parallelism, rate, per] = [parts.get('parallelism'), parts.get('rate'), parts.get('period')];
-  if (rate === undefined && per !== undefined) throw new Unacceptable('must have a rate beside its period');
+  if (rate === undefined && per !== undefined) throw new Unacceptable('must not have a period without a rate; add rate=<number>');
   return {
     ...(parallelism === undefined ? {} : { parallelism: wholeNumber('parallelism', parallelism, LIMITS.maxParallelism) }),
     ...(rate === undefined ? {} : { rate: wholeNumber('rate', rate, LIMITS.maxRate) }),

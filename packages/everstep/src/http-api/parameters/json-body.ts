@@ -1,4 +1,4 @@
-/** JSON bodies, read and validated by their schema. */
+/** Reads JSON bodies and validates them against their schema. */
 import { JsonBoundsError, parseJson } from '@everstep/sdk/protocol';
 import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
@@ -7,7 +7,7 @@ import { patternWords } from '../../contract/patterns.js';
 import { findJsonFault } from './json-fault.js';
 import { shown } from './unacceptable.js';
 
-/** With no parameter but the one character set that JSON has. */
+/** No parameters except the only character set that JSON allows. */
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const validators = new WeakMap<TSchema, Validator>();
@@ -20,13 +20,13 @@ function validatorOf(schema: TSchema): Validator {
   return made;
 }
 
-/** Names and positions, as one says them: `.items.0.id`. */
-const spoken = (path: readonly (string | number)[]): string =>
+/** Formats a path of names and positions for messages: `.items.0.id`. */
+const pathText = (path: readonly (string | number)[]): string =>
   path.map((step) => `.${typeof step === 'number' || /^[\w-]+$/.test(step) ? step : shown(step)}`).join('');
 
-/** A JSON pointer, as one says it. */
-const spokenPointer = (pointer: string): string =>
-  spoken(
+/** Formats a JSON pointer for messages. */
+const pointerText = (pointer: string): string =>
+  pathText(
     pointer
       .split('/')
       .slice(1)
@@ -35,7 +35,7 @@ const spokenPointer = (pointer: string): string =>
 
 type Problem = ReturnType<Validator['Errors']>[number];
 
-/** What the value must be, as one says it: what a validator says of patterns and choices tells nobody what to do. */
+/** Returns what the value must be. The validator's own messages for patterns and choices do not say what to do. */
 function wordsOf(problem: Problem, there: readonly Problem[]): string {
   if (problem.keyword === 'pattern') return patternWords(String(problem.params.pattern)) ?? problem.message;
   const choices = there.flatMap((each): unknown[] => {
@@ -46,42 +46,48 @@ function wordsOf(problem: Problem, there: readonly Problem[]): string {
   return isChoice ? `must be ${choices.length > 1 ? 'one of ' : ''}${choices.map(String).join(', ')}` : problem.message;
 }
 
-/** Of a choice between schemas, what the value comes nearest to; of types alone, all of them. */
+/**
+ * Describes the problem. For a choice between schemas, uses the one that the value matches best; for a choice between
+ * types, names all of them.
+ */
 function describeProblem(problems: readonly Problem[]): string {
   const [first] = problems;
   if (!first) return ' does not have the expected form';
   const within = problems.filter(({ instancePath }) => instancePath.startsWith(first.instancePath));
   const deepest = within.reduce((a, b) => (b.instancePath.split('/').length > a.instancePath.split('/').length ? b : a));
   const there = within.filter(({ instancePath, keyword }) => instancePath === deepest.instancePath && keyword !== 'anyOf');
-  const where = spokenPointer(deepest.instancePath);
+  const where = pointerText(deepest.instancePath);
   const precise = there.find(({ keyword }) => keyword !== 'type');
   if (precise) return `${where} ${wordsOf(precise, there)}`;
   const types = there.flatMap((problem) => (problem.keyword === 'type' ? [problem.params.type].flat() : []));
   return `${where} must be ${[...new Set(types)].join(' or ')}`;
 }
 
-/** Throws ApiError `bad-body`; `what` names the value in the message. */
+/**
+ * Returns the value when it matches the schema. Throws ApiError `bad-body`; `what` is the name of the value in the message.
+ */
 export function validate<Schema extends TSchema>(schema: Schema, value: unknown, what: string): Static<Schema> {
   const validator = validatorOf(schema);
-  // Valid by its own schema, so it has the schema's type.
+  // The value is valid by its schema, so it has the type of the schema.
   if (validator.Check(value)) return value as Static<Schema>;
   const problems = validator.Errors(value);
   const unknown = problems.find(({ keyword }) => keyword === 'additionalProperties');
   if (unknown?.keyword === 'additionalProperties') {
     const names = unknown.params.additionalProperties.map(shown).join(', ');
-    throw new ApiError('bad-body', `${what}${spokenPointer(unknown.instancePath)} has no field ${names}`);
+    throw new ApiError('bad-body', `${what}${pointerText(unknown.instancePath)} has an unknown field: ${names}`);
   }
   throw new ApiError('bad-body', `${what}${describeProblem(problems)}`);
 }
 
 function refusal(text: string, isJson: boolean): ApiError | null {
   const fault = findJsonFault(text, { isJson });
-  if (fault?.kind === 'twice') return new ApiError('bad-body', `the body${spoken(fault.path)} is given twice; give it once`);
-  if (fault) return new ApiError('bad-body', `the body is no JSON: the body${spoken(fault.path)} is ${shown(fault.word)}`);
-  return isJson ? null : new ApiError('bad-body', 'the body is no JSON: its syntax is wrong');
+  if (fault?.kind === 'twice') return new ApiError('bad-body', `the body${pathText(fault.path)} is given twice; give it once`);
+  if (fault)
+    return new ApiError('bad-body', `the body is not valid JSON: the body${pathText(fault.path)} is ${shown(fault.word)}`);
+  return isJson ? null : new ApiError('bad-body', 'the body is not valid JSON: syntax error');
 }
 
-/** Undefined when there is no body. Throws ApiError `unsupported-media-type` or `bad-body`. */
+/** Returns the parsed body, or undefined when there is no body. Throws ApiError `unsupported-media-type` or `bad-body`. */
 export function readJson(body: Uint8Array, contentType: string | undefined): unknown {
   if (body.byteLength === 0) return undefined;
   if (contentType !== undefined && !JSON_TYPE.test(contentType)) {
@@ -91,7 +97,7 @@ export function readJson(body: Uint8Array, contentType: string | undefined): unk
   try {
     text = utf8.decode(body);
   } catch {
-    throw new ApiError('bad-body', 'the body is no JSON: it is not UTF-8');
+    throw new ApiError('bad-body', 'the body is not valid JSON: it is not UTF-8');
   }
   let value: unknown;
   let isJson = true;

@@ -1,7 +1,6 @@
 /**
- * What JSON.parse does not tell of a text: that a name stands twice in one
- * object, of which it takes the last without a word, and where a text has
- * something that is no JSON value, such as NaN.
+ * Finds faults in JSON text that JSON.parse does not report: a duplicate name in an object, of which JSON.parse silently
+ * keeps the last value, and the position of something that is not a JSON value, such as NaN.
  */
 import { endOfJsonString } from '@everstep/sdk/protocol';
 
@@ -9,16 +8,16 @@ import { endOfJsonString } from '@everstep/sdk/protocol';
 const MAX_SEARCHED_LENGTH = 64 * 1024;
 
 export interface JsonFault {
-  /** Names and positions that lead there, from the outside in. */
+  /** Names and positions from the outermost value to the fault. */
   readonly path: readonly (string | number)[];
-  /** `twice`: the name at the end of the path. `no-value`: the word that stands where a value should. */
+  /** `twice`: the name at the end of the path is a duplicate. `no-value`: the word is in the place of a value. */
   readonly kind: 'twice' | 'no-value';
   readonly word: string;
 }
 
 interface Level {
   readonly isObject: boolean;
-  /** Of the fields so far. Made with the first: an array has none, and many objects are empty. */
+  /** Names so far. Created with the first name, because arrays have none and many objects are empty. */
   names?: Set<string>;
   at: string | number;
   expectsName: boolean;
@@ -43,8 +42,8 @@ function nameOf(raw: string): string {
 }
 
 /**
- * Returns the first fault; null when there is none of these, which does not mean that the text is JSON. With `isJson`, for a
- * text that was parsed, it is read a few times faster. The text must be within the bounds of `checkJsonBounds`.
+ * Returns the first fault, or null when there is none, which does not mean that the text is JSON. With `isJson`, for a text
+ * that was parsed successfully, the search is a few times faster. The text must be within the bounds of `checkJsonBounds`.
  */
 export function findJsonFault(json: string, { isJson = false } = {}): JsonFault | null {
   if (!isJson && json.length > MAX_SEARCHED_LENGTH) return null;

@@ -1,4 +1,4 @@
-/** The service's own request headers, told apart from all others by the prefix of the dialect. */
+/** Reads the request headers of the service, which have the prefix of the dialect. */
 import type { StaticDecode, TObject } from 'typebox';
 import { ApiError } from '../../contract/error-codes.js';
 import type { Dialect } from '../../dialects/index.js';
@@ -10,7 +10,7 @@ export type ReceivedHeaders = Readonly<Record<string, string | readonly string[]
 const NON_ASCII = /[\x80-\xff]/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Node reads header bytes as Latin-1; most clients that send more than ASCII mean UTF-8. */
+/** Node reads header bytes as Latin-1, but most clients that send more than ASCII send UTF-8. */
 export function asText(value: string): string {
   if (!NON_ASCII.test(value)) return value;
   try {
@@ -20,10 +20,13 @@ export function asText(value: string): string {
   }
 }
 
-/** A family is headers that carry others, such as `Forward-*`, named by its own part with the hyphen. */
+/**
+ * Result of reading prefixed headers. A family is a group of headers that carry other headers, such as `Forward-*`; its
+ * name ends with the hyphen.
+ */
 export interface ReadHeaders<Schema extends TObject, Family extends string> {
   readonly values: StaticDecode<Schema>;
-  /** Lower-case names without the family's name; values as they came. */
+  /** Lower-case names without the name of the family; values are unchanged. */
   readonly families: Readonly<Record<Family, Readonly<Record<string, string>>>>;
 }
 
@@ -39,9 +42,9 @@ function namesOf(schema: TObject): ReadonlyMap<string, string> {
 }
 
 /**
- * Reads every header with the prefix; one that the operation does not know is refused, because a misspelt setting
- * that is silently ignored does harm; but what clients of the dialect send with everything is passed over. Throws
- * ApiError `bad-header`, or the code that the value's reader gives.
+ * Reads every header with the prefix. Unknown headers are rejected, because a misspelled setting that is silently ignored
+ * does harm; headers that clients of the dialect send with every request are ignored. Throws ApiError `bad-header`, or the
+ * code of the value.
  */
 export function readPrefixedHeaders<Schema extends TObject, Family extends string>(
   schema: Schema,
@@ -68,7 +71,7 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
         throw unknownHeader(received, [...names.values()], families, dialect);
       }
       const name = bare.slice(family.length);
-      // The published SDK forwards the headers of the request that starts a run. Its signature must not be sent on to anyone.
+      // The published SDK forwards the headers of the request that starts a run. Its signature must not be forwarded.
       if (!dialect.isSignature(name)) carried.get(family)?.push([name, text]);
       continue;
     }
@@ -85,13 +88,13 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
   }
   const read: Record<string, Readonly<Record<string, string>>> = {};
   for (const [family, pairs] of carried) read[family] = Object.fromEntries(pairs);
-  // Each property was read by its own schema above, and each family has an entry.
+  // Each property was read with its own schema above, and each family has an entry.
   return { values: values as StaticDecode<Schema>, families: read as ReadHeaders<Schema, Family>['families'] };
 }
 
 const withoutHyphens = (name: string): string => name.replaceAll('-', '');
 
-/** A name that differs from one of ours in its hyphens alone was meant for it. */
+/** Returns whether the name differs from a known name only in its hyphens. */
 function isMisspelt(bare: string, names: ReadonlyMap<string, string>): boolean {
   const letters = withoutHyphens(bare);
   return [...names.keys()].some((name) => withoutHyphens(name) === letters);
@@ -99,5 +102,5 @@ function isMisspelt(bare: string, names: ReadonlyMap<string, string>): boolean {
 
 function unknownHeader(received: string, names: readonly string[], families: readonly string[], dialect: Dialect): ApiError {
   const known = [...names, ...families.map((family) => `${family}*`)].map((name) => dialect.spell(name)).join(', ');
-  return new ApiError('bad-header', `this operation has no header ${shown(received)}; it takes ${known}`);
+  return new ApiError('bad-header', `unknown header ${shown(received)}; this operation supports ${known}`);
 }

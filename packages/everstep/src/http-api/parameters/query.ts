@@ -1,8 +1,7 @@
 /**
- * Query parameters. A parameter that takes several values takes them repeated,
- * or once with commas between them. A percent-encoded comma separates as well,
- * because most clients encode every comma. Where a value can contain a comma,
- * a repeated parameter is not split.
+ * Reads query parameters. A parameter with several values is repeated, or given once with the values separated by commas. A
+ * percent-encoded comma also separates, because most clients encode every comma. If a value can contain a comma, a repeated
+ * parameter is not split.
  */
 import Type, { type StaticDecode, type TArray, type TObject, type TSchema } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -11,7 +10,7 @@ import { readValue } from './read-value.js';
 import { commaRuleOf } from './several.js';
 import { shown, Unacceptable } from './unacceptable.js';
 
-/** Names decoded, values as they came. */
+/** Decoded names with raw values. */
 export type RawQuery = ReadonlyMap<string, readonly string[]>;
 
 const EMPTY: RawQuery = new Map();
@@ -24,7 +23,7 @@ export function decodeText(text: string, what: string): string {
   }
 }
 
-/** `query` without its question mark. Throws ApiError when a name cannot be decoded. */
+/** Splits a query without its question mark. Throws ApiError when a name cannot be decoded. */
 export function splitQuery(query: string): RawQuery {
   if (query === '') return EMPTY;
   const parameters = new Map<string, string[]>();
@@ -41,16 +40,16 @@ export function splitQuery(query: string): RawQuery {
 }
 
 export interface QueryRules {
-  /** `refuse` where a misspelt filter would hit more than was meant. */
+  /** `refuse`: a misspelled filter must not match more than intended. */
   readonly unknown: 'ignore' | 'refuse';
-  /** Parameters that are not the operation's, such as the token. */
+  /** Parameters that do not belong to the operation, such as the token. */
   readonly besides: readonly string[];
 }
 
 interface GivenValues {
-  /** Values to read; each must be valid. */
+  /** Values to read. Each must be valid. */
   readonly parts: readonly string[];
-  /** The text before it was split, when it may itself be a value; null otherwise. */
+  /** The text before it was split, if it can be a value itself; otherwise null. */
   readonly whole: string | null;
 }
 
@@ -59,7 +58,7 @@ function valuesIn(schema: TArray, texts: readonly string[]): GivenValues {
   const [text = '', ...more] = texts;
   if (!keepsWhole) return { parts: texts.flatMap((each) => each.split(separator)), whole: null };
   if (more.length > 0 || !text.includes(',')) return { parts: texts, whole: null };
-  // Two commas in a row separate nothing in a value that may contain commas.
+  // Two consecutive commas separate nothing in a value that may contain commas.
   return { parts: text.split(separator).filter((part) => part !== ''), whole: text };
 }
 
@@ -77,8 +76,8 @@ function readSeveral(schema: TArray, texts: readonly string[]): unknown[] {
   const { parts, whole } = valuesIn(schema, texts);
   const values = new Set(parts.map((text) => readValue(schema.items, text)));
   if (values.size > LIMITS.maxFilterValues)
-    throw new Unacceptable(`must not have more than ${LIMITS.maxFilterValues} values, and this has ${values.size}`);
-  // A list of values may be longer than one value can be.
+    throw new Unacceptable(`must not have more than ${LIMITS.maxFilterValues} values; ${values.size} are given`);
+  // A list of values may be longer than a single value.
   if (whole !== null && isReadable(schema.items, whole)) values.add(readValue(schema.items, whole));
   return [...values];
 }
@@ -87,11 +86,11 @@ function readParameter(schema: TSchema, name: string, given: readonly string[]):
   const texts = given.map((text) => decodeText(text, `the query parameter ${name}`));
   if (Type.IsArray(schema)) return readSeveral(schema, texts);
   const [first = '', second] = texts;
-  if (second !== undefined) throw new Unacceptable(`takes one value, and ${given.length} are given`);
+  if (second !== undefined) throw new Unacceptable(`must have one value; ${given.length} are given`);
   return readValue(schema, first);
 }
 
-/** Throws ApiError `bad-parameter` that names the parameter, what was given and what is allowed. */
+/** Reads the query. Throws ApiError `bad-parameter`, which names the parameter, the given value and what is allowed. */
 export function readQuery<Schema extends TObject>(schema: Schema, query: RawQuery, rules: QueryRules): StaticDecode<Schema> {
   const { properties } = schema;
   const values: Record<string, unknown> = {};
@@ -100,8 +99,8 @@ export function readQuery<Schema extends TObject>(schema: Schema, query: RawQuer
     if (property === undefined) {
       if (rules.unknown === 'ignore' || rules.besides.includes(name)) continue;
       const known = Object.keys(properties);
-      const takes = known.length === 0 ? 'it takes none' : `it takes ${known.join(', ')}`;
-      throw new ApiError('bad-parameter', `this operation has no query parameter ${shown(name)}; ${takes}`);
+      const takes = known.length === 0 ? 'it supports none' : `it supports ${known.join(', ')}`;
+      throw new ApiError('bad-parameter', `unknown query parameter ${shown(name)} for this operation; ${takes}`);
     }
     try {
       values[name] = readParameter(property, name, given);
@@ -113,6 +112,6 @@ export function readQuery<Schema extends TObject>(schema: Schema, query: RawQuer
   for (const name of schema.required ?? []) {
     if (!Object.hasOwn(values, name)) throw new ApiError('bad-parameter', `the query parameter ${name} is missing`);
   }
-  // Each property was read by its own schema above.
+  // Each property was read with its own schema above.
   return values as StaticDecode<Schema>;
 }

@@ -1,4 +1,7 @@
-/** `body`, `header`, `header[<name>]`, `body[<field>]`, `<field>`, with commas between: what must not be shown. */
+/**
+ * Parses a list of fields to redact: `body`, `header`, `header[<name>]`, `body[<field>]` and `<field>`, separated by
+ * commas.
+ */
 import { LIMITS } from '../../config/limits.js';
 import type { Redaction } from '../../engine/run.js';
 import { shown, Unacceptable } from './unacceptable.js';
@@ -6,14 +9,14 @@ import { shown, Unacceptable } from './unacceptable.js';
 const HEADER_NAME = /^header\[([!#$%&'*+.^_`|~0-9A-Za-z-]+)\]$/;
 const BODY_FIELD = /^body\[([^[\],]+)\]$/;
 const BARE_FIELD = /^[^[\],\s]+$/;
-/** Would be taken for fields, though they were most likely meant for something else. */
-const MISSPELT: Readonly<Record<string, string>> = { headers: 'header', bodies: 'body', Body: 'body', Header: 'header' };
+/** Likely misspellings, which would otherwise be read as field names. */
+const MISSPELLED: Readonly<Record<string, string>> = { headers: 'header', bodies: 'body', Body: 'body', Header: 'header' };
 
-/** Throws Unacceptable. */
+/** Parses the list. Throws Unacceptable. */
 export function parseRedactFields(text: string): Redaction {
   const parts = text.split(',').map((part) => part.trim());
   if (parts.length > LIMITS.maxRedactedFields) {
-    throw new Unacceptable(`must not name more than ${LIMITS.maxRedactedFields} fields, and this has ${parts.length}`);
+    throw new Unacceptable(`must not contain more than ${LIMITS.maxRedactedFields} fields; ${parts.length} are given`);
   }
   let [body, allHeaders] = [false, false];
   const headers = new Set<string>();
@@ -21,9 +24,9 @@ export function parseRedactFields(text: string): Redaction {
   for (const part of parts) {
     const header = HEADER_NAME.exec(part)?.[1];
     const field = BODY_FIELD.exec(part)?.[1];
-    const meant = Object.hasOwn(MISSPELT, part) ? MISSPELT[part] : undefined;
+    const meant = Object.hasOwn(MISSPELLED, part) ? MISSPELLED[part] : undefined;
     if (meant !== undefined) {
-      throw new Unacceptable(`must not have ${shown(part)}: write ${meant}, or body[${part}] for a field of that name`);
+      throw new Unacceptable(`must not contain ${shown(part)}; use ${meant}, or body[${part}] for a field with that name`);
     }
     if (part === 'body') body = true;
     else if (part === 'header') allHeaders = true;
@@ -32,7 +35,7 @@ export function parseRedactFields(text: string): Redaction {
     else if (BARE_FIELD.test(part)) fields.add(part);
     else {
       throw new Unacceptable(
-        `must be body, header, header[<name>], body[<field>] or names of fields, with commas between; ${shown(part)} is none of them`,
+        `must be a comma-separated list of body, header, header[<name>], body[<field>] and field names; ${shown(part)} is none of these`,
       );
     }
   }

@@ -1,14 +1,13 @@
-/** Query parameters that take several values, any of which matches, and what a comma means in each. */
+/** Query parameters that accept several values and match any of them, and the meaning of a comma in each. */
 import Type, { type TSchema } from 'typebox';
 
 /**
- * What a comma in a parameter means.
- *
+ * How a comma in a parameter is interpreted.
  * - `separates`: a comma separates values, because no value can contain one.
- * - `may-be-inside`: a value can contain a comma. So a parameter that is given once matches as a whole and split at its commas,
- *   and a repeated one takes each value as it is.
- * - `before-a-url`: as `may-be-inside`, but split only where another URL follows. For beginnings of URLs: a part of one would
- *   match more than the whole.
+ * - `may-be-inside`: a value can contain a comma. A parameter that is given once matches both as a whole and split at its
+ * commas. A repeated parameter is not split.
+ * - `before-a-url`: like `may-be-inside`, but split only where another URL follows. For URL prefixes, because part of a
+ * prefix would match more than the whole prefix.
  */
 export type CommaRule = 'separates' | 'may-be-inside' | 'before-a-url';
 
@@ -16,18 +15,18 @@ const KEYWORD = 'x-comma';
 
 const REPEAT = 'repeat the parameter or separate the values with commas';
 const WORDS: Readonly<Record<CommaRule, string>> = {
-  separates: `any of several: ${REPEAT}.`,
-  'may-be-inside': `any of several: ${REPEAT}. A value can contain a comma, so a parameter that is given once matches both as a whole and split at its commas. Repeat the parameter to match values with commas alone.`,
-  'before-a-url': `any of several: ${REPEAT}. A comma separates only where a URL follows it.`,
+  separates: `Matches any of several values: ${REPEAT}.`,
+  'may-be-inside': `Matches any of several values: ${REPEAT}. A value can contain a comma, so a parameter that is given once matches both as a whole and split at its commas. Repeat the parameter to match only whole values.`,
+  'before-a-url': `Matches any of several values: ${REPEAT}. A comma separates values only if a URL follows it.`,
 };
 
-/** A query parameter that takes any of several values; its description says how they are given. */
+/** Schema of a query parameter that matches any of several values. `description` is a noun phrase without a period. */
 export const AnyOf = <Item extends TSchema>(item: Item, description: string, comma: CommaRule = 'separates') =>
-  Type.Array(item, { description: `${description}; ${WORDS[comma]}`, [KEYWORD]: comma });
+  Type.Array(item, { description: `${description}. ${WORDS[comma]}`, [KEYWORD]: comma });
 
 interface Splitting {
   readonly separator: string | RegExp;
-  /** Whether the text is a value, too, before it is split. */
+  /** Whether the unsplit text is also a value. */
   readonly keepsWhole: boolean;
 }
 
@@ -39,7 +38,7 @@ const SPLITTING: Readonly<Record<CommaRule, Splitting>> = {
 
 const isCommaRule = (value: unknown): value is CommaRule => typeof value === 'string' && Object.hasOwn(SPLITTING, value);
 
-/** How the text of a parameter is split. */
+/** Returns how the text of a parameter is split. */
 export function commaRuleOf(schema: TSchema): Splitting {
   const rule: unknown = Reflect.get(schema, KEYWORD);
   return SPLITTING[isCommaRule(rule) ? rule : 'separates'];

@@ -1,8 +1,6 @@
 /**
- * The kinds of values that parameters and headers have. Each is a TypeBox
- * schema: validated by it, documented by it, typed by it; where the text
- * stands for something else (a duration for milliseconds), a codec on the
- * schema reads it.
+ * Kinds of values of parameters and headers. Each is a TypeBox schema that validates, documents and types the value. If the
+ * text stands for another type, such as milliseconds for a duration, a codec of the schema converts it.
  */
 import Type, { type TSchemaOptions, type TStringOptions } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -14,12 +12,12 @@ import { parseFlowControlValue } from './flow-control-value.js';
 import { parseRedactFields } from './redact-fields.js';
 import { shown, Unacceptable } from './unacceptable.js';
 
-/** Values are read and never written back: answers are made from what was read. */
+/** Values are only read, never written. */
 function notWritten(): never {
-  throw new Error('parameters are only read');
+  throw new Error('parameter values cannot be encoded');
 }
 
-/** Unix ms, inclusive where it bounds a range. */
+/** Time in Unix milliseconds; inclusive as a bound of a range. */
 export const UnixMs = (description: string) => Type.Integer({ minimum: 0, format: 'int64', description });
 
 export const Duration = (bounds: { readonly leastMs: number; readonly mostMs: number }, options: TSchemaOptions) =>
@@ -34,7 +32,7 @@ export function readDuration(text: string, { leastMs, mostMs }: { readonly least
   throw new Unacceptable(`must be from ${formatDuration(leastMs)} to ${formatDuration(mostMs)}, not ${shown(text)}`);
 }
 
-/** `true` waits for the default time, `false` not at all (null); a duration for as long. */
+/** `true` waits for the default time, `false` does not wait (null), and a duration waits for that time. */
 export const ResultWait = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, pattern: '^(true|false|\\d+|(\\d+[smhd])+)$', ...options }))
     .Decode((text): number | null => {
@@ -44,28 +42,30 @@ export const ResultWait = (options: TSchemaOptions) =>
     })
     .Encode(notWritten);
 
-/** A label, or several with commas between. A label counts once. */
+/** One label or several labels separated by commas. Duplicates are removed. */
 export const Labels = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, ...options }))
     .Decode((text): readonly string[] => {
       const labels = [...new Set(text.split(',').map((label) => label.trim()))];
-      if (labels.includes(''))
-        throw new Unacceptable(`must be labels with commas between, none of them empty, not ${shown(text)}`);
+      if (labels.includes('')) throw new Unacceptable(`must be non-empty labels separated by commas, not ${shown(text)}`);
       if (labels.length > LIMITS.maxLabels)
-        throw new Unacceptable(`must not have more than ${LIMITS.maxLabels} labels, and this has ${labels.length}`);
+        throw new Unacceptable(`must not contain more than ${LIMITS.maxLabels} labels; ${labels.length} are given`);
       const long = labels.find((label) => label.length > LIMITS.maxLabelLength);
       if (long !== undefined)
-        throw new Unacceptable(`must not have a label of more than ${LIMITS.maxLabelLength} characters, such as ${shown(long)}`);
+        throw new Unacceptable(
+          `must not contain a label longer than ${LIMITS.maxLabelLength} characters, such as ${shown(long)}`,
+        );
       return labels;
     })
     .Encode(notWritten);
 
-/** The expression as it was given, once it has been parsed. */
+/** Returns the expression unchanged after parsing it. */
 export const RetryDelay = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, maxLength: LIMITS.maxRetryExpressionLength, ...options }))
     .Decode((text) => {
       const parsed = parseRetryDelay(text);
-      if (!parsed.ok) throw new Unacceptable(`is no usable expression: ${parsed.message} (in ${shown(text)})`, 'bad-expression');
+      if (!parsed.ok)
+        throw new Unacceptable(`is not a valid expression: ${parsed.message} (in ${shown(text)})`, 'bad-expression');
       return text;
     })
     .Encode(notWritten);
@@ -85,34 +85,40 @@ export const Destination = (options: TSchemaOptions) =>
     .Decode(parseDestination)
     .Encode(notWritten);
 
-/** A text that is kept as it was given. */
+/** String that is not converted. */
 export const Text = (maxLength: number, options: TStringOptions) => Type.String({ minLength: 1, maxLength, ...options });
 
-/** An id that a client chooses, by which things are found again: it stands in paths later. */
+/** Id that the client chooses. It appears in URL paths later. */
 export const ChosenId = (maxLength: number, options: TStringOptions) =>
   Type.Codec(Text(maxLength, { pattern: '^(?!\\.{1,2}$)', ...options }))
     .Decode((text) => {
       if (text.length < 1 || text.length > maxLength)
-        throw new Unacceptable(`must be a text of 1 to ${maxLength} characters, not ${shown(text)} (${text.length} characters)`);
+        throw new Unacceptable(
+          `must be a string of 1 to ${maxLength} characters, not ${shown(text)} (${text.length} characters)`,
+        );
       if (!fitsInPaths(text)) throw new Unacceptable(NOT_IN_PATHS);
       return text;
     })
     .Encode(notWritten);
 
 /**
- * A text in a path that is kept: without U+0000, which not every store can keep. (A header cannot have one, and what is
- * only looked up is not found.)
+ * String in a path that is stored. U+0000 is rejected, because not every store can keep it. (Headers cannot contain U+0000,
+ * and a lookup with it finds nothing.)
  */
 export const KeptText = (maxLength: number, options: TStringOptions) =>
   Type.Codec(Text(maxLength, { pattern: '^[^\\u0000]*$', ...options }))
     .Decode((text) => {
       if (text.length < 1 || text.length > maxLength)
-        throw new Unacceptable(`must be a text of 1 to ${maxLength} characters, not ${shown(text)} (${text.length} characters)`);
-      if (text.includes('\u0000')) throw new Unacceptable(`must not have the character U+0000, as ${shown(text)} does`);
+        throw new Unacceptable(
+          `must be a string of 1 to ${maxLength} characters, not ${shown(text)} (${text.length} characters)`,
+        );
+      if (text.includes('\u0000')) throw new Unacceptable(`must not contain the character U+0000: ${shown(text)}`);
       if (!fitsInPaths(text)) throw new Unacceptable(NOT_IN_PATHS);
       return text;
     })
     .Encode(notWritten);
 
-/** Where a listing goes on. Read by the operation, which knows what it is bound to; empty is the same as absent. */
+/**
+ * Cursor of a listing. The operation reads it, because it is bound to the operation. An empty cursor is the same as none.
+ */
 export const Cursor = (description: string) => Type.String({ description });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { RecordedStep, Redaction } from '../../engine/run.js';
 import type { RunRecord } from '../../ports/store.js';
-import { type ComparedRun, compareRuns } from './comparison.js';
+import { type ComparedRun, comparisonOf } from './comparison.js';
 
 const RUN: RunRecord = {
   key: 'k',
@@ -48,14 +48,14 @@ const side = (steps: readonly RecordedStep[], { run = {}, body = '{"n":1}', reda
   outOf: async ({ out }) => out,
   payload: { body: Buffer.from(body), contentType: 'application/json', forwardHeaders: { 'x-a': 'b' } },
 });
-const first = async (left: ComparedRun, right: ComparedRun) => (await compareRuns(left, right)).firstDifference;
+const first = async (left: ComparedRun, right: ComparedRun) => (await comparisonOf(left, right)).firstDifference;
 const failed = { status: 'failed', error: 'no stock', result: null } as const;
 
 describe('the first difference between two runs', () => {
   const both = [step(1, 'a'), step(2, 'b', { total: 5, items: [{ price: 1 }] })];
 
   test('is none when all is the same, whatever the order of the names in objects', async () => {
-    const { firstDifference, steps } = await compareRuns(
+    const { firstDifference, steps } = await comparisonOf(
       side(both),
       side([both[0] ?? assert.fail(), step(2, 'b', { items: [{ price: 1 }], total: 5 })]),
     );
@@ -76,7 +76,7 @@ describe('the first difference between two runs', () => {
   });
 
   test('does not hide the others: a result that differs, and the step that failed', async () => {
-    const { firstDifference, differences } = await compareRuns(
+    const { firstDifference, differences } = await comparisonOf(
       side([step(1, 'a', 2)], { body: '{"n":2}', run: failed }),
       side([step(1, 'a'), step(2, 'b'), step(3, 'c')]),
     );
@@ -90,7 +90,7 @@ describe('the first difference between two runs', () => {
     );
     assert.deepEqual(firstDifference, differences[0]);
     assert.match(differences[2]?.message ?? '', /it failed: no stock$/);
-    assert.deepEqual((await compareRuns(side(both), side(both))).differences, []);
+    assert.deepEqual((await comparisonOf(side(both), side(both))).differences, []);
   });
 
   test('is a result, by where in it the two part', async () => {
@@ -150,17 +150,17 @@ test('what one of two runs hides is hidden in both, and tells nothing by being t
   const redact: Redaction = { body: false, headers: ['x-a'], fields: ['pin'] };
   const left = side([step(1, 'a', { pin: 1, ok: true })], { redact, body: '{"pin":1}' });
   for (const pin of [1, 2]) {
-    const compared = await compareRuns(left, side([step(1, 'a', { pin, ok: true })], { body: `{"pin":${pin}}` }));
+    const compared = await comparisonOf(left, side([step(1, 'a', { pin, ok: true })], { body: `{"pin":${pin}}` }));
     assert.equal(compared.firstDifference, null);
     assert.equal(compared.steps[0]?.same, true);
   }
-  const other = await compareRuns(side([step(1, 'a', { pin: 7, ok: false })], { body: '{"pin":7}' }), left);
+  const other = await comparisonOf(side([step(1, 'a', { pin: 7, ok: false })], { body: '{"pin":7}' }), left);
   assert.ok(!JSON.stringify(other).includes('7'));
   assert.equal(other.firstDifference?.message, 'step 1 (Run "a") came to something else at .ok');
 });
 
 test('an edited result is marked', async () => {
-  const { steps } = await compareRuns(side([step(1, 'a', 2, { edited: true })]), side([step(1, 'a', 1)]));
+  const { steps } = await comparisonOf(side([step(1, 'a', 2, { edited: true })]), side([step(1, 'a', 1)]));
   assert.deepEqual(steps[0]?.left, { stepId: 1, out: '2', edited: true });
 });
 

@@ -180,7 +180,7 @@ const presentRun = ({ run }: ComparedRun) => ({
 });
 
 /** `shortened`: there are more steps than are compared. */
-export async function compareRuns(left: ComparedRun, right: ComparedRun, shortened = false): Promise<RunComparison> {
+export async function comparisonOf(left: ComparedRun, right: ComparedRun, shortened = false): Promise<RunComparison> {
   const shown = new Shown(left, right);
   const results = new ShownResults();
   const outOf = async (run: ComparedRun, step: ListedStep | null): Promise<string | null> =>

@@ -1,4 +1,4 @@
-/** Who sent a request to the API of a search index: the token of that index. */
+/** Authentication of requests to a search index by a token of the index. */
 import { ApiError } from '../../contract/error-codes.js';
 import type { SearchCaller, SearchService } from '../../search/search-service.js';
 import type { Need } from '../authentication.js';
@@ -16,12 +16,12 @@ export interface IndexRequest {
 /** Rejects with ApiError `missing-token`, `bad-token` or `read-only-token`. */
 export async function admitToIndex(search: SearchService, request: IndexRequest): Promise<SearchCaller> {
   const { indexId, authorization, need } = request;
-  if (authorization === undefined) throw new ApiError('missing-token', `no token was sent; ${FORM}`, CHALLENGE);
+  if (authorization === undefined) throw new ApiError('missing-token', `the request has no token; ${FORM}`, CHALLENGE);
   const token = BEARER.exec(authorization)?.[1];
   const caller = token === undefined ? null : await search.admit({ indexId, token });
   if (!caller)
-    throw new ApiError('bad-token', `there is no such search index, or the token is not one of its tokens; ${FORM}`, CHALLENGE);
+    throw new ApiError('bad-token', `the search index does not exist, or the token is not one of its tokens; ${FORM}`, CHALLENGE);
   if (need === 'read-write' && caller.access === 'read-only')
-    throw new ApiError('read-only-token', 'this token may only read; use the read-write token of the index for this operation');
+    throw new ApiError('read-only-token', 'this token can only read; use the read-write token of the index');
   return caller;
 }

@@ -1,4 +1,7 @@
-/** The API of one search index: its documents, in namespaces. The token names what may be done; the path names the index. */
+/**
+ * API of a search index: its documents, in namespaces. The path contains the id of the index; the token determines the
+ * access.
+ */
 
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -30,39 +33,42 @@ const TAG = 'Documents';
 const ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-body', 'unsupported-media-type'];
 const SUCCESS = answer(200, { result: 'Success' as const });
 
-const LEFT_OUT = `An answer has at most ${LIMITS.maxPageBytes} bytes of content and metadata: documents behind that have \`leftOut\` in their place. Fetch them with fewer ids.`;
+const LEFT_OUT = `A response contains at most ${LIMITS.maxPageBytes} bytes of content and metadata. Further documents have \`leftOut\` instead; get them with fewer ids per request.`;
 
-const inIndex = Type.Object({ indexId: Type.String({ minLength: 1, maxLength: LIMITS.maxRecordIdLength }) });
+const inIndex = Type.Object({
+  indexId: Type.String({ minLength: 1, maxLength: LIMITS.maxRecordIdLength, description: 'Id of the search index.' }),
+});
 const inNamespace = Type.Object({
   indexId: inIndex.properties.indexId,
   namespace: Type.String({
     maxLength: LIMITS.maxSearchNamespaceLength,
     ...like('withoutControls'),
-    description: 'Without it, the one without a name is meant.',
+    description: 'Name of the namespace. Without it, the default namespace is used.',
   }),
 });
 
 const common = { tag: TAG, method: 'POST', unknownQuery: 'ignore', errors: ERRORS } as const;
-/** Paths with a namespace and without. */
+/** Returns the paths of an operation, with and without a namespace. */
 const at = (word: string) =>
   ({ path: `/search/{indexId}/${word}/{namespace}`, otherPaths: [`/search/{indexId}/${word}`] }) as const;
 const json = <Schema extends Parameters<typeof Type.Array>[0]>(schema: Schema) =>
   ({ kind: 'json', required: true, schema }) as const;
-/** Clients send an empty list where there is nothing to say. */
+/** Clients send an empty array when there is no input. */
 const NO_BODY = { kind: 'json', required: false, schema: NothingToSay } as const;
 
 function read<Body>(body: Body | undefined): Body {
-  if (body === undefined) throw new ApiError('bad-body', 'a JSON body is missing');
+  if (body === undefined)
+    throw new ApiError('bad-body', 'the request body is missing; send a JSON value with Content-Type: application/json');
   return body;
 }
 
 function readFilter(source: string): Filter {
   const parsed = parseFilter(source);
-  if (!parsed.ok) throw new ApiError('bad-body', `the body.filter: ${parsed.message}`);
+  if (!parsed.ok) throw new ApiError('bad-body', `"filter" is invalid: ${parsed.message}`);
   return parsed.filter;
 }
 
-/** Exactly one of ids, prefix and filter. */
+/** Returns the selected documents. Requires exactly one of ids, prefix and filter. */
 function readChoice({ ids, prefix, filter }: Static<typeof DeleteBody>): DocumentChoice {
   const choices: DocumentChoice[] = [];
   if (ids !== undefined) choices.push({ kind: 'ids', ids: ids.map(String) });
@@ -70,24 +76,27 @@ function readChoice({ ids, prefix, filter }: Static<typeof DeleteBody>): Documen
   if (filter !== undefined) choices.push({ kind: 'filter', filter: readFilter(filter) });
   const [choice] = choices;
   if (choice && choices.length === 1) return choice;
-  throw new ApiError('bad-body', 'the body must say which documents: by ids, by prefix or by filter, and by one of them alone');
+  throw new ApiError('bad-body', 'the body must have exactly one of "ids", "prefix" and "filter"');
 }
 
-/** A cursor is the last id of the page before. */
+/** Returns the cursor of the next page: the last id of this page. */
 const cursorOf = (last: SearchDocument): string => Buffer.from(last.id).toString('base64url');
 function readCursor(cursor: string | number | undefined): string | null {
   const text = String(cursor ?? '');
   if (text === '' || text === '0') return null;
   const id = Buffer.from(text, 'base64url').toString();
   if (id !== '' && Buffer.from(id).toString('base64url') === text) return id;
-  throw new ApiError('bad-body', `the body.cursor ${shown(text)} is none of a page before`);
+  throw new ApiError(
+    'bad-body',
+    `"cursor" ${shown(text)} was not returned by a previous page; omit it to start from the beginning`,
+  );
 }
 
-/** A page of documents ends early; other answers leave out the content of what is behind. */
+/** Limit of one response. A page of documents ends early; other responses omit the content of the remaining documents. */
 const BOUND = { maxBytes: LIMITS.maxPageBytes };
 const longestAnswer = (documents: number): number => Math.min(documents * LIMITS.maxSearchDocumentBytes, BOUND.maxBytes);
 
-/** Throws ApiError when the account of the index may not store the documents. */
+/** Throws ApiError when the account of the index has no storage left for the documents. */
 async function allowDocuments(
   { limits, search }: ApiContext,
   indexId: string,
@@ -106,7 +115,7 @@ function checkSize(documents: readonly SearchDocument[]): void {
     if (bytes > LIMITS.maxSearchDocumentBytes)
       throw new ApiError(
         'body-too-large',
-        `a document may have ${LIMITS.maxSearchDocumentBytes} bytes of content and metadata; ${shown(id)} has ${bytes}`,
+        `a document must not have more than ${LIMITS.maxSearchDocumentBytes} bytes of content and metadata; ${shown(id)} has ${bytes}`,
       );
   }
 }
@@ -116,7 +125,8 @@ const upsertDocuments = indexOperation({
   ...at('upsert-data'),
   operationId: 'upsertDocuments',
   audit: change('search.upsert-documents', 'indexId', { onlyUsers: true }),
-  summary: 'Make or replace documents: all of them or none',
+  summary: 'Upsert documents',
+  description: 'Creates or replaces one document or several, all or nothing.',
   needs: 'read-write',
   pathParameters: inNamespace,
   body: { ...json(UpsertBody), maxBytes: LIMITS.maxBodyBytes },
@@ -130,7 +140,10 @@ const upsertDocuments = indexOperation({
     const result = await search.documents.upsert({ ...path, documents });
     if (result === 'gone') throw new ApiError('not-found', 'the search index was deleted');
     if (result === 'too-many-namespaces')
-      throw new ApiError('conflict', `a search index has at most ${LIMITS.maxSearchNamespaces} namespaces; delete one first`);
+      throw new ApiError(
+        'conflict',
+        `the search index has reached the limit of ${LIMITS.maxSearchNamespaces} namespaces; delete one first`,
+      );
     return SUCCESS;
   },
 });
@@ -140,9 +153,9 @@ const searchDocuments = indexOperation({
   ...at('search'),
   operationId: 'searchDocuments',
   audit: ONLY_READS,
-  summary: 'Search the content of documents',
+  summary: 'Search documents',
   description:
-    'Full text by BM25: words in any case, without accents, by their English stems. The fields that tune other ways of searching (`reranking`, `semanticWeight`, `inputEnrichment`) are taken and have no effect. ' +
+    'Full-text search with BM25: case-insensitive, without accents, with English stemming. `reranking`, `semanticWeight` and `inputEnrichment` are accepted for compatibility and have no effect. ' +
     LEFT_OUT,
   needs: 'read',
   pathParameters: inNamespace,
@@ -157,7 +170,7 @@ const searchDocuments = indexOperation({
   },
 });
 
-/** All of a prefix, up to the limit of one answer. */
+/** Returns all documents with a prefix, up to the limit of one response. */
 async function fetchPrefix(
   place: Namespace,
   prefix: string,
@@ -166,25 +179,25 @@ async function fetchPrefix(
   const limit = LIMITS.maxSearchDocumentsAtOnce;
   const found = await documents.range({ ...place, prefix, after: null, limit: limit + 1, ...BOUND });
   if (found.length > limit)
-    throw new ApiError('bad-body', `more than ${limit} documents have ids with the body.prefix; use range, which has pages`);
+    throw new ApiError('bad-body', `more than ${limit} documents match "prefix"; use the range operation, which has pages`);
   return found;
 }
 type RangeOfDocuments = SearchDocuments['range'];
 
-const fetchDocuments = indexOperation({
+const getDocuments = indexOperation({
   ...common,
   ...at('fetch'),
-  operationId: 'fetchDocuments',
+  operationId: 'getDocuments',
   audit: ONLY_READS,
-  summary: 'Get documents by their ids, or by how these begin',
-  description: LEFT_OUT,
+  summary: 'Get documents by id or prefix',
+  description: `Returns the documents with the given ids, or all documents whose ids have the prefix. ${LEFT_OUT}`,
   needs: 'read',
   pathParameters: inNamespace,
   body: json(FetchBody),
   responses: {
     200: resultOf(
       Type.Array(Type.Union([StoredDocument, Type.Null()]), {
-        description: 'In the order of the ids; null where there is none.',
+        description: 'Documents in the order of the ids. Null for an id that does not exist.',
       }),
     ),
   },
@@ -205,7 +218,8 @@ const deleteDocuments = indexOperation({
   ...at('delete'),
   operationId: 'deleteDocuments',
   audit: change('search.delete-documents', 'indexId', { onlyUsers: true }),
-  summary: 'Delete documents by their ids, by how these begin, or by a filter',
+  summary: 'Delete documents',
+  description: 'Deletes documents by id, by prefix or by filter, and returns the number of deleted documents.',
   needs: 'read-write',
   pathParameters: inNamespace,
   body: json(DeleteBody),
@@ -216,13 +230,13 @@ const deleteDocuments = indexOperation({
   },
 });
 
-const rangeDocuments = indexOperation({
+const listDocuments = indexOperation({
   ...common,
   ...at('range'),
-  operationId: 'rangeDocuments',
+  operationId: 'listDocuments',
   audit: ONLY_READS,
-  summary: 'List documents by id, page by page',
-  description: 'A page with long documents ends early.',
+  summary: 'List documents',
+  description: 'Returns documents in pages, ordered by id. A page with large documents contains fewer documents.',
   needs: 'read',
   pathParameters: inNamespace,
   body: json(RangeBody),
@@ -230,7 +244,7 @@ const rangeDocuments = indexOperation({
   async handle({ path, body, request }, { search }) {
     const { cursor, limit, prefix = '', ...parts } = read(body);
     await request.reserve(longestAnswer(limit));
-    // One more than is shown tells whether there is a next page.
+    // One document more than shown reveals whether there is a next page.
     const found = await search.documents.range({ ...path, prefix, after: readCursor(cursor), limit: limit + 1, ...BOUND });
     const end = found.findIndex(({ leftOut }) => leftOut !== undefined);
     const page = found.slice(0, end === -1 ? limit : Math.min(end, limit));
@@ -245,7 +259,8 @@ const resetDocuments = indexOperation({
   ...at('reset'),
   operationId: 'resetDocuments',
   audit: change('search.reset-documents', 'indexId', { onlyUsers: true }),
-  summary: 'Delete all documents of a namespace, or with the query parameter all those of every namespace',
+  summary: 'Delete all documents of a namespace',
+  description: 'With the query parameter `all`, deletes the documents of all namespaces.',
   needs: 'read-write',
   pathParameters: inNamespace,
   body: NO_BODY,
@@ -262,7 +277,8 @@ const deleteNamespace = indexOperation({
   path: '/search/{indexId}/delete-namespace/{namespace}',
   operationId: 'deleteNamespace',
   audit: change('search.delete-namespace', 'indexId', { onlyUsers: true }),
-  summary: 'Delete a namespace with all its documents',
+  summary: 'Delete a namespace',
+  description: 'Deletes the namespace with all its documents.',
   needs: 'read-write',
   pathParameters: inNamespace,
   body: NO_BODY,
@@ -270,7 +286,7 @@ const deleteNamespace = indexOperation({
   errors: [...ERRORS, 'not-found'],
   async handle({ path }, { search }) {
     if (await search.documents.removeNamespace(path)) return SUCCESS;
-    throw new ApiError('not-found', `there is no namespace ${shown(path.namespace)}`);
+    throw new ApiError('not-found', `namespace ${shown(path.namespace)} not found`);
   },
 });
 
@@ -279,7 +295,8 @@ const listNamespaces = indexOperation({
   path: '/search/{indexId}/list-namespaces',
   operationId: 'listNamespaces',
   audit: ONLY_READS,
-  summary: 'List the namespaces',
+  summary: 'List namespaces',
+  description: 'Returns the names of all namespaces. The default namespace is an empty string.',
   needs: 'read',
   pathParameters: inIndex,
   body: NO_BODY,
@@ -293,7 +310,8 @@ const getIndexInfo = indexOperation({
   path: '/search/{indexId}/info',
   operationId: 'getIndexInfo',
   audit: ONLY_READS,
-  summary: 'How many documents there are, and how much room they take',
+  summary: 'Get the statistics of the index',
+  description: 'Returns the number of documents by namespace and the disk usage.',
   needs: 'read',
   pathParameters: inIndex,
   body: NO_BODY,
@@ -304,9 +322,9 @@ const getIndexInfo = indexOperation({
 export const DOCUMENT_OPERATIONS: readonly Operation[] = [
   upsertDocuments,
   searchDocuments,
-  fetchDocuments,
+  getDocuments,
   deleteDocuments,
-  rangeDocuments,
+  listDocuments,
   resetDocuments,
   listNamespaces,
   deleteNamespace,

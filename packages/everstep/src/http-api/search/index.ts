@@ -1,4 +1,4 @@
-/** Every operation of the API of search indexes, and its OpenAPI 3.1 document. */
+/** All operations of the search API and its OpenAPI 3.1 document. */
 import Type from 'typebox';
 import { ErrorBody } from '../../contract/errors.js';
 import { DocumentBody, DocumentPage, IndexInfo, ScoredDocument, StoredDocument } from '../../contract/search.js';
@@ -12,29 +12,30 @@ const searchDocument = documentOnce((version) => searchOpenApiDocument(version))
 const getSearchOpenApi = openOperation({
   operationId: 'getSearchOpenApi',
   tag: 'Service',
-  summary: 'This document',
+  summary: 'Get the OpenAPI document of the search API',
+  description: 'Returns this document. Requires no token.',
   method: 'GET',
   path: '/openapi-search.json',
   unknownQuery: 'ignore',
   whileStopping: 'answer',
-  responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1' }) },
+  responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1 document.' }) },
   errors: [],
   handle: (_input, { version }) => answer(200, searchDocument(version)),
 });
 
 export const SEARCH_OPERATIONS: readonly Operation[] = Object.freeze([...DOCUMENT_OPERATIONS, getSearchOpenApi]);
 
-/** `serviceVersion` is named beside the version of the API. */
+/** Returns the document. `serviceVersion` is the version of Everstep that it mentions. */
 export function searchOpenApiDocument(serviceVersion: string): object {
   return openApiOf({
     info: {
       title: 'Everstep search API',
       version: '2.0.0',
-      description: `The documents of a search index. Served by Everstep ${serviceVersion}.`,
+      description: `Manages and searches the documents of a search index. Served by Everstep ${serviceVersion}.`,
     },
     servers: [{ url: '/', description: 'This service.' }],
     security: [{ token: [] }],
-    securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'A token of the index.' } },
+    securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'Token of the search index.' } },
     operations: SEARCH_OPERATIONS,
     named: { Error: ErrorBody, Document: DocumentBody, DocumentPage, IndexInfo, ScoredDocument, StoredDocument },
   });

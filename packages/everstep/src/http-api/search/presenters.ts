@@ -1,4 +1,4 @@
-/** Documents and what is known of an index, as clients of search services read them. */
+/** Converts documents and index statistics to the format that clients of search services expect. */
 import type { Static } from 'typebox';
 import type { DocumentBody, IndexInfo, ScoredDocument, StoredDocument } from '../../contract/search.js';
 import type { FoundDocument, SearchDocument, SearchIndexInfo } from '../../ports/search-store.js';

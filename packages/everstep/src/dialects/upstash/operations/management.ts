@@ -20,19 +20,19 @@ interface Row {
 }
 
 const ROWS: readonly Row[] = [
-  { of: 'listQueues', operationId: 'listQStashUsers', path: '/v2/qstash/users' },
-  { of: 'getQueue', operationId: 'getQStashUser', path: '/v2/qstash/user/{id}' },
-  { of: 'rotateQueueTokens', operationId: 'resetQStashToken', path: '/v2/qstash/rotate-token/{id}' },
-  { of: 'setQueuePlan', operationId: 'setQStashPlan', path: '/v2/qstash/set-plan/{id}' },
-  { of: 'getQueueStats', operationId: 'getQStashStats', path: '/v2/qstash/stats/{id}' },
+  { of: 'listInstances', operationId: 'listQStashUsers', path: '/v2/qstash/users' },
+  { of: 'getInstance', operationId: 'getQStashUser', path: '/v2/qstash/user/{id}' },
+  { of: 'rotateInstanceTokens', operationId: 'resetQStashToken', path: '/v2/qstash/rotate-token/{id}' },
+  { of: 'setInstancePlan', operationId: 'setQStashPlan', path: '/v2/qstash/set-plan/{id}' },
+  { of: 'getInstanceStats', operationId: 'getQStashStats', path: '/v2/qstash/stats/{id}' },
   {
-    of: 'moveQueueToTeam',
+    of: 'moveInstanceToTeam',
     operationId: 'moveQStashToTeam',
     path: '/v2/qstash/move-to-team',
     body: jsonBody({ qstash_id: RecordId('Id of the queue instance.'), target_team_id: RecordId('Id of the team.') }),
     renamed: { qstash_id: 'queue_id' },
   },
-  { of: 'updateQueueBudget', operationId: 'updateQStashBudget', path: '/v2/qstash/update-budget/{id}' },
+  { of: 'updateInstanceBudget', operationId: 'updateQStashBudget', path: '/v2/qstash/update-budget/{id}' },
 ];
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -106,6 +106,6 @@ export const LoggedRun = Type.Object({
 export type LoggedRun = Static<typeof LoggedRun>;
 
 export const LoggedRunPage = Type.Object({
-  cursor: Type.Optional(Type.String({ description: 'Where the next page begins; absent at the end.' })),
+  cursor: Type.Optional(Type.String({ description: 'Cursor for the next page; absent when there are no more results.' })),
   runs: Type.Array(LoggedRun),
 });

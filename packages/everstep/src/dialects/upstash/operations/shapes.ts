@@ -101,7 +101,7 @@ export const DlqMessage = Type.Object(
 );
 export type DlqMessage = Static<typeof DlqMessage>;
 
-const cursor = Type.Optional(Type.String({ description: 'Where the next page begins; absent at the end.' }));
+const cursor = Type.Optional(Type.String({ description: 'Cursor for the next page; absent when there are no more results.' }));
 export const DlqPage = Type.Object({ cursor, messages: Type.Array(DlqMessage) }, CLOSED);
 export type DlqPage = Static<typeof DlqPage>;
 export const DlqDeleted = Type.Object({ cursor, deleted: Type.Integer() }, CLOSED);

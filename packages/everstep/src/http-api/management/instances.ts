@@ -1,4 +1,4 @@
-/** Queue instances: the operations at `/v2/queue`. "Queue user ID" is the id of an instance. */
+/** Operations of queue instances at `/v2/queue`. The specification calls the id of an instance "queue user ID". */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -17,11 +17,12 @@ const TAG = 'Queue instances';
 const instanceId = RecordId('Id of the queue instance.');
 const pathParameters = Type.Object({ id: instanceId });
 
-const listQueues = accountOperation({
-  operationId: 'listQueues',
+const listInstances = accountOperation({
+  operationId: 'listInstances',
   audit: secretRead('queue.read-tokens', { field: 'token' }),
   tag: TAG,
-  summary: 'List the queue instances of all accounts that the user is in',
+  summary: 'List queue instances',
+  description: 'Returns the queue instances of all accounts that the user belongs to, including those that are being deleted.',
   method: 'GET',
   path: '/v2/queue/users',
   unknownQuery: 'ignore',
@@ -33,19 +34,19 @@ const listQueues = accountOperation({
   },
 });
 
-const createQueue = accountOperation({
-  operationId: 'createQueue',
+const createInstance = accountOperation({
+  operationId: 'createInstance',
   audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Create a queue instance',
-  description: 'It belongs to the personal account of the user, or to a team.',
+  description: 'Creates an instance that belongs to the personal account of the user or to a team.',
   method: 'POST',
   path: '/v2/queue/users',
   unknownQuery: 'refuse',
   body: jsonBody({
-    name: AccountName('For people.'),
-    region: Type.Enum([...REGIONS], { type: 'string', description: 'Where it lives.' }),
-    team_id: Type.Optional(RecordId('The team that is to own it; absent: the personal account.')),
+    name: AccountName('Display name of the instance.'),
+    region: Type.Enum([...REGIONS], { type: 'string', description: 'Region of the instance.' }),
+    team_id: Type.Optional(RecordId('Id of the team that owns the instance. Default: the personal account.')),
   }),
   responses: { 200: QueueRecord },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
@@ -56,11 +57,12 @@ const createQueue = accountOperation({
   },
 });
 
-const getQueue = accountOperation({
-  operationId: 'getQueue',
+const getInstance = accountOperation({
+  operationId: 'getInstance',
   audit: secretRead('queue.read-tokens', { field: 'token', subject: 'id' }),
   tag: TAG,
-  summary: 'Get a queue instance, with its plan, its budget and, for those who may use it, its tokens',
+  summary: 'Get a queue instance',
+  description: 'Returns the instance with its plan and budget. Users who may use the instance also get its tokens.',
   method: 'GET',
   path: '/v2/queue/user/{id}',
   unknownQuery: 'ignore',
@@ -71,18 +73,18 @@ const getQueue = accountOperation({
     answer(200, presentInstance(done(await accounts.findInstance(principal, path.id)))),
 });
 
-const deleteQueue = accountOperation({
-  operationId: 'deleteQueue',
+const deleteInstance = accountOperation({
+  operationId: 'deleteInstance',
   audit: OWN_ENTRY,
   tag: TAG,
-  summary: 'Delete a queue instance with all its data',
+  summary: 'Delete a queue instance',
   description:
-    'From the moment this is answered the queue instance is not found, its tokens are refused, and nothing of it is delivered. Runs, messages, dead letters, schedules and settings are removed in the background; until that is done it is listed with the state `deleting`. What was billed for it and the audit log stay. For owners and admins of the account, and for operators. It cannot be undone.',
+    'The queue instance can no longer be found, its tokens are rejected, and nothing more is delivered for it. Everstep removes runs, messages, dead letters, schedules and settings in the background; until then the instance is listed with the state `deleting`. Billing records and the audit log are kept. Only for owners and admins of the account, and for operators. Cannot be undone.',
   method: 'DELETE',
   path: '/v2/queue/user/{id}',
   unknownQuery: 'refuse',
   pathParameters,
-  query: Type.Object({ confirm: AccountName('The name of the queue instance, exactly as it is.') }),
+  query: Type.Object({ confirm: AccountName('Exact name of the queue instance, as a confirmation.') }),
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, 'conflict'],
   async handle({ path, query }, { accounts }, principal) {
@@ -91,12 +93,12 @@ const deleteQueue = accountOperation({
   },
 });
 
-const rotateQueueTokens = accountOperation({
-  operationId: 'rotateQueueTokens',
+const rotateInstanceTokens = accountOperation({
+  operationId: 'rotateInstanceTokens',
   audit: OWN_ENTRY,
   tag: TAG,
-  summary: 'Issue new tokens and revoke the old ones',
-  description: 'The old tokens are refused from the moment this is answered.',
+  summary: 'Rotate the tokens of a queue instance',
+  description: 'Creates new tokens and revokes the old ones. The old tokens are rejected immediately.',
   method: 'POST',
   path: '/v2/queue/rotate-token/{id}',
   unknownQuery: 'refuse',
@@ -107,17 +109,17 @@ const rotateQueueTokens = accountOperation({
     answer(200, presentInstance(done(await accounts.rotateTokens(principal, path.id)))),
 });
 
-const moveQueueToTeam = accountOperation({
-  operationId: 'moveQueueToTeam',
+const moveInstanceToTeam = accountOperation({
+  operationId: 'moveInstanceToTeam',
   audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Move a queue instance to a team',
   description:
-    'Runs, dead letters, schedules and tokens stay as they are and go on working. From now on usage is billed to the team, whose members see the instance. Needs rights on both sides; to a personal account is not supported.',
+    'Runs, dead letters, schedules and tokens keep working. From now on usage is billed to the team, whose members can see the instance. Requires rights in both accounts. Moving an instance to a personal account is not supported.',
   method: 'POST',
   path: '/v2/queue/move-to-team',
   unknownQuery: 'refuse',
-  body: jsonBody({ queue_id: instanceId, target_team_id: RecordId('Id of the team.') }),
+  body: jsonBody({ queue_id: instanceId, target_team_id: RecordId('Id of the team that receives the instance.') }),
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
@@ -127,12 +129,12 @@ const moveQueueToTeam = accountOperation({
   },
 });
 
-const updateQueueBudget = accountOperation({
-  operationId: 'updateQueueBudget',
+const updateInstanceBudget = accountOperation({
+  operationId: 'updateInstanceBudget',
   audit: OWN_ENTRY,
   tag: TAG,
-  summary: 'Change the monthly budget of a queue instance',
-  description: `Dollars for a calendar month (UTC): 0 for no limit, or ${LIMITS.minBudgetDollars} to ${LIMITS.maxBudgetDollars}. Over it, new runs, messages and schedules are refused; runs that have started finish.`,
+  summary: 'Update the monthly budget of a queue instance',
+  description: `Sets the budget in dollars per calendar month (UTC): 0 for no limit, or ${LIMITS.minBudgetDollars} to ${LIMITS.maxBudgetDollars}. When the budget is spent, new runs, messages and schedules are rejected. Runs that have started continue.`,
   method: 'PATCH',
   path: '/v2/queue/update-budget/{id}',
   unknownQuery: 'refuse',
@@ -141,7 +143,7 @@ const updateQueueBudget = accountOperation({
     budget: Type.Integer({
       minimum: 0,
       maximum: LIMITS.maxBudgetDollars,
-      description: `Dollars a month; 0: no limit; 1 to ${LIMITS.minBudgetDollars - 1} is refused.`,
+      description: `Budget in dollars per month. 0 means no limit. Values from 1 to ${LIMITS.minBudgetDollars - 1} are rejected.`,
     }),
   }),
   responses: { 200: Ok },
@@ -152,18 +154,19 @@ const updateQueueBudget = accountOperation({
   },
 });
 
-const setQueueBudgetAlert = accountOperation({
-  operationId: 'setQueueBudgetAlert',
+const setInstanceBudgetAlert = accountOperation({
+  operationId: 'setInstanceBudgetAlert',
   audit: OWN_ENTRY,
   tag: TAG,
-  summary: 'Set the URL that is told when 80 % and 100 % of the budget are spent',
+  summary: 'Set the budget alert URL of a queue instance',
+  description: 'Everstep notifies the URL when 80% and 100% of the budget are spent.',
   method: 'POST',
   path: '/v2/queue/set-budget-alert/{id}',
   unknownQuery: 'refuse',
   pathParameters,
   body: jsonBody({
     url: Type.Union([Type.String({ minLength: 1, maxLength: LIMITS.maxWorkflowUrlLength }), Type.Null()], {
-      description: 'An absolute http or https URL; null takes it away.',
+      description: 'Absolute http or https URL. Null removes the alert.',
     }),
   }),
   responses: { 200: Ok },
@@ -172,23 +175,23 @@ const setQueueBudgetAlert = accountOperation({
     const { url } = given(body);
     const alertUrl = url === null ? null : readAlertUrl(url);
     const allowed = alertUrl === null ? null : addressPolicy?.check(alertUrl, path.id);
-    if (allowed && !allowed.ok) throw new ApiError('blocked-address', `the body.url may not be called: ${allowed.message}`);
+    if (allowed && !allowed.ok) throw new ApiError('blocked-address', `body.url must not be called: ${allowed.message}`);
     done(await accounts.setBudgetAlert(principal, { instanceId: path.id, url: alertUrl }));
     return OK;
   },
 });
 
-const setQueuePlan = accountOperation({
-  operationId: 'setQueuePlan',
+const setInstancePlan = accountOperation({
+  operationId: 'setInstancePlan',
   audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Set the plan of a queue instance',
-  description: 'For the operator of the installation alone, whoever owns the instance.',
+  description: 'Only for operators of the installation, who do not need a role in the account.',
   method: 'POST',
   path: '/v2/queue/set-plan/{id}',
   unknownQuery: 'refuse',
   pathParameters,
-  body: jsonBody({ plan_name: AccountName('One of the plans that are listed.') }),
+  body: jsonBody({ plan_name: AccountName('Name of a plan that `listPlans` returns.') }),
   responses: { 200: Ok },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS],
   async handle({ path, body }, { accounts }, principal) {
@@ -197,10 +200,11 @@ const setQueuePlan = accountOperation({
   },
 });
 
-const getQueueStats = accountOperation({
-  operationId: 'getQueueStats',
+const getInstanceStats = accountOperation({
+  operationId: 'getInstanceStats',
   tag: TAG,
-  summary: 'What a queue instance has used, its budget, and what is refused',
+  summary: 'Get the statistics of a queue instance',
+  description: 'Returns usage by month, the budget, storage, and requests that were rejected.',
   method: 'GET',
   path: '/v2/queue/stats/{id}',
   unknownQuery: 'refuse',
@@ -209,7 +213,10 @@ const getQueueStats = accountOperation({
     period: Type.Optional(
       Duration(
         { leastMs: LIMITS.minStatsPeriodMs, mostMs: LIMITS.maxStatsPeriodMs },
-        { description: 'How far back to look, 1h to 30d; the months that it touches are told. Absent: 30d.' },
+        {
+          description:
+            'How far back to look, from 1h to 30d. The response contains every month that the period overlaps. Default: 30d.',
+        },
       ),
     ),
   }),
@@ -239,12 +246,12 @@ const getQueueStats = accountOperation({
   },
 });
 
-const getQueueUsage = accountOperation({
-  operationId: 'getQueueUsage',
+const getInstanceUsage = accountOperation({
+  operationId: 'getInstanceUsage',
   tag: TAG,
-  summary: 'What a queue instance has used by day, beside its budget',
+  summary: 'Get the daily usage of a queue instance',
   description:
-    'Messages in the unit that is billed, by day (UTC), with what they cost when they were counted. They are counted by day since the version that has this operation; before, by month.',
+    'Returns billed messages by day (UTC) with their price when they were counted, and the budget. Days before the upgrade to the version that introduced this operation are 0: earlier versions counted by month.',
   method: 'GET',
   path: '/v2/queue/usage/{id}',
   unknownQuery: 'refuse',
@@ -255,7 +262,7 @@ const getQueueUsage = accountOperation({
         minimum: 1,
         maximum: LIMITS.maxUsageDays,
         default: LIMITS.usageDaysDefault,
-        description: 'How many days, today included.',
+        description: 'Number of days, including today.',
       }),
     ),
   }),
@@ -279,6 +286,7 @@ const listPlans = accountOperation({
   operationId: 'listPlans',
   tag: TAG,
   summary: 'List the plans',
+  description: 'Returns the plans of the installation with their limits.',
   method: 'GET',
   path: '/v2/queue/plans',
   unknownQuery: 'ignore',
@@ -291,22 +299,22 @@ function readAlertUrl(url: string): string {
   try {
     return parseDestination(url);
   } catch (error) {
-    if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-body', `the body.url ${error.message}`);
+    if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-body', `body.url ${error.message}`);
     throw error;
   }
 }
 
-export const queueOperations: readonly Operation[] = [
-  listQueues,
-  createQueue,
-  getQueue,
-  deleteQueue,
-  rotateQueueTokens,
-  moveQueueToTeam,
-  updateQueueBudget,
-  setQueueBudgetAlert,
-  setQueuePlan,
-  getQueueStats,
-  getQueueUsage,
+export const instanceOperations: readonly Operation[] = [
+  listInstances,
+  createInstance,
+  getInstance,
+  deleteInstance,
+  rotateInstanceTokens,
+  moveInstanceToTeam,
+  updateInstanceBudget,
+  setInstanceBudgetAlert,
+  setInstancePlan,
+  getInstanceStats,
+  getInstanceUsage,
   listPlans,
 ];
