@@ -14,20 +14,21 @@ const sections = new Map(
     }),
 );
 
-test('docs/errors.md has a section for every code, with its status, and for nothing else', () => {
+test('docs/errors.md has exactly one section for each error code, with its status', () => {
   const expected = Object.entries(ERROR_CODES).map(([code, { status }]) => `${code} (${status})`);
   assert.deepEqual([...sections.keys()].toSorted(), expected.toSorted());
 });
 
-test('each section says what the code is about and what to do', () => {
+test('each section starts with the meaning of the code and says how to fix it, and the table lists the code', () => {
   for (const [code, { status, about }] of Object.entries(ERROR_CODES)) {
     const section = sections.get(`${code} (${status})`) ?? '';
     assert.ok(section.replace(/\s+/g, ' ').startsWith(about), `${code}: ${about}`);
-    assert.ok(section.length > about.length + 20, `${code} says what to do`);
+    assert.match(section, /^\*\*Fix:\*\* /m, `${code} says how to fix it`);
+    assert.ok(page.includes(`| [\`${code}\`](#${code}-${status}) | ${status} | ${about} |`), `the table lists ${code}`);
   }
 });
 
-test('an error has the status of its code', () => {
+test('an API error has the status of its code', () => {
   const code: ErrorCode = 'run-id-taken';
   const error = new ApiError(code, 'taken', { 'retry-after': '1' });
   assert.deepEqual([error.status, error.code, error.message], [409, 'run-id-taken', 'taken']);

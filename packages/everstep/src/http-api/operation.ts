@@ -99,14 +99,14 @@ export interface Input<Path, Query, Headers, Body> {
   readonly path: ParametersOf<Path>;
   readonly query: ParametersOf<Query>;
   readonly headers: ParametersOf<Headers>;
-  /** Of a JSON body: its value, or undefined when there was no body. Else the bytes. */
+  /** JSON value, undefined when there was no body; otherwise the bytes. */
   readonly body: BodyOf<Body>;
-  /** Headers that were carried in a family, such as `Forward-*`, by family; lower-case names without the family's. */
+  /** Headers of a family, such as `Forward-*`, by family. Lower-case names without the prefix of the family. */
   readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly request: RequestContext;
 }
 
-/** `maxBytes` where another limit holds than for all of the kind; see `maxBodyBytesOf`. */
+/** `maxBytes` overrides the limit of the kind; see `maxBodyBytesOf`. */
 export type BodySpec =
   | { readonly kind: 'bytes'; readonly description: string; readonly maxBytes?: number }
   | { readonly kind: 'json'; readonly schema: TSchema; readonly required: boolean; readonly maxBytes?: number };
@@ -119,7 +119,7 @@ export type Answer<Responses> = {
     : never;
 }[keyof Responses];
 
-/** An answer, its status kept as a literal so that the body is checked against that status's schema. */
+/** Returns an answer. The type of the status is literal, so that the body is checked against the schema of that status. */
 export const answer = <const Status extends number, Body>(status: Status, body: Body, headers: AnswerHeaders = {}) => ({
   status,
   body,
@@ -127,47 +127,47 @@ export const answer = <const Status extends number, Body>(status: Status, body: 
 });
 
 interface OperationDescription {
-  /** Unique, stable: clients are generated from it. */
+  /** Unique and stable, because clients are generated from it. */
   readonly operationId: string;
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
   readonly method: Method;
-  /** As OpenAPI writes it, with parameters in braces. */
+  /** Path in OpenAPI notation, with parameters in braces. */
   readonly path: string;
   /**
-   * Only for requests of this dialect. Where it alone has the path, the path says which dialect is meant; where another
-   * operation has it too, this one is taken when the request shows the dialect.
+   * Restricts the operation to requests of this dialect. If another operation has the same path, the dialect of the request
+   * selects one; otherwise the path implies the dialect.
    */
   readonly dialect?: DialectName;
   /** Other paths of the same operation. */
   readonly otherPaths?: readonly string[];
-  /** What becomes of query parameters that the operation does not know. `part-of-path`: the query belongs to the path. */
+  /** How unknown query parameters are handled. `part-of-path`: the query is part of the path. */
   readonly unknownQuery: 'ignore' | 'refuse' | 'part-of-path';
-  /** Names with `Svc-` and so on left out. */
+  /** Names of the families without the prefix of the dialect, with their descriptions. */
   readonly headerFamilies?: Readonly<Record<string, string>>;
-  /** Answers besides those that every operation may give. */
+  /** Error codes in addition to those of all operations. */
   readonly errors: readonly ErrorCode[];
-  /** False: a HEAD request is not taken for a GET. */
+  /** False: HEAD requests are not handled like GET requests. */
   readonly head?: false;
-  /** The answer is a stream of server-sent events, whose data has the schema of the answer. */
+  /** The response is a stream of server-sent events. The data of each event has the schema of the response. */
   readonly streams?: true;
-  /** The answer is lines of JSON, each of which has the schema of the answer. */
+  /** The response consists of lines of JSON. Each line has the schema of the response. */
   readonly sendsLines?: true;
-  /** What the audit log records of it. Absent: it changes nothing and shows no secret, and is a GET. */
+  /** Audit rule. Absent for operations that change nothing and show no secrets, which are GET requests. */
   readonly audit?: AuditRule;
 }
 
-/** With a token: `caller` is who it speaks for. */
+/** Operation for callers with a token, or with a session for a queue instance. */
 export interface TokenOperation<Path, Query, Headers, Body, Responses> extends OperationDescription {
   readonly access: 'token';
-  /** True where runs that have begun may need it to go on: the operation itself counts the calls that a plan limits. */
+  /** True if active runs may need the operation to continue. The operation then counts the calls that a plan limits. */
   readonly countsCalls?: true;
-  /** True where even reading is not for a token that may only read. Else that goes by the method. */
+  /** True if reading requires a read-write token. Otherwise the method decides. */
   readonly needsReadWrite?: true;
-  /** The scope that is enough for it, where that is not one to read or write. */
+  /** Scope that is sufficient, if not one to read or write. */
   readonly scope?: 'trigger' | 'notify';
-  /** True where a token that may not see payloads gets no answer at all. */
+  /** True if tokens without access to payloads are rejected. */
   readonly showsPayloads?: true;
   readonly pathParameters?: Path;
   readonly query?: Query;
@@ -181,7 +181,10 @@ export interface TokenOperation<Path, Query, Headers, Body, Responses> extends O
   ): Promise<Answer<Responses>> | Answer<Responses>;
 }
 
-/** Of the management API, with HTTP Basic: `principal` is the user who asks. What the user may do is the service's to say. */
+/**
+ * Operation of the management API, with HTTP Basic or a session. `principal` is the user. The service checks the rights of
+ * the user.
+ */
 export interface AccountOperation<Path, Query, Body, Responses> extends OperationDescription {
   readonly access: 'account';
   readonly pathParameters?: Path;
@@ -195,7 +198,7 @@ export interface AccountOperation<Path, Query, Body, Responses> extends Operatio
   ): Promise<Answer<Responses>> | Answer<Responses>;
 }
 
-/** For pages that are used with a session, about that session. */
+/** Operation about the session that makes the request. */
 export interface SessionOperation<Responses> extends OperationDescription {
   readonly access: 'session';
   readonly responses: Responses;
@@ -206,10 +209,10 @@ export interface SessionOperation<Responses> extends OperationDescription {
   ): Promise<Answer<Responses>> | Answer<Responses>;
 }
 
-/** Of the API of a search index, whose id is in the path, with a token of that index. */
+/** Operation of the search API. The path contains the id of the index; the token belongs to the index. */
 export interface IndexOperation<Path, Body, Responses> extends OperationDescription {
   readonly access: 'index';
-  /** Most of these operations are POST requests, whatever they do. */
+  /** Required access. It does not follow from the method, because most of these operations are POST requests. */
   readonly needs: Need;
   readonly pathParameters: Path;
   readonly body?: Body;
@@ -217,7 +220,7 @@ export interface IndexOperation<Path, Body, Responses> extends OperationDescript
   handle(input: Input<Path, undefined, undefined, Body>, context: ApiContext): Promise<Answer<Responses>> | Answer<Responses>;
 }
 
-/** What is known of a request of anybody before its body is read. */
+/** Data of an unauthenticated request that is available before its body is read. */
 export interface OpenRequest {
   readonly path: Readonly<Record<string, unknown>>;
   readonly callerIp: string;
@@ -225,12 +228,12 @@ export interface OpenRequest {
   readonly host: string;
 }
 
-/** For everybody. */
+/** Operation that requires no authentication. */
 export interface OpenOperation<Path, Body, Responses> extends OperationDescription {
   readonly access: 'open';
-  /** Rejects with ApiError what can be rejected before the body is read. */
+  /** Rejects with ApiError before the body is read. */
   readonly admit?: (request: OpenRequest, context: ApiContext) => Promise<void> | void;
-  /** `refuse`: it is work, which is not begun any more. */
+  /** `refuse`: the operation starts work, which is not possible while the server stops. */
   readonly whileStopping: 'answer' | 'refuse';
   readonly pathParameters?: Path;
   readonly body?: Body;
@@ -238,7 +241,7 @@ export interface OpenOperation<Path, Body, Responses> extends OperationDescripti
   handle(input: Input<Path, undefined, undefined, Body>, context: ApiContext): Promise<Answer<Responses>> | Answer<Responses>;
 }
 
-/** Who was let in to an operation. */
+/** Who was admitted to an operation. */
 export type Admitted =
   | { readonly access: 'open' }
   | { readonly access: 'token'; readonly caller: Caller }
@@ -246,14 +249,14 @@ export type Admitted =
   | { readonly access: 'session'; readonly session: Session }
   | { readonly access: 'index'; readonly caller: SearchCaller };
 
-/** Any operation, as the server and the document see it. */
+/** Any operation, as the server and the OpenAPI document use it. */
 export interface Operation extends OperationDescription {
   readonly access: Admitted['access'];
   readonly countsCalls?: true;
   readonly needsReadWrite?: true;
   readonly scope?: 'trigger' | 'notify';
   readonly showsPayloads?: true;
-  /** Of a token of a search index. */
+  /** Required access of a search index token. */
   readonly needs?: Need;
   readonly whileStopping: 'answer' | 'refuse';
   readonly admit?: (request: OpenRequest, context: ApiContext) => Promise<void> | void;
@@ -262,7 +265,7 @@ export interface Operation extends OperationDescription {
   readonly headers?: TObject;
   readonly body?: BodySpec;
   readonly responses: Readonly<Record<number, TSchema>>;
-  /** Throws when somebody was admitted in another way than `access` says. */
+  /** Throws when the caller was not admitted as `access` requires. */
   run(input: OperationInput, context: ApiContext, admitted: Admitted): Promise<OperationAnswer> | OperationAnswer;
 }
 
@@ -277,12 +280,12 @@ export interface OperationInput {
 
 export interface OperationAnswer {
   readonly status: number;
-  /** Sent as JSON unless it is a `RawBody`; part by part when it is a `StreamedJson`. */
+  /** Sent as JSON, unless it is a `RawBody`. A `StreamedJson` is sent in parts. */
   readonly body: unknown;
   readonly headers?: AnswerHeaders;
 }
 
-/** Returns the most bytes that the operation takes as a body. One without a body ignores a short one. */
+/** Returns the maximum size of a request body in bytes. An operation without a body ignores a short one. */
 export function maxBodyBytesOf({ access, body }: Pick<Operation, 'access' | 'body'>): number {
   if (!body) return LIMITS.maxIgnoredBodyBytes;
   if (body.maxBytes !== undefined) return body.maxBytes;
@@ -292,14 +295,14 @@ export function maxBodyBytesOf({ access, body }: Pick<Operation, 'access' | 'bod
 
 type Responses = Readonly<Record<number, TSchema>>;
 
-/** The schema of an answer that is lines of JSON, by that of each line. */
+/** Returns the response schema of an operation that sends lines of JSON, from the schema of a line. */
 export const linesOf = (line: TSchema): TUnsafe<RawBody> =>
-  // What is checked is a line; the operation writes them.
+  // The schema is checked against each line; the operation writes the lines.
   line as TUnsafe<RawBody>;
 
-/** The schema of an answer that is a stream of events, by that of the data of each. */
+/** Returns the response schema of an operation that streams events, from the schema of their data. */
 export const eventsOf = (data: TSchema): TUnsafe<RawBody> =>
-  // What is checked is what is sent at once; the events are made by the operation.
+  // The schema is checked against the data of each event; the operation creates the events.
   data as TUnsafe<RawBody>;
 
 /** Declares an operation for callers with a token. */
@@ -321,7 +324,7 @@ export function operation<
     ...(body ? { body } : {}),
     run: (input, context, admitted) => {
       if (admitted.access !== 'token') throw new Error(`${declared.operationId} was called without a token`);
-      // What was read by the schemas has the types of the schemas.
+      // The input was validated by the schemas, so it has their types.
       return handle.call(declared, input as Input<Path, Query, Headers, Body>, context, admitted.caller) as OperationAnswer;
     },
   };
@@ -344,13 +347,13 @@ export function accountOperation<
     ...(body ? { body } : {}),
     run: (input, context, admitted) => {
       if (admitted.access !== 'account') throw new Error(`${declared.operationId} was called without a user`);
-      // What was read by the schemas has the types of the schemas.
+      // The input was validated by the schemas, so it has their types.
       return handle.call(declared, input as Input<Path, Query, undefined, Body>, context, admitted.principal) as OperationAnswer;
     },
   };
 }
 
-/** Declares an operation about the session with which it is called. */
+/** Declares an operation about the session that makes the request. */
 export function sessionOperation<R extends Responses>(declared: Omit<SessionOperation<R>, 'access'>): Operation {
   const { handle, ...rest } = declared;
   return {
@@ -365,7 +368,7 @@ export function sessionOperation<R extends Responses>(declared: Omit<SessionOper
   };
 }
 
-/** Declares an operation of the API of a search index; a path parameter `indexId` names it. */
+/** Declares an operation of the search API. Its path parameter `indexId` is the id of the index. */
 export function indexOperation<R extends Responses, Path extends TObject, Body extends BodySpec | undefined = undefined>(
   declared: Omit<IndexOperation<Path, Body, R>, 'access'>,
 ): Operation {
@@ -379,13 +382,13 @@ export function indexOperation<R extends Responses, Path extends TObject, Body e
     run: (input, context, admitted) => {
       if (admitted.access !== 'index' || admitted.caller.indexId !== input.path.indexId)
         throw new Error(`${declared.operationId} was called without a token of its index`);
-      // What was read by the schemas has the types of the schemas.
+      // The input was validated by the schemas, so it has their types.
       return handle.call(declared, input as Input<Path, undefined, undefined, Body>, context) as OperationAnswer;
     },
   };
 }
 
-/** Declares an operation that needs no token. */
+/** Declares an operation that requires no authentication. */
 export function openOperation<
   R extends Responses,
   Path extends TObject | undefined = undefined,
@@ -397,7 +400,7 @@ export function openOperation<
     access: 'open',
     ...(pathParameters ? { pathParameters } : {}),
     ...(body ? { body } : {}),
-    // What was read by the schemas has the types of the schemas.
+    // The input was validated by the schemas, so it has their types.
     run: (input, context) => handle.call(declared, input as Input<Path, undefined, undefined, Body>, context) as OperationAnswer,
   };
 }

@@ -1,4 +1,7 @@
-/** What an entry says of the input and the answer of a request: names, filters and counts, and no payload or secret. */
+/**
+ * Extracts audit details from the input and the response of a request: names, filters and counts, but no payloads or
+ * secrets.
+ */
 import type { AuditNote } from '../../engine/writes.js';
 import type { OperationInput } from '../operation.js';
 import type { ChangeRule } from './audit-rule.js';
@@ -15,10 +18,10 @@ const isObject = (value: unknown): value is Fields =>
 const fieldsOf = (value: unknown): readonly (readonly [string, unknown])[] =>
   isObject(value) ? Object.entries(value).filter(([, each]) => each !== undefined) : [];
 
-/** URLs often have secrets in their query. */
+/** Removes the query, because URLs often have secrets there. */
 const withoutQuery = (text: string): string => text.replace(/[?#].*$/s, '').slice(0, MAX_TEXT_LENGTH);
 
-/** Returns the value of the first parameter or field of this name that is a text; empty without one. */
+/** Returns the value of the first parameter or field with this name that is a string; empty when there is none. */
 export function subjectIn(input: Partial<Pick<OperationInput, 'path' | 'query' | 'body'>>, name: string): string {
   for (const part of [input.path, input.query, input.body]) {
     const value = isObject(part) ? part[name] : undefined;
@@ -27,7 +30,10 @@ export function subjectIn(input: Partial<Pick<OperationInput, 'path' | 'query' |
   return '';
 }
 
-/** Filters of a bulk action with their values; of a change of one object only which fields were given. */
+/**
+ * Returns the filters of a bulk action with their values. For a change of one object, returns only the names of the given
+ * fields.
+ */
 export function inputDetails({ query, body }: Pick<OperationInput, 'query' | 'body'>, rule: ChangeRule): Details {
   const given = [...fieldsOf(query), ...fieldsOf(body)];
   if (rule.bulk) return Object.fromEntries(given.slice(0, MAX_FIELDS).map(([name, value]) => [name, filterValue(value)]));
@@ -44,7 +50,7 @@ function filterValue(value: unknown): string | number | boolean | null {
   return texts.length <= 1 ? first : `${value.length} values`;
 }
 
-/** The numbers of an answer, and how long its lists are. */
+/** Returns the numbers of a response and the lengths of its lists. */
 export function answerCounts(body: unknown): Details {
   if (Array.isArray(body)) return { count: body.length };
   const counts = fieldsOf(body).flatMap(([name, value]) => {

@@ -1,10 +1,10 @@
-/** What an operation declares about the audit log. Everything that is recorded of a request follows from it. */
+/** Audit rules of operations. The audit log entries of a request are derived from the rule. */
 import type { OperationInput } from '../operation.js';
 
 interface Named {
-  /** As the log names it, such as `run.cancel`. */
+  /** Name in the audit log, for example `run.cancel`. */
   readonly action: string;
-  /** Name of the parameter or field that has the ID of the object: of the path, the query, the body or else the answer. */
+  /** Name of the parameter or field with the id of the object, in the path, the query, the body or the response. */
   readonly subject?: string;
 }
 
@@ -12,24 +12,26 @@ export interface ChangeRule extends Named {
   readonly kind: 'change';
   /** One entry for all objects, with the filters and the counts. It is written at the end, when the counts are known. */
   readonly bulk?: true;
-  /** Only if a user asks, not the holder of a token: what apps do is too much to record. */
+  /** Recorded only for users, not for tokens, because apps make too many changes to record. */
   readonly onlyUsers?: true;
-  /** Absent: always. */
+  /** Condition. Absent: always recorded. */
   readonly when?: (input: OperationInput) => boolean;
 }
 
 export interface SecretReadRule extends Named {
   readonly kind: 'secret-read';
-  /** The field that has the secret; an answer without it is not recorded. Absent: every answer has one. */
+  /**
+   * Field that contains the secret. A response without the field is not recorded. Absent: every response contains a secret.
+   */
   readonly field?: string;
 }
 
 export type AuditRule =
   | ChangeRule
   | SecretReadRule
-  /** A change whose entry is made by the rules behind the operation, in the transaction of the change. */
+  /** A change whose entry is written by the code behind the operation, in the transaction of the change. */
   | { readonly kind: 'own-entry' }
-  /** Not audited, though it is not a GET. */
+  /** Not audited, although the method is not GET. */
   | { readonly kind: 'none'; readonly reason: string };
 
 /** Declares a change of one object. */
@@ -41,7 +43,7 @@ export const change = (action: string, subject?: string, more: Pick<ChangeRule, 
 });
 /** Declares a change of all objects that match a filter. */
 export const bulkChange = (action: string): ChangeRule => ({ kind: 'change', action, bulk: true });
-/** Declares that an answer has a secret, in each of its objects that has the field. */
+/** Declares that a response contains secrets, in each of its objects with the field. */
 export const secretRead = (action: string, more: Omit<SecretReadRule, 'kind' | 'action'> = {}): SecretReadRule => ({
   kind: 'secret-read',
   action,
@@ -50,10 +52,10 @@ export const secretRead = (action: string, more: Omit<SecretReadRule, 'kind' | '
 export const OWN_ENTRY: AuditRule = Object.freeze({ kind: 'own-entry' });
 export const notAudited = (reason: string): AuditRule => ({ kind: 'none', reason });
 
-/** Runs, messages and events are records themselves, with their caller, and there are too many of them for a second record. */
+/** Runs, messages and events are records themselves, with their caller, and are too numerous for a second record. */
 export const IS_ITS_OWN_RECORD = notAudited(
   'the run or the message that it creates is the record, with the address of the caller',
 );
 export const IS_A_STEP = notAudited('an endpoint submits steps of its own run, which records them');
 export const IS_AN_EVENT = notAudited('the run that receives the event records it');
-export const ONLY_READS = notAudited('it only reads; POST because of its body');
+export const ONLY_READS = notAudited('it only reads; it is a POST because of its body');

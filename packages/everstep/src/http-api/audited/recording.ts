@@ -1,4 +1,4 @@
-/** Turns requests into entries of the audit log, as their operations declare it. */
+/** Writes audit log entries of requests according to the audit rules of their operations. */
 import type { Principal } from '../../accounts/account-service.js';
 import { networkOf } from '../../accounts/network-of.js';
 import type { AuditRecords, NewEntry } from '../../audit/audit-records.js';
@@ -11,16 +11,16 @@ import { answerCounts, inputDetails, subjectIn } from './audit-details.js';
 import type { AuditRule } from './audit-rule.js';
 
 const MAX_USER_AGENT_LENGTH = 200;
-/** What is counted of any operation; of an audited one every error is. */
+/** Error codes that are counted for all operations. For audited operations all errors are counted. */
 const COUNTED: readonly ErrorCode[] = ['bad-token', 'bad-credential', 'forbidden', 'read-only-token', 'csrf-refused'];
 
-/** Who asks, in the words of the audit log. */
+/** Caller, as in the audit log. */
 interface Identity {
   readonly actor: string;
   readonly credential: string;
   readonly userId: string | null;
   readonly instanceId: string | null;
-  /** Accounts that may read the entry, as far as the request itself says so. */
+  /** Accounts that can read the entry, as far as the request determines them. */
   readonly accountIds: readonly string[];
 }
 
@@ -31,7 +31,7 @@ function identityOfUser({ user: { email, userId }, sessionId, apiKeyId = '' }: P
   return { actor: email, credential, userId, instanceId: null, accountIds: [userId] };
 }
 
-/** Returns who was admitted; `undefined`: the request was refused before. */
+/** Returns the identity of the caller. `undefined`: the request was rejected before admission. */
 function identityOf(admitted: Admitted | undefined): Identity {
   switch (admitted?.access) {
     case 'token': {
@@ -53,7 +53,7 @@ function identityOf(admitted: Admitted | undefined): Identity {
   }
 }
 
-/** Whether the rule holds for this request. */
+/** Returns whether the rule applies to this request. */
 function holds(rule: AuditRule | undefined, input: OperationInput, admitted: Admitted): boolean {
   if (rule?.kind !== 'change') return rule?.kind === 'secret-read' || rule?.kind === 'own-entry';
   if (rule.onlyUsers && !(admitted.access === 'index' && admitted.caller.principal)) return false;
@@ -74,8 +74,8 @@ export class Recording {
   }
 
   /**
-   * Runs the operation, with its entry in the first unit of writes that it leads to; else the entry is written before this
-   * resolves. Rejects when the entry cannot be written, though the change may have been made.
+   * Runs the operation. Its entry is part of the first unit of writes that it causes; otherwise the entry is written before
+   * this resolves. Rejects when the entry cannot be written, although the change may have been made.
    */
   async run(recorded: RecordedRequest, perform: () => Promise<OperationAnswer> | OperationAnswer): Promise<OperationAnswer> {
     const { operation, admitted, input } = recorded;
@@ -92,7 +92,7 @@ export class Recording {
     return answer;
   }
 
-  /** Counts a request that was refused, if it is one of those that matter. */
+  /** Counts a rejected request, if its error is counted. */
   refused(operation: Operation, admitted: Admitted | undefined, { code }: ApiError, address: string): void {
     const rule = operation.audit;
     const isAudited = rule !== undefined && rule.kind !== 'none' && admitted !== undefined && admitted.access !== 'open';
@@ -108,7 +108,7 @@ export class Recording {
     return { operation: operationId, credential, userAgent, instanceId, outcome: 'done' };
   }
 
-  /** What is the same for every entry of a request. */
+  /** Returns the fields that all entries of a request share. */
   private async common(recorded: RecordedRequest): Promise<Pick<NewEntry, 'actor' | 'address' | 'accountIds' | 'request'>> {
     const { actor, instanceId, accountIds } = identityOf(recorded.admitted);
     const owners = instanceId === null ? accountIds : await this.records.ownersOf(instanceId);
@@ -151,7 +151,7 @@ export class Recording {
     );
   }
 
-  /** Each request with HTTP Basic is a login. */
+  /** Records the login of a request with HTTP Basic. */
   private async noteLogin(recorded: RecordedRequest): Promise<void> {
     const { admitted } = recorded;
     const principal =
@@ -173,6 +173,6 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
 
-/** The answer itself, or its parts, that have the field. */
+/** Returns the response itself, or its elements, that have the field. */
 const objectsWith = (body: unknown, field: string): readonly Fields[] =>
   [body].flat().filter((part): part is Fields => isObject(part) && part[field] !== undefined);

@@ -1,9 +1,9 @@
-/** How a file of the dashboard is answered: what it may do in a browser, how long it may be kept, and how it is packed. */
+/** Responses with files of the dashboard: security headers, caching and compression. */
 import { type AnswerHeaders, answer, type RequestContext } from '../operation.js';
 import { RawBody } from '../raw-body.js';
 import { ENCODINGS, type Encoding, type StaticFile } from './static-files.js';
 
-/** Scripts, styles, fonts and requests of the service alone; nothing inline, and in no frame. */
+/** Allows scripts, styles, fonts and requests of the service only. Nothing inline, and no frames. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -23,14 +23,14 @@ const PAGE_HEADERS: AnswerHeaders = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
 };
-/** What is kept for ever has another name when it is another. */
-const FOR_EVER = 'public, max-age=31536000, immutable';
-const ASKED_FOR_EACH_TIME = 'no-cache';
+/** Cached forever: the name of the file changes with its content. */
+const IMMUTABLE = 'public, max-age=31536000, immutable';
+const REVALIDATED = 'no-cache';
 
 const textOf = (header: RequestContext['headers'][string]): string =>
   typeof header === 'string' ? header : (header ?? []).join();
 
-/** The first of ours that the client takes. */
+/** Returns the first supported encoding that the client accepts. */
 function encodingFor(accepted: string, offered: readonly Encoding[]): Encoding | null {
   const weights = new Map(
     accepted.split(',').map((part) => {
@@ -46,29 +46,29 @@ function encodingFor(accepted: string, offered: readonly Encoding[]): Encoding |
 const isKnown = (ifNoneMatch: string, tag: string): boolean =>
   ifNoneMatch.split(',').some((each) => ['*', tag].includes(each.trim().replace(/^W\//, '')));
 
-/** `for-ever` for files whose name tells what is in them. */
-export async function answerFile(file: StaticFile, keep: 'for-ever' | 'no-longer', { headers }: RequestContext) {
+/** `immutable` is for files whose name depends on their content. */
+export async function answerFile(file: StaticFile, caching: 'immutable' | 'revalidate', { headers }: RequestContext) {
   const encoding = encodingFor(textOf(headers['accept-encoding']), file.encodings);
-  // Each form has a tag of its own, as a strong one has to.
+  // Each encoding has its own tag, as strong tags require.
   const tag = `"${file.tag}${encoding === null ? '' : `-${encoding}`}"`;
-  const told: AnswerHeaders = {
+  const common: AnswerHeaders = {
     ...PAGE_HEADERS,
-    'cache-control': keep === 'for-ever' ? FOR_EVER : ASKED_FOR_EACH_TIME,
+    'cache-control': caching === 'immutable' ? IMMUTABLE : REVALIDATED,
     etag: tag,
     vary: 'accept-encoding',
   };
-  if (isKnown(textOf(headers['if-none-match']), tag)) return answer(304, undefined, told);
+  if (isKnown(textOf(headers['if-none-match']), tag)) return answer(304, undefined, common);
   const bytes = encoding === null ? file.bytes : await file.encodedAs(encoding);
-  const packed: AnswerHeaders = encoding === null ? {} : { 'content-encoding': encoding };
-  return answer(200, new RawBody(file.contentType, bytes), { ...told, ...packed });
+  const encoded: AnswerHeaders = encoding === null ? {} : { 'content-encoding': encoding };
+  return answer(200, new RawBody(file.contentType, bytes), { ...common, ...encoded });
 }
 
 const NOT_BUILT = `<!doctype html>
 <html lang="en">
 <title>Everstep</title>
-<h1>The dashboard was not built</h1>
-<p>The service runs, and its API is served. To build the pages of the dashboard, run
-<code>npm run build --workspace @everstep/dashboard</code> in the repository, and start the service again;
+<h1>The dashboard is not built</h1>
+<p>The server is running and serves its API. To build the dashboard, run
+<code>npm run build --workspace @everstep/dashboard</code> in the repository, and restart the server;
 <code>npm start</code> does both.</p>
 <p>The API is described at <a href="/openapi.json">/openapi.json</a>.</p>
 </html>

@@ -1,4 +1,4 @@
-/** The dashboard: its pages at `/`, `/login` and below `/q/`, and the files that they need. All of it is for everybody. */
+/** Serves the dashboard: its pages, scripts, styles and other files. */
 import Type from 'typebox';
 import { Empty } from '../../contract/empty.js';
 import { ApiError } from '../../contract/error-codes.js';
@@ -22,39 +22,39 @@ const ABOUT = {
   errors: [],
 } as const;
 
-/** Null: they were not built, and every page says so. */
+/** Returns the operations of the dashboard. Null: it was not built, and every page says so. */
 export function dashboardOperations(files: DashboardFiles | null): readonly Operation[] {
   const page = (operationId: string, path: string, more: { readonly unknownQuery?: 'part-of-path' } = {}): Operation =>
     openOperation({
       ...ABOUT,
       operationId,
-      summary: 'A page of the dashboard',
+      summary: 'Get a page of the dashboard',
       path,
       ...more,
       ...(path.includes('{') ? { pathParameters: Type.Object({ page: Type.String() }) } : {}),
-      // Which page it is the script of the page finds out.
-      handle: ({ request }) => (files ? answerFile(files.index, 'no-longer', request) : answerNotBuilt()),
+      // The script of the page selects the content by the path.
+      handle: ({ request }) => (files ? answerFile(files.index, 'revalidate', request) : answerNotBuilt()),
     });
   const asset = openOperation({
     ...ABOUT,
     operationId: 'getDashboardAsset',
-    summary: 'A script, style, font or picture of the dashboard',
+    summary: 'Get a script, style, font or image of the dashboard',
     path: '/assets/{file}',
-    pathParameters: Type.Object({ file: Text(MAX_NAME_LENGTH, { description: 'Its name' }) }),
+    pathParameters: Type.Object({ file: Text(MAX_NAME_LENGTH, { description: 'Name of the file.' }) }),
     handle({ path, request }) {
       const file = files?.assets.get(path.file);
-      // A page that is older than the service asks for what it no longer has.
-      if (!file) throw new ApiError('not-found', `the dashboard has no file ${shown(path.file)}; load the page again`);
-      return answerFile(file, 'for-ever', request);
+      // A page from before an upgrade can request files that no longer exist.
+      if (!file) throw new ApiError('not-found', `the dashboard has no file ${shown(path.file)}; reload the page`);
+      return answerFile(file, 'immutable', request);
     },
   });
   const beside = [...(files?.beside ?? [])].map(([name, file]) =>
     openOperation({
       ...ABOUT,
       operationId: `getDashboardFile:${name}`,
-      summary: 'A file of the dashboard',
+      summary: 'Get a file of the dashboard',
       path: `/${name}`,
-      handle: ({ request }) => answerFile(file, 'no-longer', request),
+      handle: ({ request }) => answerFile(file, 'revalidate', request),
     }),
   );
   return [

@@ -11,12 +11,12 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 export const ENCODINGS = ['br', 'gzip'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** Below this a compressed file is hardly smaller. */
+/** Smaller files do not benefit from compression. */
 const MIN_COMPRESSED_BYTES = 1024;
-/** Of ours: nearly as small as with 11, in a tenth of the time. */
+/** Almost as small as quality 11 for these files, in a tenth of the time. */
 const BROTLI_QUALITY = 9;
 const SUFFIX: Readonly<Record<Encoding, string>> = { br: '.br', gzip: '.gz' };
-/** Names in it are made of what is in the files. */
+/** File names in it are derived from the content. */
 const ASSETS = 'assets';
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -41,7 +41,7 @@ const COMPRESS: Readonly<Record<Encoding, (bytes: Buffer) => Promise<Buffer>>> =
 export class StaticFile {
   readonly contentType: string;
   readonly bytes: Buffer;
-  /** Of what is in it, without quotation marks. */
+  /** Hash of the content, without quotation marks. */
   readonly tag: string;
   private readonly isCompressible: boolean;
   private readonly encoded = new Map<Encoding, Promise<Buffer>>();
@@ -62,7 +62,7 @@ export class StaticFile {
     return this.isCompressible ? ENCODINGS : [];
   }
 
-  /** Compressed when it is first asked for, unless the build has done so. */
+  /** Returns the compressed content. Compressed on first use, unless the build has done so. */
   encodedAs(encoding: Encoding): Promise<Buffer> {
     const known = this.encoded.get(encoding) ?? COMPRESS[encoding](this.bytes);
     this.encoded.set(encoding, known);
@@ -72,15 +72,15 @@ export class StaticFile {
 
 export interface DashboardFiles {
   readonly index: StaticFile;
-  /** Files beside the index, by name. */
+  /** Files next to the index, by name. */
   readonly beside: ReadonlyMap<string, StaticFile>;
-  /** Files whose names change with what is in them, by name. */
+  /** Files whose names change with their content, by name. */
   readonly assets: ReadonlyMap<string, StaticFile>;
 }
 
 const isNotFound = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
-/** Files right in the directory, none of which is hidden; empty when there is no such directory. */
+/** Returns the visible files of a directory; empty when it does not exist. */
 async function readFolder(directory: string): Promise<ReadonlyMap<string, Buffer>> {
   const entries = await readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
     if (isNotFound(error)) return [];
@@ -104,7 +104,7 @@ function filesOf(folder: ReadonlyMap<string, Buffer>): ReadonlyMap<string, Stati
   return files;
 }
 
-/** Null when they were not built. Rejects when they cannot be read. */
+/** Returns null when the dashboard was not built. Rejects when the files cannot be read. */
 export async function readDashboard(directory: string): Promise<DashboardFiles | null> {
   const [top, assets] = await Promise.all([readFolder(directory), readFolder(join(directory, ASSETS))]);
   const beside = new Map(filesOf(top));

@@ -1,6 +1,6 @@
 /**
- * The attempts of a run: those that failed as they were kept, and those that
- * succeeded as the journal tells of them.
+ * Presents the attempts of a run: failed attempts as they were stored, and successful attempts as reconstructed from the
+ * journal.
  */
 import { type CallOutcome, type EncodedBody, parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
@@ -53,7 +53,7 @@ function presentExchange(
     durationMs,
     request: {
       method,
-      // What a step calls may be made of the input; the others are shown with the run.
+      // The URL of a call can depend on the input, so it may be redacted. Other URLs are part of the run.
       url: kind === 'call' ? shownUrl(url, redact) : url,
       headers: shownHeaders(headers, redact),
       bodyBytes,
@@ -73,35 +73,35 @@ function presentExchange(
 
 const UNKNOWN_EXCHANGE = { startedAt: null, durationMs: null, request: null, response: null } as const;
 
-/** What the attempts of a run are made of. */
+/** Data from which the attempts of a run are presented. */
 export interface AttemptSource {
   readonly run: RunRecord;
   /** Null when it was removed. */
   readonly payload: RunPayload | null;
-  /** The beginning of the journal. */
+  /** Start of the journal. */
   readonly head: readonly ListedStep[];
   readonly tasks: readonly Task[];
-  /** In recorded order; long results are left out. */
+  /** Steps in recorded order. Long results are omitted. */
   steps(): AsyncIterable<readonly ListedStep[]>;
-  /** Oldest first, with their exchanges. */
+  /** Failed attempts, oldest first, with their exchanges. */
   attempts(): AsyncIterable<readonly FailedAttempt[]>;
-  /** Without its result where that is long, or with it. */
+  /** Returns a step, with its result if `whole` is set. Otherwise a long result is omitted. */
   findStep(stepId: number, whole: boolean): Promise<ListedStep | null>;
 }
 
 export interface AttemptPage {
   readonly attempts: RunAttempt[];
-  /** How many to leave out for the next page; null at the end. */
+  /** Number of entries to skip for the next page; null at the end. */
   readonly next: number | null;
 }
 
-/** What a page shows: a failed attempt, a step whose attempt succeeded, or the message that arrived. */
+/** Entry of a page: a failed attempt, a step whose attempt succeeded, or a delivered message. */
 type Entry =
   | { readonly kind: 'failed'; readonly at: number; readonly attempt: FailedAttempt }
   | { readonly kind: 'step'; readonly at: number; readonly step: ListedStep; readonly call: CallOutcome | null }
   | { readonly kind: 'message'; readonly at: number };
 
-/** One after the other, each when it is asked for. */
+/** Iterates over items that are read in parts on demand. */
 class Items<Item> {
   private readonly parts: AsyncIterator<readonly Item[]>;
   private part: readonly Item[] = [];
@@ -125,7 +125,7 @@ class Items<Item> {
   }
 }
 
-/** How many of the times, which are in order, are not after this one. */
+/** Returns how many of the sorted times are at or before `at`. */
 function countUntil(times: readonly number[], at: number): number {
   let [low, high] = [0, times.length];
   while (low < high) {
@@ -139,11 +139,11 @@ function countUntil(times: readonly number[], at: number): number {
 class Attempts {
   private readonly source: AttemptSource;
   private readonly redact: Redaction | undefined;
-  /** How many failed so far, by the message. */
+  /** Number of failed attempts so far, by message. */
   private readonly failed = new Map<string, number>();
-  /** What the last failed attempt of a call sent, by the message: each attempt sends the same. */
+  /** Request of the last failed attempt of a call, by message. All attempts of a call send the same request. */
   private readonly sent = new Map<string, KeptExchange>();
-  /** When the steps so far were recorded, Unix ms. */
+  /** Times when the steps so far were recorded, in Unix ms. */
   private readonly recordedAt: number[] = [];
   private readonly found = new Map<number, Promise<ListedStep | null>>();
   private readonly rebuilt: RebuiltRequests | null;
@@ -158,7 +158,7 @@ class Attempts {
     this.rebuilt = payload && new RebuiltRequests({ run, head, recordedBehind }, payload);
   }
 
-  /** Entries behind the first `skip` ones until the page is full. */
+  /** Skips the first `skip` entries and returns the following ones until the page is full. */
   async page(stepId: number | undefined, skip: number, limit: number): Promise<AttemptPage> {
     const attempts: RunAttempt[] = [];
     let seen = 0;
@@ -171,7 +171,7 @@ class Attempts {
     return { attempts, next: null };
   }
 
-  /** By the time at which they ended, oldest first. */
+  /** Returns entries in the order in which they ended, oldest first. */
   private async *entries(): AsyncGenerator<Entry> {
     const [attempts, steps] = [new Items(this.source.attempts()), new Items(this.source.steps())];
     for (;;) {
@@ -196,7 +196,10 @@ class Attempts {
     if (exchange) this.sent.set(messageId, exchange);
   }
 
-  /** Null for what called nobody, and for a call that was answered with no success: its attempts failed, all of them. */
+  /**
+   * Returns null for steps that called nobody, and for calls without a successful response, because all of their attempts
+   * failed.
+   */
   private async entryOf(step: ListedStep): Promise<Entry | null> {
     const { type, completedAt: at } = step;
     if (type === 'Run') return { kind: 'step', at, step, call: null };
@@ -209,7 +212,7 @@ class Attempts {
     return step.outLeftOut === undefined ? step : ((await this.source.findStep(step.stepId, true)) ?? step);
   }
 
-  /** The recorded step of a failed attempt. */
+  /** Returns the recorded step of a failed attempt. */
   private stepAt(slot: number): Promise<ListedStep | null> {
     const known = this.found.get(slot);
     if (known) return known;
@@ -262,7 +265,7 @@ class Attempts {
     };
   }
 
-  /** Of a request whose body is not kept. */
+  /** Returns the reconstructed body of a request whose body was not stored. */
   private otherBody(kind: Kind, at: number, index: number | undefined): ShownBody {
     if (kind === 'workflow' || kind === 'step') return this.rebuilt?.bodyOfStep(at, index) ?? UNKNOWN_BODY;
     return (kind === 'message' ? this.rebuilt?.bodyOfMessage() : undefined) ?? UNKNOWN_BODY;
@@ -282,7 +285,10 @@ class Attempts {
     };
   }
 
-  /** What it sent itself, or what the attempts before it did, which is the same; null where versions before kept nothing. */
+  /**
+   * Returns the stored request, or the identical request of an earlier failed attempt. Null when an earlier version stored
+   * neither.
+   */
   private callRequest({ messageId, sent }: RecordedStep): Partial<RunAttempt> {
     if (sent) {
       const { startedAt, durationMs, request } = presentExchange({ ...sent, response: null }, 'call', this.redact, UNKNOWN_BODY);
@@ -324,7 +330,7 @@ function stepIdOfEntry(entry: Entry): number | null {
   }
 }
 
-/** As the service recorded it; an endpoint may have said anything. */
+/** Parses the recorded outcome of a call. Invalid data is possible, because it may come from an endpoint. */
 function callOutcomeOf({ out }: RecordedStep): CallOutcome | null {
   try {
     const outcome = parseJson(out ?? 'null') as Partial<CallOutcome> | null;
@@ -336,7 +342,7 @@ function callOutcomeOf({ out }: RecordedStep): CallOutcome | null {
   }
 }
 
-/** A page of them, oldest first, of one step or of all. A page with long results ends early. */
+/** Returns a page of attempts, oldest first, of one step or of all steps. A page with long results ends early. */
 export const presentAttempts = (
   source: AttemptSource,
   stepId: number | undefined,

@@ -1,13 +1,9 @@
 /**
- * Two runs side by side, and where they first differ: in what they were
- * triggered with, in a result, in a step, in how they ended. Two runs seldom
- * have the same input, so the first difference alone would say little. What either of
- * them hides is hidden in both, and counts as the same: else whoever may start
- * runs could find out a hidden value by comparing.
- *
- * Steps are put side by side by type and name, and where there are several of
- * the same by which of them it is: parallel steps may be recorded, and so
- * those behind them be asked for, in another order in each run.
+ * Compares two runs and finds the first differences in input, results, steps and outcome. The input usually differs, so one
+ * difference alone would not be useful. A value that one run redacts is redacted in both and counts as equal. Otherwise
+ * anyone who can start runs could find out a redacted value by comparing.
+ * Steps are matched by type and name, and by their number of occurrence if there are several, because parallel steps can be
+ * recorded in a different order in each run.
  */
 import { LIMITS } from '../../config/limits.js';
 import type { RunComparison } from '../../contract/run-tools.js';
@@ -18,12 +14,12 @@ import { shownBody, shownHeaders, shownJson, shownOut } from './redaction.js';
 import { jsonValue, presentReference, stateOfRun } from './run.js';
 
 export interface ComparedRun {
-  /** With its whole result. */
+  /** Run with its whole result. */
   readonly run: RunRecord;
-  /** Without their results. */
+  /** Steps without their results. */
   readonly steps: readonly ListedStep[];
   readonly payload: RunPayload;
-  /** The result of a step. Steps are asked for in about the order in which they were recorded. */
+  /** Returns the result of a step. Steps are requested approximately in recorded order. */
   outOf(step: ListedStep): Promise<string | null>;
 }
 
@@ -31,7 +27,7 @@ type Difference = RunComparison['differences'][number];
 type Row = RunComparison['steps'][number];
 type Side = 'left' | 'right';
 
-/** Longer values are cut: they stand in the steps. */
+/** Longer values are truncated. The steps contain the whole values. */
 const MAX_SHOWN = 2_000;
 const clipped = (text: string): string => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text);
 const written = (value: unknown): string | null =>
@@ -39,7 +35,7 @@ const written = (value: unknown): string | null =>
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** JSON as its value, unless it is long; other texts as texts; bytes in base64. */
+/** Returns the parsed JSON unless it is long, other text as a string, and other bytes as base64. */
 function bodyValue(body: Uint8Array): unknown {
   try {
     const text = utf8.decode(body);
@@ -53,13 +49,13 @@ function bodyValue(body: Uint8Array): unknown {
   }
 }
 
-/** A long text is compared as it is: to parse it takes many times its memory. */
+/** Parses JSON. A long text is compared unparsed, because parsing takes many times its memory. */
 function parsed(text: string | null): unknown {
   if (text === null) return undefined;
   return text.length > LIMITS.maxParsedValueBytes ? text : jsonValue(text);
 }
 
-/** What is hidden by one or the other. */
+/** Applies the redactions of both runs. */
 class Shown {
   private readonly redactions: readonly (Redaction | undefined)[];
 
@@ -83,7 +79,7 @@ class Shown {
   }
 }
 
-/** Steps in the order in which the code asked for them, each with a name of its own. */
+/** Returns the steps in the order in which the code requested them, each with a unique key. */
 function keyed({ steps }: ComparedRun): readonly (readonly [key: string, step: ListedStep])[] {
   const seen = new Map<string, number>();
   return [...steps]
@@ -100,7 +96,7 @@ type Pair = { readonly left: ListedStep | null; readonly right: ListedStep | nul
 
 function pairs(left: ComparedRun, right: ComparedRun): readonly Pair[] {
   const [ofLeft, ofRight] = [keyed(left), keyed(right)];
-  const placeInRight = new Map(ofRight.map(([key], place) => [key, place]));
+  const positionInRight = new Map(ofRight.map(([key], position) => [key, position]));
   const inLeft = new Set(ofLeft.map(([key]) => key));
   const found: Pair[] = [];
   let next = 0;
@@ -111,22 +107,22 @@ function pairs(left: ComparedRun, right: ComparedRun): readonly Pair[] {
     }
   };
   for (const [key, step] of ofLeft) {
-    const place = placeInRight.get(key);
-    if (place !== undefined) onlyRight(place);
-    found.push({ left: step, right: place === undefined ? null : (ofRight[place]?.[1] ?? null) });
+    const position = positionInRight.get(key);
+    if (position !== undefined) onlyRight(position);
+    found.push({ left: step, right: position === undefined ? null : (ofRight[position]?.[1] ?? null) });
   }
   onlyRight(ofRight.length);
   return found;
 }
 
-const spoken = ({ type, name, stepId }: ListedStep): string => `step ${stepId} (${type} ${JSON.stringify(name)})`;
+const labelOf = ({ type, name, stepId }: ListedStep): string => `step ${stepId} (${type} ${JSON.stringify(name)})`;
 const other = (side: Side): Side => (side === 'left' ? 'right' : 'left');
 
 const values = ({ left, right }: JsonDifference) => ({ left: written(left), right: written(right) });
 const at = ({ path }: JsonDifference): string => (path === '' ? '' : ` at ${path}`);
 
-/** How a run stands behind its last step. */
-function standing({ run }: ComparedRun): string {
+/** Describes the state of a run after its last step. */
+function stateText({ run }: ComparedRun): string {
   return run.status === 'failed' && run.error !== null ? `it failed: ${clipped(run.error)}` : `it is ${stateOfRun(run.status)}`;
 }
 
@@ -134,16 +130,16 @@ function missing(index: number, pair: Pair, rows: readonly Pair[], runs: Readonl
   const has: Side = pair.left ? 'left' : 'right';
   const lacks = other(has);
   const step = pair[has];
-  if (!step) throw new Error('a row without a step');
-  const text = spoken(step);
+  if (!step) throw new Error('a row has no step');
+  const text = labelOf(step);
   const instead = rows.slice(index).find((row) => row[lacks] !== null)?.[lacks];
   const sides = {
-    left: has === 'left' ? text : instead ? spoken(instead) : null,
-    right: has === 'right' ? text : instead ? spoken(instead) : null,
+    left: has === 'left' ? text : instead ? labelOf(instead) : null,
+    right: has === 'right' ? text : instead ? labelOf(instead) : null,
   };
   const message = instead
-    ? `the ${has} run has ${text}, where the ${lacks} one goes on with ${spoken(instead)}`
-    : `the ${lacks} run has no step any more where the ${has} one has ${text}: ${standing(runs[lacks])}`;
+    ? `the ${has} run continues with ${text}, the ${lacks} run with ${labelOf(instead)}`
+    : `the ${lacks} run has no step where the ${has} run has ${text}: ${stateText(runs[lacks])}`;
   return { kind: instead ? 'step' : 'length', index, ...sides, message };
 }
 
@@ -154,10 +150,10 @@ function outcomes(left: ComparedRun, right: ComparedRun, shown: Shown): Differen
     result: parsed(shown.json(run.result)),
   }));
   const found = jsonDifference(a, b);
-  return found && { kind: 'outcome', index: null, ...values(found), message: `they ended in another way${at(found)}` };
+  return found && { kind: 'outcome', index: null, ...values(found), message: `the runs ended differently${at(found)}` };
 }
 
-/** Results for which there is room in the answer. */
+/** Includes results as long as they fit into the response. */
 class ShownResults {
   private left: number = LIMITS.maxPageBytes;
 
@@ -179,7 +175,7 @@ const presentRun = ({ run }: ComparedRun) => ({
   workflowState: stateOfRun(run.status),
 });
 
-/** `shortened`: there are more steps than are compared. */
+/** Compares two runs. `shortened`: only the first steps are compared. */
 export async function comparisonOf(left: ComparedRun, right: ComparedRun, shortened = false): Promise<RunComparison> {
   const shown = new Shown(left, right);
   const results = new ShownResults();
@@ -188,7 +184,7 @@ export async function comparisonOf(left: ComparedRun, right: ComparedRun, shorte
   const input = jsonDifference(shown.input(left.payload), shown.input(right.payload));
   const differences: Difference[] = [];
   if (input) {
-    const message = `they were triggered with something else${at(input)}`;
+    const message = `the runs have different inputs${at(input)}`;
     differences.push({ kind: 'input', index: null, ...values(input), message });
   }
   let sameSteps = true;
@@ -205,7 +201,7 @@ export async function comparisonOf(left: ComparedRun, right: ComparedRun, shorte
     }
     if (sameResults && found && pair.left) {
       sameResults = false;
-      const message = `${spoken(pair.left)} came to something else${at(found)}`;
+      const message = `${labelOf(pair.left)} has different results${at(found)}`;
       differences.push({ kind: 'result', index, ...values(found), message });
     }
     const { name, type } = pair.left ?? pair.right ?? {};
@@ -219,7 +215,7 @@ export async function comparisonOf(left: ComparedRun, right: ComparedRun, shorte
       same,
     });
   }
-  // A run that lacks steps has ended elsewhere, and it is told there why.
+  // A run with fewer steps has ended elsewhere, and the step difference already contains its outcome.
   const outcome = sameSteps ? outcomes(left, right, shown) : null;
   if (outcome) differences.push(outcome);
   return {

@@ -1,9 +1,9 @@
-/** A group of dead letters as answers show it. */
+/** Presents dead letter groups. */
 import type { DeadLetterGroup } from '../../contract/dead-letter-groups.js';
 import { groupState, histogramOf } from '../../engine/dead-letter-groups.js';
 import type { DeadLetterGroupRecord } from '../../ports/dead-letter-groups.js';
 
-/** As it is at `now`, Unix ms. */
+/** Presents the group at the time `now` (Unix ms). */
 export const presentGroup = (group: DeadLetterGroupRecord, now: number): DeadLetterGroup => ({
   fingerprint: group.fingerprint,
   state: groupState(group, now),

@@ -1,4 +1,4 @@
-/** A dead letter as answers show it. */
+/** Presents dead letters. */
 import type { DeadLetterEntry } from '../../contract/dead-letters.js';
 import type { Redaction, RunPayload } from '../../engine/run.js';
 import type { ComingDeletion } from '../../ports/repair-store.js';
@@ -11,20 +11,20 @@ import { shownBody, shownHeaders } from './redaction.js';
 
 type HeaderMap = Record<string, string[]>;
 
-/** What is sent to the workflow beside the body. */
+/** Returns the headers that are sent to the workflow with the body. */
 export function sentHeaders({ contentType, forwardHeaders }: Omit<RunPayload, 'body'>, redact: Redaction | undefined): HeaderMap {
   const sent: [string, string[]][] = Object.entries(forwardHeaders).map(([name, value]) => [name, [value]]);
   if (contentType !== null) sent.push(['Content-Type', [contentType]]);
   return shownHeaders(Object.fromEntries(sent), redact);
 }
 
-/** Bytes under one of two names. */
+/** Returns bytes as text in one field, or as base64 in the other field. */
 export function presentBytes<Text extends string, Base64 extends string>(text: Text, other: Base64, bytes: Uint8Array) {
   const decoded = utf8OrNull(bytes);
   return decoded === null ? optional(other, base64(bytes)) : optional(text, decoded);
 }
 
-/** The body with which something is started. An empty body is absent. */
+/** Returns the body that a run is started with. An empty body is omitted. */
 export const presentStartBody = ({ body }: RunPayload, redact: Redaction | undefined) =>
   body.byteLength === 0 ? {} : presentBytes('body', 'bodyBase64', shownBody(body, redact));
 
@@ -37,7 +37,7 @@ function presentResponse(entry: WholeDeadLetter, redact: Redaction | undefined) 
   };
 }
 
-/** `history` of its run, where the attempts of the failure callback are to be shown; `deletion`: that it is about to go. */
+/** Presents a dead letter. `history` adds the attempts of the failure callback; `deletion` adds the pending delete. */
 export function presentDeadLetter(
   entry: WholeDeadLetter,
   deletion: ComingDeletion | undefined,

@@ -1,4 +1,4 @@
-/** Why a run is where it is, in sentences and in fields. */
+/** Presents explanations of why a run is waiting, as sentences and as fields. */
 import { STEP_TYPES, type StepType } from '@everstep/sdk/protocol';
 import type { ExplanationAnswer, Reason } from '../../contract/explanation.js';
 import type { Redaction } from '../../engine/run.js';
@@ -14,52 +14,52 @@ const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text
 type FlowControlReason = Extract<WaitReason, { readonly kind: 'flow-control' }>;
 
 function flowControlMessage({ key, place, waiting, because, until }: FlowControlReason): string {
-  const where = `It is number ${place} of ${waiting} that wait for the flow control key ${JSON.stringify(key)}`;
+  const where = `Position ${place} of ${waiting} in the wait list of the flow control key ${JSON.stringify(key)}`;
   const why = {
-    paused: 'which is paused until somebody resumes it',
-    parallelism: 'which has as many in flight as it may',
-    rate: 'which has started as many in this window as it may',
+    paused: 'the key is paused until it is resumed',
+    parallelism: 'the key has reached its parallelism limit',
+    rate: 'the key has reached its rate limit for this period',
   }[because];
-  return `${where}, ${why}${until === null ? '' : `; the next may go at ${isoOf(until)}`}.`;
+  return `${where}: ${why}${until === null ? '' : `; the next delivery can start at ${isoOf(until)}`}.`;
 }
 
 const NO_SLOT: Readonly<Record<QueuedBecause, string>> = {
-  slots: 'all of them are in use',
-  plan: 'the queue instance has as many deliveries in flight as its plan allows',
-  'fair-share': 'the account has its fair share of them in flight',
-  'long-deliveries': 'its timeout is long, and the account has its fair share of such deliveries in flight',
-  host: 'as many deliveries to its host are in flight as allowed',
-  memory: 'the events and requests that its run carries need more memory than is free for its account',
+  slots: 'all slots are in use',
+  plan: 'the queue instance has reached the parallelism limit of its plan',
+  'fair-share': 'the account has used its fair share of slots',
+  'long-deliveries': 'the delivery has a long timeout, and the account has used its fair share of long deliveries',
+  host: 'the limit of deliveries to its host is reached',
+  memory: 'the events and requests that its run sends need more memory than its account has available',
 };
 
 const queuedMessage = (because: QueuedBecause | null): string =>
-  `It is due and waits for a delivery slot${because === null ? '' : `: ${NO_SLOT[because]}`}.`;
+  `Due, waiting for a delivery slot${because === null ? '' : `: ${NO_SLOT[because]}`}.`;
 
-/** A step that calls shows where only if the run does not redact what that was made of. */
+/** Presents a reason. The URL of a call is hidden if the run redacts the data that it depends on. */
 function presentReason(reason: WaitReason, isCall: boolean, redact: Redaction | undefined): Reason {
   const { kind } = reason;
   switch (kind) {
     case 'not-before':
-      return { kind, message: `It is not to begin before ${isoOf(reason.at)}.`, at: reason.at };
+      return { kind, message: `Scheduled to start at ${isoOf(reason.at)}.`, at: reason.at };
     case 'sleeping':
-      return { kind, message: `It sleeps until ${isoOf(reason.until)}.`, until: reason.until };
+      return { kind, message: `Sleeping until ${isoOf(reason.until)}.`, until: reason.until };
     case 'waiting-for-event':
       return {
         kind,
-        message: `It waits for the event ${quoted(reason.eventIds)}, until ${isoOf(reason.until)} at the latest.`,
+        message: `Waiting for the event ${quoted(reason.eventIds)}, until ${isoOf(reason.until)} at the latest.`,
         eventIds: [...reason.eventIds],
         until: reason.until,
       };
     case 'waiting-for-run':
       return {
         kind,
-        message: `It waits for the end of the run ${JSON.stringify(reason.workflowRunId)}, which it invoked.`,
+        message: `Waiting for the invoked run ${JSON.stringify(reason.workflowRunId)} to end.`,
         workflowRunId: reason.workflowRunId,
         workflowCreatedAt: reason.workflowCreatedAt,
       };
     case 'retry': {
       const { retry, maxRetries, at, error } = reason;
-      const failed = error === null ? '' : ` The attempt before failed: ${sentence(error)}`;
+      const failed = error === null ? '' : ` The previous attempt failed: ${sentence(error)}`;
       return {
         kind,
         message: `Retry ${retry} of ${maxRetries}, due at ${isoOf(at)}.${failed}`,
@@ -81,14 +81,14 @@ function presentReason(reason: WaitReason, isCall: boolean, redact: Redaction | 
       };
     case 'queue': {
       const { queue, place, waiting, because } = reason;
-      const where = `It is number ${place} of ${waiting} that wait in the queue ${JSON.stringify(queue)}`;
-      const why = because === 'paused' ? 'which is paused' : 'where those before it have to end first';
-      return { kind, message: `${where}, ${why}.`, queueName: queue, place, waitListSize: waiting, because };
+      const where = `Position ${place} of ${waiting} in the queue ${JSON.stringify(queue)}`;
+      const why = because === 'paused' ? 'the queue is paused' : 'earlier messages must end first';
+      return { kind, message: `${where}: ${why}.`, queueName: queue, place, waitListSize: waiting, because };
     }
     case 'destination-held': {
       const { origin, by, reason: why, since } = reason.hold;
-      const who = by === 'hand' ? 'was held back by hand' : 'is held back because it keeps failing';
-      const probe = reason.probeAt === null ? '' : ` One delivery is let through at ${isoOf(reason.probeAt)} to see.`;
+      const who = by === 'hand' ? 'was held manually' : 'is held because it fails repeatedly';
+      const probe = reason.probeAt === null ? '' : ` The next probe is sent at ${isoOf(reason.probeAt)}.`;
       return {
         kind,
         message: `${origin} ${who}, since ${isoOf(since)}: ${sentence(why)}${probe}`,
@@ -103,7 +103,7 @@ function presentReason(reason: WaitReason, isCall: boolean, redact: Redaction | 
       return { kind, message: queuedMessage(reason.because ?? null), ...optional('because', reason.because ?? null) };
     case 'in-flight': {
       const url = isCall ? shownUrl(reason.url, redact) : reason.url;
-      return { kind, message: `The request to ${url} is under way.`, url };
+      return { kind, message: `The request to ${url} is in flight.`, url };
     }
   }
 }
@@ -122,35 +122,35 @@ function presentTask(task: ExplainedTask, redact: Redaction | undefined): Explan
 }
 
 const SUBJECTS: Readonly<Record<ExplainedTask['what'], string>> = {
-  workflow: 'The code of the workflow is asked to go on',
-  step: 'A step is open',
-  message: 'The message is to be delivered',
-  'failure-callback': 'The run has failed, and its failure callback is owed',
+  workflow: 'Pending: call of the workflow',
+  step: 'Pending: step',
+  message: 'Pending: delivery of the message',
+  'failure-callback': 'The run failed. Pending: failure callback',
 };
 const ENDS: Readonly<Record<Explanation['run']['status'], string>> = {
-  active: 'The run is active, and owes nothing at this moment: it is being worked on.',
-  succeeded: 'The run has succeeded; nothing is owed.',
-  failed: 'The run has failed; nothing is owed.',
-  canceled: 'The run was canceled; nothing is owed.',
+  active: 'The run is active and is being processed; nothing is pending.',
+  succeeded: 'The run succeeded; nothing is pending.',
+  failed: 'The run failed; nothing is pending.',
+  canceled: 'The run was canceled; nothing is pending.',
 };
 
 function subjectOf({ what, stepName }: ExplanationAnswer['tasks'][number]): string {
-  return what === 'step' && stepName !== undefined ? `The step ${JSON.stringify(stepName)} is open` : SUBJECTS[what];
+  return what === 'step' && stepName !== undefined ? `Pending: step ${JSON.stringify(stepName)}` : SUBJECTS[what];
 }
 
-/** What many of a kind do: of one, of several. */
+/** What tasks with the same reason are doing, in the singular and the plural. */
 const DOING: Readonly<Record<Reason['kind'] | 'parked', readonly [one: string, several: string]>> = {
-  'not-before': ['is to begin later', 'are to begin later'],
+  'not-before': ['is scheduled for later', 'are scheduled for later'],
   sleeping: ['sleeps', 'sleep'],
   'waiting-for-event': ['waits for an event', 'wait for an event'],
   'waiting-for-run': ['waits for a run', 'wait for a run'],
-  retry: ['waits for its next attempt', 'wait for their next attempt'],
+  retry: ['waits for a retry', 'wait for a retry'],
   'flow-control': ['waits for a flow control key', 'wait for a flow control key'],
   queue: ['waits in a queue', 'wait in a queue'],
-  'destination-held': ['waits for a destination that is held back', 'wait for a destination that is held back'],
+  'destination-held': ['waits for a held destination', 'wait for a held destination'],
   queued: ['waits for a delivery slot', 'wait for a delivery slot'],
-  'in-flight': ['is under way', 'are under way'],
-  parked: ['is held back', 'are held back'],
+  'in-flight': ['is in flight', 'are in flight'],
+  parked: ['is pending', 'are pending'],
 };
 
 function summaryOf(tasks: ExplanationAnswer['tasks'], status: Explanation['run']['status']): string {
@@ -163,7 +163,7 @@ function summaryOf(tasks: ExplanationAnswer['tasks'], status: Explanation['run']
     counts.set(kind, (counts.get(kind) ?? 0) + 1);
   }
   const doing = [...counts].map(([kind, count]) => `${count} ${DOING[kind][count === 1 ? 0 : 1]}`);
-  return `${tasks.length} things are open: ${doing.join(', ')}.`;
+  return `${tasks.length} tasks are pending: ${doing.join(', ')}.`;
 }
 
 export function presentExplanation({ run, tasks, shortened }: Explanation): ExplanationAnswer {

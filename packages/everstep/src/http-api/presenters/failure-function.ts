@@ -1,4 +1,4 @@
-/** Attempts to tell of a run's failure, as logs and dead letters show them. */
+/** Presents the attempts to report the failure of a run. */
 import type { AttemptError, FailureFunctionInfo } from '../../contract/runs.js';
 import { CALLBACK_SLOT, type FailedAttempt, type FailureFunctionState, type RunSettings } from '../../engine/run.js';
 import type { RunHistory } from '../../ports/store.js';
@@ -11,24 +11,24 @@ export const presentError = (attempt: FailedAttempt): AttemptError => ({
   retried: attempt.retried,
 });
 
-interface Told {
+interface CallbackHistory {
   readonly run: { readonly workflowUrl: string; readonly settings: RunSettings };
   readonly tasks: RunHistory['tasks'];
   readonly attempts: RunHistory['attempts'];
 }
 
-/** Each failed attempt led to a retry, but for the one after which it was given up. */
+/** Counts retries: each failed attempt led to one, except the last attempt. */
 const retriesOf = (failed: readonly FailedAttempt[]): number => failed.filter(({ retryAt }) => retryAt !== null).length;
 
-/** Null when nobody was told, as far as is known. `state` of the dead letter, null where that is not at hand. */
+/** Returns null when there was no callback. `state` is the state in the dead letter; null when it is not available. */
 export function presentFailureFunction(
-  { run, tasks, attempts }: Told,
+  { run, tasks, attempts }: CallbackHistory,
   state: FailureFunctionState | null,
 ): FailureFunctionInfo | null {
   const failed = attempts.filter(({ slot }) => slot === CALLBACK_SLOT);
   const open = tasks.find(({ kind }) => kind === 'callback');
   if (state === null && !open && failed.length === 0) return null;
-  // Told again from the first attempt on, its message is another one.
+  // After a manual retry the callback has another message id.
   const messageId = open?.messageId ?? failed.at(-1)?.messageId;
   return {
     ...optional('state', state ?? (open ? ('CALLBACK_INPROGRESS' as const) : null)),

@@ -1,4 +1,4 @@
-/** A flow control key as answers show it. */
+/** Presents flow control keys. */
 import type { FlowControlEntry, FlowControlWaiter } from '../../contract/service.js';
 import type { FlowControlStatus, KeyWaiter } from '../../runtime/workflow-service.js';
 import { optional } from './optional.js';
@@ -14,7 +14,7 @@ function presentRate({ rate, periodMs, window }: FlowControlStatus, now: number)
   };
 }
 
-/** `now`: Unix ms; a window that has ended counts nothing any more. */
+/** `now` is in Unix ms. A period that has ended counts nothing. */
 export function presentFlowControl(status: FlowControlStatus, now: number): FlowControlEntry {
   return {
     flowControlKey: status.key,
@@ -28,7 +28,7 @@ export function presentFlowControl(status: FlowControlStatus, now: number): Flow
   };
 }
 
-/** `index` from 0. */
+/** `index` starts at 0. */
 export const presentKeyWaiter = ({ run, stepName, since }: KeyWaiter, index: number): FlowControlWaiter => ({
   kind: run.settings.message ? 'message' : 'workflow',
   workflowRunId: run.workflowRunId,

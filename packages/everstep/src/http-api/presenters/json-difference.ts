@@ -1,19 +1,19 @@
-/** Where two JSON values differ first. */
+/** Finds the first difference between two JSON values. */
 
 type JsonObject = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export interface JsonDifference {
-  /** As one writes it in code, such as `.items[0].price`; empty for the values themselves. */
+  /** Path of the difference, in code notation such as `.items[0].price`; empty for the root. */
   readonly path: string;
-  /** Undefined where it is missing. */
+  /** Undefined when the value is missing. */
   readonly left: unknown;
   readonly right: unknown;
 }
 
 const step = (name: string): string => (/^[A-Za-z_]\w*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`);
 
-/** Null when they are the same, whatever the order of the names in objects. */
+/** Returns the first difference, or null when the values are equal. The order of names in objects does not matter. */
 export function jsonDifference(left: unknown, right: unknown, path = ''): JsonDifference | null {
   if (Array.isArray(left) && Array.isArray(right)) {
     for (let at = 0; at < Math.max(left.length, right.length); at++) {

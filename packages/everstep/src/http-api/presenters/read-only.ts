@@ -1,20 +1,20 @@
 /**
- * Answers to callers that may only read: a read-only token, or a session of a role without write access. Whoever knows the
- * URL of a webhook can write to the run, and a forwarded credential opens the user's endpoint. So neither is in any of these
- * answers, whichever operation gives it and in whichever dialect: they are masked in the finished answer.
+ * Masks responses for callers without write access: read-only tokens, and sessions of roles without write access. Anyone
+ * with the URL of a webhook can write to its run, and a forwarded credential gives access to the endpoint of the user. So
+ * both are masked in the finished response of every operation, in every dialect.
  */
 import { parseJson } from '@everstep/sdk/protocol';
 import { mayBeSecret } from '../../engine/exchanges.js';
 
 export const MASKED = '[HIDDEN]';
 
-/** Ids of webhooks, as the service and the published SDK make them, and addresses that end in one. */
+/** Ids of webhooks, as the service and the published SDK create them, and URLs that end in one. */
 const WEBHOOK =
   /\bwhk_[0-9A-Za-z]+\.[0-9A-Za-z_]+|\bevt_[0-9A-Za-z_-]{15}(?![0-9A-Za-z_-])|(?<=\/v2\/workflows\/hooks\/)[^\s"\\?]+/g;
 const HOOKS_PATH = '/v2/workflows/hooks/';
 const HEADERS_FIELD = /headers?$/i;
 const BASE64 = /^[A-Za-z0-9+/]{40,}={0,2}$/;
-/** JSON inside of JSON that may have headers. */
+/** JSON text in JSON that may contain headers. */
 const INNER_JSON = /^\s*[[{].*headers?\\*":/is;
 const QUERY_VALUE = /([?&])([^=&#\s]+)=([^&#\s]*)/g;
 
@@ -37,14 +37,14 @@ function maskedText(text: string): string {
     try {
       return readOnlyJson(parseJson(text));
     } catch {
-      // Not JSON: its words are masked like those of any other text.
+      // Not JSON, so it is masked like other text.
     }
   }
   const masked = text.replace(WEBHOOK, MASKED);
   return /^https?:/i.test(masked) ? maskedQuery(masked) : masked;
 }
 
-/** The published SDK reads the request that came to a webhook from JSON in base64. */
+/** The published SDK reads webhook requests from base64-encoded JSON. */
 function maskedBase64(text: string): string {
   const inner = Buffer.from(text, 'base64').toString('utf8');
   return inner.includes(HOOKS_PATH) ? Buffer.from(maskedText(inner)).toString('base64') : text;
@@ -55,7 +55,7 @@ function masked(field: string, value: unknown): unknown {
   return HEADERS_FIELD.test(field) && isRecord(value) ? maskedHeaders(value) : value;
 }
 
-/** Fields with payloads and results, or with parts of them. */
+/** Fields with payloads and results, or parts of them. */
 const PAYLOAD_FIELDS: ReadonlySet<string> = new Set([
   ...['body', 'bodyBase64', 'responseBody', 'responseBodyBase64', 'callResponseBody', 'invokedWorkflowRunBody'],
   ...['out', 'result', 'workflowRunResponse', 'data', 'content', 'recorded', 'edits', 'query'],
@@ -71,8 +71,8 @@ function withoutPayload(field: string, value: unknown): unknown {
   return masked(field, value);
 }
 
-/** Returns an answer as JSON text for a caller who may not see payloads, results and headers either. */
+/** Returns a response as JSON text for a caller who may not see payloads, results and headers. */
 export const metadataJson = (body: unknown): string => JSON.stringify(body, withoutPayload);
 
-/** Returns an answer as JSON text. */
+/** Returns a response as JSON text for a caller without write access. */
 export const readOnlyJson = (body: unknown): string => JSON.stringify(body, masked);

@@ -1,6 +1,7 @@
 /**
- * The request of an attempt whose body is not kept, made again from what is: the input of the run and what was recorded
- * before. It says what the endpoint was told, not how that was framed, which depends on what the endpoint still held.
+ * Reconstructs the request of an attempt whose body was not stored, from the input of the run and the steps recorded
+ * before. It contains what the endpoint received, but not the frame format, which depends on the journal entries that the
+ * endpoint held.
  */
 import { parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
@@ -15,7 +16,7 @@ import { shownBody, shownOut } from './redaction.js';
 type Request = NonNullable<RunAttempt['request']>;
 export type ShownBody = Pick<Request, 'body' | 'bodyEncoding' | 'rebuilt'>;
 
-/** Text or JSON as it is, when it is short enough; otherwise its beginning, as text. */
+/** Returns short text or JSON unchanged. Returns the start of a longer input, as text. */
 function shownInput(bytes: Uint8Array, mostBytes: number): unknown {
   const text = utf8OrNull(bytes);
   if (text === null || bytes.byteLength > mostBytes) return beginningOf(bytes, mostBytes).data;
@@ -26,11 +27,11 @@ function shownInput(bytes: Uint8Array, mostBytes: number): unknown {
   }
 }
 
-/** A run and the beginning of its journal, more of it than a request shows. */
+/** Run with the start of its journal, which contains more than a request shows. */
 export interface RebuiltRun {
   readonly run: RunRecord;
   readonly head: readonly ListedStep[];
-  /** How many steps behind those had been recorded at that time (Unix ms), before the place `index`. */
+  /** Number of later steps that were recorded at that time (Unix ms), before the journal index `index`. */
   recordedBehind(at: number, index: number): number;
 }
 
@@ -44,23 +45,24 @@ export class RebuiltRequests {
     this.payload = payload;
   }
 
-  /** What an endpoint of a workflow was asked at `at` (Unix ms), of what is recorded before place `index`. */
+  /** Returns the body of a request at the time `at` (Unix ms), with the steps recorded before the journal index `index`. */
   bodyOfStep(at: number, index = Number.POSITIVE_INFINITY): ShownBody {
     const { run, head } = this.rebuilt;
     const { redact } = run.settings;
     const most = LIMITS.maxKeptAttemptRequestBytes;
     const { value: input, bytes } = this.shownInput();
-    let room = most - bytes;
+    let remaining = most - bytes;
     const recorded: unknown[] = [];
     let leftOut = this.rebuilt.recordedBehind(at, index);
     for (const step of head) {
       const { stepId, name, type, out, outLeftOut } = step;
       if (step.completedAt > at || step.index >= index) continue;
-      // A result that is left out is longer than what is shown in all.
-      if (outLeftOut !== undefined) room = -1;
-      const entry: unknown = room <= 0 ? null : { stepId, name, ...resultOf(out === null ? null : shownOut(type, out, redact)) };
-      room -= entry === null ? 0 : Buffer.byteLength(JSON.stringify(entry));
-      if (entry === null || room < 0) leftOut++;
+      // An omitted result is longer than everything that is shown.
+      if (outLeftOut !== undefined) remaining = -1;
+      const entry: unknown =
+        remaining <= 0 ? null : { stepId, name, ...resultOf(out === null ? null : shownOut(type, out, redact)) };
+      remaining -= entry === null ? 0 : Buffer.byteLength(JSON.stringify(entry));
+      if (entry === null || remaining < 0) leftOut++;
       else recorded.push(entry);
     }
     const body = { input, recorded, ...(leftOut > 0 ? { recordedButNotShown: leftOut } : {}) };
@@ -73,13 +75,13 @@ export class RebuiltRequests {
     return { body: data, bodyEncoding: encoding, rebuilt: true };
   }
 
-  /** Of an attempt that succeeded, of which nothing was kept. */
+  /** Returns the request of a successful attempt, of which nothing was stored. */
   whole(method: string, body: ShownBody): Request {
     const { workflowUrl, settings } = this.rebuilt.run;
     return { method, url: workflowUrl, headers: sentHeaders(this.payload, settings.redact), bodyBytes: null, ...body };
   }
 
-  /** Many requests show the same input. */
+  /** Caches the input, which many requests share. */
   private shownInput(): { readonly value: unknown; readonly bytes: number } {
     if (this.input) return this.input;
     const { redact } = this.rebuilt.run.settings;
@@ -89,7 +91,7 @@ export class RebuiltRequests {
   }
 }
 
-/** JSON, as it was recorded. */
+/** Parses a recorded result. */
 function resultOf(out: string | null): { readonly result?: unknown } {
   if (out === null) return {};
   try {

@@ -1,12 +1,10 @@
 /**
- * What logs and listings show of a run whose trigger said what they must not
- * show. A hidden value is replaced by one constant and not by a hash: who may
- * start runs could find out a short value (a PIN, a birthday) by comparing.
- *
- * Names of fields count wherever they stand in JSON, also in JSON texts inside
- * of JSON; names of headers in every object that is called `headers` there,
- * because answers to calls travel on as results. A body that is no JSON is hidden whole, because fields cannot be
- * found in it; so is whatever cannot be read for another reason.
+ * Redacts runs in logs and listings according to the settings of their trigger. All hidden values are replaced by the same
+ * constant, not by a hash: with hashes, anyone who can start runs could find out a short value, such as a PIN, by
+ * comparing.
+ * Field names apply at every depth of JSON, including JSON text in JSON. Header names apply to every object named
+ * `headers`, because results can contain responses of calls. A body that is not JSON is hidden as a whole, because its
+ * fields cannot be found; so is everything else that cannot be parsed.
  */
 import { JsonBoundsError, parseJson, type StepType } from '@everstep/sdk/protocol';
 import { canonicalHeaders } from '../../answers/header-names.js';
@@ -41,23 +39,23 @@ function withoutHidden(value: unknown, redact: Redaction): unknown {
   );
 }
 
-/** A text inside of JSON that may be JSON itself. */
+/** Redacts JSON text in JSON. */
 function textWithoutHidden(text: string, redact: Redaction): string {
   let parsed: unknown;
   try {
     parsed = parseJson(text);
   } catch (error) {
-    // Its fields cannot be looked at.
+    // Its fields cannot be inspected.
     return error instanceof JsonBoundsError ? REDACTED : text;
   }
   return JSON.stringify(withoutHidden(parsed, redact));
 }
 
 /**
- * Applies to a JSON text; as it was where there is nothing to hide. What cannot be worked on is hidden, and so is a long text,
- * which would take many times its memory.
+ * Applies a change to JSON text. Returns the original text when nothing changes. Text that cannot be parsed is hidden, as
+ * is long text, which would take many times its memory.
  */
-function reworked(text: string, change: (value: unknown) => unknown): string {
+function withChange(text: string, change: (value: unknown) => unknown): string {
   if (text.length > LIMITS.maxParsedValueBytes) return REDACTED_JSON;
   try {
     const value: unknown = parseJson(text);
@@ -69,21 +67,21 @@ function reworked(text: string, change: (value: unknown) => unknown): string {
   }
 }
 
-/** JSON text, such as the result of a run. */
+/** Redacts JSON text, such as the result of a run. */
 export function shownJson(text: string, redact: Redaction | undefined): string {
   if (!redact) return text;
   if (redact.body) return REDACTED_JSON;
   if (redact.fields.length === 0 && !hidesHeaders(redact)) return text;
-  return reworked(text, (value) => withoutHidden(value, redact));
+  return withChange(text, (value) => withoutHidden(value, redact));
 }
 
-/** A long body is not read: it is hidden where something in it might have to be. */
+/** Redacts a long body without parsing it. It is hidden if it might contain a hidden value. */
 function shownLongBody(body: Uint8Array, redact: Redaction): Uint8Array {
   const mayBeJson = /^\s*[[{]/.test(Buffer.from(body.subarray(0, 64)).toString('latin1'));
   return redact.fields.length > 0 || (mayBeJson && hidesHeaders(redact)) ? REDACTED_BYTES : body;
 }
 
-/** A body as it was sent. Nothing is hidden of an empty one. */
+/** Redacts a body. An empty body stays empty. */
 export function shownBody(body: Uint8Array, redact: Redaction | undefined): Uint8Array {
   if (!redact || body.byteLength === 0) return body;
   if (redact.body) return REDACTED_BYTES;
@@ -100,8 +98,8 @@ export function shownBody(body: Uint8Array, redact: Redaction | undefined): Uint
 }
 
 /**
- * The beginning of a body, which may be cut: what cannot be read as JSON is hidden where anything in it might have to be, headers
- * that JSON carries along among it.
+ * Redacts the start of a body, which may be truncated. If it cannot be parsed as JSON, it is hidden when it might contain a
+ * hidden value or header.
  */
 export function shownBeginning(body: Uint8Array, redact: Redaction | undefined): Uint8Array {
   if (!redact || body.byteLength === 0) return body;
@@ -115,7 +113,7 @@ export function shownBeginning(body: Uint8Array, redact: Redaction | undefined):
   }
 }
 
-/** Returns the headers under their canonical names, with the values hidden that must not be shown. */
+/** Returns the headers with canonical names, with hidden values redacted. */
 export function shownHeaders(
   headers: Readonly<Record<string, readonly string[]>>,
   redact: Redaction | undefined,
@@ -128,7 +126,7 @@ export function shownHeaders(
   );
 }
 
-/** An HTTP message inside of a result: the answer to a call, the request that came to a webhook. */
+/** Redacts an HTTP message in a result: the response of a call, or a webhook request. */
 function shownMessage(message: JsonObject, redact: Redaction): JsonObject {
   if (redact.fields.length === 0) return message;
   const { body, query } = message;
@@ -147,11 +145,11 @@ function shownEncoded(body: JsonObject, redact: Redaction): JsonObject {
   return { encoding, data: utf8.decode(bytes) };
 }
 
-/** The result of a step, JSON text. */
+/** Redacts the result of a step (JSON text). */
 export function shownOut(type: StepType, out: string, redact: Redaction | undefined): string {
   if (!redact || redact.body) return shownJson(out, redact);
   if (redact.fields.length === 0 && !hidesHeaders(redact)) return out;
-  return reworked(out, (value) => {
+  return withChange(out, (value) => {
     if (!isObject(value)) return withoutHidden(value, redact);
     if (type === 'Call') return withoutHidden(shownMessage(value, redact), redact);
     const { content } = value;
@@ -160,7 +158,7 @@ export function shownOut(type: StepType, out: string, redact: Redaction | undefi
   });
 }
 
-/** What a step is about to call may have been made of the body, or of a field: then no further than the host. */
+/** Redacts the URL of a pending step. It may depend on the body or a field, so only its origin is shown. */
 export function shownUrl(url: string, redact: Redaction | undefined): string {
   if (!redact || (!redact.body && redact.fields.length === 0)) return url;
   if (redact.body || !URL.canParse(url)) return REDACTED;

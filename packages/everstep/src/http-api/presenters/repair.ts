@@ -1,4 +1,4 @@
-/** A repair and its items as answers show them. */
+/** Presents repairs and their entries. */
 import type { RepairEntry, RepairFilter, RepairItem, RepairOverrides } from '../../contract/repairs.js';
 import { expectedDurationMs, messagesAtLeast, type RepairCanary, totalOf } from '../../engine/repair.js';
 import type { Overrides } from '../../engine/start.js';

@@ -1,4 +1,4 @@
-/** What a run was triggered with, as answers show it. */
+/** Presents the input of a run. */
 import type { RunInput } from '../../contract/runs.js';
 import type { Redaction, RunPayload } from '../../engine/run.js';
 import { presentBytes, sentHeaders } from './dead-letter.js';

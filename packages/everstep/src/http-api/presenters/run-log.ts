@@ -1,8 +1,7 @@
 /**
- * The log of a run: its steps in groups, in the order in which the code asked
- * for them, each with the attempts that failed. A group is what was planned
- * together. What is being attempted now and belongs to no group yet is the
- * group `next`.
+ * Presents the log of a run: its steps in groups, in the order in which the code requested them, with their failed
+ * attempts. A group contains the steps that were planned together. Steps that are being attempted and belong to no group
+ * yet are in the group `next`.
  */
 import type { LoggedStep, RunLogEntry, StepGroup, StepState } from '../../contract/runs.js';
 import { ADVANCE_SLOT, CALLBACK_SLOT, type FailedAttempt, type RunStatus, type StepTask, type Task } from '../../engine/run.js';
@@ -16,18 +15,18 @@ import { presentHistory, presentOut, presentRun } from './run.js';
 import { fieldsOfRecorded, fieldsOfTask, type InvokedByStep, invokedByStep, isStepTask } from './step-fields.js';
 
 export interface RunLogOptions {
-  /** Leaves the results of steps and of the run away. */
+  /** Omits the results of steps and of the run. */
   readonly trimBody: boolean;
 }
 
-/** Failed attempts by step. What is never asked for belongs to no step. */
+/** Groups failed attempts by step. Attempts without a step are separate. */
 class Attempts {
   private readonly bySlot = new Map<number, FailedAttempt[]>();
   private readonly byMessage = new Map<string, FailedAttempt[]>();
 
   constructor(attempts: readonly FailedAttempt[]) {
     for (const attempt of attempts) {
-      // An attempt on the code between steps belongs to the step that its message found in the end, if it found one.
+      // An attempt on the code between steps belongs to the step that its message led to, if any.
       if (attempt.slot === ADVANCE_SLOT) add(this.byMessage, attempt.messageId, attempt);
       else add(this.bySlot, attempt.slot, attempt);
     }
@@ -77,7 +76,7 @@ function presentRecorded(
   };
 }
 
-/** The state of what has no result. */
+/** Returns the state of a step without a result. */
 function openState(status: RunStatus, attempts: readonly FailedAttempt[]): StepState {
   const last = attempts.at(-1);
   if (status === 'active') return last ? 'STEP_RETRY' : 'STEP_PROGRESS';
@@ -85,7 +84,7 @@ function openState(status: RunStatus, attempts: readonly FailedAttempt[]): StepS
 }
 
 /**
- * The state of an invoke step of a run that failed: the run that it invoked continues, and a resume takes its end as the
+ * Returns the state of an invoke step of a failed run. The invoked run continues, and a resume uses its outcome as the
  * result of the step. Null when no run was invoked yet.
  */
 function invokeState(task: Task, { run }: ShownHistory, invoked: InvokedByStep): StepState | null {
@@ -115,7 +114,7 @@ function presentOpen(
   };
 }
 
-/** Attempts that led to no step: the code between steps failed and went on at the next try. */
+/** Presents attempts without a step: the code between steps failed and continued at the next attempt. */
 function presentLoose(attempts: readonly FailedAttempt[], createdAt: number): LoggedStep {
   const [first] = attempts;
   return {
@@ -129,7 +128,7 @@ function presentLoose(attempts: readonly FailedAttempt[], createdAt: number): Lo
   };
 }
 
-/** A group, and when it began: groups are put in order by it. */
+/** A group with its start time, by which groups are sorted. */
 interface Placed {
   readonly at: number;
   readonly group: StepGroup;
@@ -138,7 +137,7 @@ interface Placed {
 export function presentRunLog(history: ShownHistory, options: RunLogOptions): RunLogEntry {
   const { run, steps } = history;
   const invoked = invokedByStep(history.invoked);
-  // Telling of a failure is no step of the run.
+  // The failure callback is not a step of the run.
   const tasks = history.tasks.filter((task) => task.kind !== 'callback');
   const attempts = new Attempts(history.attempts.filter(({ slot }) => slot !== CALLBACK_SLOT));
   const { redact } = run.settings;
@@ -175,7 +174,7 @@ export function presentRunLog(history: ShownHistory, options: RunLogOptions): Ru
   if (advance) {
     const failed = attempts.take(ADVANCE_SLOT, advance.messageId);
     const logged = presentOpen(advance, history, invoked, failed);
-    // While steps are out, asking the code to go on is no news, unless it fails.
+    // While steps are pending, a pending call of the workflow is only shown if it fails.
     const news = failed.length > 0 || tasks.length === 1;
     if (active && news) next.push(logged);
     else if (!active && (run.status === 'failed' ? logged.state === 'STEP_FAILED' : news))
@@ -185,7 +184,7 @@ export function presentRunLog(history: ShownHistory, options: RunLogOptions): Ru
     const at = loose[0]?.at ?? run.createdAt;
     placed.push({ at, group: { type: 'sequential', steps: [presentLoose(loose, at)] } });
   }
-  // By time; what began at the same time stays in the order of the steps.
+  // Sorted by time. Groups with the same start time keep the order of their steps.
   placed.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
   const initial: LoggedStep = {
     stepName: 'init',

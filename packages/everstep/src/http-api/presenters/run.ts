@@ -1,4 +1,4 @@
-/** Runs as answers show them. */
+/** Presents runs. */
 import { parseJson } from '@everstep/sdk/protocol';
 import type { FoundRun, JournalStep, RunJournal, RunOriginLink, RunResult, RunState } from '../../contract/runs.js';
 import {
@@ -34,7 +34,7 @@ const STATUSES: Readonly<Record<RunState, RunStatus>> = {
 export const stateOfRun = (status: RunStatus): RunState => STATES[status];
 export const statusOfState = (state: RunState): RunStatus => STATUSES[state];
 
-/** The value of a JSON text; a text that is none (an endpoint's fault) as it is. */
+/** Parses JSON text. Returns invalid JSON, which an endpoint may have sent, unchanged. */
 export function jsonValue(text: string): unknown {
   try {
     return parseJson(text);
@@ -56,7 +56,10 @@ export const presentReference = (run: ReferenceLike) => ({
   workflowCreatedAt: run.createdAt,
 });
 
-/** Of a run that has ended: its answer to who started it, whole. `redacted` shows it as logs do, to who only looks on. */
+/**
+ * Presents the result of a run that has ended, for the caller that started it. `redacted` applies the redaction of the run,
+ * for other readers.
+ */
 export function presentResult(run: RunRecord, redacted = false): RunResult {
   const workflowState = stateOfRun(run.status);
   if (workflowState === 'RUN_STARTED') throw new Error(`run ${run.key} has not ended`);
@@ -87,13 +90,13 @@ function presentOrigin(origin: RunOrigin): RunOriginLink {
   }
 }
 
-/** The result of a step, unless it is left out. */
+/** Presents the result of a step, unless it is omitted. */
 export const presentOut = ({ type, out, outLeftOut }: ListedStep, redact: Redaction | undefined) => ({
   ...optional('out', out === null ? null : shownOut(type, out, redact)),
   ...optional('outLeftOut', outLeftOut),
 });
 
-/** What logs and journals both say of what came of a run. */
+/** Presents the outcome fields that logs and journals share. */
 export function presentHistory(history: Pick<RunHistory, 'run' | 'invoked' | 'tasks' | 'attempts'>) {
   const invoked = history.invoked.map((child) => ({
     stepId: child.stepId,
@@ -106,7 +109,7 @@ export function presentHistory(history: Pick<RunHistory, 'run' | 'invoked' | 'ta
   };
 }
 
-/** What logs and journals both say of a run. */
+/** Presents the fields that logs and journals share. */
 export function presentRun(run: RunRecord) {
   const { origin, became, settings } = run;
   return {
@@ -125,7 +128,7 @@ export function presentRun(run: RunRecord) {
   };
 }
 
-/** Without its steps and its result. */
+/** Presents a run without its steps and its result. */
 export const presentFoundRun = (run: RunRecord): FoundRun => ({
   ...presentRun(run),
   ...optional('workflowRunError', run.error),
@@ -168,10 +171,10 @@ export const presentAttempt = (attempt: FailedAttempt) => ({
   ...optional('retryAt', attempt.retryAt),
 });
 
-/** The lists of a journal: whole, or read while they are sent. */
+/** Lists of a journal: complete, or read while they are sent. */
 export type JournalLists = Pick<RunJournal, 'steps' | 'tasks' | 'attempts'>;
 
-/** Those of a short run. */
+/** Returns the lists of a short run. */
 export function journalLists({ run, steps, tasks, attempts, invoked }: RunHistory): JournalLists {
   const { redact } = run.settings;
   const children = invokedByStep(invoked);
@@ -182,10 +185,10 @@ export function journalLists({ run, steps, tasks, attempts, invoked }: RunHistor
   };
 }
 
-/** Telling of its failure is no attempt of the run. */
+/** Returns whether the attempt belongs to the run. Attempts of the failure callback do not. */
 export const isOfRun = ({ slot }: FailedAttempt): boolean => slot !== CALLBACK_SLOT;
 
-/** `payload`: what it was triggered with, unless that is gone. The result has to be there. */
+/** `payload` is the input of the run, unless it was removed. `history` must contain the whole result. */
 export function presentJournal<Lists>(
   history: Pick<RunHistory, 'run' | 'invoked' | 'tasks' | 'attempts' | 'keptEvents'>,
   payload: RunPayload | null,

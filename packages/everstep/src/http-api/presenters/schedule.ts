@@ -1,4 +1,4 @@
-/** A schedule as answers show it. */
+/** Presents schedules. */
 import type { ScheduleEntry } from '../../contract/schedules.js';
 import type { ListedSchedule } from '../../ports/store.js';
 import { presentStartBody, sentHeaders } from './dead-letter.js';

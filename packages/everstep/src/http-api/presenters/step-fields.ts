@@ -1,4 +1,4 @@
-/** What is shown of a step beside its result: of an open one from its task, of a recorded one from its result. */
+/** Presents the fields of individual step types: from the task of a pending step, or from the result of a recorded step. */
 import { parseJson } from '@everstep/sdk/protocol';
 import type { LoggedStep } from '../../contract/runs.js';
 import type { RecordedStep, Redaction, StepTask, Task } from '../../engine/run.js';

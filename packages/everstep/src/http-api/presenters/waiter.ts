@@ -1,4 +1,4 @@
-/** Runs that wait for an event. */
+/** Presents runs that wait for an event. */
 import type { EventWaiter, NotifiedWaiter, Waiter } from '../../contract/events.js';
 import { DIALECTS } from '../../dialects/index.js';
 import type { EventWaiterRecord, RunRecord, WaiterRecord } from '../../ports/store.js';
@@ -31,7 +31,7 @@ export const presentNotified = ({ waiter, messageId }: Notified): NotifiedWaiter
   messageId,
 });
 
-/** A run that does not wait yet. */
+/** Presents a run that does not wait for the event yet. */
 export const presentKept = (run: RunRecord, messageId: string): NotifiedWaiter => ({
   waiter: waiterOf(run, 0),
   messageId,

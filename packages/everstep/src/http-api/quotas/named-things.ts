@@ -1,6 +1,6 @@
 /**
- * What a queue instance may have of things that come into being when they are named: queues, URL groups, flow control keys.
- * One that exists can be used whatever the plan says. Requests at the same time can exceed a limit by one each.
+ * Limits objects that a queue instance creates by naming them: queues, URL groups and flow control keys. Existing objects
+ * can always be used. Concurrent requests can each exceed a limit by one.
  */
 import type { RefusalKind } from '../../accounts/refusals.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
@@ -8,7 +8,7 @@ import type { RunSettings } from '../../engine/run.js';
 import type { Store } from '../../ports/store.js';
 import type { ApiContext } from '../operation.js';
 
-/** Flow control keys that are known to exist: they are never deleted. */
+/** Number of flow control keys that are cached as existing. Keys are never deleted. */
 const KNOWN_KEYS = 50_000;
 const knownKeys = new WeakMap<Store, Set<string>>();
 
@@ -58,7 +58,7 @@ const KINDS: Readonly<Record<Thing, Kind>> = {
   },
 };
 
-/** Throws ApiError when the thing is new, and the plan of the instance allows no more of its kind. */
+/** Throws ApiError when the object does not exist and the plan allows no more of its kind. */
 export async function allowNamed({ limits, store }: Context, instanceId: string, thing: Thing, name: string): Promise<void> {
   const { limit, code, words, exists } = KINDS[thing];
   const plan = limits?.plan(instanceId);
@@ -67,10 +67,13 @@ export async function allowNamed({ limits, store }: Context, instanceId: string,
   const count = await store.countNamed({ instanceId, thing });
   if (count < most) return;
   limits.refused(instanceId, code);
-  throw new ApiError(code, `the plan ${plan.name} allows ${most} ${words}, and this queue instance has ${count}`);
+  throw new ApiError(
+    code,
+    `the queue instance has reached the limit of ${most} ${words} of the plan ${plan.name} (${count} exist); use an existing one or ask the operator for another plan`,
+  );
 }
 
-/** The same for what runs and messages with these settings name. */
+/** Applies the limits to the objects that settings of runs and messages name. */
 export async function allowNames(
   context: Context,
   instanceId: string,

@@ -1,16 +1,15 @@
 /**
- * The cookie of a session: how it is sent, read, and kept from whoever records headers.
- *
- * Where clients speak https its name has the prefix `__Host-`: a browser takes such a cookie from this host alone, and not
- * from a sibling or a parent domain. A session that began there is known by its secret, and counts in that cookie only.
+ * Session cookie: sending it, reading it, and hiding it from code that records headers.
+ * With https the name has the prefix `__Host-`: browsers accept such a cookie from this host only, not from a sibling or
+ * parent domain. The secret shows that a session was created over https, and is then valid in that cookie only.
  */
 import { LIMITS } from '../../config/limits.js';
 import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
 
-/** Over plain http, and of sessions that an earlier version began. */
+/** Name for plain http, and for sessions of earlier versions. */
 export const SESSION_COOKIE = 'everstep_session';
 export const HOST_COOKIE = `__Host-${SESSION_COOKIE}`;
-/** How the secret of a session begins that is for `HOST_COOKIE` alone. */
+/** Prefix of secrets that are valid in `HOST_COOKIE` only. */
 const HOST_SECRET = /^eh_/;
 
 interface CookiePart {
@@ -28,19 +27,19 @@ const isOfSession = (part: CookiePart | null): part is CookiePart =>
 
 const textOf = (cookie: ReceivedHeaders[string]): string => (typeof cookie === 'string' ? cookie : (cookie ?? []).join('; '));
 
-/** The secret; null when there is none. */
+/** Returns the session secret, or null when there is none. */
 export function secretOf({ cookie }: ReceivedHeaders): string | null {
   if (cookie === undefined) return null;
   const parts = textOf(cookie).split(';').map(partOf).filter(isOfSession);
   const secretIn = (wanted: string, may: (value: string) => boolean): string | null =>
-    // A browser sends the cookie of the narrowest path first.
+    // Browsers send the cookie with the most specific path first.
     parts.find(({ name, value }) => name === wanted && value !== '' && may(value))?.value ?? null;
   return secretIn(HOST_COOKIE, () => true) ?? secretIn(SESSION_COOKIE, (value) => !HOST_SECRET.test(value));
 }
 
 /**
- * The headers without the secret: webhooks record what comes, and a browser sends the cookie to every path. The same object
- * when there is none.
+ * Returns the headers without the session secret, because webhooks record headers and browsers send the cookie to every
+ * path. Returns the same object when there is no secret.
  */
 export function withoutSecret(headers: ReceivedHeaders): ReceivedHeaders {
   const { cookie, ...others } = headers;
@@ -51,7 +50,10 @@ export function withoutSecret(headers: ReceivedHeaders): ReceivedHeaders {
   return left.length === 0 ? others : { ...others, cookie: left.join('; ') };
 }
 
-/** Not for scripts, and not for requests that another site makes. The service says when the session ends, not the browser. */
+/**
+ * Not accessible to scripts, and not sent with cross-site requests. The server decides when the session ends, not the
+ * browser.
+ */
 const cookie = (isHttps: boolean, value: string, maxAgeS: number): string =>
   `${isHttps ? HOST_COOKIE : SESSION_COOKIE}=${value}; Max-Age=${maxAgeS}; Path=/; HttpOnly; SameSite=Strict${isHttps ? '; Secure' : ''}`;
 

@@ -1,17 +1,17 @@
-/** Whether a request that changes something comes from a page of the service, as far as browsers tell. */
+/** Checks whether a request that changes something comes from a page of the service, as far as browsers report it. */
 import { ApiError } from '../../contract/error-codes.js';
 import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
 import { shown } from '../parameters/unacceptable.js';
 
 export interface PageRequest {
   readonly headers: ReceivedHeaders;
-  /** Host and port, as the browser has them. */
+  /** Host and port that the browser uses. */
   readonly host: string;
 }
 
 const textOf = (value: ReceivedHeaders[string]): string | undefined => (typeof value === 'string' ? value : value?.join());
 
-/** Host and port; null for what is no origin, such as `null`. */
+/** Returns the host and port, or null for values that are not an origin, such as `null`. */
 function hostOf(origin: string): string | null {
   try {
     return new URL(origin).host;
@@ -20,7 +20,7 @@ function hostOf(origin: string): string | null {
   }
 }
 
-/** A default port may be written or not. */
+/** Compares hosts; the default port may be omitted. */
 const sameHost = (origin: string, host: string): boolean => {
   const of = hostOf(origin);
   if (of === null) return false;
@@ -28,18 +28,21 @@ const sameHost = (origin: string, host: string): boolean => {
   return of === hostOf(`${protocol}//${host}`);
 };
 
-/** Throws ApiError `csrf-refused`. What no browser sent tells nothing of where it comes from, and is let through here. */
+/** Throws ApiError `csrf-refused` for cross-origin requests. Requests without browser headers are accepted here. */
 export function checkOrigin({ headers, host }: PageRequest): void {
   const origin = textOf(headers.origin);
-  // Browsers send it over https and to their own machine, and no script can.
+  // Browsers send this header over https and to localhost. Scripts cannot set it.
   const fetchSite = textOf(headers['sec-fetch-site']);
   if (fetchSite !== undefined) {
     if (fetchSite === 'same-origin') return;
-    throw new ApiError('csrf-refused', `a page of another origin made this request (Sec-Fetch-Site: ${shown(fetchSite)})`);
+    throw new ApiError(
+      'csrf-refused',
+      `the request comes from a page of another origin (Sec-Fetch-Site: ${shown(fetchSite)}); send it from a page of this server, or use a token`,
+    );
   }
   if (origin === undefined || sameHost(origin, host)) return;
   throw new ApiError(
     'csrf-refused',
-    `a page of the origin ${shown(origin)} made this request, and the service is reached as ${shown(host)} here; a proxy has to leave the header Host as it is`,
+    `the request comes from a page of the origin ${shown(origin)}, but the server was reached as ${shown(host)}; a proxy must not change the Host header`,
   );
 }

@@ -1,4 +1,4 @@
-/** The session of a request, which has to show that a page of the service sent it when it changes something. */
+/** Authenticates requests by session. A request that changes something must prove that a page of the service sent it. */
 import type { FastifyRequest } from 'fastify';
 import type { AccountService, Session } from '../../accounts/account-service.js';
 import { isCsrfToken } from '../../accounts/sessions.js';
@@ -8,7 +8,7 @@ import { secretOf } from './cookie.js';
 import { checkOrigin } from './same-origin.js';
 
 const CSRF_HEADER = 'x-everstep-csrf';
-/** One that no browser knows: of one that it knows it would ask the user itself. */
+/** Scheme that no browser knows. For a known scheme the browser would show its own login dialog. */
 const CHALLENGE = { 'www-authenticate': 'Everstep-Session' } as const;
 const SAFE: readonly string[] = ['GET', 'HEAD'];
 
@@ -18,14 +18,14 @@ export const headerOf = ({ headers }: FastifyRequest, name: string): string | un
 };
 
 export const noSession = (): ApiError =>
-  new ApiError('session-ended', 'there is no session, or it has ended; log in with POST /v2/session', CHALLENGE);
+  new ApiError('session-ended', 'the session does not exist or has ended; log in with POST /v2/session', CHALLENGE);
 
-/** Whether a page made the request, whose browser would ask for a password if it was told of HTTP Basic. */
+/** Returns whether a page made the request. For such requests a Basic challenge would open a password dialog. */
 export const isOfPage = (request: FastifyRequest): boolean =>
   headerOf(request, CSRF_HEADER) !== undefined ||
   (headerOf(request, 'sec-fetch-site') !== undefined && headerOf(request, 'sec-fetch-mode') !== 'navigate');
 
-/** Rejects with ApiError `session-ended` or `csrf-refused`. */
+/** Returns the session. Rejects with ApiError `session-ended` or `csrf-refused`. */
 export async function sessionOf(request: FastifyRequest, accounts: Pick<AccountService, 'findSession'>): Promise<Session> {
   const secret = secretOf(request.headers);
   const session = secret === null ? null : await accounts.findSession({ secret, address: callerIpOf(request) });
@@ -34,7 +34,7 @@ export async function sessionOf(request: FastifyRequest, accounts: Pick<AccountS
   if (!isCsrfToken(session, headerOf(request, CSRF_HEADER)))
     throw new ApiError(
       'csrf-refused',
-      `the header ${CSRF_HEADER} is missing or is not the csrf_token of this session; GET /v2/session tells it`,
+      `the header ${CSRF_HEADER} must be the csrf_token of this session; GET /v2/session returns it`,
     );
   checkOrigin(request);
   return session;

@@ -1,11 +1,11 @@
-/** The cookie of a sign-in that is under way at the identity provider. */
+/** Cookie of a pending sign-in with the identity provider. */
 import { LIMITS } from '../../config/limits.js';
 import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
 
 const nameOf = (isHttps: boolean): string => `${isHttps ? '__Host-' : ''}everstep_sign_in`;
 const MAX_AGE_S = LIMITS.signInLifeMs / 1000;
 
-/** Sent along when the identity provider leads the browser back, which a cookie of `SameSite=Strict` would not be. */
+/** `SameSite=Lax`, because browsers do not send a strict cookie when the identity provider redirects back. */
 const cookie = (isHttps: boolean, value: string, maxAgeS: number): string =>
   `${nameOf(isHttps)}=${value}; Max-Age=${maxAgeS}; Path=/; HttpOnly; SameSite=Lax${isHttps ? '; Secure' : ''}`;
 

@@ -1,12 +1,12 @@
-/** TLS of everything that the service listens on: one certificate, which is replaced without closing connections. */
+/** TLS for all listeners, with one certificate that can be replaced without closing connections. */
 import type { RequestListener, Server } from 'node:http';
 import { createServer, type ServerOptions, type Server as TlsServer } from 'node:https';
 
 const MIN_VERSION = 'TLSv1.2';
 
-/** PEM. */
+/** Certificate and key in PEM format. */
 export interface TlsCertificate {
-  /** With the certificates that lead to the CA. */
+  /** Certificate with the intermediate certificates. */
   readonly cert: string;
   readonly key: string;
 }
@@ -19,7 +19,7 @@ export class TlsListener {
     this.certificate = certificate;
   }
 
-  /** Makes a server which speaks TLS 1.2 and newer, with the certificate of the moment of each connection. */
+  /** Creates a server that supports TLS 1.2 and later. Each new connection uses the current certificate. */
   createServer(options: ServerOptions, handler: RequestListener): Server {
     const server = createServer({ ...options, ...this.certificate, minVersion: MIN_VERSION }, handler);
     this.servers.add(server);
@@ -27,7 +27,7 @@ export class TlsListener {
     return server;
   }
 
-  /** For new connections; those that are open keep theirs. Throws for what cannot be used. */
+  /** Replaces the certificate for new connections. Open connections keep theirs. Throws when the certificate is invalid. */
   replace(certificate: TlsCertificate): void {
     for (const server of this.servers) server.setSecureContext({ ...certificate, minVersion: MIN_VERSION });
     this.certificate = certificate;
