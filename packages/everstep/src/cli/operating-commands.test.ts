@@ -119,7 +119,7 @@ describe('the commands that look after runs and the service', () => {
     const { tasks } = await world.jsonOf('runs', 'explain', 'sleeper');
     assert.equal(tasks[0].reasons[0].kind, 'sleeping');
     await trigger({}, '--run-id', 'quick', '--wait');
-    assert.equal(await world.textOf('runs', 'explain', 'quick'), 'quick RUN_SUCCESS\nThe run has succeeded; nothing is owed.\n');
+    assert.equal(await world.textOf('runs', 'explain', 'quick'), 'quick RUN_SUCCESS\nThe run succeeded; nothing is pending.\n');
     assert.equal((await world.everstep('runs', 'explain', 'nobody')).code, 3);
   });
 
@@ -141,7 +141,7 @@ describe('the commands that look after runs and the service', () => {
 
   test('trigger --delay starts later', async () => {
     await trigger({}, '--run-id', 'delayed', '--delay', '1h');
-    assert.match(await world.textOf('runs', 'explain', 'delayed'), /It is not to begin before/);
+    assert.match(await world.textOf('runs', 'explain', 'delayed'), /Scheduled to start at/);
   });
 
   test('flow shows a key, and pauses and resumes it', async () => {

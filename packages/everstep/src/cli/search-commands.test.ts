@@ -154,7 +154,7 @@ describe('the commands for search indexes', () => {
     const upsert = ['search', 'upsert', JSON.stringify(FILMS[0]), '--index', id, ...asFinance];
     const { code, stdout, stderr } = await world.runIn(login, upsert);
     assert.deepEqual([code, stdout], [1, '']);
-    assert.match(stderr, /may only look/);
+    assert.match(stderr, /can only read/);
     assert.equal((await admin('delete', id, ...asFinance)).code, 1);
   });
 
@@ -179,7 +179,7 @@ describe('the commands for search indexes', () => {
     ['an index and a URL', ['info', '--index', 'i', '--url', 'http://a/'], 2, /not both/],
     ['a namespace and all', ['reset', '--all', '--namespace', 'n'], 2, /not both/],
     ['a URL that is none', ['info', '--url', 'localhost'], 2, /--url must be/],
-    ['a token that is none', ['info', '--token', 'x'], 1, /no such search index, or the token/],
+    ['a token that is none', ['info', '--token', 'x'], 1, /the search index does not exist, or the token/],
     ['nobody there', ['info', '--url', 'http://127.0.0.1:9'], 4, /no answer from/],
   ];
   for (const [name, args, expected, words] of ADMIN_REFUSED) {

@@ -44,7 +44,7 @@ export type ScheduleEntry = Static<typeof ScheduleEntry>;
 export const ScheduleList = Type.Array(ScheduleEntry);
 export const DeletedSchedule = Type.Object({ deleted: Type.Literal(1) }, CLOSED);
 
-export const ScheduleFires = Type.Object(
+export const ScheduleTicks = Type.Object(
   {
     fires: Type.Array(Type.Integer({ format: 'int64' }), {
       description: 'Times of the next ticks, in Unix milliseconds, whether or not the schedule is paused.',

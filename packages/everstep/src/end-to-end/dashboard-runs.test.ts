@@ -190,7 +190,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await page.getByText(HELD).waitFor();
     await own.watchShifts();
     await release();
-    await page.getByText('The run has succeeded; nothing is owed.').waitFor();
+    await page.getByText('The run succeeded; nothing is pending.').waitFor();
     await page.getByRole('option').filter({ hasText: 'ship' }).waitFor();
     await page.getByRole('region', { name: 'Output' }).getByText('parcel').waitFor();
     await own.screenshot('run-watched-good-900', true);
@@ -234,7 +234,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await window.watchShifts();
     await world.client.notify({ eventId: 'approval/903' });
     await panel.getByText('Result').waitFor();
-    await page.getByText('The run has succeeded; nothing is owed.').waitFor();
+    await page.getByText('The run succeeded; nothing is pending.').waitFor();
     assert.deepEqual(await window.shifts(), []);
   });
 

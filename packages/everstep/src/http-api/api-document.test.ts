@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { documentOnce } from './api-document.js';
 
-test('a document is made and written as text once, however often it is asked for', () => {
+test('creates and serializes an OpenAPI document once, however often it is requested', () => {
   let made = 0;
   const document = documentOnce((version) => ({ made: ++made, version }));
   const first = document('1');

@@ -1,4 +1,6 @@
-/** Bodies that are wrong in one place, made of the OpenAPI documents: every field of every operation of all APIs. */
+/**
+ * Sends bodies with one invalid field to every operation of all APIs. The bodies are generated from the OpenAPI documents.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { MAX_JSON_DEPTH } from '@everstep/sdk/protocol';
@@ -28,7 +30,7 @@ interface DocumentedOperation {
   };
 }
 
-/** An operation that takes JSON, with a body that is right, and how to send another. */
+/** Operation with a JSON body: a valid body, and a function that sends another one. */
 interface Taker {
   readonly operation: Operation;
   readonly schema: BodySchema;
@@ -47,7 +49,7 @@ const documents: readonly (readonly [Documented, readonly Operation[]])[] = [
   [managementOpenApiDocument('0.0.0'), MANAGEMENT_OPERATIONS],
 ];
 
-/** As the owner of everything, or the operator, or with a token that may write. */
+/** Sends as the owner of all resources, as an operator, or with a read-write token. */
 async function takerOf(document: Documented, operation: Operation): Promise<Taker | null> {
   const { method, path, operationId, access } = operation;
   const described = document.paths?.[path]?.[method.toLowerCase()]?.requestBody;
@@ -85,7 +87,7 @@ async function takerOf(document: Documented, operation: Operation): Promise<Take
 }
 
 before(async () => {
-  // The rate of calls is not what is tested.
+  // The rate limit is not part of this test.
   things = await Things.open({ plans: withPlanOfNewInstances(BUILT_IN_PLANS, DEFAULT_PLAN_NAME) ?? BUILT_IN_PLANS });
   const found: Taker[] = [];
   for (const [document, operations] of documents) {
@@ -98,7 +100,7 @@ before(async () => {
 });
 after(() => things.world.close());
 
-/** Of everything within. */
+/** Names of all fields in a schema. */
 function patternsOf(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return [];
   return Object.entries(schema).flatMap(([name, value]) =>
@@ -106,13 +108,13 @@ function patternsOf(schema: unknown): string[] {
   );
 }
 
-test('each pattern of a body has words that say what to send', () => {
+test('each pattern of a body has an error message that says what to send', () => {
   const patterns = new Set(takers.flatMap(({ operation: { body } }) => (body?.kind === 'json' ? patternsOf(body.schema) : [])));
   assert.ok(patterns.size > 1);
   for (const pattern of patterns) assert.ok(patternWords(pattern), pattern);
 });
 
-test('every operation that takes JSON is tried', () => {
+test('the test covers every operation with a JSON body', () => {
   const taking = documents.flatMap(([, operations]) => operations.filter(({ body }) => body?.kind === 'json'));
   assert.deepEqual(
     takers.map(({ operation }) => operation.operationId),
@@ -121,7 +123,7 @@ test('every operation that takes JSON is tried', () => {
   assert.ok(takers.length >= 25, String(takers.length));
 });
 
-test('every field of every body that is wrong in any way is 400 and named', async (t) => {
+test('rejects every invalid field of every body with 400 and names the field', async (t) => {
   for (const { operation, schema, bodies, right, send } of takers) {
     await t.test(`${operation.method} ${operation.path}`, async () => {
       let tried = 0;
@@ -141,7 +143,7 @@ test('every field of every body that is wrong in any way is 400 and named', asyn
   }
 });
 
-test('a body that is missing, no JSON or of another type is refused', async () => {
+test('rejects a missing body, invalid JSON and other content types', async () => {
   for (const { operation, isRequired, right, send } of takers) {
     const text = JSON.stringify(right);
     const expect = async (
@@ -190,11 +192,11 @@ test('a body that is missing, no JSON or of another type is refused', async () =
   }
 });
 
-test('JSON that is nested too deep is rejected before it is parsed, by every operation', async () => {
+test('rejects deeply nested JSON before parsing it, in every operation', async () => {
   for (const { operation, schema, send } of takers) {
     const maxBytes = maxBodyBytesOf(operation);
     for (const bracket of ['{', '[', '{"a":', '[{"":']) {
-      // The longer ones are not that deep in the smallest bodies.
+      // The longer bodies are not that deep.
       if (maxBytes / bracket.length <= 2 * MAX_JSON_DEPTH) continue;
       const { status, headers, body } = await send(
         bracket.repeat(Math.floor((maxBytes - 1) / bracket.length)),
@@ -206,19 +208,19 @@ test('JSON that is nested too deep is rejected before it is parsed, by every ope
   }
 });
 
-test('a JSON body over the limit of its operation is rejected', async () => {
+test('rejects a JSON body over the limit of the operation', async () => {
   for (const { operation, send } of takers) {
     const maxBytes = maxBodyBytesOf(operation);
     const { status, headers, body } = await send(`"${'x'.repeat(maxBytes - 1)}"`, 'application/json');
     assert.deepEqual([status, headers['svc-error-code']], [413, 'body-too-large'], operation.operationId);
-    assert.equal(body.error, `the body is over the limit of ${maxBytes} bytes`);
+    assert.equal(body.error, `the request body must not be larger than ${maxBytes} bytes`);
   }
   const smallest = takers.filter(({ operation }) => operation.access === 'account');
   assert.ok(smallest.length > 5);
   for (const { operation } of smallest) assert.ok(maxBodyBytesOf(operation) <= 64 * 1024, operation.operationId);
 });
 
-test('a query parameter beside a body is refused where there is none of that name', async () => {
+test('rejects a query parameter next to a body if the operation does not have it', async () => {
   const refusing = takers.filter(({ operation }) => operation.unknownQuery === 'refuse');
   assert.ok(refusing.length >= 18, String(refusing.length));
   for (const { operation, right, send } of refusing) {
@@ -227,7 +229,7 @@ test('a query parameter beside a body is refused where there is none of that nam
   }
 });
 
-test('JSON is taken under each of its names', async () => {
+test('accepts JSON with each of its media types', async () => {
   const { send } = takers.find(({ operation }) => operation.operationId === 'createTeam') ?? assert.fail();
   for (const contentType of [
     undefined,
@@ -241,7 +243,7 @@ test('JSON is taken under each of its names', async () => {
     assert.equal((await send('{"team_name":"n"}', contentType)).status, 200, contentType);
 });
 
-/** What no schema says, by operation. */
+/** Constraints that schemas do not express, by operation. */
 const BEYOND: readonly (readonly [operationId: string, field: string, values: readonly unknown[]])[] = [
   ['updateInstanceBudget', 'budget', [1, 2, 19, -1, -20, 10_001, 20.5, 0.5, '20', '', null, true, [20], {}, 1e308]],
   [
@@ -267,7 +269,7 @@ const BEYOND: readonly (readonly [operationId: string, field: string, values: re
   ['listDocuments', 'cursor', ['*', 'AA=', '/', '1']],
 ];
 
-test('what a schema does not say is refused and named as well', async (t) => {
+test('rejects violations of constraints that schemas do not express, and names the field', async (t) => {
   for (const [operationId, field, values] of BEYOND) {
     await t.test(`${field} of ${operationId}`, async () => {
       const { right, send } = takers.find(({ operation }) => operation.operationId === operationId) ?? assert.fail();
@@ -281,7 +283,7 @@ test('what a schema does not say is refused and named as well', async (t) => {
   }
 });
 
-test('a budget is 0 or 20 to 10000', async () => {
+test('accepts a budget of 0 or 20 to 10000', async () => {
   const { send } = takers.find(({ operation }) => operation.operationId === 'updateInstanceBudget') ?? assert.fail();
   for (const budget of ['0', '20', '21', '9999', '10000', '-0', '20.0', '2e1'])
     assert.equal((await send(`{"budget":${budget}}`, 'application/json')).status, 200, budget);

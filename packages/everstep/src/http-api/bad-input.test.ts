@@ -46,10 +46,10 @@ const CASES: readonly Case[] = [
   ['workflow URL with blanks', 'POST /v2/trigger/http%3A%2F%2Fw.test%2Fa%20b', 'bad-url', /blanks/],
   ['workflow URL with a password', 'POST /v2/trigger/http://u:p@w.test/', 'bad-url', /user name or password/],
   ['workflow URL that is too long', `POST /v2/trigger/http://w.test/${'x'.repeat(2_100)}`, 'bad-url', /2048 characters/],
-  ['workflow URL that may not be called', 'POST /v2/trigger/http://10.0.0.1/', 'blocked-address', /private address/],
+  ['workflow URL that must not be called', 'POST /v2/trigger/http://10.0.0.1/', 'blocked-address', /private address/],
   ['no workflow URL', 'POST /v2/trigger/', 'bad-url', /the workflow URL must be an absolute http or https URL, not ""/],
   // headers of a trigger
-  trigger('svc-retries', '-1', 'bad-header', /Svc-Retries must be a whole number from 0 to 100, not "-1"/),
+  trigger('svc-retries', '-1', 'bad-header', /Svc-Retries must be an integer from 0 to 100, not "-1"/),
   trigger('svc-retries', '1.5', 'bad-header', /Svc-Retries/),
   trigger('svc-retries', '101', 'bad-header', /Svc-Retries/),
   trigger('svc-retries', '1e1', 'bad-header', /Svc-Retries/),
@@ -57,7 +57,7 @@ const CASES: readonly Case[] = [
   trigger('svc-delay', 'soon', 'bad-header', /Svc-Delay must be a duration such as 30s/),
   trigger('svc-delay', '367d', 'bad-header', /Svc-Delay must be from 0s to 366d/),
   trigger('svc-delay', '-5s', 'bad-header', /Svc-Delay/),
-  trigger('svc-not-before', '2026-01-01', 'bad-header', /Svc-Not-Before must be a whole number/),
+  trigger('svc-not-before', '2026-01-01', 'bad-header', /Svc-Not-Before must be an integer/),
   trigger('svc-not-before', '99999999999', 'bad-header', /Svc-Not-Before must be a time in Unix seconds/),
   trigger('svc-timeout', '0', 'bad-header', /Svc-Timeout must be from 1s to 12h/),
   trigger('svc-timeout', '13h', 'bad-header', /Svc-Timeout/),
@@ -69,20 +69,25 @@ const CASES: readonly Case[] = [
   trigger('svc-label', 'a,,b', 'bad-header', /Svc-Label/),
   trigger('svc-label', Array.from({ length: 21 }, (_, i) => i).join(), 'bad-header', /more than 20 labels/),
   trigger('svc-label', 'x'.repeat(257), 'bad-header', /more than 256 characters/),
-  trigger('svc-workflow-runid', 'x'.repeat(257), 'bad-header', /Svc-Workflow-RunId must be a text of 1 to 256 characters/),
+  trigger('svc-workflow-runid', 'x'.repeat(257), 'bad-header', /Svc-Workflow-RunId must be a string of 1 to 256 characters/),
   trigger('svc-deduplication-id', 'x'.repeat(257), 'bad-header', /Svc-Deduplication-Id/),
   trigger('svc-content-based-deduplication', 'yes', 'bad-header', /true or false/),
   trigger('svc-flow-control-value', 'parallelism=1', 'bad-header', /Svc-Flow-Control-Value needs Svc-Flow-Control-Key/),
   trigger('svc-flow-control-value', 'parallelism=0', 'bad-header', /parallelism/),
-  trigger('svc-flow-control-value', 'nonsense', 'bad-header', /"nonsense" is no part of it/),
+  trigger('svc-flow-control-value', 'nonsense', 'bad-header', /"nonsense" is not allowed/),
   trigger('svc-failure-callback', 'mailto:a@b', 'bad-url', /Svc-Failure-Callback must be an absolute http/),
-  trigger('svc-failure-callback', 'http://10.0.0.1/', 'blocked-address', /Svc-Failure-Callback may not be called/),
+  trigger('svc-failure-callback', 'http://10.0.0.1/', 'blocked-address', /Svc-Failure-Callback must not be called/),
   trigger('svc-wait-for-result', 'maybe', 'bad-header', /Svc-Wait-For-Result must be a duration/),
   trigger('svc-wait-for-result', '1d', 'bad-header', /Svc-Wait-For-Result must be from 0s to 10m/),
-  trigger('svc-redact-fields', 'a,,b', 'bad-header', /Svc-Redact-Fields must be body, header, .*"" is none of them/),
+  trigger(
+    'svc-redact-fields',
+    'a,,b',
+    'bad-header',
+    /Svc-Redact-Fields must be a comma-separated list of body, header, .*"" is none of these/,
+  ),
   trigger('svc-redact-fields', 'headers', 'bad-header', /Svc-Redact-Fields must not have "headers"/),
   trigger('svc-redact-fields', '', 'bad-header', /Svc-Redact-Fields must not be empty/),
-  trigger('svc-retry', '3', 'bad-header', /no header "svc-retry"; it takes .*Svc-Retries/),
+  trigger('svc-retry', '3', 'bad-header', /unknown header "svc-retry"; this operation supports .*Svc-Retries/),
   trigger('svc-forward-', '3', 'bad-header', /no header/),
   [
     'too many headers',
@@ -100,17 +105,23 @@ const CASES: readonly Case[] = [
     { body: Buffer.alloc(LIMITS.maxBodyBytes + 1) },
   ],
   [
-    'a Content-Type that is none',
+    'an invalid Content-Type',
     TRIGGER,
     'unsupported-media-type',
-    /no media type/,
+    /must be a media type/,
     { headers: { 'content-type': 'nonsense' }, body: 'x' },
   ],
   // batches
-  ['a batch without a body', 'POST /v2/batch/trigger', 'bad-body', /a JSON body is missing/],
-  ['a batch that is no JSON', 'POST /v2/batch/trigger', 'bad-body', /no JSON: its syntax/, { headers: json, body: '[{' }],
+  ['a batch without a body', 'POST /v2/batch/trigger', 'bad-body', /request body is missing/],
   [
-    'a batch that is no UTF-8',
+    'a batch that is not valid JSON',
+    'POST /v2/batch/trigger',
+    'bad-body',
+    /not valid JSON: syntax error/,
+    { headers: json, body: '[{' },
+  ],
+  [
+    'a batch that is not UTF-8',
     'POST /v2/batch/trigger',
     'bad-body',
     /not UTF-8/,
@@ -118,7 +129,7 @@ const CASES: readonly Case[] = [
   ],
   ['a batch that is no array', 'POST /v2/batch/trigger', 'bad-body', /the body must be array/, { headers: json, body: '{}' }],
   [
-    'a batch of another type',
+    'a batch with another content type',
     'POST /v2/batch/trigger',
     'unsupported-media-type',
     /must be application\/json, not "text\/csv"/,
@@ -131,16 +142,16 @@ const CASES: readonly Case[] = [
     /more than 100/,
     { headers: json, body: JSON.stringify(Array.from({ length: 101 }, () => 1)) },
   ],
-  ['a batch with a parameter', 'POST /v2/batch/trigger?x=1', 'bad-parameter', /it takes none/, { headers: json, body: '[]' }],
+  ['a batch with a parameter', 'POST /v2/batch/trigger?x=1', 'bad-parameter', /it supports none/, { headers: json, body: '[]' }],
   // listings
   ...['0', '11', '-1', '1.5', '1e1', '', 'ten', '0x1'].map((count) =>
     parameter(`GET /v2/workflows/logs?count=${count}`, /^count must /),
   ),
   ...['0', '101', '-1', '1.5', ''].map((count) => parameter(`GET /v2/workflows/dlq?count=${count}`, /^count must /)),
   ...['fromDate', 'toDate', 'workflowCreatedAt'].flatMap((name) => [
-    parameter(`GET /v2/workflows/logs?${name}=yesterday`, /must be a whole number, 0 or more, not "yesterday"/),
-    parameter(`GET /v2/workflows/dlq?${name}=-1`, /must be a whole number/),
-    parameter(`POST /v2/workflows/dlq/resume?${name}=1.5`, /must be a whole number/),
+    parameter(`GET /v2/workflows/logs?${name}=yesterday`, /must be an integer of at least 0, not "yesterday"/),
+    parameter(`GET /v2/workflows/dlq?${name}=-1`, /must be an integer/),
+    parameter(`POST /v2/workflows/dlq/resume?${name}=1.5`, /must be an integer/),
   ]),
   parameter(
     'GET /v2/workflows/logs?state=RUN_DONE',
@@ -157,7 +168,7 @@ const CASES: readonly Case[] = [
   parameter('GET /v2/workflows/events', /groupBy is missing/),
   ...['logs', 'dlq'].flatMap((path) =>
     ['nonsense', 'W10.AAAA', '17', '%00'].map((cursor) =>
-      parameter(`GET /v2/workflows/${path}?cursor=${cursor}`, /cursor is not valid here/, 'bad-cursor'),
+      parameter(`GET /v2/workflows/${path}?cursor=${cursor}`, /cursor is invalid/, 'bad-cursor'),
     ),
   ),
   // bulk
@@ -166,60 +177,54 @@ const CASES: readonly Case[] = [
     parameter(`POST /v2/workflows/dlq/${kind}?dlqIds=a,,b`, /^dlqIds must not be empty/),
     parameter(
       `POST /v2/workflows/dlq/${kind}?dlqIds=${Array.from({ length: 51 }, (_, i) => `dlq_${i}`).join()}`,
-      /more than 50 different IDs/,
+      /more than 50 different ids/,
     ),
     parameter(`POST /v2/workflows/dlq/${kind}?dlqIds=dlq_none`, /dlq_none/, 'not-found'),
     parameter(`POST /v2/workflows/dlq/${kind}?dlqIds=dlq_1&cursor=x`, /cursor/, 'bad-cursor'),
     parameter(`POST /v2/workflows/dlq/${kind}?cursor=x`, /cursor/, 'bad-cursor'),
-    parameter(`POST /v2/workflows/dlq/${kind}?count=0`, /^count must be a whole number, 1 or more/),
-    parameter(`POST /v2/workflows/dlq/${kind}?lable=x`, /no query parameter "lable"; it takes dlqIds/),
+    parameter(`POST /v2/workflows/dlq/${kind}?count=0`, /^count must be an integer of at least 1/),
+    parameter(`POST /v2/workflows/dlq/${kind}?lable=x`, /unknown query parameter "lable" for this operation; it supports dlqIds/),
     parameter(`POST /v2/workflows/dlq/${kind}?label=`, /^label must not be empty/),
-    parameter(`POST /v2/workflows/dlq/${kind}/dlq_none`, /not in the dead letter queue: "dlq_none"/, 'not-found'),
-    parameter(`POST /v2/workflows/dlq/${kind}/dlq_none?label=x`, /no query parameter "label"/),
-    parameter(`POST /v2/dlq/${kind}/${'x'.repeat(300)}`, /dlqId must be a text of 1 to 256/),
+    parameter(`POST /v2/workflows/dlq/${kind}/dlq_none`, /not found in the dead letter queue: "dlq_none"/, 'not-found'),
+    parameter(`POST /v2/workflows/dlq/${kind}/dlq_none?label=x`, /unknown query parameter "label"/),
+    parameter(`POST /v2/dlq/${kind}/${'x'.repeat(300)}`, /dlqId must be a string of 1 to 256/),
+    ['an invalid override', `POST /v2/workflows/dlq/${kind}`, 'bad-header', /Svc-Retries/, { headers: { 'svc-retries': 'x' } }],
     [
-      'an override that is wrong',
+      'an unknown override header',
       `POST /v2/workflows/dlq/${kind}`,
       'bad-header',
-      /Svc-Retries/,
-      { headers: { 'svc-retries': 'x' } },
-    ],
-    [
-      'a header that is no override',
-      `POST /v2/workflows/dlq/${kind}`,
-      'bad-header',
-      /no header "svc-timeout"/,
+      /unknown header "svc-timeout"/,
       { headers: { 'svc-timeout': '1m' } },
     ],
     [
       'headers for a failure callback that is not given',
       `POST /v2/workflows/dlq/${kind}`,
       'bad-header',
-      /Svc-Failure-Callback-Forward-\* goes with Svc-Failure-Callback/,
+      /Svc-Failure-Callback-Forward-\* requires Svc-Failure-Callback/,
       { headers: { 'svc-failure-callback-forward-x': '1' } },
     ],
     [
-      'an id for many runs',
+      'one id for several runs',
       `POST /v2/workflows/dlq/${kind}`,
       'bad-header',
-      /no header "svc-workflow-runid"/,
+      /unknown header "svc-workflow-runid"/,
       { headers: { 'svc-workflow-runid': 'a' } },
     ],
   ]),
-  parameter('DELETE /v2/workflows/dlq', /deleting needs dlqIds or a filter/),
-  parameter('GET /v2/workflows/dlq/dlq_none', /not in the dead letter queue/, 'not-found'),
+  parameter('DELETE /v2/workflows/dlq', /the request contains no filter; give dlqIds or a filter/),
+  parameter('GET /v2/workflows/dlq/dlq_none', /not found in the dead letter queue/, 'not-found'),
   // runs
-  parameter('GET /v2/workflows/runs/none', /no run "none"/, 'not-found'),
-  parameter('GET /v2/workflows/runs/none/steps/1', /no run "none"/, 'not-found'),
+  parameter('GET /v2/workflows/runs/none', /run "none" not found/, 'not-found'),
+  parameter('GET /v2/workflows/runs/none/steps/1', /run "none" not found/, 'not-found'),
   parameter('GET /v2/workflows/runs/none/steps/0', /^stepId must be/),
   parameter('GET /v2/workflows/runs/none/steps/x', /^stepId must be/),
   parameter('GET /v2/workflows/runs/none/steps/1?x=1', /x/),
-  parameter('GET /v2/workflows/runs/none/result', /no run "none"/, 'not-found'),
+  parameter('GET /v2/workflows/runs/none/result', /run "none" not found/, 'not-found'),
   parameter('GET /v2/workflows/runs/none/result?timeout=11m', /^timeout must be from 0s to 10m/),
   parameter('GET /v2/workflows/runs/none/result?timeout=x', /^timeout must be a duration/),
-  parameter('DELETE /v2/workflows/runs/none', /no run "none"/, 'not-found'),
-  [`an event id that is too long`, `POST /v2/notify/${'e'.repeat(600)}`, 'bad-parameter', /eventId must be a text of 1 to 512/],
-  // ids that no URL can carry
+  parameter('DELETE /v2/workflows/runs/none', /run "none" not found/, 'not-found'),
+  [`an event id that is too long`, `POST /v2/notify/${'e'.repeat(600)}`, 'bad-parameter', /eventId must be a string of 1 to 512/],
+  // ids that URLs cannot represent
   ...['.', '..'].flatMap((id): readonly Case[] => [
     trigger('svc-workflow-runid', id, 'bad-header', /Svc-Workflow-RunId must not be "\." or "\.\."/),
     trigger('svc-flow-control-key', id, 'bad-header', /Svc-Flow-Control-Key must not be "\." or "\.\."/),
@@ -233,16 +238,16 @@ const CASES: readonly Case[] = [
   ]),
   ...CONTROL_CASES,
   // routes
-  parameter('GET /v2/nothing', /no operation at "\/v2\/nothing"; see \/openapi.json/, 'unknown-route'),
+  parameter('GET /v2/nothing', /no operation has the path "\/v2\/nothing"; see \/openapi.json/, 'unknown-route'),
   parameter('GET /nothing', /no operation/, 'unknown-route'),
   parameter('GET /v2/workflows/runs/', /^workflowRunId is missing in the path$/),
   parameter('GET /v2/workflows/runs/%ZZ', /percent-encoded/, 'bad-request'),
-  parameter('GET /v2/trigger/http://w.test/ok', /does not take GET; it takes POST/, 'method-not-allowed'),
+  parameter('GET /v2/trigger/http://w.test/ok', /does not support GET; supported methods: POST/, 'method-not-allowed'),
   parameter('POST /v2/workflows/logs', /it takes GET, HEAD/, 'method-not-allowed'),
   parameter('POST /v2/workflows/logs/', /it takes GET, HEAD/, 'method-not-allowed'),
 ];
 
-test('bad input is answered with a 4xx of one form that says what was wrong', async () => {
+test('answers bad input with a 4xx error that says what is wrong', async () => {
   for (const [what, request, code, words, options = {}] of CASES) {
     const [method = '', url = ''] = request.split(/ (.*)/s);
     const headers = { authorization: `Bearer ${world.token}`, ...options.headers };
@@ -261,7 +266,7 @@ test('bad input is answered with a 4xx of one form that says what was wrong', as
   assert.equal(world.endpoints.calls.length, 0, 'nothing was started');
 });
 
-test('every operation that wants a token refuses whoever has none, a bad one, or one of elsewhere', async () => {
+test('every operation with token access rejects missing, invalid and foreign tokens', async () => {
   const [header = '', payload = ''] = world.token.split('.');
   const revoked = await world.authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
   await world.authority.revoke(JSON.parse(Buffer.from(revoked.split('.')[1] ?? '', 'base64url').toString()).jti);
@@ -293,11 +298,11 @@ test('every operation that wants a token refuses whoever has none, a bad one, or
   await elsewhere.close();
 });
 
-test('a read-only token reads and does nothing else', async () => {
+test('a read-only token can only read', async () => {
   const headers = { authorization: `Bearer ${world.readOnlyToken}` };
   for (const { method, path, needsReadWrite, streams } of OPERATIONS.filter(({ access }) => access === 'token')) {
     const url = path.replace('{workflowUrl}', 'http://w.test/ok').replace(/\{\w+\}/g, 'x');
-    // Of what does not end the beginning is enough.
+    // The start of an endless response is sufficient.
     const answer = await world.send({ method, url, headers: streams ? { ...headers, accept: 'text/event-stream' } : headers });
     const refused = answer.headers['svc-error-code'] === 'read-only-token';
     assert.equal(refused, method !== 'GET' || needsReadWrite === true, `${method} ${path}`);
@@ -305,14 +310,14 @@ test('a read-only token reads and does nothing else', async () => {
   }
 });
 
-test('the signing keys are not for a token that may only read', async () => {
+test('a read-only token cannot read the signing keys', async () => {
   const headers = { authorization: `Bearer ${world.readOnlyToken}` };
   const answer = await world.send({ method: 'GET', url: '/v2/keys', headers });
   assert.deepEqual([answer.status, answer.headers['svc-error-code']], [403, 'read-only-token']);
   assert.equal((await world.call('GET', '/v2/keys')).status, 200);
 });
 
-test('a token of another region is good at its own host, by header and by query', async () => {
+test('a token of another region works at the host of that region, in the header and in the query', async () => {
   const token = await world.authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });
   for (const host of ['us-east-1.everstep.test', 'queue-us-east-1.everstep.test:8080']) {
     const byHeader = await world.send({ method: 'GET', url: '/v2/keys', headers: { authorization: `Bearer ${token}`, host } });
@@ -321,7 +326,7 @@ test('a token of another region is good at its own host, by header and by query'
   }
 });
 
-test('a path with another method is 405 with the methods that it takes, whatever the method', async () => {
+test('a wrong method gets 405 with the supported methods', async () => {
   const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
   const document: { paths?: Record<string, Record<string, unknown>> } = openApiDocument('1.0.0');
   for (const operation of OPERATIONS) {
@@ -331,7 +336,7 @@ test('a path with another method is 405 with the methods that it takes, whatever
       const hasHead = own.has('GET') && operation.head !== false;
       for (const method of methods.filter((each) => !own.has(each) && !(each === 'HEAD' && hasHead))) {
         const answer = await world.api.inject({ method, url });
-        // A more general path may take it: GET /v2/workflows/dlq/resume is an entry with the id "resume".
+        // A more general path may match: GET /v2/workflows/dlq/resume is an entry with the id "resume".
         if (answer.statusCode === 401) continue;
         assert.equal(answer.statusCode, 405, `${method} ${url}`);
         for (const allowed of own) assert.ok(String(answer.headers.allow).split(', ').includes(allowed), `${method} ${url}`);
@@ -340,7 +345,7 @@ test('a path with another method is 405 with the methods that it takes, whatever
   }
 });
 
-test('tokens, payloads and URLs do not reach the log', async () => {
+test('tokens, payloads and URLs are not logged', async () => {
   const secret = 'a-payload-nobody-should-see';
   await world.send({
     method: 'POST',
@@ -358,7 +363,7 @@ test('tokens, payloads and URLs do not reach the log', async () => {
   );
 });
 
-test('an error inside is a 500 that says nothing of the inside, and the log has it', async () => {
+test('an internal error is a 500 without details; the log contains the cause', async () => {
   const broken = await ApiWorld.open();
   broken.store.findRun = async () => {
     throw new Error('SQLITE_CORRUPT: secret detail');
@@ -371,7 +376,7 @@ test('an error inside is a 500 that says nothing of the inside, and the log has 
   await broken.close();
 });
 
-test('a store that cannot be reached is a 503 that is honest about what may have happened', async () => {
+test('an unreachable store is a 503 that says whether a change may have been made', async () => {
   const away = await ApiWorld.open();
   const gone = async () => {
     throw new StoreUnavailableError('connect ECONNREFUSED 10.1.2.3:5432');
@@ -383,13 +388,13 @@ test('a store that cannot be reached is a 503 that is honest about what may have
   assert.ok(!read.body.error.includes('taken') && !read.body.error.includes('10.1.2.3'), read.body.error);
   const triggered = await away.call('POST', '/v2/trigger/http://w.test/ok');
   assert.deepEqual([triggered.status, triggered.headers['svc-error-code']], [503, 'store-unavailable']);
-  assert.match(triggered.body.error, /whether it was taken is not known/);
+  assert.match(triggered.body.error, /may have been processed/);
   const published = await away.call('POST', '/v2/publish/http://w.test/ok');
   assert.equal(published.status, 503);
   await away.close();
 });
 
-test('a node without its lease says that it is not ready, and takes requests all the same', async () => {
+test('a node without a lease is not ready but accepts requests', async () => {
   let leased = true;
   const node = await ApiWorld.open({ hasLease: () => leased });
   const statuses = async () =>
@@ -401,7 +406,7 @@ test('a node without its lease says that it is not ready, and takes requests all
   await node.close();
 });
 
-test('while the service stops, requests are answered with 503, and only health with 200', async () => {
+test('while the server stops, requests get 503 and only the health check gets 200', async () => {
   let stopping = false;
   const closing = await ApiWorld.open({ isStopping: () => stopping });
   const statuses = async () => {

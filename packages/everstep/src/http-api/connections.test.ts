@@ -22,7 +22,7 @@ function world(served: number, trustedProxies: readonly string[] = []) {
   return { connections, connect, refusalAt: (address: string) => connections.refusalOf(connect(address)) };
 }
 
-test('one address is served on at most half of the connections, and others on the rest', () => {
+test('one address can use at most half of the connections', () => {
   const { connections, connect, refusalAt } = world(8);
   const held = Array.from({ length: 4 }, () => connect('192.0.2.1'));
   assert.deepEqual(
@@ -36,7 +36,7 @@ test('one address is served on at most half of the connections, and others on th
   assert.equal(refusalAt('192.0.2.1'), null);
 });
 
-test('the addresses of one IPv6 network count as one, and an IPv4 address in either form as one', () => {
+test('counts an IPv6 network as one address, and both forms of an IPv4 address as one', () => {
   const { connect, refusalAt } = world(2);
   connect('2001:db8:0:7::1');
   assert.match(refusalAt('2001:db8:0:7::2') ?? '', /from this address/);
@@ -45,7 +45,7 @@ test('the addresses of one IPv6 network count as one, and an IPv4 address in eit
   assert.match(mapped.refusalAt('::ffff:192.0.2.1') ?? '', /from this address/);
 });
 
-test('trusted proxies and the machine itself may use every connection', () => {
+test('trusted proxies and localhost can use all connections', () => {
   const { connect, refusalAt } = world(6, ['10.0.0.0/8', '2001:db8::5']);
   for (const address of ['10.1.2.3', '10.1.2.3', '::ffff:10.1.2.3', '127.0.0.1', '2001:db8::5']) connect(address);
   assert.equal(refusalAt('2001:db8::5'), null);

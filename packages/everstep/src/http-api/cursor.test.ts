@@ -9,7 +9,7 @@ const scope: CursorScope = { operation: 'logs', instanceId: 'qi_1', filters: { l
 const state = { after: '17', horizon: '20', left: 3 };
 const isBadCursor = (error: unknown) => error instanceof ApiError && error.code === 'bad-cursor';
 
-test('a cursor gives back what it was made of, also after a restart', async () => {
+test('a cursor returns its state, also after a restart', async () => {
   for (const made of [state, { after: '', horizon: null, left: null }]) {
     const cursor = await seal.seal(scope, made);
     assert.match(cursor, /^[\w.-]+$/, 'it needs no encoding in a URL');
@@ -18,12 +18,12 @@ test('a cursor gives back what it was made of, also after a restart', async () =
   }
 });
 
-test('filters are the same in any order, and an absent one is as one that was never named', async () => {
+test('the order of filters does not matter, and an undefined filter equals a missing one', async () => {
   const cursor = await seal.seal(scope, state);
   assert.deepEqual(await seal.open({ ...scope, filters: { from: 1, labels: ['b', 'a'] } }, cursor), state);
 });
 
-test('a cursor is refused elsewhere', async () => {
+test('rejects a cursor of another operation, instance or filter', async () => {
   const cursor = await seal.seal(scope, state);
   const others: readonly CursorScope[] = [
     { ...scope, operation: 'dlq' },
@@ -37,7 +37,7 @@ test('a cursor is refused elsewhere', async () => {
   await assert.rejects(createCursorSeal({ secret: async () => 'another' }).open(scope, cursor), isBadCursor);
 });
 
-test('no character of a cursor can be changed, added or removed', async () => {
+test('rejects a cursor with a changed, added or removed character', async () => {
   const cursor = await seal.seal(scope, state);
   for (let at = 0; at < cursor.length; at++) {
     const changed = cursor[at] === 'A' ? 'B' : 'A';
@@ -48,7 +48,7 @@ test('no character of a cursor can be changed, added or removed', async () => {
     await assert.rejects(seal.open(scope, text), isBadCursor, text);
 });
 
-test('a secret that could not be read is asked for again', async () => {
+test('reads the secret again after a failure', async () => {
   let asked = 0;
   const flaky = createCursorSeal({
     secret: async () => {
@@ -61,7 +61,7 @@ test('a secret that could not be read is asked for again', async () => {
   assert.deepEqual(await seal.open(scope, await flaky.seal(scope, state)), state);
 });
 
-test('what was prepared needs no store any more, and a secret that could not be read is read again', async () => {
+test('does not need the store after prepare, and prepare can be repeated after a failure', async () => {
   let away = true;
   let reads = 0;
   const prepared = createCursorSeal({

@@ -1,4 +1,4 @@
-/** Everything that the pages can do is an operation of a document, for everybody: no page has a door of its own. */
+/** Checks that everything the dashboard does is a documented API operation. */
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { ApiWorld } from './testing/api-world.js';
 
 const PAGES = fileURLToPath(new URL('../../../dashboard/src', import.meta.url));
 const DOCUMENTS = ['/openapi.json', '/openapi-management.json', '/openapi-search.json', '/openapi-upstash.json'];
-/** An address in the source of a page: a literal that begins as those of the API do. */
+/** An API path in the source of a page: a string literal with the prefix of an API path. */
 const ADDRESS = /['"`](\/(?:v2|search\/\$\{)[^'"`\n?]*)/g;
 
 let world: ApiWorld;
@@ -27,7 +27,7 @@ async function addresses(): Promise<ReadonlyMap<string, string>> {
   return found;
 }
 
-/** `null` where any segment may stand. */
+/** `null` stands for any path segment. */
 const segmentsOf = (path: string): readonly (string | null)[] =>
   path
     .replace(/\/+$/, '')
@@ -35,7 +35,7 @@ const segmentsOf = (path: string): readonly (string | null)[] =>
     .slice(1)
     .map((segment) => (/[{$]/.test(segment) ? null : segment));
 
-test('every address that a page asks is that of an operation in one of the documents', async () => {
+test('every path that a page requests belongs to an operation of an OpenAPI document', async () => {
   const known: (readonly (string | null)[])[] = [];
   for (const url of DOCUMENTS) {
     const { status, body } = await world.send<{ readonly paths: object }>({ method: 'GET', url });

@@ -4,7 +4,7 @@ import { apiErrorOf } from './error-replies.js';
 
 const log = { error() {}, warn() {}, info() {}, debug() {} };
 
-test('a reset connection is the fault of a request that was not whole, and of nobody’s request when it was', () => {
+test('a reset connection is a client error only if the request was incomplete', () => {
   const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
   const request = { requestId: 'r', method: 'POST', route: '/v2/trigger/:workflowUrl', maxBodyBytes: 10 };
   assert.equal(apiErrorOf(reset, log, { ...request, whole: false }).status, 400);

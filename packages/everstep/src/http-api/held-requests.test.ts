@@ -1,4 +1,4 @@
-/** Requests that wait: how many, of whom, and what the others are told. */
+/** Limits of waiting requests, and the errors beyond them. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ApiError } from '../contract/error-codes.js';
@@ -17,7 +17,7 @@ const refusalOf = (requests: HeldRequests, instanceId: string): string | null =>
   }
 };
 
-test('an account leaves waiting requests to others, and one that is over makes room', () => {
+test('an account leaves waiting requests to others, and a finished one frees its place', () => {
   const requests = new HeldRequests({ what: 'streams', total: 100, owners: ownersOf('hog1', 'quiet1') });
   const open = Array.from({ length: 50 }, () => requests.open('hog1'));
   assert.match(refusalOf(requests, 'hog1') ?? '', /^429: the queue instance has 50 streams, .* fair share of its account/);
@@ -29,7 +29,7 @@ test('an account leaves waiting requests to others, and one that is over makes r
   assert.equal(refusalOf(requests, 'hog1'), null);
 });
 
-test('an instance has no more than its limit, and all together no more than the server has', () => {
+test('limits waiting requests per instance and in total', () => {
   const owners = ownersOf('only1');
   const limited = new HeldRequests({ what: 'streams', total: 100, perInstance: 2, owners });
   for (let i = 0; i < 2; i++) limited.open('only1');
@@ -45,7 +45,7 @@ async function world(t: TestContext): Promise<ApiWorld> {
   return opened;
 }
 
-test('a trigger that waits for its result is refused before it starts anything when too many wait', async (t) => {
+test('rejects a trigger that waits for its result before starting the run when too many wait', async (t) => {
   const { call, trigger, endpoints } = await world(t).then((opened) => ({
     endpoints: opened.endpoints,
     call: opened.call.bind(opened),
@@ -53,7 +53,7 @@ test('a trigger that waits for its result is refused before it starts anything w
   }));
   const { workflowRunId } = await trigger('hang');
   const waiting = Array.from({ length: 6 }, () => call('GET', `/v2/workflows/runs/${workflowRunId}/result?timeout=300s`));
-  // Turns enough for all of them to wait.
+  // Enough turns of the event loop for all of them to wait.
   for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
   const calls = endpoints.calls.length;
   for (const [method, url, headers] of [

@@ -1,4 +1,4 @@
-/** The table of who gets which answer, for those who are recognised by a session. */
+/** Isolation table for callers with a session. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { InjectOptions } from 'fastify';
@@ -31,7 +31,7 @@ interface Login {
 
 let things: Things;
 let logins: Readonly<Record<Person, Login>>;
-/** An instance that the owner has too. */
+/** Another instance of the owner. */
 const OTHER = 'qi_2';
 
 async function logIn(person: Person): Promise<Login> {
@@ -79,7 +79,7 @@ function requestOf({ method }: Operation, path: string, asked: Asked): SentReque
 interface Sent {
   readonly who: Person;
   readonly queue?: string;
-  /** That of the session when absent; null: none. */
+  /** Default: the cookie of the session. Null: none. */
   readonly csrf?: string | null;
   readonly more?: Readonly<Record<string, string>>;
 }
@@ -100,7 +100,7 @@ function send(request: SentRequest, { who, queue, csrf, more = {} }: Sent): Prom
 const codeOf = ({ headers }: Answered<unknown>): string =>
   String(headers['svc-error-code'] ?? headers['upstash-error-code'] ?? '');
 
-/** Whoever may do it in every other way. */
+/** Roles that may perform the operation with other credentials. */
 async function assertNeedsCsrf(operation: Operation, request: SentRequest, sent: Sent): Promise<void> {
   if (operation.method === 'GET') return;
   const stranger = logins.stranger.csrf;
@@ -120,7 +120,7 @@ async function assertNeedsCsrf(operation: Operation, request: SentRequest, sent:
   }
 }
 
-/** What it asks for was perhaps done by somebody before. */
+/** Another role may have performed the operation before. */
 async function assertLetIn(request: SentRequest, sent: Sent): Promise<void> {
   const answer = await send(request, sent);
   assert.ok(![400, 401, 403].includes(answer.status), `${sent.who}: ${answer.status} ${JSON.stringify(answer.body)}`);
@@ -178,7 +178,7 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
   for (const who of ['admin', 'owner'] as const) await assertLetIn(request, { who });
 }
 
-test('each operation answers the session of each role as the table says, and nothing changes without its CSRF token', async (t) => {
+test('each operation answers the session of each role as the table says, and requires the CSRF token for changes', async (t) => {
   for (const operation of ALL) {
     const row = ISOLATION[operation.operationId];
     assert.ok(row);
@@ -213,7 +213,7 @@ test('each operation answers the session of each role as the table says, and not
   }
 });
 
-test('a cookie that is no session lets nobody in, and asks no browser for a password', async () => {
+test('rejects an invalid session cookie without a password prompt', async () => {
   const whole = logins.dev.cookie.split('=')[1] ?? '';
   const secrets = ['x', 'es_', `es_${'A'.repeat(43)}`, whole.slice(0, -1), `${whole}x`, whole.toUpperCase()];
   for (const url of ['/v2/account', '/v2/workflows/logs', '/v2/session', '/search/idx_1/info']) {

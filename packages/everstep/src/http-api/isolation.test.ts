@@ -30,11 +30,11 @@ const ALL: readonly Operation[] = [
 let things: Things;
 let credentials: Credentials;
 let attempts = 0;
-/** The accounts are that far ahead, so that failed logins of one operation do not hold up the next. */
+/** The clock of the accounts is far ahead, so that failed logins of one operation do not block the next. */
 let aheadMs = 0;
 
 before(async () => {
-  // One account makes many of everything.
+  // One account creates many objects.
   const plans = withPlanOfNewInstances(BUILT_IN_PLANS, DEFAULT_PLAN_NAME) ?? BUILT_IN_PLANS;
   things = await Things.open({ plans, accountNow: () => Date.now() + aheadMs });
   credentials = await createCredentials(things);
@@ -43,7 +43,7 @@ after(() => things.world.close());
 
 function requestOf({ method }: Operation, path: string, asked: Asked): SentRequest {
   const { params = {}, query, headers = {}, body } = asked;
-  // A workflow URL stands in the path as it is.
+  // A workflow URL is raw in the path.
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = params[name] ?? 'none';
     return value.startsWith('http') ? value : encodeURIComponent(value);
@@ -53,7 +53,7 @@ function requestOf({ method }: Operation, path: string, asked: Asked): SentReque
   return { method, url, headers: { 'content-type': 'application/json', ...headers }, payload: JSON.stringify(body) };
 }
 
-/** From an address of its own, so that failed logins of one case do not hold up the next. */
+/** Each case uses its own address, so that failed logins of one case do not block the next. */
 function send(request: SentRequest, authorization: string | null, query = ''): Promise<Answered<unknown>> {
   attempts += 1;
   const remoteAddress = `10.${(attempts >> 16) & 255}.${(attempts >> 8) & 255}.${attempts & 255}`;
@@ -62,10 +62,10 @@ function send(request: SentRequest, authorization: string | null, query = ''): P
   return things.world.send<unknown>({ ...request, url, headers, remoteAddress });
 }
 
-/** What was not asked for by its id must not be in the answer of somebody else. */
+/** Responses to other callers must not contain data that they did not send themselves. */
 function assertNothingOfOthers(request: SentRequest, answer: Answered<unknown>, who: string): void {
   const asked = `${request.url} ${String(request.payload ?? '')}`;
-  // The audit log has the filters of bulk actions, with the IDs that others asked for in vain.
+  // The audit log contains the filters of bulk actions, including ids that others sent in vain.
   const shown = JSON.stringify(answer.body ?? null, (name, value) => (name === 'details' ? undefined : value));
   if (!asked.includes(MARK)) assert.ok(!shown.includes(MARK), `${who} sees ${shown}`);
 }
@@ -83,7 +83,7 @@ async function assertAllRefused(request: SentRequest, refused: Headers, challeng
     await assertRefused(request, authorization, challenge, `a credential that is ${what}`);
 }
 
-/** Of the API of one index. */
+/** Credentials of the search API. */
 async function walkIndex(operation: Operation, row: IndexRow, path: string): Promise<void> {
   const { world, people } = things;
   const [old, other] = [await things.index(), await things.index()];
@@ -120,7 +120,7 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
   assert.equal(answer.status, 200, `own, after all the others: ${JSON.stringify(answer.body)}`);
 }
 
-/** Called after a request that succeeded: its entry is there when the answer is. */
+/** Runs after a successful request: its entry exists when the response arrives. */
 async function assertAudited({ operationId, audit }: Operation, request: SentRequest): Promise<void> {
   if (audit === undefined || audit.kind === 'none' || UNRECORDED.includes(operationId)) return;
   const [entry] = await things.world.store.accounts.listAudit({ accountIds: null, after: null, limit: 1 });
@@ -129,7 +129,7 @@ async function assertAudited({ operationId, audit }: Operation, request: SentReq
   if (audit.kind === 'change' && audit.subject !== undefined) assert.notEqual(entry.subject, '', 'it names the object');
 }
 
-/** Reads of secrets that repeat within a minute are one entry, and changes of documents are recorded with a session alone. */
+/** Repeated reads of secrets within a minute are one entry, and changes of documents are recorded only for sessions. */
 const UNRECORDED: readonly string[] = ALL.flatMap(({ operationId, audit }) =>
   audit?.kind === 'secret-read' || (audit?.kind === 'change' && audit.onlyUsers) ? [operationId] : [],
 );
@@ -193,7 +193,7 @@ async function walk(operation: Operation, row: Row, path: string): Promise<void>
   }
 }
 
-/** Let in no more easily than the GET that it stands for. */
+/** Must not be easier to access than the GET that it corresponds to. */
 async function walkHead(operation: Operation, path: string): Promise<void> {
   if (operation.access === 'open') return;
   const { url } = requestOf(operation, path, {});
@@ -207,7 +207,7 @@ async function walkHead(operation: Operation, path: string): Promise<void> {
   }
 }
 
-test('every operation of all APIs has a row, of its kind, and every row an operation', () => {
+test('the isolation table has exactly one row for each operation of all APIs', () => {
   const kinds = (entries: readonly (readonly [string, string])[]) => Object.fromEntries(entries);
   assert.deepEqual(
     kinds(Object.entries(ISOLATION).map(([id, { access }]) => [id, access])),
@@ -215,7 +215,7 @@ test('every operation of all APIs has a row, of its kind, and every row an opera
   );
 });
 
-test('each route that the server has answers each credential as the table says', async (t) => {
+test('each route answers each credential as the isolation table says', async (t) => {
   const declared = new Map(
     ALL.flatMap((operation) =>
       pathsOf(operation).map((path) => [`${operation.method} ${routerPath(path)}`, { operation, path }]),
@@ -235,11 +235,11 @@ test('each route that the server has answers each credential as the table says',
   assert.deepEqual(
     [...declared.keys()].filter((route) => !served.has(route)),
     [],
-    'what is declared is served',
+    'every declared operation is served',
   );
 });
 
-test('a server of one API has no route that the server of both has not', async () => {
+test('a server of one API has no other routes than the server of both', async () => {
   const both = new Set(things.world.api.routes.map(({ method, path }) => `${method} ${path}`));
   for (const serves of ['runtime', 'management'] as const) {
     const world = await ApiWorld.open({ serves });
@@ -254,7 +254,7 @@ test('a server of one API has no route that the server of both has not', async (
   }
 });
 
-test('what another team owns is answered like what does not exist', async () => {
+test('resources of another team are answered like unknown ones', async () => {
   const id = await things.queue();
   const { teamId } = things.people;
   const request = (text: string): SentRequest => {

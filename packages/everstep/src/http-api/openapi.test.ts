@@ -48,7 +48,7 @@ const operations = () =>
     Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   );
 
-test('the document is OpenAPI 3.1 of version 2.0.0 and names every route, once', () => {
+test('the document is OpenAPI 3.1 with version 2.0.0 and contains every route once', () => {
   assert.match(document.openapi, /^3\.1\./);
   assert.equal(document.info.version, '2.0.0');
   const documented = operations().map(({ method, path }) => `${method} ${path}`);
@@ -57,7 +57,7 @@ test('the document is OpenAPI 3.1 of version 2.0.0 and names every route, once',
   assert.equal(new Set(declared).size, declared.length);
 });
 
-test('every operation has a unique id, a summary, a tag, and answers with schemas', () => {
+test('every operation has a unique id, a summary, a tag and response schemas', () => {
   const ids = new Set<string>();
   const tags = new Set(document.tags.map(({ name }) => name));
   for (const { path, method, operation } of operations()) {
@@ -82,7 +82,7 @@ test('every operation has a unique id, a summary, a tag, and answers with schema
   }
 });
 
-test('every parameter of a path is described, and every parameter has a schema and a description', () => {
+test('every path parameter is declared, and every parameter has a schema and a description', () => {
   for (const { path, method, operation } of operations()) {
     const name = `${method} ${path}`;
     const inPath = operation.parameters.filter((parameter) => parameter.in === 'path');
@@ -99,13 +99,13 @@ test('every parameter of a path is described, and every parameter has a schema a
   }
 });
 
-test('every reference in the document leads somewhere, and every named schema is used', () => {
+test('every reference leads to a schema, and every named schema is in use', () => {
   const text = JSON.stringify(document);
   const references = new Set(text.match(/#\/components\/schemas\/\w+/g)?.map((reference) => reference.split('/').at(-1) ?? ''));
   assert.deepEqual([...references].toSorted(), Object.keys(document.components.schemas).toSorted());
 });
 
-test('the names of the specification are there', () => {
+test('the document contains the names of the specification', () => {
   const names = (path: string, method: string, where: string) =>
     document.paths[path]?.[method]?.parameters.filter((parameter) => parameter.in === where).map(({ name }) => name) ?? [];
   const filters = [
@@ -142,7 +142,7 @@ test('the names of the specification are there', () => {
   }
 });
 
-test('the check finds an answer that is not as the document says', () => {
+test('the check finds a response that does not match the document', () => {
   const page = { cursor: '', messages: [] };
   checkResponse({ method: 'GET', url: '/v2/workflows/dlq?label=a' }, 200, page);
   checkResponse({ method: 'POST', url: '/v2/dlq/resume/dlq_1' }, 404, { error: 'x' });
@@ -160,7 +160,7 @@ test('the check finds an answer that is not as the document says', () => {
     assert.throws(() => checkResponse({ method, url }, status, body), `${method} ${url} ${status} ${JSON.stringify(body)}`);
 });
 
-test('every error code that an operation declares is in the table', () => {
+test('every declared error code exists', () => {
   for (const { errors, operationId } of OPERATIONS)
     for (const code of errors) assert.ok(ERROR_CODES[code], `${operationId}: ${code}`);
 });

@@ -7,7 +7,7 @@ const NEVER = new AbortController().signal;
 const isBusy = (error: unknown): boolean =>
   error instanceof ApiError && error.code === 'unavailable' && Number(error.headers['retry-after']) > 0;
 
-/** Whether the promise is settled once everything that can happen now has happened. */
+/** Returns whether the promise is settled after all pending work has run. */
 async function settles(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   void promise.finally(() => (settled = true)).catch(() => undefined);
@@ -15,7 +15,7 @@ async function settles(promise: Promise<unknown>): Promise<boolean> {
   return settled;
 }
 
-test('answers wait in line for room, and get it when others give it back', async () => {
+test('responses wait in order for memory and get it when others release it', async () => {
   const budget = new ReadBudget({ maxBytes: 100, maxBytesOfOwner: 100, waitMs: 60_000 });
   const release = await budget.take('a', 80, NEVER);
   const second = budget.take('b', 60, NEVER);
@@ -31,7 +31,7 @@ test('answers wait in line for room, and get it when others give it back', async
   assert.equal(budget.bytes, 0);
 });
 
-test('an owner has no more than its share, and holds up nobody else', async () => {
+test('an owner cannot exceed its share and does not block others', async () => {
   const budget = new ReadBudget({ maxBytes: 100, maxBytesOfOwner: 50, waitMs: 60_000 });
   const release = await budget.take('a', 1_000, NEVER);
   assert.equal(budget.bytes, 50, 'a longer answer takes the share');
@@ -43,7 +43,7 @@ test('an owner has no more than its share, and holds up nobody else', async () =
   assert.equal(await settles(more), true);
 });
 
-test('who has waited too long, or finds the line full, is told to retry later', async () => {
+test('rejects a response that waited too long or finds the queue full', async () => {
   const budget = new ReadBudget({ maxBytes: 10, maxBytesOfOwner: 10, maxWaiting: 1, waitMs: 1 });
   await budget.take('a', 10, NEVER);
   const waiting = budget.take('b', 1, NEVER, 5);

@@ -1,4 +1,4 @@
-/** Bodies that arrive slowly, are too long or too many, on real connections. */
+/** Bodies that arrive slowly, are too large or too numerous, on real connections. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
@@ -23,7 +23,7 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string | number>>;
 }
 
-/** Sends the head of a request; its body is the caller's to write. */
+/** Sends the head of a request; the caller writes its body. */
 function open({ path, headers = {} }: Sent): ClientRequest {
   const request = httpRequest({ port, host: '127.0.0.1', method: 'POST', path, headers, agent: false });
   request.on('error', () => {});
@@ -41,14 +41,14 @@ const withToken = () => ({ authorization: `Bearer ${world.token}`, 'content-type
 const trigger = (headers: Readonly<Record<string, string | number>> = {}): ClientRequest =>
   open({ path: WORKFLOW, headers: { ...withToken(), ...headers } });
 
-/** Writes bytes, and resolves when the server has read them. */
+/** Writes bytes and resolves when the server has read them. */
 async function upload(request: ClientRequest, bytes: number): Promise<void> {
   const read = bodies.bytes + bytes;
   request.write('x'.repeat(bytes));
   while (bodies.bytes < read) await new Promise(setImmediate);
 }
 
-test('the bytes of unfinished bodies of one caller are bounded, and free again when it gives up', async () => {
+test('limits the bytes of unfinished bodies per caller and releases them when the caller disconnects', async () => {
   const slow = trigger();
   await upload(slow, 1_500);
   const refused = trigger();
@@ -63,7 +63,7 @@ test('the bytes of unfinished bodies of one caller are bounded, and free again w
   assert.equal((await answerTo(taken)).status, 200);
 });
 
-test('one caller with as many bytes as allowed leaves room for others', async () => {
+test('one caller at its limit does not block others', async () => {
   const slow = trigger();
   await upload(slow, 2_000);
   const login = open({ path: '/v2/session', headers: { 'content-type': 'application/json' } });
@@ -73,7 +73,7 @@ test('one caller with as many bytes as allowed leaves room for others', async ()
   assert.equal((await answerTo(slow)).status, 200);
 });
 
-test('a body over the limit of its operation is rejected at its announced length, or as it arrives', async () => {
+test('rejects a body over the limit by its announced length or while it arrives', async () => {
   const announced = open({ path: '/v2/session', headers: { 'content-length': 4_097 } });
   announced.flushHeaders();
   assert.equal((await answerTo(announced)).status, 413);
@@ -84,7 +84,7 @@ test('a body over the limit of its operation is rejected at its announced length
   arriving.destroy();
 });
 
-test('a login of a page of another origin is rejected before its body is read', async () => {
+test('rejects a login from a page of another origin before reading its body', async () => {
   const request = open({ path: '/v2/session', headers: { 'content-length': 4_000, origin: 'http://evil.test' } });
   request.flushHeaders();
   const { status, headers } = await answerTo(request);
@@ -92,13 +92,13 @@ test('a login of a page of another origin is rejected before its body is read', 
   request.destroy();
 });
 
-test('a login with a body that has no type is rejected, which any page may send', async () => {
+test('rejects a login without a content type, which pages of any origin can send', async () => {
   const request = open({ path: '/v2/session' });
   request.end('{}');
   assert.equal((await answerTo(request)).status, 415);
 });
 
-test('logins from an address that failed too often are rejected before their body is read', async () => {
+test('rejects logins from a blocked address before reading their body', async () => {
   const failing = { method: 'POST' as const, url: '/v2/session', headers: { 'content-type': 'application/json' } };
   for (let i = 0; i < 60; i++) {
     const payload = JSON.stringify({ email: `nobody-${i}@w.test`, api_key: 'none' });
@@ -109,7 +109,7 @@ test('logins from an address that failed too often are rejected before their bod
   assert.equal((await world.send({ ...failing, payload: '{', remoteAddress: '192.0.2.10' })).status, 400);
 });
 
-test('an unknown webhook is rejected before its body is read', async () => {
+test('rejects an unknown webhook before reading its body', async () => {
   for (const path of ['/v2/webhooks/whk_none.run_none', '/v2/workflows/hooks/user/run/event']) {
     const request = open({ path, headers: { 'content-length': 1_000_000 } });
     request.flushHeaders();
@@ -118,7 +118,7 @@ test('an unknown webhook is rejected before its body is read', async () => {
   }
 });
 
-test('a body that ends early is not handed to its operation', async () => {
+test('does not pass an incomplete body to the operation', async () => {
   const request = trigger({ 'content-length': 10 });
   await upload(request, 5);
   const runs = await world.send({ method: 'GET', url: '/v2/workflows/logs', headers: withToken() });

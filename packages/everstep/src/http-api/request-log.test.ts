@@ -13,7 +13,7 @@ after(() => world.close());
 const idOf = async (url: string, headers: Readonly<Record<string, string>> = {}) =>
   (await world.send({ method: 'GET', url, headers })).headers['x-request-id'];
 
-test('every answer has the id that was sent with the request, or a new one', async () => {
+test('every response has the request id that was sent or a new one', async () => {
   for (const url of ['/health', '/v2/keys', '/v2/nothing', '/v2/trigger/%zz', '/openapi.json']) {
     assert.equal(await idOf(url, { 'x-request-id': 'req-1.a:b' }), 'req-1.a:b', url);
     assert.match(String(await idOf(url)), /^[0-9a-f-]{36}$/, url);
@@ -21,12 +21,12 @@ test('every answer has the id that was sent with the request, or a new one', asy
   assert.notEqual(await idOf('/health'), await idOf('/health'));
 });
 
-test('what is no id is not taken over: it would stand in logs', async () => {
+test('replaces an invalid request id, because ids appear in logs', async () => {
   for (const sent of ['', ' ', 'a b', 'a"b', '{"a":1}', 'x'.repeat(129), 'é', '<b>'])
     assert.match(String(await idOf('/health', { 'x-request-id': sent })), /^[0-9a-f-]{36}$/, JSON.stringify(sent));
 });
 
-test('the access log has the id, the route, and who asked from where; nothing of the URL', async () => {
+test('the access log contains the id, route, caller and address, but no URL', async () => {
   const from = world.logged.length;
   const basic = `Basic ${btoa(`${emailOf('dev')}:${apiKeyOf('dev')}`)}`;
   const headers = { 'x-request-id': 'req-2' };
@@ -59,7 +59,7 @@ test('the access log has the id, the route, and who asked from where; nothing of
   for (const word of [world.token, 'a-secret-run', 'nothing-there', apiKeyOf('dev')]) assert.ok(!text.includes(word), word);
 });
 
-test('an error inside is logged with the id of the request', async () => {
+test('logs an internal error with the id of the request', async () => {
   const broken = await ApiWorld.open();
   broken.store.findRun = async () => {
     throw new Error('broken');
@@ -69,7 +69,7 @@ test('an error inside is logged with the id of the request', async () => {
   assert.equal(broken.logged.find(({ level }) => level === 'error')?.details.requestId, 'req-3');
   assert.ok(
     broken.logged.every(({ details }) => !('callerIp' in details)),
-    'no access log was asked for',
+    'the access log is not enabled',
   );
   await broken.close();
 });

@@ -9,7 +9,7 @@ import { regionOf } from './region.js';
 import { PathTable, routedUrl } from './routing.js';
 import { splitTarget, takeToken, withWholeIds } from './target.js';
 
-test('the first label of the host picks the region', () => {
+test('the first label of the host selects the region', () => {
   const table: Readonly<Record<string, string>> = {
     'us-east-1.example.com': 'us-east-1',
     'queue-us-east-1.example.com:8080': 'us-east-1',
@@ -33,7 +33,7 @@ test('the first label of the host picks the region', () => {
   assert.equal(regionOf('localhost', 'us-east-1'), 'us-east-1');
 });
 
-test('a host of a region that does not exist is refused with those that do', () => {
+test('rejects a host of an unknown region and lists the regions', () => {
   for (const host of ['ap-south-1.example.com', 'queue-eu-west-2.localhost', 'us-gov-west-1.localhost'])
     assert.throws(
       () => regionOf(host),
@@ -42,7 +42,7 @@ test('a host of a region that does not exist is refused with those that do', () 
     );
 });
 
-test('a target is split at its first question mark, with or without an origin', () => {
+test('splits a target at its first question mark, with or without an origin', () => {
   assert.deepEqual(splitTarget('/a/b?c=d?e'), { path: '/a/b', query: 'c=d?e' });
   assert.deepEqual(splitTarget('/a'), { path: '/a', query: '' });
   assert.deepEqual(splitTarget('http://host:1/a?b'), { path: '/a', query: 'b' });
@@ -51,7 +51,7 @@ test('a target is split at its first question mark, with or without an origin', 
   assert.equal(routedUrl('GET', '/v2/keys'), '/v2/keys');
 });
 
-test('a slash at the end changes nothing, but where it stands before a part that is missing', () => {
+test('ignores a slash at the end unless a parameter is missing after it', () => {
   const table = new PathTable(OPERATIONS);
   const routed = (method: string, url: string) => routedUrl(method, url, (path) => table.meant(path));
   assert.equal(routed('GET', '/v2/workflows/logs/?count=1'), '/v2/workflows/logs?count=1');
@@ -64,7 +64,7 @@ test('a slash at the end changes nothing, but where it stands before a part that
   assert.equal(routed('GET', '/'), '/');
 });
 
-test('behind the path of schedules stands a workflow URL in a POST, and an id in everything else', () => {
+test('a POST to a path of schedules contains a workflow URL, and other methods an id', () => {
   assert.equal(routedUrl('POST', '/v2/schedules/http://w/%zz?a=1'), '/v2/schedules/-');
   for (const method of ['GET', 'DELETE', 'PATCH'])
     assert.equal(routedUrl(method, '/v2/schedules/a/pause'), '/v2/schedules/a/pause');
@@ -74,7 +74,7 @@ test('behind the path of schedules stands a workflow URL in a POST, and an id in
   assert.deepEqual(table.methodsAt('/v2/schedules/s/pause'), ['PATCH', 'POST']);
 });
 
-test('the last token of a query is taken out, and nothing else is touched', () => {
+test('removes only the last token of a query', () => {
   const take = (query: string) => takeToken(query, 'svc_token');
   assert.deepEqual(take('svc_token=t'), { token: 't', rest: '' });
   assert.deepEqual(take('a=%2C&svc_token=t%2Bu&b'), { token: 't+u', rest: 'a=%2C&b' });
@@ -83,7 +83,7 @@ test('the last token of a query is taken out, and nothing else is touched', () =
   assert.equal(take(''), null);
 });
 
-test('a credential comes from the header, else from the query', () => {
+test('reads the credential from the header, otherwise from the query', () => {
   const target = { path: '/p', query: 'a=1&svc_token=q' };
   assert.deepEqual(credentialOf('Bearer h', target, DIALECTS.native, true), { token: 'h', target });
   assert.deepEqual(credentialOf('bearer   h ', target, DIALECTS.native, true), { token: 'h', target });
@@ -103,7 +103,7 @@ test('a credential comes from the header, else from the query', () => {
   assert.equal(code('Bearer a b', ''), 'bad-token');
 });
 
-test('event IDs and flow control keys may contain slashes that are not encoded', () => {
+test('event ids and flow control keys can contain unencoded slashes', () => {
   const table: Readonly<Record<string, string>> = {
     '/v2/wait/a': '/v2/wait/a',
     '/v2/wait/a/b/c': '/v2/wait/a%2Fb%2Fc',
@@ -125,7 +125,7 @@ test('event IDs and flow control keys may contain slashes that are not encoded',
   for (const [path, whole] of Object.entries(table)) assert.equal(withWholeIds(path), whole, path);
 });
 
-test('the methods of a path are those of every operation that it fits', () => {
+test('lists the methods of all operations that match a path', () => {
   const table = new PathTable(OPERATIONS);
   assert.deepEqual(table.methodsAt('/v2/workflows/dlq'), ['DELETE', 'GET', 'HEAD']);
   assert.deepEqual(table.methodsAt('/v2/trigger/http://w.test/a/b'), ['POST']);

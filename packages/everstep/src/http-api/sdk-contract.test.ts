@@ -1,4 +1,7 @@
-/** The SDK's clients and types against the contract: they are written by hand there, as the SDK depends on nothing. */
+/**
+ * Compares the clients and types of the SDK with the contract. The SDK has no dependencies, so its types are written by
+ * hand.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import {
@@ -65,23 +68,23 @@ import { REGION, Things } from './testing/isolation-things.js';
 
 // ---------------------------------------------------------------- types, which the compiler holds together
 
-/** As it is read: whether something may be written to says nothing of what it is. */
+/** Ignores whether a field is read-only. */
 type Read<T> = T extends readonly (infer Each)[]
   ? readonly Read<Each>[]
   : T extends object
     ? { readonly [Name in keyof T]: Read<T[Name]> }
     : T;
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
-/** With what it is, and whether it may be absent. */
+/** A field with its type, and whether it is optional. */
 type Field<T, Name> = { readonly [Each in keyof T as Each extends Name ? Each : never]: Read<T[Each]> };
-/** Names of fields that one side has not, or has with another type, or optional. */
+/** Names of fields that only one side has, or that differ in type or optionality. */
 type Differing<A, B> = {
   [Name in keyof A | keyof B]: Same<Field<A, Name>, Field<B, Name>> extends true ? never : Name;
 }[keyof A | keyof B];
 type Agree<A, B> = [Differing<A, B>] extends [never] ? true : { readonly fieldsThatDiffer: Differing<A, B> };
 type Accepted<Sent, Body> = Sent extends Read<Body> ? true : false;
 
-/** By the names in the OpenAPI documents. A field that differs stands in the error of the compiler. */
+/** Response types by the names in the OpenAPI documents. The compiler error contains a field that differs. */
 interface Answers {
   readonly Account: Agree<Account, Management.AccountEntry>;
   readonly ApiKey: Agree<ApiKey, Management.ApiKeyEntry>;
@@ -90,7 +93,7 @@ interface Answers {
   readonly AuditLogEntry: Agree<AuditLogEntry, Management.AuditLogEntry>;
   readonly AuditLogPage: Agree<AuditLogPage, Management.AuditLogPage>;
   readonly Plan: Agree<QueuePlan, Management.PlanRecord>;
-  readonly Queue: Agree<QueueInstance, Management.QueueRecord>;
+  readonly Instance: Agree<QueueInstance, Management.QueueRecord>;
   readonly QueueStats: Agree<QueueStats, Management.QueueStats>;
   readonly QueueUsage: Agree<QueueUsage, Management.QueueUsage>;
   readonly OutboundRules: Agree<QueueOutboundRules, Management.OutboundRulesRecord>;
@@ -115,7 +118,7 @@ const ANSWERS: Answers = {
   AuditLogEntry: true,
   AuditLogPage: true,
   Plan: true,
-  Queue: true,
+  Instance: true,
   QueueStats: true,
   QueueUsage: true,
   OutboundRules: true,
@@ -133,7 +136,7 @@ const ANSWERS: Answers = {
   StoredDocument: true,
 };
 
-/** What the client of an index sends as it was given. */
+/** Request bodies of the search client. */
 interface Requests {
   readonly upsert: Accepted<SearchDocument | readonly SearchDocument[], Static<typeof Search.UpsertBody>>;
   readonly search: Accepted<SearchOptions, Static<typeof Search.SearchBody>>;
@@ -141,14 +144,14 @@ interface Requests {
   readonly delete: Accepted<DocumentChoice, Static<typeof Search.DeleteBody>>;
   readonly range: Accepted<DocumentRangeOptions, Static<typeof Search.RangeBody>>;
 }
-/** Of the runtime API, whose document names no schemas: what is sent and answered of repairs. */
+/** Types of repairs. The document of the runtime API does not name their schemas. */
 interface OfRepairs {
   readonly repair: Agree<Repair, Repairs.RepairEntry>;
   readonly item: Agree<RepairItem, Repairs.RepairItem>;
   readonly plan: Accepted<RepairPlanOptions & Pick<Repair, 'action'>, Repairs.PlanRepair>;
   readonly start: Accepted<RepairStartOptions, Repairs.StartRepair>;
 }
-/** And of what puts one run right. */
+/** Types of the tools for single runs. */
 interface OfRunTools {
   readonly fork: Accepted<ForkOptions, RunTools.ForkRequest>;
   readonly comparison: Agree<RunComparison, RunTools.RunComparison>;
@@ -170,7 +173,7 @@ const OF_RUN_TOOLS: OfRunTools = {
 const OF_REPAIRS: OfRepairs = { repair: true, item: true, plan: true, start: true };
 const REQUESTS: Requests = { upsert: true, search: true, fetch: true, delete: true, range: true };
 
-test('the SDK has a type for each schema that the documents of the management API and of search name', () => {
+test('the SDK has a type for each named schema of the management API and the search API', () => {
   const named = [managementOpenApiDocument('0.0.0'), searchOpenApiDocument('0.0.0')].flatMap((document) => {
     const { components }: { readonly components?: { readonly schemas?: object } } = document;
     return Object.keys(components?.schemas ?? {});
@@ -196,7 +199,7 @@ before(async () => {
 });
 after(() => things.world.close());
 
-/** Sends to the API in this process, where each answer is held against its document, and notes the operations. */
+/** Sends requests to the API in this process, validates the responses and records the operations. */
 function fetchNoting(operations: readonly Operation[], noted: Set<string>): typeof fetch {
   const table = new PathTable(operations);
   return async (input, init) => {
@@ -222,7 +225,7 @@ const idsOf = (operations: readonly Operation[], access: Operation['access']): r
     .map(({ operationId }) => operationId)
     .toSorted();
 
-test('every operation of the management API has a call of the AdminClient, which it takes and answers', async () => {
+test('the AdminClient has a call for every operation of the management API', async () => {
   const noted = new Set<string>();
   const as = (person: 'owner' | 'operator' | 'stranger') =>
     new AdminClient({
@@ -318,7 +321,7 @@ test('every operation of the management API has a call of the AdminClient, which
   assert.deepEqual([...noted].toSorted(), idsOf(MANAGEMENT_OPERATIONS, 'account'));
 });
 
-test('every operation of a search index has a call of the SearchClient, which it takes and answers', async () => {
+test('the SearchClient has a call for every operation of a search index', async () => {
   const noted = new Set<string>();
   const { endpoint, token } = await things.index();
   const index = new SearchClient({ url: endpoint, token: token ?? '', fetch: fetchNoting(SEARCH_OPERATIONS, noted) });
@@ -346,7 +349,7 @@ test('every operation of a search index has a call of the SearchClient, which it
   assert.deepEqual([...noted].toSorted(), idsOf(SEARCH_OPERATIONS, 'index'));
 });
 
-test('every operation on repairs has a call of the Client, which it takes and answers', async () => {
+test('the Client has a call for every operation on repairs', async () => {
   const noted = new Set<string>();
   const client = new Client({
     baseUrl: 'http://everstep.test',

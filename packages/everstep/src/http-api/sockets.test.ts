@@ -34,7 +34,7 @@ function parse(text: string): RawAnswer {
   return { status: Number(line.split(' ')[1]), headers, body };
 }
 
-/** Sends texts, each when the one before was answered, and reads until the server closes. */
+/** Sends each text after the response to the previous one, and reads until the server closes the connection. */
 async function exchangeText(...texts: readonly string[]): Promise<string> {
   const socket = await open();
   const chunks: Buffer[] = [];
@@ -55,7 +55,7 @@ const exchange = async (text: string): Promise<RawAnswer> => parse(await exchang
 
 const HOST = 'Host: localhost\r\nConnection: close\r\n';
 
-test('what is hardly HTTP is answered in the form of every error', async () => {
+test('answers invalid HTTP in the format of all errors', async () => {
   const table: readonly (readonly [what: string, text: string, status: number, code: string])[] = [
     ['garbage', 'hello there\r\n\r\n', 400, 'bad-request'],
     ['bytes', '\u0000\u0001\u0002\r\n\r\n', 400, 'bad-request'],
@@ -77,7 +77,7 @@ test('what is hardly HTTP is answered in the form of every error', async () => {
   }
 });
 
-test('garbage behind an answered request is answered on its own, and behind an unfinished one not at all', async () => {
+test('answers garbage after a complete request separately, and after an unfinished one not at all', async () => {
   const answers = async (...texts: readonly string[]) => (await exchangeText(...texts)).match(/HTTP\/1\.1 \d+/g);
   const kept = 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n';
   assert.deepEqual(await answers(kept, 'garbage\r\n\r\n'), ['HTTP/1.1 200', 'HTTP/1.1 400']);
@@ -88,7 +88,7 @@ test('garbage behind an answered request is answered on its own, and behind an u
   assert.deepEqual(await answers(broken), ['HTTP/1.1 400']);
 });
 
-test('a method that HTTP knows and the API does not is 405 or 404, never something else', async () => {
+test('a method that HTTP has and the API does not is 405 or 404', async () => {
   for (const method of ['PROPFIND', 'PURGE', 'LINK', 'TRACE', 'M-SEARCH', 'PUT', 'OPTIONS']) {
     const known = await exchange(`${method} /v2/keys HTTP/1.1\r\n${HOST}\r\n`);
     assert.deepEqual([known.status, known.headers.get('svc-error-code')], [405, 'method-not-allowed'], method);
@@ -98,13 +98,13 @@ test('a method that HTTP knows and the API does not is 405 or 404, never somethi
   }
 });
 
-test('a body over the limit is refused before it was sent', async () => {
+test('rejects a body over the limit before it is sent', async () => {
   const head = `POST /v2/trigger/http://w.test/ok HTTP/1.1\r\n${HOST}Authorization: Bearer ${world.token}\r\n`;
   const answer = await exchange(`${head}Content-Length: 99999999\r\n\r\n`);
   assert.deepEqual([answer.status, answer.headers.get('svc-error-code')], [413, 'body-too-large']);
 });
 
-test('a raw workflow URL with odd characters reaches its run as it was written', async () => {
+test('a raw workflow URL with unusual characters reaches its run unchanged', async () => {
   const url = "http://w.test/ok/100%/a//b;c=1?q=%zz&x=[1]&y='";
   const answer = await exchange(
     `POST /v2/trigger/${url} HTTP/1.1\r\n${HOST}Authorization: Bearer ${world.token}\r\nContent-Length: 0\r\n\r\n`,
@@ -115,7 +115,7 @@ test('a raw workflow URL with odd characters reaches its run as it was written',
   assert.equal(run?.workflowUrl, url);
 });
 
-test('a client that goes away while it waits for a result is let go', async () => {
+test('stops waiting for a result when the client disconnects', async () => {
   const { workflowRunId } = await world.trigger('hang');
   const awaited: AbortSignal[] = [];
   const { awaitEnd } = world.runtime;
@@ -134,7 +134,7 @@ test('a client that goes away while it waits for a result is let go', async () =
   world.runtime.awaitEnd = awaitEnd;
 });
 
-test('closing answers those that wait for a result, and takes no more', async () => {
+test('closing answers waiting requests and accepts no more', async () => {
   const closing = await ApiWorld.open();
   const listening = await closing.api.listen({ host: '127.0.0.1', port: 0 });
   const { workflowRunId } = await closing.trigger('hang');
@@ -149,7 +149,7 @@ test('closing answers those that wait for a result, and takes no more', async ()
   await assert.rejects(fetch(url, { headers }));
 });
 
-test('closing does not wait for a connection on which nothing was asked', { timeout: 30_000 }, async (t) => {
+test('closing does not wait for unused connections', { timeout: 30_000 }, async (t) => {
   const closing = await ApiWorld.open();
   const listening = await closing.api.listen({ host: '127.0.0.1', port: 0 });
   const silent = connect(listening.port, '127.0.0.1');
@@ -157,14 +157,14 @@ test('closing does not wait for a connection on which nothing was asked', { time
   silent.on('error', () => {});
   t.after(() => silent.destroy());
   const headers = { authorization: `Bearer ${closing.token}`, connection: 'close' };
-  // It is taken before the next one, which is answered.
+  // Its connection is accepted before the next one, which is answered.
   await new Promise((resolve) => silent.once('connect', resolve));
   assert.equal((await fetch(`http://127.0.0.1:${listening.port}/v2/keys`, { headers })).status, 200);
   await closing.close();
   await ended;
 });
 
-test('beyond the connections that are served requests get 503, beyond those that are accepted none; it is logged once', async () => {
+test('requests beyond the served connections get 503, connections beyond the accepted ones are closed, and it is logged once', async () => {
   const lines: string[] = [];
   const log = { debug() {}, info() {}, error() {}, warn: (_: object, message: string) => lines.push(message) };
   const small = await ApiWorld.open({ connectionLimits: { served: 2, accepted: 3 }, log });
@@ -178,7 +178,7 @@ test('beyond the connections that are served requests get 503, beyond those that
   assert.equal(parse(await request('/health')).status, 200);
   idle.push(await open());
   assert.equal(await request('/health'), '');
-  assert.deepEqual(lines, ['too many connections, refusing new ones']);
+  assert.deepEqual(lines, ['too many connections, rejecting new ones']);
   for (const socket of idle) socket.destroy();
   await small.close();
 });

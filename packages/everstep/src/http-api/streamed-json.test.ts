@@ -7,7 +7,7 @@ async function* parts(...lists: readonly (readonly unknown[])[]): AsyncGenerator
   yield* lists;
 }
 
-test('the text is that of the whole value', async () => {
+test('the text equals that of the whole value', async () => {
   const cases: readonly (readonly [
     body: (list: (...lists: unknown[][]) => StreamedList<unknown>) => StreamedList<unknown> | Record<string, unknown>,
     whole: unknown,
@@ -27,7 +27,7 @@ test('the text is that of the whole value', async () => {
   }
 });
 
-test('a part is read when the one before it has been taken, and no more after the client is gone', async () => {
+test('reads a part when the previous one was sent, and stops when the client disconnects', async () => {
   let read = 0;
   async function* endless(): AsyncGenerator<readonly number[]> {
     for (;;) yield [++read];

@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => Promise.all([trusting.close(), plain.close()]));
 
-/** What a run that is triggered keeps as the address of its caller. */
+/** Returns the caller address that a triggered run stores. */
 async function callerOf(world: ApiWorld, remoteAddress: string, forwardedFor?: string): Promise<string | undefined> {
   const headers = {
     authorization: `Bearer ${world.token}`,
@@ -27,12 +27,12 @@ async function callerOf(world: ApiWorld, remoteAddress: string, forwardedFor?: s
   return found?.callerIp;
 }
 
-test('nobody is believed who says for whom it calls', async () => {
+test('ignores forwarding headers without trusted proxies', async () => {
   assert.equal(await callerOf(plain, PROXY, CALLER), PROXY);
   assert.equal(await callerOf(trusting, '198.51.100.1', CALLER), '198.51.100.1', 'no trusted proxy');
 });
 
-test('a trusted proxy says who calls, and what the caller itself claims counts for nothing', async () => {
+test('uses the forwarded address of a trusted proxy and ignores what the client itself sends', async () => {
   assert.equal(await callerOf(trusting, PROXY, CALLER), CALLER);
   assert.equal(await callerOf(trusting, PROXY, `192.0.2.1, ${CALLER}`), CALLER);
   assert.equal(await callerOf(trusting, PROXY, `192.0.2.1, ${CALLER}, 10.0.0.3`), CALLER, 'two proxies');
@@ -40,7 +40,7 @@ test('a trusted proxy says who calls, and what the caller itself claims counts f
   assert.equal(await callerOf(trusting, '::ffff:10.0.0.2', `::ffff:${CALLER}`), CALLER);
 });
 
-test('a proxy that names no address is the caller itself', async () => {
+test('a proxy that forwards no address is the caller', async () => {
   assert.equal(await callerOf(trusting, PROXY), PROXY);
   for (const nonsense of ['', 'unknown', '"><script>', `${CALLER}:8080`])
     assert.equal(await callerOf(trusting, PROXY, nonsense), PROXY);

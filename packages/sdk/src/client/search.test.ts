@@ -103,9 +103,9 @@ describe('the client of a search index', () => {
 
   it('rejects with the words and the code of the service', async () => {
     const headers = { 'Svc-Error-Code': 'read-only-token' };
-    const { client } = indexOf(new Response('{"error":"this token may only read"}', { status: 403, headers }));
+    const { client } = indexOf(new Response('{"error":"this token can only read"}', { status: 403, headers }));
     await assert.rejects(client.reset(), (error: EverstepError) => {
-      assert.deepEqual([error.status, error.code, error.message], [403, 'read-only-token', 'this token may only read']);
+      assert.deepEqual([error.status, error.code, error.message], [403, 'read-only-token', 'this token can only read']);
       return error instanceof EverstepError;
     });
   });

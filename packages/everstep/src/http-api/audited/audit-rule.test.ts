@@ -16,7 +16,7 @@ const ALL: readonly Operation[] = [
   ...dashboardOperations(null),
 ];
 
-/** All that is not a GET and not in the audit log. Each addition to the list needs a reason in `docs/operations/audit.md`. */
+/** Operations other than GET without an audit log entry. Each addition requires a reason in `docs/operations/audit.md`. */
 const NOT_AUDITED = [
   ...['advanceClock', 'settleClock', 'checkDeadLetters', 'linkIdentity'],
   ...['triggerRun', 'triggerRuns', 'startWorkflow', 'publish', 'publishBatch', 'enqueueMessage'],
@@ -25,14 +25,14 @@ const NOT_AUDITED = [
   ...['callHook', 'callHookByPut', 'callHookByPatch', 'callHookByDelete'],
   ...['searchDocuments', 'getDocuments', 'listDocuments', 'listNamespaces', 'getIndexInfo'],
 ];
-/** The answers of these show secrets. */
+/** Operations whose responses contain secrets. */
 const SHOWS_SECRETS = [
   ...['getSigningKeys', 'getSignatureSettings', 'listInstances', 'getInstance', 'listQStashUsers', 'getQStashUser'],
 ];
 
 const idsOf = (operations: readonly Operation[]): readonly string[] => operations.map(({ operationId }) => operationId).sort();
 
-test('every operation that is not a GET is audited, or is on the list of those that are not', () => {
+test('every operation other than GET is audited or listed as not audited', () => {
   const changing = ALL.filter(({ method }) => method !== 'GET');
   assert.deepEqual(idsOf(changing.filter(({ audit }) => audit === undefined)), [], 'each declares it');
   assert.deepEqual(idsOf(changing.filter(({ audit }) => audit?.kind === 'none')), [...NOT_AUDITED].sort());

@@ -19,7 +19,7 @@ async function latest(): Promise<AuditEntry> {
   return entry ?? assert.fail('nothing was recorded');
 }
 
-test('a change is recorded with who asked, from where and with what, and without its content', async () => {
+test('records a change with its caller, address and object, but without its content', async () => {
   const runId = await things.run();
   const headers = { authorization: `Bearer ${things.world.token}`, 'user-agent': `curl/8 ${'x'.repeat(300)}` };
   await things.world.send({ method: 'DELETE', url: `/v2/workflows/runs/${runId}`, headers, remoteAddress: '192.0.2.7' });
@@ -41,7 +41,7 @@ test('a change is recorded with who asked, from where and with what, and without
   });
 });
 
-test('a bulk action is one entry, with its filter and its counts, and URLs without their query', async () => {
+test('records a bulk action as one entry with its filter and counts, and URLs without their query', async () => {
   for (let n = 0; n < 2; n++) await things.run('hang', { 'svc-label': 'bulk' });
   const before = (await latest()).auditId;
   const body = { label: 'bulk', workflowUrl: 'http://w.test/hang?key=hush', fromDate: 0 };
@@ -57,14 +57,14 @@ test('a bulk action is one entry, with its filter and its counts, and URLs witho
   assert.deepEqual([second?.action, second?.details.cancelled], ['run.cancel-many', 2]);
 });
 
-test('a change of settings is recorded with the names of what was given', async () => {
+test('records a settings change with the names of the given fields', async () => {
   const headers = { 'content-type': 'application/json' };
   await things.world.call('PUT', '/v2/settings', { headers, body: JSON.stringify({ breaker: { enabled: false } }) });
   const { action, subject, details } = await latest();
   assert.deepEqual([action, subject, details], ['settings.change', 'qi_1', { fields: 'breaker' }]);
 });
 
-test('a change of account is recorded with the API key, in the entry that was always there', async () => {
+test('adds the API key to the existing entry of an account change', async () => {
   const { principals } = things.people;
   const headers = { authorization: basicOf('owner'), 'content-type': 'application/json' };
   await things.world.send({
@@ -89,11 +89,11 @@ test('a change of account is recorded with the API key, in the entry that was al
   assert.deepEqual(
     (await entries(2)).map(({ action }) => action),
     ['team.create', 'team.create'],
-    'the login once an hour',
+    'one login per hour',
   );
 });
 
-test('a read of secrets is recorded for those who own them, once a minute, and nothing where there are none', async () => {
+test('records reads of secrets for their owners, once a minute, and no responses without secrets', async () => {
   const id = await things.queue();
   const read = (person: 'owner' | 'finance') =>
     things.world.send({ method: 'GET', url: `/v2/queue/user/${id}`, headers: { authorization: basicOf(person) } });
@@ -109,7 +109,7 @@ test('a read of secrets is recorded for those who own them, once a minute, and n
   assert.equal((await latest()).action, 'queue.read-signing-keys');
 });
 
-test('triggers, notifications and reads leave nothing', async () => {
+test('does not record triggers, notifications and reads', async () => {
   const before = await latest();
   await things.run('ok');
   await things.world.call('POST', '/v2/notify/e', {});
@@ -117,15 +117,15 @@ test('triggers, notifications and reads leave nothing', async () => {
   assert.equal((await latest()).auditId, before.auditId);
 });
 
-test('what a session does is recorded with the session, also in the documents of a search index', async () => {
+test('records the session of a user, also for documents of a search index', async () => {
   const login = await things.world.send<{ csrf_token: string }>({
     method: 'POST',
     url: '/v2/session',
     headers: { 'content-type': 'application/json', 'user-agent': 'Firefox' },
     payload: JSON.stringify({ email: emailOf('owner'), api_key: apiKeyOf('owner') }),
   });
-  const begun = await latest();
-  assert.deepEqual([begun.action, begun.request?.userAgent, begun.request?.credential], ['session.begin', 'Firefox', 'none']);
+  const entry = await latest();
+  assert.deepEqual([entry.action, entry.request?.userAgent, entry.request?.credential], ['session.begin', 'Firefox', 'none']);
   const cookie = String(login.headers['set-cookie']).split(';')[0] ?? '';
   const headers = { cookie, 'x-everstep-csrf': login.body.csrf_token, 'content-type': 'application/json' };
   const { index, token } = await things.index();
@@ -146,7 +146,7 @@ test('what a session does is recorded with the session, also in the documents of
   assert.match(request?.credential ?? '', /^session ses_/);
 });
 
-test('refused requests are counted: anonymous ones by network, those of callers by who they are', async () => {
+test('counts rejected requests: anonymous ones by network, others by caller', async () => {
   const bad = { authorization: 'Bearer not.a.token' };
   for (let n = 0; n < 5; n++)
     await things.world.send({ method: 'GET', url: '/v2/settings', headers: bad, remoteAddress: `2001:db8::${n}` });

@@ -17,7 +17,7 @@ interface Received {
   readonly body: Buffer;
 }
 
-/** The path is sent as it is: `fetch` would resolve dots first. */
+/** Sends the path unchanged; `fetch` would resolve dot segments. */
 function ask(port: number, path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<Received> {
   return new Promise((resolve, reject) => {
     const sent = httpRequest({ host: '127.0.0.1', port, path, method, headers }, (response) => {
@@ -32,7 +32,7 @@ function ask(port: number, path: string, headers: Readonly<Record<string, string
   });
 }
 
-describe('the files of the dashboard', () => {
+describe('dashboard files', () => {
   let directory: string;
   let world: ApiWorld;
   let port: number;
@@ -61,7 +61,7 @@ describe('the files of the dashboard', () => {
     await rm(directory, { recursive: true });
   });
 
-  test('a page is served at its path, whatever its parts and query, and asked for again each time', async () => {
+  test('serves a page at its path with any segments and query, and requires revalidation', async () => {
     for (const path of ['/', '/login', '/login?to=%2Fq%2Fa', '/q/qi_1', '/q/qi_1/runs/a%2Fb/c?x=%', '/q/..%2f..', '/?a=1']) {
       const { status, headers, body } = await get(path);
       assert.deepEqual([status, body.toString()], [200, INDEX], path);
@@ -71,7 +71,7 @@ describe('the files of the dashboard', () => {
     }
   });
 
-  test('a page may load nothing of others, run nothing inline, and stand in no frame', async () => {
+  test('a page loads nothing from other origins, runs no inline code and cannot be framed', async () => {
     for (const path of ['/', '/q/qi_1/runs', '/assets/index-abc.js', '/favicon.svg']) {
       const { headers } = await get(path);
       assert.equal(
@@ -84,7 +84,7 @@ describe('the files of the dashboard', () => {
     }
   });
 
-  test('a file with its content in its name may be kept for ever, and is told by its tag', async () => {
+  test('a file with a content hash in its name is cached forever and identified by its tag', async () => {
     const { headers, body } = await get('/assets/index-abc.js');
     assert.equal(body.toString(), SCRIPT);
     assert.equal(headers['content-type'], 'text/javascript; charset=utf-8');
@@ -97,7 +97,7 @@ describe('the files of the dashboard', () => {
     assert.equal((await get('/assets/index-abc.js', { 'if-none-match': '"other"' })).status, 200);
   });
 
-  test('files are packed as the client takes them, each form with a tag of its own', async () => {
+  test('compresses files as the client accepts, with a tag for each encoding', async () => {
     const plain = await get('/assets/index-abc.js');
     const packed = async (accept: string) => {
       const answer = await get('/assets/index-abc.js', { 'accept-encoding': accept });
@@ -123,7 +123,7 @@ describe('the files of the dashboard', () => {
     assert.equal(built.body.toString(), 'packed by the build');
   });
 
-  test('nothing but the files of the build is served, however a path is written', async () => {
+  test('serves only files of the build, however a path is written', async () => {
     const paths = [
       '/assets/../secret.js',
       '/assets/..%2fsecret.js',
@@ -157,7 +157,7 @@ describe('the files of the dashboard', () => {
     }
   });
 
-  test('HEAD is answered like GET, without the body; other methods are refused', async () => {
+  test('answers HEAD like GET without the body and rejects other methods', async () => {
     for (const path of ['/', '/q/a/b', '/assets/index-abc.js', '/favicon.svg']) {
       const [head, whole] = [await ask(port, path, {}, 'HEAD'), await get(path)];
       assert.deepEqual([head.status, head.body.length], [200, 0], path);
@@ -169,7 +169,7 @@ describe('the files of the dashboard', () => {
   });
 });
 
-test('without built files every page says what to run, and the API works', async () => {
+test('without built files every page explains how to build them, and the API works', async () => {
   const missing = await readDashboard(join(tmpdir(), 'everstep-no-such-directory'));
   assert.equal(missing, null);
   const world = await ApiWorld.open({ dashboard: missing });

@@ -6,33 +6,33 @@ import { HintStream } from './hint-stream.js';
 
 interface Played {
   readonly stream: HintStream;
-  readonly tell: (hint: LiveHint) => void;
+  readonly send: (hint: LiveHint) => void;
   readonly close: () => void;
-  isLetIn: boolean;
-  isLookingOn: boolean;
+  isAdmitted: boolean;
+  isSubscribed: boolean;
 }
 
 function play(): Played {
   const closing = new AbortController();
-  let told: (hint: LiveHint) => void = () => {};
-  const played = { isLetIn: true, isLookingOn: true };
+  let listener: (hint: LiveHint) => void = () => {};
+  const played = { isAdmitted: true, isSubscribed: true };
   const stream = new HintStream({
-    subscribe: (listener) => {
-      told = listener;
+    subscribe: (onHint) => {
+      listener = onHint;
       return () => {
-        played.isLookingOn = false;
+        played.isSubscribed = false;
       };
     },
-    isStillAdmitted: async () => played.isLetIn,
+    isStillAdmitted: async () => played.isAdmitted,
     signal: closing.signal,
   });
-  return Object.assign(played, { stream, tell: (hint: LiveHint) => told(hint), close: () => closing.abort() });
+  return Object.assign(played, { stream, send: (hint: LiveHint) => listener(hint), close: () => closing.abort() });
 }
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const of = (runId: string): LiveHint => ({ topics: ['runs'], runIds: [runId] });
 
-/** With time that the test moves. */
+/** Uses a clock that the test controls. */
 function timed(name: string, work: (pass: (ms: number) => Promise<void>) => Promise<void>): void {
   test(name, async () => {
     mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
@@ -47,8 +47,8 @@ function timed(name: string, work: (pass: (ms: number) => Promise<void>) => Prom
   });
 }
 
-timed('hints that come close together are one event, and the first comes at once', async (pass) => {
-  const { stream, tell } = play();
+timed('combines hints in quick succession into one event and sends the first immediately', async (pass) => {
+  const { stream, send } = play();
   let text = '';
   stream.on('data', (chunk) => {
     text += chunk;
@@ -56,8 +56,8 @@ timed('hints that come close together are one event, and the first comes at once
   await pass(0);
   assert.equal(text, 'retry: 1000\n\n');
   text = '';
-  for (const id of ['a', 'b', 'a', 'c']) tell(of(id));
-  tell({ topics: ['dlq'], runIds: [] });
+  for (const id of ['a', 'b', 'a', 'c']) send(of(id));
+  send({ topics: ['dlq'], runIds: [] });
   await pass(0);
   assert.equal(text, 'event: change\ndata: {"topics":["runs"],"runIds":["a"]}\n\n');
   text = '';
@@ -68,12 +68,12 @@ timed('hints that come close together are one event, and the first comes at once
   stream.destroy();
 });
 
-timed('a client that takes nothing is dropped, and what gathers for it meanwhile stays small', async (pass) => {
-  const { stream, tell, ...played } = play();
+timed('disconnects a client that reads nothing, and buffers little for it', async (pass) => {
+  const { stream, send, ...played } = play();
   void played;
   stream.read(0);
   for (let n = 0; n < 5_000; n++) {
-    tell(of(`run ${n} ${'x'.repeat(200)}`));
+    send(of(`run ${n} ${'x'.repeat(200)}`));
     if (n % 100 === 0) await pass(LIMITS.liveHintEveryMs);
   }
   assert.ok(stream.readableLength < 40_000, `${stream.readableLength} bytes`);
@@ -81,12 +81,12 @@ timed('a client that takes nothing is dropped, and what gathers for it meanwhile
   assert.equal(stream.destroyed, true);
 });
 
-timed('a client that is slow for a while gets what it missed in one event', async (pass) => {
-  const { stream, tell } = play();
+timed('a temporarily slow client gets the missed hints in one event', async (pass) => {
+  const { stream, send } = play();
   const taken: string[] = [];
   stream.read(0);
   for (let n = 0; n < 100; n++) {
-    tell(of(`run-${n}-${'x'.repeat(100)}`));
+    send(of(`run-${n}-${'x'.repeat(100)}`));
     await pass(LIMITS.liveHintEveryMs);
   }
   assert.equal(stream.destroyed, false);
@@ -98,7 +98,7 @@ timed('a client that is slow for a while gets what it missed in one event', asyn
   stream.destroy();
 });
 
-timed('a stream says that it is there, and ends when its client would not be let in any more', async (pass) => {
+timed('a stream sends pings and ends when its client is no longer admitted', async (pass) => {
   const played = play();
   const { stream } = played;
   let text = '';
@@ -112,21 +112,21 @@ timed('a stream says that it is there, and ends when its client would not be let
   await pass(0);
   await pass(LIMITS.livePingMs);
   assert.match(text, /: ping\n\n$/);
-  assert.deepEqual([hasEnded, played.isLookingOn], [false, true]);
-  played.isLetIn = false;
+  assert.deepEqual([hasEnded, played.isSubscribed], [false, true]);
+  played.isAdmitted = false;
   await pass(LIMITS.livePingMs);
-  assert.deepEqual([hasEnded, played.isLookingOn], [true, false]);
+  assert.deepEqual([hasEnded, played.isSubscribed], [true, false]);
 });
 
-timed('nobody is looked on for when the stream is gone, or the service stops', async (pass) => {
+timed('unsubscribes when the client disconnects or the server stops', async (pass) => {
   const [gone, stopped] = [play(), play()];
   gone.stream.destroy();
   await pass(0);
-  assert.equal(gone.isLookingOn, false);
-  gone.tell(of('late'));
+  assert.equal(gone.isSubscribed, false);
+  gone.send(of('late'));
   stopped.stream.resume();
   stopped.close();
   await pass(0);
-  assert.deepEqual([stopped.isLookingOn, stopped.stream.readableEnded], [false, true]);
-  stopped.tell(of('late'));
+  assert.deepEqual([stopped.isSubscribed, stopped.stream.readableEnded], [false, true]);
+  stopped.send(of('late'));
 });

@@ -1,4 +1,4 @@
-/** The stream of hints over real HTTP. */
+/** The hint stream over real HTTP. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { apiKeyOf, createPeople, emailOf, type People } from '../../accounts/people.fixture.js';
@@ -6,7 +6,7 @@ import { LIMITS } from '../../config/limits.js';
 import type { LiveChange } from '../../contract/live.js';
 import { ApiWorld, EVENT_ID } from '../testing/api-world.js';
 
-/** Events of a stream, one after the other. */
+/** Reads the events of a stream one after the other. */
 class Events {
   readonly response: Response;
   private readonly reader: ReadableStreamDefaultReader<Uint8Array>;
@@ -42,7 +42,7 @@ class Events {
     }
   }
 
-  /** All that is told until `isLast`. */
+  /** Collects hints until `isLast` returns true. */
   async until(isLast: (change: LiveChange) => boolean): Promise<readonly LiveChange[]> {
     const changes: LiveChange[] = [];
     for (;;) {
@@ -57,7 +57,7 @@ class Events {
   }
 }
 
-describe('the stream of hints', () => {
+describe('the hint stream', () => {
   let world: ApiWorld;
   let people: People;
   let url: string;
@@ -71,17 +71,17 @@ describe('the stream of hints', () => {
   });
   after(() => world.close());
 
-  test('tells that a run begins, goes on and ends, by its id', async () => {
+  test('reports the start, progress and end of a run with its id', async () => {
     const events = await Events.open(`${url}/v2/live`, bearer());
     assert.equal(events.response.status, 200);
     assert.equal(events.response.headers.get('content-type'), 'text/event-stream; charset=utf-8');
     assert.equal(events.response.headers.get('cache-control'), 'no-store');
     await world.trigger('wait', { 'svc-workflow-runid': 'watched' });
-    const begun = await events.until(({ runIds }) => runIds.includes('watched'));
-    assert.deepEqual(begun.at(-1)?.topics, ['runs']);
+    const hints = await events.until(({ runIds }) => runIds.includes('watched'));
+    assert.deepEqual(hints.at(-1)?.topics, ['runs']);
     const ofEvent = encodeURIComponent(EVENT_ID);
     await world.journalWhen('watched', ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
-    // What was told of until here came before.
+    // Earlier hints belong to the previous steps.
     await world.trigger('ok', { 'svc-workflow-runid': 'between' });
     await events.until(({ runIds }) => runIds.includes('between'));
     assert.equal((await world.call('POST', `/v2/notify/${ofEvent}`)).status, 200);
@@ -93,28 +93,28 @@ describe('the stream of hints', () => {
     events.close();
   });
 
-  test('names what else has changed: dead letters, keys, schedules, queues, settings', async () => {
+  test('reports changes of dead letters, keys, schedules, queues and settings', async () => {
     const events = await Events.open(`${url}/v2/live`, bearer());
-    const toldOf = (topic: string) => events.until(({ topics }) => topics.some((each) => each === topic));
+    const changed = (topic: string) => events.until(({ topics }) => topics.some((each) => each === topic));
     const [dlqId = ''] = await world.fail(1);
-    await toldOf('dlq');
+    await changed('dlq');
     await world.call('DELETE', `/v2/workflows/dlq/${dlqId}`);
-    await toldOf('dlq');
+    await changed('dlq');
     await world.call('POST', '/v2/flowControl/key/pin?parallelism=1');
-    await toldOf('flow-control');
+    await changed('flow-control');
     await world.call('POST', '/v2/schedules/http://w.test/ok', { headers: { 'svc-cron': '0 0 1 1 *' } });
-    await toldOf('schedules');
+    await changed('schedules');
     const json = { 'content-type': 'application/json' };
     await world.call('POST', '/v2/queues', { headers: json, body: '{"queueName":"mail"}' });
-    await toldOf('queues');
+    await changed('queues');
     await world.call('PUT', '/v2/settings', { headers: json, body: '{"breaker":{"enabled":false}}' });
-    await toldOf('settings');
+    await changed('settings');
     events.close();
   });
 
-  test('comes at most four times a second and names at most 50 runs, however much happens', async () => {
+  test('sends at most four hints per second with at most 50 run ids', async () => {
     const events = await Events.open(`${url}/v2/live`, bearer());
-    const begun = performance.now();
+    const startedAt = performance.now();
     const ids = Array.from({ length: 120 }, (_, n) => `many-${n}`);
     await Promise.all(ids.map((id) => world.trigger('ok', { 'svc-workflow-runid': id })));
     await world.trigger('ok', {
@@ -123,13 +123,13 @@ describe('the stream of hints', () => {
       'svc-flow-control-value': 'parallelism=1',
     });
     const changes = await events.until(({ topics }) => topics.includes('flow-control'));
-    const tookMs = performance.now() - begun;
+    const tookMs = performance.now() - startedAt;
     assert.ok(changes.length <= 2 + tookMs / LIMITS.liveHintEveryMs, `${changes.length} in ${tookMs} ms`);
     for (const { runIds } of changes) assert.ok(runIds.length <= 50);
     events.close();
   });
 
-  test('tells nothing of another instance', async () => {
+  test('reports nothing of other instances', async () => {
     const other = await world.authority.issueToken({ instanceId: 'qi_2', access: 'read-only' });
     const events = await Events.open(`${url}/v2/live`, { authorization: `Bearer ${other}` });
     await world.trigger('ok', { 'svc-workflow-runid': 'not-yours' });
@@ -141,7 +141,7 @@ describe('the stream of hints', () => {
     events.close();
   });
 
-  test('is for those with a token or with a session, for which the query names the instance', async () => {
+  test('accepts a token, or a session with the instance in the query', async () => {
     const login = await fetch(`${url}/v2/session`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -162,9 +162,9 @@ describe('the stream of hints', () => {
     assert.equal(await statusOf('/v2/workflows/logs?everstep-queue=qi_1', { cookie }), 400, 'only for streams');
   });
 
-  test('has as many clients at once as there may be, and room again when one has gone', async () => {
+  test('limits the number of clients, and a client that disconnects frees its place', async () => {
     const open: Events[] = [];
-    // Those of the tests before may not have been closed yet.
+    // Streams of earlier tests may not be closed yet.
     for (let tries = 0; open.length < LIMITS.maxLiveStreams; tries++) {
       const events = await Events.open(`${url}/v2/live`, bearer());
       if (events.response.status === 200) open.push(events);
@@ -178,17 +178,17 @@ describe('the stream of hints', () => {
       const again = await Events.open(`${url}/v2/live`, bearer());
       again.close();
       if (again.response.status === 200) break;
-      assert.ok(tries < 100, 'there is no room again');
+      assert.ok(tries < 100, 'the place of a disconnected client was not freed');
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   });
 
-  test('HEAD is no stream', async () => {
+  test('does not support HEAD', async () => {
     assert.equal((await fetch(`${url}/v2/live`, { method: 'HEAD', headers: bearer() })).status, 405);
   });
 });
 
-test('a stream ends in good order when the service stops', async () => {
+test('a stream ends normally when the server stops', async () => {
   const world = await ApiWorld.open();
   const url = `http://127.0.0.1:${(await world.api.listen({ host: '127.0.0.1', port: 0 })).port}`;
   const events = await Events.open(`${url}/v2/live`, { authorization: `Bearer ${world.token}` });
@@ -197,7 +197,7 @@ test('a stream ends in good order when the service stops', async () => {
   assert.equal(await ended, null);
 });
 
-test('a service that is alone on its store lists itself as the only node', async () => {
+test('a single process lists itself as the only node', async () => {
   const world = await ApiWorld.open();
   const { status, body } = await world.call<{ nodes: readonly Record<string, unknown>[] }>('GET', '/v2/nodes');
   assert.equal(status, 200);

@@ -16,7 +16,7 @@ after(() => things.world.close());
 const call = <Body = ErrorAnswer>(person: Person, method: Method, url: string): Promise<Answered<Body>> =>
   things.world.send<Body>({ method, url, headers: { authorization: basicOf(person) } });
 
-test('a queue instance is deleted by its name, and from then on it is 404 and its tokens are 401', async () => {
+test('a deleted queue instance is 404 and its tokens get 401; deleting requires its name', async () => {
   const { world, people } = things;
   const wish = { name: 'my app', region: REGION, teamId: people.teamId };
   const made = doneValue(await world.accounts.createInstance(people.principals.owner, wish));
@@ -50,10 +50,10 @@ test('a queue instance is deleted by its name, and from then on it is 404 and it
   assert.deepEqual(entry?.details, { name: 'my app', region: REGION });
 });
 
-test('members see that it is being deleted until its rows are removed', async () => {
+test('members see an instance as deleting until its rows are removed', async () => {
   const { instanceId } = await things.queueRecord();
   const { store, accounts } = things.world;
-  // Removing its rows is not started.
+  // The removal of its rows is not started in this test.
   await store.accounts.deleteInstance({ instanceId, at: Date.now() });
   const listed = (await call<QueueRecord[]>('finance', 'GET', '/v2/queue/users')).body.find(({ id }) => id === instanceId);
   assert.deepEqual([listed?.state, listed?.token], ['deleting', undefined]);

@@ -38,7 +38,7 @@ function call<Body = ErrorAnswer>(person: Person, method: Method, url: string, b
   return things.world.send<Body>({ method, url, headers, ...(body === undefined ? {} : { payload: JSON.stringify(body) }) });
 }
 
-test('an instance is created, read, listed and shown with its tokens, and its tokens work', async () => {
+test('creates, lists and returns an instance with its tokens, and the tokens work', async () => {
   const made = await call<QueueRecord>('owner', 'POST', '/v2/queue/users', { name: 'orders', region: 'us-east-1' });
   assert.equal(made.status, 200);
   const { id, token = '', read_only_token = '', creation_time, limits, ...rest } = made.body;
@@ -70,7 +70,7 @@ test('an instance is created, read, listed and shown with its tokens, and its to
   assert.equal((await call<QueueRecord>('finance', 'GET', `/v2/queue/user/${queueId}`)).body.token, undefined);
 });
 
-test('the operations of the specification answer the JSON string OK', async () => {
+test('the operations of the specification return the JSON string OK', async () => {
   const id = await things.queue();
   const { body: team } = await call<TeamEntry>('owner', 'POST', '/v2/team', { team_name: 'next' });
   const moved = await call<string>('owner', 'POST', '/v2/queue/move-to-team', { queue_id: id, target_team_id: team.id });
@@ -84,7 +84,7 @@ test('the operations of the specification answer the JSON string OK', async () =
   assert.equal((await call<QueueRecord>('owner', 'GET', `/v2/queue/user/${id}`)).body.budget, 20);
 });
 
-test('moving to a personal account is 400, and to an unknown or foreign team 404', async () => {
+test('rejects moving to a personal account with 400 and to an unknown or foreign team with 404', async () => {
   const move = (target_team_id: string) => call('owner', 'POST', '/v2/queue/move-to-team', { queue_id: queueId, target_team_id });
   const personal = await move(userIdOf('owner'));
   assert.deepEqual([personal.status, personal.headers['svc-error-code']], [400, 'bad-body']);
@@ -93,7 +93,7 @@ test('moving to a personal account is 400, and to an unknown or foreign team 404
   assert.deepEqual([foreign.status, foreign.body], [404, unknown.body]);
 });
 
-test('a budget is 0 or 20 to 10000, and everything else is 400 and names it', async () => {
+test('accepts a budget of 0 or 20 to 10000 and rejects others with 400', async () => {
   const set = (budget: unknown) => call('owner', 'PATCH', `/v2/queue/update-budget/${queueId}`, { budget });
   for (const budget of [0, 20, 10_000, 0]) assert.equal((await set(budget)).status, 200, String(budget));
   for (const budget of [1, 19, -1, -20, 10_001, 20.5, '20', '', null, true, [20], {}, 1e308]) {
@@ -103,7 +103,7 @@ test('a budget is 0 or 20 to 10000, and everything else is 400 and names it', as
   }
 });
 
-test('a name, an e-mail, a region and a role that are none are refused in words that say what to send', async () => {
+test('rejects invalid names, e-mails, regions and roles and says what to send', async () => {
   const { team_id: team } = (await call<TeamEntry>('owner', 'POST', '/v2/team', { team_name: 'words' })).body;
   const table: readonly (readonly [url: string, body: Record<string, unknown>, words: RegExp])[] = [
     ['/v2/team', { team_name: ' ' }, /^the body\.team_name must have a character that is not blank, and no control characters$/],
@@ -127,7 +127,7 @@ test('a name, an e-mail, a region and a role that are none are refused in words 
   }
 });
 
-test('tokens are rotated: the old ones are refused at once, the new ones are in the answer', async () => {
+test('rotates tokens: rejects the old ones immediately and returns the new ones', async () => {
   const id = await things.queue();
   const { body: before } = await call<QueueRecord>('dev', 'GET', `/v2/queue/user/${id}`);
   const { body: rotated } = await call<QueueRecord>('dev', 'POST', `/v2/queue/rotate-token/${id}`);
@@ -139,7 +139,7 @@ test('tokens are rotated: the old ones are refused at once, the new ones are in 
   assert.deepEqual([await status(rotated.token), await status(rotated.read_only_token)], [200, 200]);
 });
 
-test('a URL for alerts is set, shown and taken away', async () => {
+test('sets, returns and removes the budget alert URL', async () => {
   const set = (url: unknown) => call<string | ErrorAnswer>('finance', 'POST', `/v2/queue/set-budget-alert/${queueId}`, { url });
   const shown = async () => (await call<QueueRecord>('finance', 'GET', `/v2/queue/user/${queueId}`)).body.budget_alert_url;
   assert.deepEqual((await set('https://hooks.w.test/a?b=c')).body, 'OK');
@@ -154,7 +154,7 @@ test('a URL for alerts is set, shown and taken away', async () => {
   assert.equal(await shown(), undefined);
 });
 
-test('plans are listed for everybody and set by the operator', async () => {
+test('all users can list plans and operators can set them', async () => {
   const { body: plans } = await call<PlanRecord[]>('stranger', 'GET', '/v2/queue/plans');
   assert.deepEqual(
     plans.map(({ name, price_per_100k_messages }) => [name, price_per_100k_messages]),
@@ -169,7 +169,7 @@ test('plans are listed for everybody and set by the operator', async () => {
   assert.deepEqual([unknown.status, unknown.body.error], [400, 'the body.plan_name must be one of default, standard']);
 });
 
-test('the stats count messages, and take a period of 1h to 30d', async () => {
+test('the stats count messages and accept a period of 1h to 30d', async () => {
   const { body: record } = await call<QueueRecord>('dev', 'GET', `/v2/queue/user/${queueId}`);
   const headers = { authorization: `Bearer ${record.token}` };
   await things.world.send<unknown>({ method: 'POST', url: '/v2/trigger/http://w.test/ok', headers });
@@ -186,7 +186,7 @@ test('the stats count messages, and take a period of 1h to 30d', async () => {
   }
 });
 
-test('a team is created, listed and deleted, and its members are added, changed and removed', async () => {
+test('creates, lists and deletes a team, and adds, changes and removes its members', async () => {
   const { body: team } = await call<TeamEntry>('dev', 'POST', '/v2/team', { team_name: 'apollo' });
   assert.deepEqual(
     [team.team_id, team.customer_id, team.team_name, team.name, team.role],
@@ -225,7 +225,7 @@ test('a team is created, listed and deleted, and its members are added, changed 
   assert.deepEqual([conflict.status, conflict.headers['svc-error-code']], [409, 'conflict']);
 });
 
-test('the account tells who I am, and its API keys are made, listed without the key, and revoked', async () => {
+test('returns the current user, and creates, lists without the keys, and revokes API keys', async () => {
   const { body: me } = await call<AccountEntry>('admin', 'GET', '/v2/account');
   assert.deepEqual([me.id, me.customer_id, me.email], [userIdOf('admin'), userIdOf('admin'), emailOf('admin')]);
   assert.deepEqual(me.accounts, [
@@ -248,7 +248,7 @@ test('the account tells who I am, and its API keys are made, listed without the 
   );
 });
 
-test('the audit log is read page by page, newest first, and its cursor is good for nobody else', async () => {
+test('pages through the audit log, newest first; the cursor is bound to the user', async () => {
   for (const budget of [21, 22, 23]) await call('owner', 'PATCH', `/v2/queue/update-budget/${queueId}`, { budget });
   const { body: whole } = await call<AuditLogPage>('owner', 'GET', '/v2/auditlogs?count=1000');
   assert.deepEqual(
@@ -275,7 +275,7 @@ test('the audit log is read page by page, newest first, and its cursor is good f
     assert.equal((await call('owner', 'GET', `/v2/auditlogs?${query}`)).headers['svc-error-code'], 'bad-parameter', query);
 });
 
-test('after too many failed logins an account waits, and is told how long', async () => {
+test('blocks an account after too many failed logins and returns the time to wait', async () => {
   const headers = { authorization: `Basic ${Buffer.from(`${emailOf('stranger')}:wrong`).toString('base64')}` };
   const attempt = () => things.world.send({ method: 'GET', url: '/v2/account', headers, remoteAddress: '203.0.113.9' });
   for (let i = 0; i < LIMITS.maxFailedLogins; i++) assert.equal((await attempt()).status, 401);
@@ -286,7 +286,7 @@ test('after too many failed logins an account waits, and is told how long', asyn
   assert.equal((await call<AccountEntry>('stranger', 'GET', '/v2/account')).status, 200, 'from another address');
 });
 
-test('each API says which credential it takes when it gets that of the other', async () => {
+test('each API names the credential that it requires when it gets that of the other', async () => {
   const headers = { authorization: `Bearer ${things.world.token}` };
   const management = await things.world.send({ method: 'GET', url: '/v2/account', headers });
   assert.match(management.body.error, /takes HTTP Basic, and not the scheme "Bearer"; send "Authorization: Basic/);
@@ -298,7 +298,7 @@ test('each API says which credential it takes when it gets that of the other', a
   assert.match(runtime.body.error, /"Bearer <token>", not the scheme "Basic"/);
 });
 
-test('the document is OpenAPI 3.1, needs no credential, and names every field of the specification', async () => {
+test('the document is OpenAPI 3.1, requires no credential, and contains every field of the specification', async () => {
   const { status, body } = await things.world.send<Record<string, unknown>>({ method: 'GET', url: '/openapi-management.json' });
   assert.equal(status, 200);
   assert.match(String(body.openapi), /^3\.1\./);
@@ -307,7 +307,7 @@ test('the document is OpenAPI 3.1, needs no credential, and names every field of
     assert.ok(text.includes(word), word);
 });
 
-test('the document names every route once, and every reference in it leads to a schema that is used', () => {
+test('the document contains every route once, and every reference leads to a schema in use', () => {
   const document: { paths?: object; components?: { schemas?: object } } = managementOpenApiDocument('1.0.0');
   const documented = Object.entries(document.paths ?? {}).flatMap(([path, item]) =>
     Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
@@ -320,7 +320,7 @@ test('the document names every route once, and every reference in it leads to a 
   assert.deepEqual([...references].toSorted(), names.toSorted());
 });
 
-test('each operation stands in the guide', () => {
+test('the guide contains every operation', () => {
   const guide = readFileSync(new URL('../../../../../docs/guides/management-api.md', import.meta.url), 'utf8');
   const operations = MANAGEMENT_OPERATIONS.filter(({ access }) => access === 'account');
   const missing = operations.filter(
@@ -332,7 +332,7 @@ test('each operation stands in the guide', () => {
   );
 });
 
-test('what roles may do stands in one table of the guides, which says what is so', () => {
+test('one table of the guides lists the rights of the roles, as implemented', () => {
   const guides = new URL('../../../../../docs/guides/', import.meta.url);
   const roles: readonly Role[] = ['owner', 'admin', 'dev', 'finance'];
   const head = `| | ${roles.join(' | ')} |`;
@@ -342,7 +342,7 @@ test('what roles may do stands in one table of the guides, which says what is so
   const rows = (text('accounts.md').split(head)[1] ?? '').split('\n\n')[0]?.trim().split('\n').slice(1) ?? [];
   const shown = rows.map((row) => roles.filter((_, column) => row.split('|')[column + 2]?.trim() === 'yes'));
   const ofAccounts: readonly Right[] = ['see', 'use', 'change', 'pay', 'manage-members', 'give-away'];
-  // In the dashboard who sees an instance may look at its runs, and who uses it may do something about them.
+  // In the dashboard, `see` includes reading runs, and `use` includes changing them.
   const rights: readonly Right[] = [...ofAccounts.slice(0, 2), 'see', 'use', ...ofAccounts.slice(2)];
   assert.deepEqual(
     shown,
@@ -350,7 +350,7 @@ test('what roles may do stands in one table of the guides, which says what is so
   );
 });
 
-test('keys, e-mails and bodies do not reach the log', async () => {
+test('keys, e-mails and bodies are not logged', async () => {
   await call('owner', 'POST', '/v2/team', { team_name: 'a-name-nobody-should-log' });
   const text = JSON.stringify(things.world.logged);
   assert.match(text, /"route":"\/v2\/team"/);

@@ -31,7 +31,7 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   AuditLogPage,
   AuditVerification,
   Plan: PlanRecord,
-  Queue: QueueRecord,
+  Instance: QueueRecord,
   QueueStats,
   QueueUsage,
   OutboundRules: OutboundRulesRecord,

@@ -1,4 +1,4 @@
-/** Budgets and plans at the API: what is refused, how, and what goes on. */
+/** Budgets and plans at the API: what is rejected and how, and what continues. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { loadPlans } from '../../accounts/plans.js';
@@ -29,11 +29,11 @@ async function open(t: TestContext, change: InstanceChange = {}): Promise<ApiWor
 async function changed(world: ApiWorld, change: InstanceChange): Promise<void> {
   await world.store.accounts.changeInstance({ instanceId: INSTANCE, change });
   world.limits.forget(INSTANCE);
-  // From here on it is known.
+  // The cached budget is current from here on.
   await world.limits.refuseSpending(INSTANCE);
 }
 
-/** Spends so many dollars, and has it known. */
+/** Spends a number of dollars and refreshes the cached budget. */
 async function spend(world: ApiWorld, dollars: number): Promise<void> {
   const write = { kind: 'count-messages', instanceId: INSTANCE, messages: dollars * 100_000, at: world.runtime.now() } as const;
   await world.store.commit([{ guards: [], writes: [write] }]);
@@ -43,17 +43,17 @@ async function spend(world: ApiWorld, dollars: number): Promise<void> {
 
 const codeOf = ({ headers }: { readonly headers: Readonly<Record<string, unknown>> }) => headers['svc-error-code'];
 
-test('what has been spent is what the runs have cost, message by message', async (t) => {
+test('the amount spent is the price of the messages of the runs', async (t) => {
   const world = await open(t);
   await world.trigger('ok', { 'svc-wait-for-result': 'true' });
   await world.trigger('steps', { 'svc-wait-for-result': 'true' });
   await world.runtime.idle();
   const [month] = await world.store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2000-01' });
-  // One call for the run that ends at once; for the other one for each call of its endpoint.
+  // One call for the run that ends immediately; for the other run, one for each call of its endpoint.
   assert.equal(month?.messages, world.endpoints.calls.length);
 });
 
-test('a spent budget refuses triggers, items of batches, schedules, resumes and restarts with 402, and no Retry-After', async (t) => {
+test('a spent budget rejects triggers, batch items, schedules, resumes and restarts with 402 without Retry-After', async (t) => {
   const world = await open(t, { budgetDollars: 20 });
   const [dlqId] = await world.fail(1);
   await spend(world, 20);
@@ -81,7 +81,7 @@ test('a spent budget refuses triggers, items of batches, schedules, resumes and 
   );
 });
 
-test('runs that were started before the budget was spent go on to their end', async (t) => {
+test('runs that started before the budget was spent continue', async (t) => {
   const world = await open(t, { budgetDollars: 20 });
   const { workflowRunId } = await world.trigger('wait');
   await world.runtime.idle();
@@ -93,7 +93,7 @@ test('runs that were started before the budget was spent go on to their end', as
   assert.equal(journal.workflowState, 'RUN_SUCCESS');
 });
 
-test('a budget that is raised, or lifted with 0, lets runs start again', async (t) => {
+test('raising or removing the budget lets runs start again', async (t) => {
   const world = await open(t, { budgetDollars: 20 });
   await spend(world, 30);
   assert.equal((await world.call('POST', TRIGGER)).status, 402);
@@ -105,7 +105,7 @@ test('a budget that is raised, or lifted with 0, lets runs start again', async (
   }
 });
 
-test("another instance's budget refuses nothing here", async (t) => {
+test('the budget of another instance has no effect', async (t) => {
   const world = await open(t, { budgetDollars: 20 });
   await spend(world, 30);
   const token = await world.authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
@@ -113,7 +113,7 @@ test("another instance's budget refuses nothing here", async (t) => {
   assert.equal(answer.status, 200);
 });
 
-test('a plan bounds the length of messages, and says so', async (t) => {
+test('a plan limits the size of messages', async (t) => {
   const world = await open(t, { plan: 'small' });
   assert.equal((await world.call('POST', TRIGGER, { body: '0123456789' })).status, 200);
   for (const [url, headers] of [
@@ -127,36 +127,36 @@ test('a plan bounds the length of messages, and says so', async (t) => {
   }
 });
 
-test('a plan bounds the number of schedules; one that is replaced takes no room', async (t) => {
+test('a plan limits the number of schedules; replacing one is always possible', async (t) => {
   const world = await open(t, { plan: 'small' });
   const create = (id: string) =>
     world.call('POST', '/v2/schedules/http://w.test/ok', { headers: { 'svc-cron': '0 * * * *', 'svc-schedule-id': id } });
   assert.equal((await create('a')).status, 200);
   const refused = await create('b');
   assert.deepEqual([refused.status, codeOf(refused)], [409, 'too-many-schedules']);
-  assert.match(refused.body.error, /the plan small allows 1/);
+  assert.match(refused.body.error, /limit of 1 schedules of the plan small/);
   assert.equal((await create('a')).status, 200);
 });
 
-test('a plan bounds the runs of a day; Retry-After leads to the next one', async (t) => {
+test('a plan limits the runs of a day; Retry-After is the start of the next day', async (t) => {
   const world = await open(t, { plan: 'daily' });
   for (let i = 0; i < 2; i++) assert.equal((await world.call<TriggeredRun>('POST', TRIGGER)).status, 200);
   const refused = await world.call('POST', TRIGGER);
   assert.deepEqual([refused.status, codeOf(refused)], [429, 'daily-limit-reached']);
   const seconds = Number(refused.headers['retry-after']);
   assert.ok(seconds >= 1 && seconds <= 86_400, String(seconds));
-  // The published client makes another error of it than of too many calls in a second.
+  // The published client has a different error for the daily limit than for the rate limit.
   const { 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': reset } = refused.headers;
   assert.deepEqual([limit, remaining, Number(reset) % 86_400], ['2', '0', 0]);
 });
 
-test('runs count for the day on which they were let in, however they are started', async (t) => {
+test('runs count for the day on which they were admitted, however they start', async (t) => {
   const world = await open(t, { plan: 'daily' });
   const [first, second] = await world.fail(2);
   const at = world.runtime.now() - 86_400_000;
   const day = Math.floor(at / 86_400_000);
   const before = await world.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
-  // As if midnight came between the two.
+  // Simulates midnight between admission and start.
   Object.assign(world.limits, { letRunsIn: async () => ({ kind: 'let-in', at }) });
   const body = JSON.stringify([{ destination: 'http://w.test/ok' }]);
   for (const [url, more] of [
@@ -171,7 +171,7 @@ test('runs count for the day on which they were let in, however they are started
   assert.deepEqual(counts.slice(before.length), [{ instanceId: INSTANCE, day, what: 'run', count: 4, lastAt: at }]);
 });
 
-test('a run that is there already does not count for the day, nor does a recovery that found nothing', async (t) => {
+test('a deduplicated run and an empty recovery do not count against the daily limit', async (t) => {
   const world = await open(t, { plan: 'daily' });
   const headers = { 'svc-deduplication-id': 'once' };
   for (let i = 0; i < 5; i++) assert.equal((await world.call('POST', TRIGGER, { headers })).status, 200);
@@ -180,7 +180,7 @@ test('a run that is there already does not count for the day, nor does a recover
   assert.equal((await world.call('POST', TRIGGER)).status, 429);
 });
 
-/** The published client: what it publishes, alone and in batches. */
+/** Published client that publishes single messages and batches. */
 const PUBLISHED = '/v2/publish/http://w.test/ok';
 const inBatch = (world: ApiWorld, items: readonly object[]) =>
   world.call<readonly { readonly error?: string; readonly deduplicated?: boolean }[]>('POST', '/v2/batch', {
@@ -188,7 +188,7 @@ const inBatch = (world: ApiWorld, items: readonly object[]) =>
     body: JSON.stringify(items.map((item) => ({ destination: 'http://w.test/ok', ...item }))),
   });
 
-test('messages of the published client that are there already, or are refused, do not count for the day', async (t) => {
+test('deduplicated and rejected messages of the published client do not count against the daily limit', async (t) => {
   const world = await open(t, { plan: 'daily' });
   const headers = { 'upstash-deduplication-id': 'once' };
   for (let i = 0; i < 4; i++) assert.equal((await world.call('POST', PUBLISHED, { headers })).status, 200);
@@ -203,7 +203,7 @@ test('messages of the published client that are there already, or are refused, d
   assert.equal((await world.call('POST', PUBLISHED)).status, 429);
 });
 
-test('runs that the published client starts, and that are there already, do not count for the day', async (t) => {
+test('deduplicated runs of the published client do not count against the daily limit', async (t) => {
   const world = await open(t, { plan: 'daily' });
   const headers = { 'upstash-deduplication-id': 'once', 'upstash-workflow-sdk-version': '1' };
   const item = { headers: { ...headers, 'upstash-workflow-init': 'true' } };
@@ -215,7 +215,7 @@ test('runs that the published client starts, and that are there already, do not 
   assert.equal((await world.call('POST', PUBLISHED)).status, 429);
 });
 
-test('what the published client publishes counts for the day on which it was let in', async (t) => {
+test('messages of the published client count for the day on which they were admitted', async (t) => {
   const world = await open(t, { plan: 'daily' });
   const at = world.runtime.now() - 86_400_000;
   const day = Math.floor(at / 86_400_000);
@@ -229,13 +229,13 @@ test('what the published client publishes counts for the day on which it was let
   assert.deepEqual(counts, [{ instanceId: INSTANCE, day, what: 'run', count: 4, lastAt: at }]);
 });
 
-test('a message that is published alone is a call of the API', async (t) => {
+test('publishing a message counts as an API call', async (t) => {
   const world = await open(t, { plan: 'slow' });
   const published = await Promise.all([1, 2, 3].map(() => world.call('POST', PUBLISHED)));
   assert.ok(published.some(({ status }) => status === 429));
 });
 
-test('a plan bounds what a webhook takes', async (t) => {
+test('a plan limits the size of webhook calls', async (t) => {
   const world = await open(t, { plan: 'small' });
   const { workflowRunId } = await world.trigger('hook');
   const { steps } = await world.journalWhen(workflowRunId, (journal) =>
@@ -250,7 +250,7 @@ test('a plan bounds what a webhook takes', async (t) => {
   assert.equal((await world.send({ method: 'POST', url: '/v2/webhooks/whk_none.none', payload: '0123456789a' })).status, 404);
 });
 
-test('what is refused is counted for the owner, by kind', async (t) => {
+test('counts rejections for the owner, by kind', async (t) => {
   const world = await open(t, { plan: 'small' });
   await world.call('POST', TRIGGER, { body: '0123456789a' });
   await world.call('POST', '/v2/notify/e', { body: '0123456789a' });
@@ -274,7 +274,7 @@ test('what is refused is counted for the owner, by kind', async (t) => {
   );
 });
 
-test('a plan bounds the calls of the API, reads too, and tells when to try again', async (t) => {
+test('a plan limits API calls, including reads, and returns the time to wait', async (t) => {
   const world = await open(t, { plan: 'slow' });
   const answers = await Promise.all([1, 2, 3].map(() => world.call('GET', '/v2/schedules')));
   const refused = answers.filter(({ status }) => status === 429);
@@ -287,7 +287,7 @@ test('a plan bounds the calls of the API, reads too, and tells when to try again
   }
 });
 
-test('what endpoints submit for runs that have begun is not counted as calls, and what clients publish is', async (t) => {
+test('steps that endpoints submit for active runs do not count as calls, but publishing does', async (t) => {
   const world = await open(t, { plan: 'slow' });
   const version = { 'upstash-workflow-sdk-version': '1' };
   const headers = { ...version, 'upstash-workflow-init': 'false', 'upstash-workflow-runid': 'wfr_none' };
@@ -305,7 +305,7 @@ test('what endpoints submit for runs that have begun is not counted as calls, an
   assert.ok(started.some(({ status }) => status === 429));
 });
 
-test('a timeout that is longer than the plan allows is refused, and one that is not given is held to it', async (t) => {
+test('rejects a timeout above the limit of the plan and limits the default', async (t) => {
   const world = await open(t, { plan: 'small' });
   const json = { 'content-type': 'application/json' };
   for (const [url, headers, body] of [
@@ -326,10 +326,10 @@ test('a timeout that is longer than the plan allows is refused, and one that is 
   );
 });
 
-test('the parallelism of the plan is shown and held', async (t) => {
+test('shows and enforces the parallelism of the plan', async (t) => {
   const world = await open(t, { plan: 'small' });
   for (let i = 0; i < 4; i++) await world.trigger('hang');
-  // Turns enough for more than the plan allows, if that were let through.
+  // Enough turns for more deliveries than the plan allows.
   for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
   const { body } = await world.call<{ parallelismMax: number; parallelismCount: number }>('GET', '/v2/globalParallelism');
   assert.deepEqual(body, { parallelismMax: 2, parallelismCount: 2 });

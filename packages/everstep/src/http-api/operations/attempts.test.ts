@@ -13,7 +13,7 @@ const ended = { 'svc-wait-for-result': 'true' };
 const page = async (id: string, query = '') =>
   (await world.call<RunAttempts>('GET', `/v2/workflows/runs/${id}/attempts?${query}`)).body;
 const attemptsOf = async (id: string) => (await page(id)).attempts;
-/** Once there are so many. Turns are what it takes, not time. */
+/** Waits until the run has that many attempts, in turns of the event loop instead of time. */
 async function attemptsWhen(id: string, count: number): Promise<readonly RunAttempt[]> {
   for (let turn = 0; ; turn++) {
     const attempts = await attemptsOf(id);
@@ -25,7 +25,7 @@ async function attemptsWhen(id: string, count: number): Promise<readonly RunAtte
 const inShort = ({ kind, stepId, outcome, retried, response }: RunAttempt) =>
   `${kind} ${stepId} ${outcome} after ${retried}: ${response?.status ?? 'no status'}`;
 
-test('a failed attempt shows its times, its request without secrets, and its answer', async () => {
+test('a failed attempt shows its times, its request without secrets, and its response', async () => {
   const headers = { 'svc-workflow-runid': 'broken', 'svc-retries': '0', 'svc-forward-x-order': '17', ...ended };
   await world.trigger('fail', headers);
   const [attempt, ...others] = await attemptsOf('broken');
@@ -62,7 +62,7 @@ test('a failed attempt shows its times, its request without secrets, and its ans
   });
 });
 
-test('attempts that succeeded are those of the journal, with their results', async () => {
+test('successful attempts are those of the journal, with their results', async () => {
   await world.trigger('steps', { 'svc-workflow-runid': 'good', ...ended });
   const attempts = await attemptsOf('good');
   assert.deepEqual(
@@ -83,7 +83,7 @@ test('attempts that succeeded are those of the journal, with their results', asy
   );
 });
 
-test('the attempts of a call are those of its own request, whether it was answered well in the end or not', async () => {
+test('the attempts of a call show its own request, whether or not it succeeds', async () => {
   await world.trigger('call', { 'svc-workflow-runid': 'called', ...ended });
   const [paid] = await attemptsOf('called');
   assert.deepEqual([paid && inShort(paid), paid?.stepName], ['call 1 succeeded after 0: 200', 'pay']);
@@ -105,7 +105,7 @@ test('the attempts of a call are those of its own request, whether it was answer
   assert.deepEqual([refused[0]?.stepName, refused[0]?.retryAt !== null, refused[1]?.retryAt], ['pay', true, null]);
 });
 
-test('a call that succeeded after failed attempts shows the request that all of them made', async () => {
+test('a call that succeeds after failed attempts shows the request of all attempts', async () => {
   await world.trigger('late-call', { 'svc-workflow-runid': 'late', ...ended });
   const late = await attemptsOf('late');
   assert.deepEqual(late.map(inShort), ['call 1 failed after 0: 500', 'call 1 succeeded after 1: 200']);
@@ -114,10 +114,10 @@ test('a call that succeeded after failed attempts shows the request that all of 
   assert.equal(late[1]?.startedAt, (late[1]?.at ?? 0) - (late[1]?.durationMs ?? 0));
 });
 
-test('the attempts to tell of a failure are shown as such, and so are those of a plain message', async () => {
+test('shows attempts of failure callbacks and of plain messages', async () => {
   const callback = { 'svc-failure-callback': 'http://cb.test/refuse', 'svc-retries': '0' };
-  await world.trigger('fail', { 'svc-workflow-runid': 'told', ...callback, ...ended });
-  const attempts = await attemptsWhen('told', 2);
+  await world.trigger('fail', { 'svc-workflow-runid': 'with-callback', ...callback, ...ended });
+  const attempts = await attemptsWhen('with-callback', 2);
   assert.deepEqual(attempts.map(inShort), ['workflow null failed after 0: 500', 'callback null failed after 0: 500']);
   assert.equal(attempts[1]?.request?.url, 'http://cb.test/refuse');
 
@@ -135,7 +135,7 @@ test('the attempts to tell of a failure are shown as such, and so are those of a
   }
 });
 
-test('what a run redacts is in none of its attempts', async () => {
+test('redacted values appear in no attempt', async () => {
   const redact = { 'svc-redact-fields': 'iban, header[x-key], header[x-answer], header[x-reason]', 'svc-retries': '0' };
   const forward = { 'svc-forward-x-key': 'secret-of-a-header' };
   for (const endpoint of ['fail', 'call', 'refused-call', 'late-call']) {
@@ -150,16 +150,16 @@ test('what a run redacts is in none of its attempts', async () => {
   );
 });
 
-test('of a long input and a long journal the beginnings are in a request that is made again', async () => {
+test('a reconstructed request contains the start of a long input and a long journal', async () => {
   const body = JSON.stringify({ text: 'é'.repeat(10_000) });
   await world.call('POST', '/v2/trigger/http://w.test/steps', { headers: { 'svc-workflow-runid': 'long', ...ended }, body });
   const { request } = (await attemptsOf('long')).at(-1) ?? assert.fail();
-  const told: { readonly input: unknown; readonly recorded: readonly unknown[] } = JSON.parse(request?.body ?? '');
-  assert.match(String(told.input), /^\{"text":"é+$/);
-  assert.ok(Buffer.byteLength(request?.body ?? '') < 4_500 && told.recorded.length === 1);
+  const rebuilt: { readonly input: unknown; readonly recorded: readonly unknown[] } = JSON.parse(request?.body ?? '');
+  assert.match(String(rebuilt.input), /^\{"text":"é+$/);
+  assert.ok(Buffer.byteLength(request?.body ?? '') < 4_500 && rebuilt.recorded.length === 1);
 });
 
-test('attempts are listed in pages, and of one step alone', async () => {
+test('lists attempts in pages, and of one step', async () => {
   await world.trigger('steps', { 'svc-workflow-runid': 'paged', ...ended });
   const first = await page('paged', 'count=1');
   assert.deepEqual([first.attempts.length, typeof first.cursor], [1, 'string']);
@@ -170,7 +170,7 @@ test('attempts are listed in pages, and of one step alone', async () => {
   assert.deepEqual([other.status, other.headers['svc-error-code']], [400, 'bad-cursor']);
 });
 
-test('of runs that had the same id the time of creation finds one; what is not there is not found', async () => {
+test('the creation time selects one of several runs with the same id; unknown runs are 404', async () => {
   const { workflowCreatedAt } = await world.trigger('fail', { 'svc-workflow-runid': 'twice', 'svc-retries': '0', ...ended });
   await world.trigger('steps', { 'svc-workflow-runid': 'twice', ...ended });
   assert.equal((await page('twice', `createdAt=${workflowCreatedAt}`)).attempts[0]?.outcome, 'failed');

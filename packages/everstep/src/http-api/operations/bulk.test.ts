@@ -28,11 +28,11 @@ const entries = async (query: string): Promise<readonly DeadLetterEntry[]> =>
   (await world.call<{ messages: DeadLetterEntry[] }>('GET', `/v2/workflows/dlq?${query}`)).body.messages;
 const journal = async (runId: string): Promise<RunJournal> =>
   (await world.call<RunJournal>('GET', `/v2/workflows/runs/${encodeURIComponent(runId)}`)).body;
-/** Runs end a few turns after they were made. */
+/** Runs end a few turns after they start. */
 const settled = (runs: Bulk['workflowRuns']) =>
   Promise.all(runs.map(({ workflowRunId }) => world.call('GET', `/v2/workflows/runs/${workflowRunId}/result`)));
 
-test('a bulk handles fifty a request, oldest first, follows its cursor, and takes nothing that failed again', async () => {
+test('a bulk handles 50 entries per request, oldest first, follows its cursor and skips runs that failed again', async () => {
   const ids = await world.fail(120, { 'svc-label': 'many' });
   const before = await entries('label=many');
   const runIdOf = new Map(before.map(({ dlqId, workflowRunId }) => [dlqId, workflowRunId]));
@@ -55,14 +55,14 @@ test('a bulk handles fifty a request, oldest first, follows its cursor, and take
   await world.call('DELETE', '/v2/workflows/dlq?label=many');
 });
 
-test('no cursor comes back when exactly all is done', async () => {
+test('returns no cursor when everything is done', async () => {
   await world.fail(50, { 'svc-label': 'fifty' });
   const page = await bulk('resume', 'label=fifty');
   assert.equal(page.workflowRuns.length, 50);
   assert.equal(page.cursor, '');
 });
 
-test('count is over all requests, and the cursor carries what is left', async () => {
+test('count applies to all requests, and the cursor contains the rest', async () => {
   const ids = await world.fail(60, { 'svc-label': 'counted' });
   const first = await bulk('restart', 'label=counted&count=53', { 'svc-label': 'again' });
   assert.equal(first.workflowRuns.length, 50);
@@ -75,7 +75,7 @@ test('count is over all requests, and the cursor carries what is left', async ()
   assert.equal(small.cursor, '', 'the count is used up');
 });
 
-test('a cursor neither skips nor repeats when others take entries between two requests', async () => {
+test('a cursor neither skips nor repeats entries when others are processed in between', async () => {
   const ids = await world.fail(70, { 'svc-label': 'raced' });
   const first = await bulk('restart', 'label=raced', { 'svc-label': 'elsewhere' });
   const taken = ids.slice(50, 60);
@@ -86,7 +86,7 @@ test('a cursor neither skips nor repeats when others take entries between two re
   assert.deepEqual(await entries('label=raced'), []);
 });
 
-test('two bulks at once make one run of each entry', async () => {
+test('two concurrent bulks create one run per entry', async () => {
   await world.fail(30, { 'svc-label': 'twice' });
   const headers = { 'svc-label': 'of-twice' };
   const pages = await Promise.all([bulk('resume', 'label=twice', headers), bulk('restart', 'label=twice', headers)]);
@@ -95,7 +95,7 @@ test('two bulks at once make one run of each entry', async () => {
   assert.equal(new Set(made).size, 30);
 });
 
-test('with dlqIds it is all or nothing, a repeated one counts once, and other filters are ignored', async () => {
+test('dlqIds are all or nothing, without duplicates, and override other filters', async () => {
   const ids = await world.fail(3, { 'svc-label': 'named' });
   const [a = '', b = '', c = ''] = ids;
   const missing = await world.call('POST', `/v2/workflows/dlq/restart?dlqIds=${a},dlq_none,${b}`);
@@ -118,7 +118,7 @@ test('with dlqIds it is all or nothing, a repeated one counts once, and other fi
   assert.equal((await bulk('resume', `dlqIds=${repeated}`)).workflowRuns.length, 1);
 });
 
-test('a run id is a prefix for resume and delete, and exact for restart', async () => {
+test('workflowRunId is a prefix for resume and delete, and exact for restart', async () => {
   for (const id of ['order-1', 'order-2', 'orders']) await world.fail(1, { 'svc-workflow-runid': id, 'svc-label': 'by-id' });
   assert.equal((await bulk('restart', 'workflowRunId=order-')).workflowRuns.length, 0);
   assert.equal((await bulk('resume', 'workflowRunId=order-', { 'svc-label': 'resumed' })).workflowRuns.length, 2);
@@ -128,11 +128,11 @@ test('a run id is a prefix for resume and delete, and exact for restart', async 
   assert.deepEqual(deleted.body, { deleted: 1, cursor: '' });
 });
 
-test('an interval without an inside has nothing in it', async () => {
+test('an empty time range matches nothing', async () => {
   assert.deepEqual(await bulk('resume', 'fromDate=2&toDate=1'), { workflowRuns: [], cursor: '' });
 });
 
-test('overrides set the new runs, and what is absent stays as it was', async () => {
+test('overrides apply to the new runs; absent ones keep their value', async () => {
   const original = {
     'svc-label': 'overridden',
     'svc-retries': '1',
@@ -172,7 +172,7 @@ test('overrides set the new runs, and what is absent stays as it was', async () 
   assert.deepEqual([kept.maxRetries, kept.retryDelay, kept.labels], [1, '10', ['overridden']]);
 });
 
-test('limits for a run without a flow control key are refused, and nothing happens', async () => {
+test('rejects limits for a run without a flow control key and changes nothing', async () => {
   await world.fail(2, { 'svc-label': 'keyless' });
   const headers = { 'svc-flow-control-value': 'parallelism=1' };
   const { status, body } = await world.call('POST', '/v2/workflows/dlq/resume?label=keyless', { headers });
@@ -181,7 +181,7 @@ test('limits for a run without a flow control key are refused, and nothing happe
   assert.equal((await entries('label=keyless')).length, 2);
 });
 
-test('a single resume or restart makes one run at either path, with an id if one is given', async () => {
+test('a single resume or restart creates one run at either path, with an optional id', async () => {
   const paths = ['/v2/workflows/dlq/resume/', '/v2/dlq/resume/', '/v2/workflows/dlq/restart/', '/v2/dlq/restart/'];
   for (const [index, path] of paths.entries()) {
     const [dlqId = ''] = await world.fail(1);
@@ -199,7 +199,7 @@ test('a single resume or restart makes one run at either path, with an id if one
   }
 });
 
-test('the id of an active run cannot be given to another', async () => {
+test('rejects the id of an active run for another run', async () => {
   await world.trigger('hang', { 'svc-workflow-runid': 'busy' });
   const [dlqId = ''] = await world.fail(1);
   const taken = await world.call('POST', `/v2/dlq/restart/${dlqId}`, { headers: { 'svc-workflow-runid': 'busy' } });
@@ -208,7 +208,7 @@ test('the id of an active run cannot be given to another', async () => {
   assert.equal((await world.call('GET', `/v2/workflows/dlq/${dlqId}`)).status, 200, 'the entry is still there');
 });
 
-test('deleting takes ids or filters, from the query or the body, and never everything by accident', async () => {
+test('delete requires ids or filters, in the query or the body', async () => {
   const [a = '', b = '', c = '', d = ''] = await world.fail(4, { 'svc-label': 'gone' });
   assert.deepEqual((await world.call('DELETE', `/v2/workflows/dlq/${a}`)).body, { deleted: 1 });
   assert.equal((await world.call('DELETE', `/v2/workflows/dlq/${a}`)).status, 404);

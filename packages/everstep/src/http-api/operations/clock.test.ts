@@ -6,7 +6,7 @@ import { ApiWorld } from '../testing/api-world.js';
 
 const NOW_MS = Date.UTC(2030, 0, 1);
 
-/** Notes where time is to be moved, and answers what the test says. */
+/** Records clock moves and returns the outcome that the test sets. */
 class PlayedTime implements VirtualTime {
   readonly moves: MoveTarget[] = [];
   outcome: MoveOutcome = { kind: 'moved', now: NOW_MS + 7, fired: 3 };
@@ -28,7 +28,7 @@ describe('a virtual clock', () => {
   after(() => world.close());
   const advance = (body: string) => world.call('POST', '/v2/clock/advance', { body });
 
-  test('tells its time', async () => {
+  test('returns its time', async () => {
     const { status, body } = await world.call<unknown>('GET', '/v2/clock');
     assert.deepEqual([status, body], [200, { now: NOW_MS, virtual: true }]);
   });
@@ -41,7 +41,7 @@ describe('a virtual clock', () => {
     [`{"by":"${LIMITS.maxClockMoveMs / 86_400_000}d"}`, { byMs: LIMITS.maxClockMoveMs }],
   ];
   for (const [body, target] of GOOD) {
-    test(`is moved on with ${body}`, async () => {
+    test(`advances with ${body}`, async () => {
       time.outcome = { kind: 'moved', now: NOW_MS + 7, fired: 3 };
       const { status, body: answered } = await world.call<unknown>('POST', '/v2/clock/advance', { body });
       assert.deepEqual([status, answered], [200, { now: NOW_MS + 7, fired: 3 }]);
@@ -50,23 +50,23 @@ describe('a virtual clock', () => {
   }
 
   const BAD: readonly (readonly [body: string, message: RegExp])[] = [
-    ['', /a JSON body is missing/],
-    ['{}', /either "by", a duration, or "to"/],
-    [`{"by":"7d","to":${NOW_MS + 1}}`, /either "by", a duration, or "to"/],
-    ['{"by":"0"}', /time only moves on/],
-    ['{"by":"0d"}', /time only moves on/],
+    ['', /request body is missing/],
+    ['{}', /either "by", a duration such as "10s", or "to"/],
+    [`{"by":"7d","to":${NOW_MS + 1}}`, /either "by", a duration such as "10s", or "to"/],
+    ['{"by":"0"}', /"by" must be a positive duration/],
+    ['{"by":"0d"}', /"by" must be a positive duration/],
     ['{"by":"-7d"}', /"by" must be a duration such as/],
     ['{"by":"soon"}', /"by" must be a duration such as/],
     ['{"by":""}', /"by" must be a duration such as/],
     ['{"by":7}', /the body\.by must be string/],
     ['{"to":"tomorrow"}', /the body\.to must be integer/],
     ['{"to":1.5}', /the body\.to must be integer/],
-    [`{"by":"${LIMITS.maxClockMoveMs / 86_400_000 + 1}d"}`, /at most 3660d on at once/],
-    ['{"to":1e300}', /at most 3660d on at once|must be integer/],
-    ['{"by":"7d","and":"more"}', /has no field/],
+    [`{"by":"${LIMITS.maxClockMoveMs / 86_400_000 + 1}d"}`, /at most 3660d per request/],
+    ['{"to":1e300}', /at most 3660d per request|must be integer/],
+    ['{"by":"7d","and":"more"}', /has an unknown field/],
   ];
   for (const [body, message] of BAD) {
-    test(`is not moved with ${body || 'no body'}`, async () => {
+    test(`rejects ${body || 'a missing body'}`, async () => {
       const before = time.moves.length;
       const answer = await advance(body);
       assert.equal(answer.status, 400);
@@ -76,13 +76,13 @@ describe('a virtual clock', () => {
   }
 
   const STOPPED: readonly (readonly [outcome: MoveOutcome, status: number, message: RegExp])[] = [
-    [{ kind: 'in-the-past', now: NOW_MS }, 400, /it is 2030-01-01T00:00:00\.000Z/],
-    [{ kind: 'too-many-instants', now: NOW_MS, fired: 9, instants: 5 }, 400, /at 5 instants.*Move on in smaller parts/],
-    [{ kind: 'not-quiet', now: NOW_MS, fired: 1, waitedMs: 120_000 }, 503, /after 2m.*time stands at 2030-01-01/],
-    [{ kind: 'given-up', now: NOW_MS, fired: 1 }, 503, /given up/],
+    [{ kind: 'in-the-past', now: NOW_MS }, 400, /the clock is at 2030-01-01T00:00:00\.000Z/],
+    [{ kind: 'too-many-instants', now: NOW_MS, fired: 9, instants: 5 }, 400, /after 5 due times.*Advance it in smaller steps/],
+    [{ kind: 'not-quiet', now: NOW_MS, fired: 1, waitedMs: 120_000 }, 503, /after 2m.*the clock is at 2030-01-01/],
+    [{ kind: 'given-up', now: NOW_MS, fired: 1 }, 503, /was canceled/],
   ];
   for (const [outcome, status, message] of STOPPED) {
-    test(`says in words that a move ended as ${outcome.kind}`, async () => {
+    test(`describes the outcome ${outcome.kind}`, async () => {
       time.outcome = outcome;
       const answer = await advance('{"by":"7d"}');
       assert.equal(answer.status, status);
@@ -90,14 +90,14 @@ describe('a virtual clock', () => {
     });
   }
 
-  test('settles without moving', async () => {
+  test('settles without advancing', async () => {
     time.outcome = { kind: 'moved', now: NOW_MS, fired: 0 };
     const { status, body } = await world.call<unknown>('POST', '/v2/clock/settle');
     assert.deepEqual([status, body], [200, { now: NOW_MS, fired: 0 }]);
     assert.deepEqual(time.moves.at(-1), { byMs: 0 });
   });
 
-  test('is read, and not moved, with a read-only token', async () => {
+  test('can be read but not advanced with a read-only token', async () => {
     const headers = { authorization: `Bearer ${world.readOnlyToken}` };
     assert.equal((await world.call('GET', '/v2/clock', { headers })).status, 200);
     for (const path of ['/v2/clock/advance', '/v2/clock/settle']) {
@@ -107,7 +107,7 @@ describe('a virtual clock', () => {
   });
 });
 
-test('where the clock is the real one, it is a 404 that says how to get a virtual one', async (t) => {
+test('a real clock is a 404 that says how to get a virtual one', async (t) => {
   const world = await ApiWorld.open();
   t.after(() => world.close());
   for (const [method, path] of [

@@ -8,13 +8,13 @@ import { readQuery, splitQuery } from '../parameters/query.js';
 import { ApiWorld } from '../testing/api-world.js';
 import { OPERATIONS } from './index.js';
 
-/** How clients write a parameter that they are given as one text. */
+/** Notations that clients use for a parameter with one text. */
 const SPELLINGS: Readonly<Record<string, (name: string, text: string) => string>> = {
   'a raw comma': (name, text) => `${name}=${text.split(',').map(encodeURIComponent).join(',')}`,
   URLSearchParams: (name, text) => new URLSearchParams({ [name]: text }).toString(),
   'curl --data-urlencode': (name, text) => `${name}=${encodeURIComponent(text).replaceAll('%20', '+')}`,
   'lower-case escapes': (name, text) => `${name}=${encodeURIComponent(text).replaceAll('%2C', '%2c')}`,
-  // It takes some escapes back, that of the comma among them.
+  // The client decodes some escapes, including that of the comma.
   axios: (name, text) =>
     `${name}=${encodeURIComponent(text).replaceAll('%3A', ':').replaceAll('%24', '$').replaceAll('%2C', ',').replaceAll('%20', '+')}`,
 };
@@ -32,7 +32,7 @@ const LISTED: readonly Listed[] = [...OPERATIONS, ...UPSTASH_OPERATIONS].flatMap
   ),
 );
 
-/** Their values can contain a comma: URLs and their parts, and what clients choose. */
+/** Parameters whose values can contain a comma: URLs, and values that clients choose. */
 const WITH_COMMAS: ReadonlySet<string> = new Set([
   'workflowUrl',
   'url',
@@ -52,7 +52,7 @@ function twoValuesOf(item: TSchema): readonly [string, string] {
   return ['http://a b.test/?x', 'http://c.test/'];
 }
 
-test('every parameter with several values takes them with any comma, and repeated', () => {
+test('every multi-value parameter accepts any comma and repetition', () => {
   assert.ok(LISTED.length > 60, String(LISTED.length));
   for (const { operation, name, item } of LISTED) {
     const schema = Type.Object({ [name]: operation.query?.properties[name] ?? Type.Never() });
@@ -72,7 +72,7 @@ test('every parameter with several values takes them with any comma, and repeate
   }
 });
 
-test('every parameter with several values says in its description what a comma means', async () => {
+test('every multi-value parameter describes the meaning of a comma', async () => {
   const world = await ApiWorld.open();
   for (const path of ['/openapi.json', '/openapi-upstash.json']) {
     const { body } = await world.send<{ paths: Record<string, Record<string, { parameters: readonly Shown[] }>> }>({
@@ -84,7 +84,7 @@ test('every parameter with several values says in its description what a comma m
       if (schema.type !== 'array') continue;
       assert.deepEqual({ style, explode }, { style: 'form', explode: true }, name);
       assert.match(description ?? '', /comma/, name);
-      assert.equal(/can contain a comma|only where a URL/.test(description ?? ''), WITH_COMMAS.has(name), name);
+      assert.equal(/can contain a comma|only if a URL/.test(description ?? ''), WITH_COMMAS.has(name), name);
     }
   }
   await world.close();
@@ -123,7 +123,7 @@ const LISTINGS: readonly (readonly [Dialect, string])[] = [
   ['upstash', '/v2/dlq'],
 ];
 
-test('a listing finds what a list names, however its comma is written', async () => {
+test('a listing finds all values of a list, however its commas are written', async () => {
   const [a = ''] = await world.fail(1, { 'svc-label': 'list-a', 'svc-flow-control-key': 'key' });
   const [b = ''] = await world.fail(1, { 'svc-label': 'list-b', 'svc-flow-control-key': 'key,2' }, 'fail?at=1,2');
   const [c = ''] = await world.fail(1, { 'svc-label': 'list-c', 'svc-flow-control-key': '2' }, 'fail?at=1');
@@ -165,7 +165,7 @@ const BULKS: readonly (readonly [Dialect, Method, string])[] = DIALECTS.flatMap(
     : []),
 ]);
 
-test('every bulk takes dlqIds and filters with any comma', async () => {
+test('every bulk accepts dlqIds and filters with any comma', async () => {
   for (const [dialect, method, path] of BULKS) {
     for (const [spelling, write] of Object.entries(SPELLINGS)) {
       const name = `${dialect} ${method} ${path}, ${spelling}`;
@@ -190,11 +190,11 @@ test('every bulk takes dlqIds and filters with any comma', async () => {
     }
   }
 });
-/** The runs that come of a bulk fail again: under another label. */
+/** The runs of a bulk fail again, with another label. */
 const elsewhere = (method: Method): Readonly<Record<string, string>> =>
   method === 'POST' ? { 'svc-label': 'again', 'upstash-label': 'again' } : {};
 
-test('what a bulk is refused for counts what a comma separates', async () => {
+test('limits of a bulk count the values after splitting', async () => {
   const ids = (count: number) => Array.from({ length: count }, (_, i) => `dlq_${i}`).join(',');
   for (const [dialect, method, path] of BULKS) {
     const most = dialect === 'native' || path.startsWith('/v2/dlq') ? LIMITS.bulkMax : LIMITS.deadLettersPageMax;
@@ -211,7 +211,7 @@ test('what a bulk is refused for counts what a comma separates', async () => {
   }
 });
 
-test('a cursor is good for the same values in another spelling, and for no others', async () => {
+test('a cursor is valid for the same values in another notation only', async () => {
   for (const dialect of DIALECTS) {
     await world.fail(3, { 'svc-label': `cursor-${dialect}` });
     const label = `cursor-${dialect}`;
@@ -226,7 +226,7 @@ test('a cursor is good for the same values in another spelling, and for no other
   }
 });
 
-test('the logs, the search and the cancel of runs take filters with any comma', async () => {
+test('logs, search and cancel accept filters with any comma', async () => {
   const labels = [];
   for (const label of ['log-a', 'log-b']) {
     await world.trigger('hang', { 'svc-label': label, 'svc-flow-control-key': `${label},x`, 'svc-workflow-runid': `${label},1` });
@@ -254,7 +254,7 @@ test('the logs, the search and the cancel of runs take filters with any comma', 
   assert.equal(await cancel('label=log-x%2Clog-b&workflowUrl=http%3A%2F%2Fn%2F%2Chttp%3A%2F%2Fw.test%2F'), 1);
 });
 
-test('the events and the cancel of messages take filters with any comma, in a body as well', async () => {
+test('events and cancel of messages accept filters with any comma, also in a body', async () => {
   const send = async (label: string, key = label) => {
     const { body } = await world.call<{ messageId: string }>('POST', '/v2/publish/http://w.test/hang', {
       headers: { 'upstash-label': label, 'upstash-flow-control-key': key, 'upstash-flow-control-value': 'parallelism=1' },

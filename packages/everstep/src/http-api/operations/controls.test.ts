@@ -15,13 +15,13 @@ after(() => world.close());
 const json = { 'content-type': 'application/json' };
 const flow = (path: string, method: 'GET' | 'POST' = 'POST') => world.call<FlowControlEntry>(method, `/v2/flowControl/${path}`);
 
-test('flow control keys are listed, with and without a slash, and read alone, by what a run brought', async () => {
+test('lists flow control keys with and without a slash, and returns one with the limits that a run set', async () => {
   const key = 'my key/1';
   const headers = { 'svc-flow-control-key': key, 'svc-flow-control-value': 'parallelism=2, rate=10, period=1m' };
   await world.trigger('hang', headers);
   await world.trigger('hang', { ...headers, 'svc-delay': '1h' });
   let { body } = await flow(encodeURIComponent(key), 'GET');
-  // A trigger is answered before its run begins, for which there have to be turns of the event loop between the questions.
+  // A trigger is answered before its run starts, so the test waits for turns of the event loop.
   for (let turn = 0; body.parallelismCount === 0; turn++) {
     assert.ok(turn < 10_000, 'the run does not begin');
     await new Promise((resolve) => setImmediate(resolve));
@@ -47,7 +47,7 @@ test('flow control keys are listed, with and without a slash, and read alone, by
   }
 });
 
-test('a key is paused, resumed, pinned, unpinned, and its window ended; each answers the key as it is then', async () => {
+test('pauses, resumes, pins, unpins and resets a key and returns its new state', async () => {
   await world.trigger('hang', { 'svc-flow-control-key': 'k', 'svc-flow-control-value': 'parallelism=1' });
   assert.equal((await flow('k/pause')).body.isPaused, true);
   assert.equal((await flow('k/resume')).body.isPaused, false);
@@ -68,7 +68,7 @@ test('a key is paused, resumed, pinned, unpinned, and its window ended; each ans
   assert.ok(global.body.parallelismMax >= global.body.parallelismCount && global.body.parallelismCount > 0);
 });
 
-test('the parallelism and the rate are pinned separately; unpin means both when it names none', async () => {
+test('pins parallelism and rate separately; unpin without parameters unpins both', async () => {
   const pins = async (request: string) => {
     const { status, body } = await flow(request);
     assert.equal(status, 200, request);
@@ -89,7 +89,7 @@ test('the parallelism and the rate are pinned separately; unpin means both when 
   assert.deepEqual(await pins('only/pin'), [false, true]);
 });
 
-test('why a run waits is explained with its place at the key', async () => {
+test('explains a waiting run with its position at the key', async () => {
   await world.trigger('hang', { 'svc-flow-control-key': 'ex', 'svc-flow-control-value': 'parallelism=1' });
   await world.trigger('hang', { 'svc-workflow-runid': 'held', 'svc-flow-control-key': 'ex' });
   const { status, body } = await world.call<ExplanationAnswer>('GET', '/v2/workflows/runs/held/explain');
@@ -103,10 +103,10 @@ test('why a run waits is explained with its place at the key', async () => {
   assert.equal(later.body.tasks[0]?.reasons[0]?.kind, 'not-before');
   await world.call('DELETE', '/v2/workflows/runs/later');
   const ended = await world.call<ExplanationAnswer>('GET', '/v2/workflows/runs/later/explain');
-  assert.deepEqual([ended.body.tasks, ended.body.summary], [[], 'The run was canceled; nothing is owed.']);
+  assert.deepEqual([ended.body.tasks, ended.body.summary], [[], 'The run was canceled; nothing is pending.']);
 });
 
-test('a destination is held back by hand and released, named by any URL of it', async () => {
+test('holds and releases a destination by any of its URLs', async () => {
   const list = async () => (await world.call<{ destinations: DestinationEntry[] }>('GET', '/v2/destinations')).body.destinations;
   const post = (verb: string, body: object) =>
     world.call('POST', `/v2/destinations/${verb}`, { headers: json, body: JSON.stringify(body) });
@@ -128,7 +128,7 @@ test('a destination is held back by hand and released, named by any URL of it', 
   assert.equal(run.status, 200, 'what was held goes on');
 });
 
-test('settings are changed in part, and what is absent stays', async () => {
+test('updates settings partially', async () => {
   const get = async () => (await world.call<InstanceSettings>('GET', '/v2/settings')).body;
   const put = (body: object) =>
     world.call<InstanceSettings>('PUT', '/v2/settings', { headers: json, body: JSON.stringify(body) });
@@ -153,7 +153,7 @@ test('settings are changed in part, and what is absent stays', async () => {
   assert.deepEqual((await put({})).body, await get());
 });
 
-test('a failure callback that was given up shows how often it was tried again, not how often it failed', async () => {
+test('a failed callback shows the number of retries, not of failures', async () => {
   const [dlqId = ''] = await world.fail(1, { 'svc-failure-callback': 'http://c.test/refuse', 'svc-retries': '0' });
   const entry = async () => (await world.call<DeadLetterEntry>('GET', `/v2/workflows/dlq/${dlqId}`)).body;
   for (let turn = 0; (await entry()).failureFunctionState !== 'CALLBACK_FAIL'; turn++) {
@@ -164,7 +164,7 @@ test('a failure callback that was given up shows how often it was tried again, n
   assert.deepEqual([info?.retried, info?.errors.length], [0, 1]);
 });
 
-test('a failure callback is told again and canceled, and its attempts are shown', async () => {
+test('retries and cancels a failure callback and shows its attempts', async () => {
   const headers = { 'svc-failure-callback': 'http://c.test/refuse', 'svc-retries': '1', 'svc-retry-delay': '3600000' };
   const [dlqId = ''] = await world.fail(1, headers);
   const entry = async () => (await world.call<DeadLetterEntry>('GET', `/v2/workflows/dlq/${dlqId}`)).body;

@@ -22,7 +22,7 @@ const list = async (query = ''): Promise<DeadLetterGroupPage> =>
 const get = async (fingerprint: string): Promise<DeadLetterGroup> =>
   (await world.call<DeadLetterGroup>('GET', `${GROUPS}/${fingerprint}`)).body;
 const mark = (fingerprint: string, verb: string) => world.call<DeadLetterGroup>('POST', `${GROUPS}/${fingerprint}/${verb}`);
-/** The group of the runs of `world.fail`. */
+/** Returns the group of the runs of `world.fail`. */
 async function groupOfFailed(): Promise<DeadLetterGroup> {
   const [group, ...more] = (await list()).groups;
   assert.ok(group);
@@ -30,7 +30,7 @@ async function groupOfFailed(): Promise<DeadLetterGroup> {
   return group;
 }
 
-test('runs that failed alike are one group, which tells what went wrong, where, how often and since when', async () => {
+test('runs with the same error are one group with the message, place, count and times', async () => {
   const dlqIds = await world.fail(3);
   const { fingerprint, firstSeenAt, lastSeenAt, exampleDlqId, histogram, ...rest } = await groupOfFailed();
   assert.match(fingerprint, /^[0-9a-f]{16}$/);
@@ -38,7 +38,7 @@ test('runs that failed alike are one group, which tells what went wrong, where, 
   assert.ok(lastSeenAt >= firstSeenAt && firstSeenAt > Date.now() - HOUR_MS);
   assert.equal(histogram.length, 24);
   assert.ok(histogram.every(({ at }, index) => at % HOUR_MS === 0 && at === (histogram[0]?.at ?? 0) + index * HOUR_MS));
-  // The hour may have ended meanwhile.
+  // The hour may have ended in the meantime.
   assert.equal(
     histogram.slice(-2).reduce((sum, { count }) => sum + count, 0),
     3,
@@ -66,7 +66,7 @@ test('runs that failed alike are one group, which tells what went wrong, where, 
   assert.equal((await list(`fromDate=${firstSeenAt}&toDate=${lastSeenAt}`)).groups.length, 1);
 });
 
-test('entries tell their group, and are found, resumed, restarted and deleted by it', async () => {
+test('entries contain their group and can be found, resumed, restarted and deleted by it', async () => {
   const { fingerprint, count } = await groupOfFailed();
   const entries = async (query: string) => (await world.call<Page>('GET', `/v2/workflows/dlq?${query}`)).body.messages;
   assert.equal((await entries(`fingerprint=${fingerprint}`)).length, count);
@@ -82,7 +82,7 @@ test('entries tell their group, and are found, resumed, restarted and deleted by
   assert.equal((await get(fingerprint)).total, count + 1);
 });
 
-test('a group is acknowledged and resolved by whoever calls, which stands in the audit log; what fails again is regressed', async () => {
+test('acknowledging and resolving a group is audited; a new failure makes it regressed', async () => {
   const { fingerprint } = await groupOfFailed();
   const acknowledged = await mark(fingerprint, 'acknowledge');
   assert.equal(acknowledged.status, 200);
@@ -98,7 +98,7 @@ test('a group is acknowledged and resolved by whoever calls, which stands in the
   assert.equal((await mark(fingerprint, 'acknowledge')).body.state, 'known');
 });
 
-test('a mark is told in the audit log of the owner, with the kind of token', async () => {
+test('the audit log of the owner records the mark with the kind of token', async () => {
   const { accounts } = world.store;
   await accounts.createUser({
     user: { userId: 'usr_ann', email: 'ann@w.test', createdAt: 1 },
@@ -120,7 +120,7 @@ test('a mark is told in the audit log of the owner, with the kind of token', asy
   assert.match(entries[0]?.actor ?? '', /^token /);
 });
 
-test('a group without entries is listed only where it is asked for', async () => {
+test('lists an empty group only on request', async () => {
   const { fingerprint } = await groupOfFailed();
   assert.equal((await world.call('DELETE', '/v2/workflows/dlq?fromDate=0')).status, 200);
   assert.deepEqual((await list()).groups, []);
@@ -129,7 +129,7 @@ test('a group without entries is listed only where it is asked for', async () =>
   assert.equal((await get(fingerprint)).count, 0);
 });
 
-test('a listing goes on page by page, with a cursor that is good for it alone', async () => {
+test('pages through groups with a cursor that is bound to the listing', async () => {
   await world.fail(1);
   await world.trigger('fan', { 'svc-retries': '0' });
   await world.runtime.idle();
@@ -148,9 +148,9 @@ test('a listing goes on page by page, with a cursor that is good for it alone', 
   assert.equal(elsewhere.headers['svc-error-code'], 'bad-cursor');
 });
 
-test('what cannot be meant is refused in plain words', async () => {
+test('rejects invalid filters and says why', async () => {
   const cases: readonly (readonly [method: 'GET' | 'POST', path: string, code: string, words: RegExp])[] = [
-    ['GET', `${GROUPS}/0123456789abcdef`, 'not-found', /there is no group "0123456789abcdef"/],
+    ['GET', `${GROUPS}/0123456789abcdef`, 'not-found', /group "0123456789abcdef" not found/],
     ['GET', `${GROUPS}/none`, 'bad-parameter', /fingerprint/],
     ['POST', `${GROUPS}/0123456789abcdef/acknowledge`, 'not-found', /there is no group/],
     ['POST', `${GROUPS}/0123456789abcdef/resolve?why=x`, 'bad-parameter', /why/],

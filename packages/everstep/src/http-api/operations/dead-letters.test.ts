@@ -17,7 +17,7 @@ after(() => world.close());
 const list = async (query: string): Promise<Page> => (await world.call<Page>('GET', `/v2/workflows/dlq?${query}`)).body;
 const idsOf = ({ messages }: Page): string[] => messages.map(({ dlqId }) => dlqId);
 
-test('an entry has every field with the right type, and nothing for what is absent', async () => {
+test('an entry has all fields with their types and omits absent ones', async () => {
   const [dlqId = ''] = await world.fail(1, {
     'svc-workflow-runid': 'full',
     'svc-label': 'full,second',
@@ -61,7 +61,7 @@ test('an entry has every field with the right type, and nothing for what is abse
     assert.ok(!(name in bare), name);
 });
 
-test('a body that is no UTF-8 is given in base64', async () => {
+test('returns a body that is not UTF-8 in base64', async () => {
   const payload = Buffer.from([0xff, 0xfe, 0]);
   const headers = { 'svc-label': 'bytes', 'svc-wait-for-result': 'true' };
   await world.call('POST', '/v2/trigger/http://w.test/fail', { headers, body: payload });
@@ -70,7 +70,7 @@ test('a body that is no UTF-8 is given in base64', async () => {
   assert.equal(entry?.body, undefined);
 });
 
-test('pages follow each other, newest first, without a skip or a repetition while entries arrive', async () => {
+test('pages newest first without gaps or duplicates while entries arrive', async () => {
   const ids = await world.fail(7, { 'svc-label': 'paged' });
   const first = await list('label=paged&count=3');
   assert.deepEqual(idsOf(first), ids.slice(4).reverse());
@@ -85,7 +85,7 @@ test('pages follow each other, newest first, without a skip or a repetition whil
   assert.equal(exact.cursor, '', 'no cursor when the page ends with the last entry');
 });
 
-test('filters are combined with and, their values with or', async () => {
+test('combines filters with AND and their values with OR', async () => {
   const world = await ApiWorld.open();
   const [a = ''] = await world.fail(1, { 'svc-label': 'x', 'svc-flow-control-key': 'k1' });
   const [b = ''] = await world.fail(1, { 'svc-label': 'y', 'svc-flow-control-key': 'k2' });
@@ -125,7 +125,7 @@ test('filters are combined with and, their values with or', async () => {
   await world.close();
 });
 
-test('nothing of another queue instance is seen', async () => {
+test('does not show entries of other instances', async () => {
   const [dlqId = ''] = await world.fail(1, { 'svc-label': 'mine' });
   const stranger = await world.authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
   const headers = { authorization: `Bearer ${stranger}` };

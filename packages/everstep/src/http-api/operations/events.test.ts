@@ -21,13 +21,13 @@ const resultOf = async (id: string) =>
 const notify = (path: string, body: string | Buffer = '', headers: Record<string, string> = {}) =>
   world.call<NotifiedWaiter[]>('POST', `/v2/notify/${path}`, { body, headers });
 
-test('nobody waits: the array is empty', async () => {
+test('returns an empty array when no run waits', async () => {
   const { status, body } = await notify('nobody', 'x', { 'content-type': 'x/y' });
   assert.deepEqual([status, body], [200, []]);
   assert.deepEqual((await world.call('GET', '/v2/waiters/nobody')).body, []);
 });
 
-test('everybody who waits is listed, oldest first, and notified once with the data', async () => {
+test('lists all waiters, longest first, and notifies each once with the data', async () => {
   const first = await waiting('w-1');
   await waiting('w 2');
   const deadlineAt = first.tasks.find(({ kind }) => kind === 'wait')?.waitDeadline ?? 0;
@@ -53,14 +53,14 @@ test('everybody who waits is listed, oldest first, and notified once with the da
   for (const id of ['w-1', 'w 2']) assert.deepEqual(await resultOf(id), { timeout: false, eventId: EVENT_ID, content });
 });
 
-test('data of any bytes arrives as it is, and without a type when none was sent', async () => {
+test('passes any bytes unchanged, without a content type if none was sent', async () => {
   await waiting('w-bytes');
   await notify(EVENT, Buffer.from([0, 255, 1]));
   const content = { kind: 'data', body: { encoding: 'base64', data: 'AP8B' } };
   assert.deepEqual(await resultOf('w-bytes'), { timeout: false, eventId: EVENT_ID, content });
 });
 
-test('one run is notified alone', async () => {
+test('notifies a single run', async () => {
   await waiting('alone/1');
   await waiting('alone/2');
   const { body } = await notify(`${encodeURIComponent('alone/1')}/${EVENT}`, 'x');
@@ -72,7 +72,7 @@ test('one run is notified alone', async () => {
   await notify(EVENT);
 });
 
-test('a run that does not wait yet has the event kept, and one that has ended takes none', async () => {
+test('stores the event for a run that does not wait yet and rejects it for one that has ended', async () => {
   await world.trigger('hang', { 'svc-workflow-runid': 'early' });
   const { status, body } = await notify(`early/${EVENT}`, 'x');
   assert.equal(status, 200);
@@ -99,7 +99,7 @@ test('a run that does not wait yet has the event kept, and one that has ended ta
   assert.deepEqual([late.status, late.headers['svc-error-code']], [409, 'run-not-active']);
 });
 
-test('a run that has as many events kept as it may takes no more', async () => {
+test('rejects events at the limit of stored events', async () => {
   const service = { ...world.runtime, notify: async () => ({ kind: 'too-many-kept' as const }) };
   const full = await ApiWorld.open({ service });
   const answer = await full.call('POST', '/v2/notify/r/e');
@@ -108,7 +108,7 @@ test('a run that has as many events kept as it may takes no more', async () => {
   await full.close();
 });
 
-test('nothing of another queue instance is notified or listed', async () => {
+test('does not notify or list runs of other instances', async () => {
   await waiting('mine');
   const stranger = await world.authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
   const headers = { authorization: `Bearer ${stranger}` };
@@ -118,7 +118,7 @@ test('nothing of another queue instance is notified or listed', async () => {
   assert.equal((await notify(EVENT)).body.length, 1);
 });
 
-test('a webhook is called by anybody with any method, and what came is what the run gets', async () => {
+test('anyone can call a webhook with any method, and the run receives the request', async () => {
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
     const id = `hook-${method}`;
     const journal = await waiting(id, 'hook');
@@ -151,7 +151,7 @@ test('a webhook is called by anybody with any method, and what came is what the 
   assert.ok(!JSON.stringify(world.logged).includes('of-the-caller'));
 });
 
-test('a webhook whose run has as many calls kept as it may answers 409, and a HEAD is no call', async (t) => {
+test('a webhook at the limit of stored calls returns 409, and HEAD is not a call', async (t) => {
   const instanceOfWebhook = async () => 'queue';
   const callWebhook = async () => 'too-many-kept' as const;
   const full = await ApiWorld.open({ service: { ...world.runtime, instanceOfWebhook, callWebhook } });

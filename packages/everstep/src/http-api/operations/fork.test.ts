@@ -31,7 +31,7 @@ const refused = async (workflowRunId: string, body: object) => {
   return [answer.status, answer.headers['svc-error-code'], answer.body.error] as const;
 };
 
-test('a fork goes on from its step, tells where it comes from, and leaves the run as it was', async () => {
+test('a fork continues from its step, shows its origin, and leaves the original run unchanged', async () => {
   const { workflowRunId } = await world.trigger('steps', ENDED, 'input');
   const before = await journalOf(workflowRunId);
   const { status, body } = await fork(workflowRunId, {
@@ -73,7 +73,7 @@ test('a fork goes on from its step, tells where it comes from, and leaves the ru
   assert.deepEqual(await journalOf(workflowRunId), before);
 });
 
-test('the audit log says who forked which run and which steps were edited, and nothing of what they were given', async () => {
+test('the audit log contains who forked which run and the edited steps, but no values', async () => {
   const { workflowRunId } = await world.trigger('steps', ENDED);
   const { body } = await fork(workflowRunId, {
     fromStep: 2,
@@ -102,11 +102,11 @@ test('the audit log says who forked which run and which steps were edited, and n
   assert.deepEqual(
     forked.steps.map(({ edited }) => edited),
     [true, true],
-    'the code went on behind the step that was given',
+    'the code continued after the edited step',
   );
 });
 
-test('a failed run keeps its dead letter, and a parallel step that failed can be given its result', async () => {
+test('a failed run keeps its dead letter, and a failed parallel step can get a result', async () => {
   const { workflowRunId } = await world.trigger('fan', { 'svc-retries': '0' });
   const failed = await endOf(workflowRunId);
   assert.ok(failed.dlqId);
@@ -117,7 +117,7 @@ test('a failed run keeps its dead letter, and a parallel step that failed can be
   assert.deepEqual((await journalOf(workflowRunId)).tasks, failed.tasks, 'what it has parked stays parked');
 });
 
-test('a run that waits can be forked behind its wait, and goes on waiting itself', async () => {
+test('a waiting run can be forked after its wait and keeps waiting', async () => {
   const { workflowRunId } = await world.trigger('wait');
   await world.journalWhen(workflowRunId, ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
   const { body } = await fork(workflowRunId, { fromStep: 1, results: [{ stepId: 1, result: { timeout: true } }] });
@@ -128,7 +128,7 @@ test('a run that waits can be forked behind its wait, and goes on waiting itself
   assert.match(error, /step 1 \("paid"\) is a Wait, whose result has the form {"timeout":true}/);
 });
 
-test('a fork of an invoked run does not report to the run that invoked it', async () => {
+test('a fork of an invoked run does not report to the invoking run', async () => {
   const { workflowRunId } = await world.trigger('invoke', ENDED);
   const parent = await endOf(workflowRunId);
   const [child] = parent.invokedRuns ?? [];
@@ -138,7 +138,7 @@ test('a fork of an invoked run does not report to the run that invoked it', asyn
   assert.deepEqual((await journalOf(workflowRunId)).invokedRuns, parent.invokedRuns);
 });
 
-test('what a run hides, a fork of it hides as well, and what stands for it in logs is not taken for it', async () => {
+test('a fork keeps the redaction of the run and rejects placeholders as values', async () => {
   const redacting = { 'svc-redact-fields': 'body', ...ENDED };
   const { workflowRunId } = await world.trigger('steps', redacting, 'secret');
   const { body } = await fork(workflowRunId, { fromStep: 2, results: [{ stepId: 1, result: 'secret' }] });
@@ -153,7 +153,7 @@ test('what a run hides, a fork of it hides as well, and what stands for it in lo
   }
 });
 
-test('what cannot be forked is refused in words that say why', async () => {
+test('rejects impossible forks and says why', async () => {
   const { workflowRunId } = await world.trigger('steps', ENDED);
   for (const [body, words] of [
     [{ fromStep: 4 }, /at most 3, not 4/],
@@ -172,13 +172,13 @@ test('what cannot be forked is refused in words that say why', async () => {
   assert.deepEqual((await refused(workflowRunId, { fromStep: 1, createdAt: 5 })).slice(0, 2), [404, 'not-found']);
 });
 
-test('a plain message has no steps to be forked from', async () => {
+test('rejects a fork of a plain message', async () => {
   const { body } = await world.call<{ readonly messageId: string }>('POST', '/v2/publish/http://m.test/hang', { body: 'x' });
   const [status] = await refused(body.messageId, { fromStep: 1 });
   assert.ok(status === 404 || status === 409, String(status));
 });
 
-test('a spent budget refuses a fork as it does a trigger', async () => {
+test('a spent budget rejects a fork like a trigger', async () => {
   const { workflowRunId } = await world.trigger('steps', ENDED);
   await world.store.accounts.changeInstance({ instanceId: 'qi_1', change: { budgetDollars: 20 } });
   const write = { kind: 'count-messages', instanceId: 'qi_1', messages: 20 * 100_000, at: world.runtime.now() } as const;

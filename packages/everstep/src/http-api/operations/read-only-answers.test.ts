@@ -1,4 +1,4 @@
-/** What a read-only token never learns, from whichever operation and in whichever dialect. */
+/** Data that a read-only token never sees, in any operation and dialect. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { decodeJwt } from 'jose';
@@ -9,7 +9,7 @@ import { ApiWorld } from '../testing/api-world.js';
 import { OPERATIONS } from './index.js';
 
 const SECRET = 'hush-hush';
-/** In payloads, results and answers. */
+/** Appears in payloads, results and responses. */
 const PAYLOAD = 'iban-of-a-customer';
 const FORWARDED = { 'svc-forward-authorization': `Bearer ${SECRET}`, 'svc-forward-x-order': 'order-1' };
 const UPSTASH = { 'upstash-telemetry-sdk': 'test' };
@@ -45,7 +45,7 @@ after(() => world.close());
 
 let created = 0;
 
-/** A token with these scopes. */
+/** Returns a token with these scopes. */
 async function tokenWith(...scopes: readonly TokenScope[]): Promise<string> {
   const { sub: instanceId = '' } = decodeJwt(world.token);
   const tokenId = `${scopes.join()} ${++created}`;
@@ -72,7 +72,7 @@ async function answersTo(token: string): Promise<Map<string, string>> {
   return answers;
 }
 
-test('no operation shows a read-only token a webhook or a forwarded secret', async () => {
+test('no operation shows webhooks or forwarded secrets to a read-only token', async () => {
   const [shown, full] = [await answersTo(world.readOnlyToken), await answersTo(world.token)];
   assert.ok(shown.size >= 15, String(shown.size));
   for (const [operationId, text] of shown) {
@@ -81,12 +81,12 @@ test('no operation shows a read-only token a webhook or a forwarded secret', asy
   }
   const leaking = (what: string): string[] =>
     [...full].flatMap(([operationId, text]) => (text.includes(what) ? [operationId] : []));
-  // With a read-write token they are there, so the test looks in the right places.
+  // A read-write token sees them, which proves that the test looks in the right places.
   assert.ok(leaking('whk_').length >= 3, leaking('whk_').join());
   assert.ok(leaking(SECRET).length >= 5, leaking(SECRET).join());
 });
 
-test('what is no secret is shown to a read-only token', async () => {
+test('shows data that is not secret to a read-only token', async () => {
   const { body } = await world.send({
     method: 'GET',
     url: `/v2/workflows/runs/${ids.workflowRunId}`,
@@ -95,7 +95,7 @@ test('what is no secret is shown to a read-only token', async () => {
   assert.match(JSON.stringify(body), /"X-Order":\["order-1"\]/);
 });
 
-test('no operation shows payloads, results or headers to a token with the scope read-metadata', async () => {
+test('no operation shows payloads, results or headers with the scope read-metadata', async () => {
   const [shown, full] = [await answersTo(await tokenWith('read-metadata')), await answersTo(world.token)];
   assert.ok(shown.size >= 12, String(shown.size));
   for (const [operationId, text] of shown) {
@@ -106,7 +106,7 @@ test('no operation shows payloads, results or headers to a token with the scope 
   assert.ok([...full.values()].filter((text) => text.includes(PAYLOAD)).length >= 3);
 });
 
-test('a token is let in where one of its scopes is asked for, and nowhere else', async () => {
+test('admits a token only if one of its scopes permits the operation', async () => {
   const run = `/v2/workflows/runs/${ids.workflowRunId}`;
   const asked: readonly (readonly ['GET' | 'POST' | 'DELETE', string])[] = [
     ['POST', '/v2/trigger/http://w.test/ok'],
@@ -130,7 +130,7 @@ test('a token is let in where one of its scopes is asked for, and nowhere else',
   assert.deepEqual(await statusesOf('connect'), [403, 403, 403, 403, 403]);
 });
 
-test('a token that may only trigger submits no steps for runs', async () => {
+test('a token with the scope trigger cannot submit steps', async () => {
   const authorization = `Bearer ${await tokenWith('trigger', 'connect')}`;
   const item = (headers: Readonly<Record<string, string>>) => [
     { destination: 'http://w.test/ok', headers, body: '{"stepId":1,"stepName":"s","stepType":"Run","out":"1"}' },

@@ -14,7 +14,7 @@ const PAYLOAD = JSON.stringify({ iban: 'secret-of-a-field', name: 'shown' });
 const textOf = async (url: string, headers: Record<string, string> = {}) =>
   JSON.stringify((await world.call<unknown>('GET', url, { headers })).body);
 
-test('a redacted body is in no log, journal or dead letter, and reaches the workflow and who started it', async () => {
+test('a redacted body is in no log, journal or dead letter, but reaches the workflow and the caller', async () => {
   const headers = { 'svc-redact-fields': 'body', 'svc-workflow-runid': 'r-body', ...ended };
   const { body: result } = await world.call<RunResult>('POST', '/v2/trigger/http://w.test/ok', { headers, body: PAYLOAD });
   assert.deepEqual(result.result, { got: PAYLOAD }, 'the answer to who started it is whole');
@@ -28,7 +28,7 @@ test('a redacted body is in no log, journal or dead letter, and reaches the work
   assert.equal(world.endpoints.calls.at(-1)?.request.input?.body.data, PAYLOAD);
 });
 
-test('headers and answers of a dead letter are redacted, also after a restart', async () => {
+test('redacts headers and responses of a dead letter, also after a restart', async () => {
   const trigger = {
     'svc-redact-fields': 'body, header[x-key], header[x-reason]',
     'svc-forward-x-key': 'secret-of-a-header',
@@ -51,7 +51,7 @@ test('headers and answers of a dead letter are redacted, also after a restart', 
   await check(again.dlqId ?? '');
 });
 
-test('fields and headers in what a call brought are redacted by name, and the rest is shown', async () => {
+test('redacts fields and headers in the response of a call by name', async () => {
   const headers = { 'svc-redact-fields': 'iban, header[x-answer]', 'svc-workflow-runid': 'r-call', ...ended };
   const { body } = await world.call<RunResult>('POST', '/v2/trigger/http://w.test/call', { headers, body: PAYLOAD });
   assert.equal(body.workflowState, 'RUN_SUCCESS');
@@ -63,7 +63,7 @@ test('fields and headers in what a call brought are redacted by name, and the re
   }
 });
 
-test('a batch and a schedule take the same header', async () => {
+test('batches and schedules support the header', async () => {
   const item = { destination: 'http://w.test/hang', headers: { 'Svc-Redact-Fields': 'body', 'Svc-Workflow-RunId': 'r-batch' } };
   const json = { 'content-type': 'application/json' };
   await world.call('POST', '/v2/batch/trigger', { headers: json, body: JSON.stringify([item]) });

@@ -26,7 +26,7 @@ async function fork(workflowRunId: string, more: object = {}): Promise<string> {
   return body.workflowRunId;
 }
 
-test('a run is compared with the last one of its workflow that succeeded, or with one that is named', async () => {
+test('compares a run with the latest successful one of its workflow or with a given one', async () => {
   const none = await get<{ readonly error: string }>((await world.trigger('ok', ENDED)).workflowRunId, 'compare');
   assert.equal(none.status, 404);
   assert.match(none.body.error, /no other run of the workflow .* has succeeded/);
@@ -44,7 +44,7 @@ test('a run is compared with the last one of its workflow that succeeded, or wit
   assert.equal((await get(three.workflowRunId, 'compare', '?withCreatedAt=1')).status, 400);
 });
 
-test('a fork, its forks, a resume and an invoked run are relatives of each other', async () => {
+test('a fork, its forks, a resume and an invoked run are related', async () => {
   const { workflowRunId: root } = await world.trigger('invoke', ENDED);
   const { invokedRuns } = (await world.call<RunJournal>('GET', `/v2/workflows/runs/${root}`)).body;
   const child = invokedRuns?.[0]?.workflowRunId ?? assert.fail();
@@ -87,14 +87,14 @@ test('a fork, its forks, a resume and an invoked run are relatives of each other
   assert.equal((await get<RunLineage>('again', 'lineage')).body.ancestors[0]?.workflowRunId, 'failing');
 });
 
-test('of many relatives so many are shown, and that there are more is said', async () => {
+test('limits the number of related runs and reports that there are more', async () => {
   const { workflowRunId } = await world.trigger('ok', ENDED);
   for (let i = 0; i <= LIMITS.relativesMax; i++) await fork(workflowRunId);
   const { descendants, complete } = (await get<RunLineage>(workflowRunId, 'lineage')).body;
   assert.deepEqual([descendants.length, complete], [LIMITS.relativesMax, false]);
 });
 
-test('a check asks the endpoint of one run, or those of dead letters page by page', async () => {
+test('checks one run or dead letters page by page with their endpoint', async () => {
   world.endpoints.verdicts.set('/fail', { outcome: 'differs', stepId: 1, message: 'renamed' });
   const dlqIds = await world.fail(3, { 'svc-label': 'checked' });
   const { workflowRunId } = await world.trigger('steps', ENDED);

@@ -1,4 +1,4 @@
-/** Repairs as the API has them. */
+/** Repairs at the API. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RepairEntry, RepairItem } from '../../contract/repairs.js';
@@ -29,7 +29,7 @@ async function until(world: ApiWorld, repairId: string, state: RepairEntry['stat
   }
 }
 
-test('a repair is planned, started, and reports what became of each entry', () =>
+test('plans and starts a repair and reports the result of each entry', () =>
   withWorld(async (world) => {
     const dlqIds = await world.fail(3, { 'svc-label': 'night' });
     await world.fail(1);
@@ -64,7 +64,7 @@ test('a repair is planned, started, and reports what became of each entry', () =
     assert.deepEqual((await world.call<{ repairs: RepairEntry[] }>('GET', `${PATH}?state=paused`)).body.repairs, []);
   }));
 
-test('a state that does not allow what is asked is 409 repair-state, and changes nothing', () =>
+test('a wrong state is 409 repair-state and changes nothing', () =>
   withWorld(async (world) => {
     await world.fail(2);
     const { body } = await post(world, '', { action: 'restart' });
@@ -80,33 +80,41 @@ test('a state that does not allow what is asked is 409 repair-state, and changes
     assert.equal((await post(world, '/rep_none/pause')).status, 404);
   }));
 
-test('a body that cannot be meant is refused, and names the field', () =>
+test('rejects an invalid body and names the field', () =>
   withWorld(async (world) => {
     const refused = async (path: string, body: unknown, words: RegExp, code = 'bad-body') => {
       const answer = await post<ErrorAnswer>(world, path, body);
       assert.deepEqual([answer.status, answer.headers['svc-error-code']], [400, code], JSON.stringify(answer.body));
       assert.match(answer.body.error, words);
     };
-    await refused('', { action: 'delete' }, /a delete needs a filter/);
-    await refused('', { action: 'delete', filter: { fromDate: 0 }, overrides: { retries: 1 } }, /overrides are for new runs/);
-    await refused('', { action: 'resume', filter: { fromDate: 2, toDate: 1 } }, /filter.fromDate is after filter.toDate/);
-    await refused('', { action: 'resume', overrides: { flowControl: {} } }, /overrides.flowControl must have/);
-    await refused('', { action: 'resume', overrides: { flowControl: { periodMs: 1_000 } } }, /goes with a rate/);
+    await refused('', { action: 'delete' }, /a delete requires a filter/);
+    await refused('', { action: 'delete', filter: { fromDate: 0 }, overrides: { retries: 1 } }, /"overrides" apply to new runs/);
+    await refused(
+      '',
+      { action: 'resume', filter: { fromDate: 2, toDate: 1 } },
+      /"filter.fromDate" must not be after "filter.toDate"/,
+    );
+    await refused('', { action: 'resume', overrides: { flowControl: {} } }, /"overrides.flowControl" must have/);
+    await refused(
+      '',
+      { action: 'resume', overrides: { flowControl: { periodMs: 1_000 } } },
+      /requires "overrides.flowControl.rate"/,
+    );
     await refused(
       '',
       { action: 'resume', overrides: { retryDelay: 'x+' } },
-      /overrides.retryDelay is no usable/,
+      /"overrides.retryDelay" is not a valid expression/,
       'bad-expression',
     );
     const { body: resume } = await post(world, '', { action: 'resume' });
-    await refused(`/${resume.repairId}/start`, {}, /ratePerSecond is missing/);
-    await refused(`/${resume.repairId}/start`, { ratePerSecond: 1, undoMs: 1 }, /undoMs is for a delete/);
+    await refused(`/${resume.repairId}/start`, {}, /"ratePerSecond" is missing/);
+    await refused(`/${resume.repairId}/start`, { ratePerSecond: 1, undoMs: 1 }, /"undoMs" is only for a delete/);
     const { body: removal } = await post(world, '', { action: 'delete', filter: { fromDate: 0 } });
     const canary = { count: 1, maxFailurePercent: 0, thenContinue: true };
-    await refused(`/${removal.repairId}/start`, { canary }, /canary goes with runs/);
+    await refused(`/${removal.repairId}/start`, { canary }, /"canary" applies to new runs/);
   }));
 
-test('a delete can be undone until its window is over', () =>
+test('a delete can be undone during its undo window', () =>
   withWorld(async (world) => {
     await world.fail(2);
     const plan = async () => (await post(world, '', { action: 'delete', filter: { fromDate: 0 } })).body.repairId;
@@ -121,11 +129,11 @@ test('a delete can be undone until its window is over', () =>
     assert.deepEqual((await world.call<{ messages: unknown[] }>('GET', '/v2/workflows/dlq')).body.messages, []);
   }));
 
-test('the audit log says who started, paused and aborted a repair', () =>
+test('the audit log contains who started, paused and aborted a repair', () =>
   withWorld(async (world) => {
     await world.fail(1);
     const noted: (readonly [string, string, string])[] = [];
-    // Told with the change itself.
+    // Written together with the change.
     const { repairs } = world.store;
     const put = repairs.put.bind(repairs);
     const watched: RepairStore['put'] = async (query) => {

@@ -23,18 +23,18 @@ const cancel = (body: unknown) =>
     body: JSON.stringify(body),
   });
 
-/** Waits until the endpoints were called so often for a run. */
+/** Waits until the endpoints were called that often for a run. */
 async function called(workflowRunId: string, times: number): Promise<void> {
   const count = () => world.endpoints.calls.filter(({ request }) => request.run.id === workflowRunId).length;
   for (let turn = 0; count() < times; turn++) {
     assert.ok(turn < 1_000, `the endpoint was called ${count()} times for ${workflowRunId}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
-  // What the last call led to is written within a few turns.
+  // The result of the last call is written within a few turns.
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve, 2));
 }
 
-test('the log of a run that ended shows its steps in groups', async () => {
+test('the log of an ended run shows its steps in groups', async () => {
   await world.trigger('steps', { 'svc-workflow-runid': 'seq', 'svc-label': 'a,b', 'svc-flow-control-key': 'k', ...ended });
   const [entry] = (await logs('workflowRunId=seq')).runs;
   assert.ok(entry?.workflowRunCompletedAt);
@@ -83,7 +83,7 @@ test('the log of a run that ended shows its steps in groups', async () => {
   assert.equal((await world.call('GET', '/v2/workflows/events')).status, 400);
 });
 
-test('parallel steps are a group with the state of each, and what is asked for next is the group next', async () => {
+test('parallel steps are a group with the state of each; the steps attempted now are the group next', async () => {
   await world.trigger('fan', { 'svc-workflow-runid': 'fan', 'svc-retry-delay': '3600000' });
   await called('fan', 4);
   const [entry] = (await logs('workflowRunId=fan')).runs;
@@ -123,7 +123,7 @@ test('parallel steps are a group with the state of each, and what is asked for n
   assert.ok(stopped?.steps.every(({ type }) => type !== 'next'));
 });
 
-test('a failed run shows what failed, its DLQ entry, and what became of it', async () => {
+test('a failed run shows its error, its dead letter and its successor', async () => {
   const [dlqId = ''] = await world.fail(1, { 'svc-workflow-runid': 'broken' });
   const [entry] = (await logs('workflowRunId=broken')).runs;
   assert.equal(entry?.workflowState, 'RUN_FAILED');
@@ -141,7 +141,7 @@ test('a failed run shows what failed, its DLQ entry, and what became of it', asy
   assert.deepEqual([made?.workflowRunOrigin?.workflowRunId, made?.workflowRunOrigin?.dlqId], ['broken', dlqId]);
 });
 
-test('attempts that failed before a step was found are shown with it when it is done', async () => {
+test('shows attempts that failed before a step was found with the completed step', async () => {
   await world.trigger('retry', { 'svc-workflow-runid': 'late', 'svc-retry-delay': '0', ...ended });
   const [entry] = (await logs('workflowRunId=late')).runs;
   assert.equal(entry?.workflowState, 'RUN_SUCCESS');
@@ -149,7 +149,7 @@ test('attempts that failed before a step was found are shown with it when it is 
   assert.deepEqual(shown, [['STEP_RETRY', 1]]);
 });
 
-test('log pages are newest first, at most ten, and stable while runs arrive', async () => {
+test('log pages are newest first, at most ten runs, and stable while runs arrive', async () => {
   const headers = { 'svc-label': 'listed' };
   const made: string[] = [];
   for (let i = 0; i < 13; i++) made.push((await world.trigger('ok', headers)).workflowRunId);
@@ -162,7 +162,7 @@ test('log pages are newest first, at most ten, and stable while runs arrive', as
   assert.equal((await logs('label=listed&count=1')).runs.length, 1);
 });
 
-test('log filters are combined with and', async () => {
+test('combines log filters with AND', async () => {
   const world2 = await ApiWorld.open();
   const list = async (query: string) => idsOf((await world2.call<LogPage>('GET', `/v2/workflows/logs?${query}`)).body);
   await world2.trigger('ok', { 'svc-workflow-runid': 'a', 'svc-label': 'x,y', ...ended });
@@ -193,7 +193,7 @@ test('log filters are combined with and', async () => {
   await world2.close();
 });
 
-test('the journal of a run shows what it was triggered with, but for what it redacts', async () => {
+test('the journal shows the input of a run with its redaction', async () => {
   await world.trigger('fan', { 'svc-workflow-runid': 'input', 'svc-forward-x-of': 'us' }, '{"pin":1}');
   await world.trigger('fan', { 'svc-workflow-runid': 'hidden', 'svc-redact-fields': 'body' }, '{"pin":1}');
   await world.trigger('fan', { 'svc-workflow-runid': 'bytes' }, Buffer.from([0xff, 0xfe]));
@@ -205,7 +205,7 @@ test('the journal of a run shows what it was triggered with, but for what it red
   assert.equal((await inputOf('bytes'))?.bodyBase64, '//4=');
 });
 
-test('the journal of a run shows steps, what is owed, and failed attempts', async () => {
+test('the journal shows steps, pending tasks and failed attempts', async () => {
   await world.trigger('fan', { 'svc-workflow-runid': 'journal', 'svc-retry-delay': '3600000', 'svc-timeout': '1m' });
   await called('journal', 4);
   const { status, body } = await world.call<RunJournal>('GET', '/v2/workflows/runs/journal');
@@ -232,7 +232,7 @@ test('the journal of a run shows steps, what is owed, and failed attempts', asyn
   assert.equal((await world.call('GET', '/v2/workflows/runs/none')).status, 404);
 });
 
-test('a run id is kept exactly as it was given, whatever is in it', async () => {
+test('keeps a run id exactly as given', async () => {
   for (const id of ['a/b', 'a%2Fb', '100%', 'a?b#c', 'a+b c', '"quoted"', 'grün', 'logs', '__proto__', 'x'.repeat(256)]) {
     const header = Buffer.from(id).toString('latin1');
     const made = await world.trigger('ok', { 'svc-workflow-runid': header, ...ended });
@@ -244,7 +244,7 @@ test('a run id is kept exactly as it was given, whatever is in it', async () => 
   }
 });
 
-test('the result of a run is waited for, however it ends', async () => {
+test('waits for the result of a run, however it ends', async () => {
   const result = (id: string, query = '') => world.call<RunResult>('GET', `/v2/workflows/runs/${id}/result${query}`);
   await world.trigger('ok', { 'svc-workflow-runid': 'r-ok', ...ended }, 'in');
   assert.deepEqual((await result('r-ok')).body.result, { got: 'in' });
@@ -262,7 +262,7 @@ test('the result of a run is waited for, however it ends', async () => {
   assert.ok(!('result' in canceled.body) && !('error' in canceled.body));
 });
 
-test('canceling a run ends it, once', async () => {
+test('canceling a run ends it once', async () => {
   await world.trigger('hang', { 'svc-workflow-runid': 'one' });
   assert.deepEqual((await world.call('DELETE', '/v2/workflows/runs/one')).body, { cancelled: 1 });
   const again = await world.call('DELETE', '/v2/workflows/runs/one');
@@ -274,7 +274,7 @@ test('canceling a run ends it, once', async () => {
   assert.deepEqual([entry?.workflowState, entry?.dlqId], ['RUN_CANCELED', undefined]);
 });
 
-test('many runs are canceled by ids or by what they have in common, and only those', async () => {
+test('cancels multiple runs by id or filter and no others', async () => {
   const hang = (id: string, label: string, path = 'hang') =>
     world.trigger(path, { 'svc-workflow-runid': id, 'svc-label': label });
   const active = async () => new Set(idsOf(await logs('state=RUN_STARTED&label=c1,c2,c3')));
@@ -295,7 +295,7 @@ test('many runs are canceled by ids or by what they have in common, and only tho
   assert.deepEqual((await cancel({ fromDate: 2, toDate: 1 })).body, { cancelled: 0 });
 });
 
-test('canceling many needs a field that it knows', async () => {
+test('canceling multiple runs requires a known field', async () => {
   for (const body of [
     {},
     { workflowUrlExactMatch: true },
@@ -311,7 +311,7 @@ test('canceling many needs a field that it knows', async () => {
   assert.equal((await world.call('DELETE', '/v2/workflows/runs')).status, 400, 'no body');
 });
 
-test('signing keys are read and rotated', async () => {
+test('reads and rotates signing keys', async () => {
   assert.deepEqual((await world.call('GET', '/v2/keys')).body, { current: 'sig_current_qi_1', next: 'sig_next_qi_1' });
   const { body } = await world.call<{ current: string; next: string }>('POST', '/v2/keys/rotate');
   assert.equal(body.current, 'sig_next_qi_1');

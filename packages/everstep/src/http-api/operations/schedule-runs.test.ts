@@ -25,7 +25,7 @@ const get = async (id: string) => (await world.call<ScheduleEntry>('GET', `/v2/s
 const run = (id: string) => world.call<StartedRun>('POST', `/v2/schedules/${id}/run`);
 const fires = (id: string, query = '') => world.call<{ fires: number[] }>('GET', `/v2/schedules/${id}/next${query}`);
 
-test('the next ticks are told as many as asked for, also of a schedule that is paused', async () => {
+test('lists the requested number of ticks, also of a paused schedule', async () => {
   await create('daily');
   const { body } = await fires('daily', '?count=50');
   assert.equal(body.fires.length, 50);
@@ -44,7 +44,7 @@ test('the next ticks are told as many as asked for, also of a schedule that is p
   assert.equal((await fires('none')).status, 404);
 });
 
-test('a schedule that is run starts one run with its payload and settings, and ticks as before', async () => {
+test('running a schedule starts one run with its payload and settings and does not affect its ticks', async () => {
   await create('now', { 'svc-label': 'by-hand', 'svc-retries': '7' });
   const before = await get('now');
   const { status, body } = await run('now');
@@ -57,7 +57,7 @@ test('a schedule that is run starts one run with its payload and settings, and t
   assert.deepEqual(rest, before, 'the next tick stays as it is');
 });
 
-test('a paused schedule may be run and stays paused; the delay of a schedule holds', async () => {
+test('runs a paused schedule, which stays paused, and applies its delay', async () => {
   await create('resting', { 'svc-delay': '1h' });
   await world.call('PATCH', '/v2/schedules/resting/pause');
   const { body } = await run('resting');
@@ -66,7 +66,7 @@ test('a paused schedule may be run and stays paused; the delay of a schedule hol
   assert.equal((await get('resting')).isPaused, true);
 });
 
-test('it is counted like a trigger', async () => {
+test('counts like a trigger', async () => {
   await create('counted');
   const today = async () => {
     const counts = await world.store.accounts.countsOfDays({ instanceId: 'qi_1', fromDay: Math.floor(Date.now() / 86_400_000) });
@@ -77,7 +77,7 @@ test('it is counted like a trigger', async () => {
   assert.equal(await today(), before + 1);
 });
 
-test('of a schedule of messages it sends a message, or one to each endpoint of the group', async () => {
+test('runs a schedule of messages: one message, or one for each endpoint of the group', async () => {
   const upstash = { 'upstash-cron': '0 9 * * *', 'upstash-forward-x-a': '1' };
   const schedule = (id: string, target: string) =>
     world.call('POST', `/v2/schedules/${target}`, { headers: { ...upstash, 'upstash-schedule-id': id }, body: '{"n":1}' });
@@ -100,7 +100,7 @@ test('of a schedule of messages it sends a message, or one to each endpoint of t
   assert.deepEqual([refused.status, refused.headers['svc-error-code']], [409, 'conflict']);
 });
 
-test('what is not there cannot be run, and a read-only token runs nothing', async () => {
+test('rejects unknown schedules and read-only tokens', async () => {
   assert.equal((await run('none')).status, 404);
   const headers = { authorization: `Bearer ${world.readOnlyToken}` };
   assert.equal((await world.call('POST', '/v2/schedules/daily/run', { headers })).status, 403);

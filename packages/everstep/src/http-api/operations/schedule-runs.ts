@@ -3,7 +3,7 @@
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { ScheduleFires, ScheduleRunStarted } from '../../contract/schedules.js';
+import { ScheduleRunStarted, ScheduleTicks } from '../../contract/schedules.js';
 import { nextTicks } from '../../engine/schedule.js';
 import { allowRuns, allowSize, startAllowed } from '../allowance.js';
 import { change } from '../audited/audit-rule.js';
@@ -32,7 +32,7 @@ const listScheduleTicks = operation({
       }),
     ),
   }),
-  responses: { 200: ScheduleFires },
+  responses: { 200: ScheduleTicks },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { scheduleId }, query: { count } }, { store, service }, { instanceId }) {
     const schedule = await store.findSchedule({ instanceId, scheduleId });

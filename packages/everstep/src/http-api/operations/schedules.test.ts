@@ -61,7 +61,7 @@ test('a schedule shows what it starts and when', async () => {
   assert.match(new Date(nextScheduleTime ?? 0).toISOString(), /T0[78]:00:00\.000Z$/);
 });
 
-test('the URL is taken raw too, the time zone in front of the expression, and an id is made when none is given', async () => {
+test('accepts a raw URL and a time zone in the expression, and generates an id', async () => {
   const id = await create('http://w.test/ok?a=1&b=2', { 'svc-cron': 'CRON_TZ=Asia/Tokyo 0 9 * * *' });
   assert.match(id, /^sch_\w+$/);
   const shown = await get(id);
@@ -73,7 +73,7 @@ test('the URL is taken raw too, the time zone in front of the expression, and an
   assert.equal(utc.timezone, 'UTC');
 });
 
-test('a schedule of an id that is there is replaced', async () => {
+test('replaces an existing schedule with the same id', async () => {
   await create('http://w.test/ok', { 'svc-cron': '0 9 * * *', 'svc-schedule-id': 'same' });
   await create('http://w.test/other', { 'svc-cron': '0 10 * * *', 'svc-schedule-id': 'same' });
   const listed = (await world.call<ScheduleEntry[]>('GET', '/v2/schedules')).body.filter(
@@ -85,7 +85,7 @@ test('a schedule of an id that is there is replaced', async () => {
   );
 });
 
-test('a schedule is paused, resumed and deleted', async () => {
+test('pauses, resumes and deletes a schedule', async () => {
   const id = await create('http://w.test/ok', { 'svc-cron': '0 9 * * *' });
   const paused = await world.call<ScheduleEntry>('PATCH', `/v2/schedules/${id}/pause`);
   assert.deepEqual([paused.status, paused.body.isPaused, paused.body.nextScheduleTime], [200, true, undefined]);
@@ -104,7 +104,7 @@ test('a schedule is paused, resumed and deleted', async () => {
   assert.equal((await world.call('DELETE', `/v2/schedules/${id}`)).status, 404);
 });
 
-test('there are so many schedules and no more, but one of them may be replaced', async () => {
+test('limits the number of schedules but allows replacing one', async () => {
   const full = await ApiWorld.open();
   const headers = { 'svc-cron': '0 9 * * *', 'svc-schedule-id': 'there' };
   const put = (more: Record<string, string>) =>
@@ -125,7 +125,7 @@ test('there are so many schedules and no more, but one of them may be replaced',
   await full.close();
 });
 
-test('a list leaves out payloads that are too long for it and says so; alone a schedule shows all', async () => {
+test('a list omits long payloads and says so; a single schedule shows them', async () => {
   const body = 'x'.repeat(LIMITS.maxListedBodyBytes + 1);
   const headers = { 'svc-cron': '0 9 * * *', 'svc-schedule-id': 'long', 'content-type': 'text/plain' };
   assert.equal((await world.call('POST', '/v2/schedules/http://w.test/ok', { headers, body })).status, 200);

@@ -19,7 +19,7 @@ const idsOf = ({ runs }: RunSearchPage) => runs.map(({ workflowRunId }) => workf
 const latin1 = (text: string) => Buffer.from(text).toString('latin1');
 const find = async (q: string) => idsOf(await search({ q }));
 
-test('words are found in ids, labels, URLs and errors, whatever their case, and all of them must be', async () => {
+test('finds runs whose ids, labels, URLs and errors contain all words, case-insensitively', async () => {
   await world.trigger('ok?Bills', { 'svc-workflow-runid': 'order-17', 'svc-label': latin1('Müller,EU'), ...ended });
   await world.trigger('fail', { 'svc-workflow-runid': 'order-18', 'svc-label': 'eu', 'svc-retries': '0', ...ended });
   await world.trigger('ok', { 'svc-workflow-runid': 'shipment 100%_*', ...ended });
@@ -33,14 +33,14 @@ test('words are found in ids, labels, URLs and errors, whatever their case, and 
   assert.deepEqual(await find(''), ['shipment 100%_*', 'order-18', 'order-17']);
 });
 
-test('no character stands for others', async () => {
+test('has no wildcards', async () => {
   assert.deepEqual(await find('100%_*'), ['shipment 100%_*']);
   for (const q of ['%', '_', '*']) assert.deepEqual(await find(q), ['shipment 100%_*'], q);
   for (const q of ['order_17', 'ord%', 'o*r', '.', 'order.17'])
     assert.deepEqual(await find(q), q === '.' ? await find('w.test') : [], q);
 });
 
-test('a run is shown as the log shows it, without steps and result', async () => {
+test('shows a run as in the log, without steps and result', async () => {
   const { runs, complete, searchedUntil, cursor } = await search({ q: 'order-18' });
   const [run] = runs;
   const [entry] = (await world.call<{ runs: Record<string, unknown>[] }>('GET', '/v2/workflows/logs?workflowRunId=order-18')).body
@@ -51,7 +51,7 @@ test('a run is shown as the log shows it, without steps and result', async () =>
   assert.ok(searchedUntil !== null && searchedUntil <= (run?.workflowRunCreatedAt ?? 0));
 });
 
-test('all filters of the run log count as well', async () => {
+test('supports all filters of the run log', async () => {
   assert.deepEqual(idsOf(await search({ q: 'order', state: 'RUN_FAILED' })), ['order-18']);
   assert.deepEqual(idsOf(await search({ q: 'order', label: 'EU' })), ['order-17']);
   assert.deepEqual(idsOf(await search({ q: 'order', workflowUrl: 'http://w.test/ok' })), []);
@@ -61,7 +61,7 @@ test('all filters of the run log count as well', async () => {
   assert.deepEqual(await search({ q: 'order', fromDate: '2', toDate: '1' }), { runs: [], searchedUntil: null, complete: true });
 });
 
-test('an exact id comes first and once, also when it was used again and again', async () => {
+test('an exact id comes first, also when it was used several times', async () => {
   for (let n = 0; n < 3; n++) await world.trigger('ok', { 'svc-workflow-runid': 'daily', ...ended });
   await world.trigger('ok', { 'svc-workflow-runid': 'daily-2', ...ended });
   assert.deepEqual(await find('daily'), ['daily', 'daily', 'daily', 'daily-2']);
@@ -76,7 +76,7 @@ test('an exact id comes first and once, also when it was used again and again', 
   assert.deepEqual(found, ['daily', 'daily', 'daily', 'daily-2']);
 });
 
-test('one request looks at a bounded number of runs, says how far it came, and the cursor goes on', async () => {
+test('one request searches a limited number of runs, reports its progress, and the cursor continues', async () => {
   const large = await ApiWorld.open();
   const runs = LIMITS.maxRunsSearched + 5_000;
   for (let first = 0; first < runs; first += 5_000) {
@@ -89,10 +89,10 @@ test('one request looks at a bounded number of runs, says how far it came, and t
     });
     await large.store.commit(units);
   }
-  const begun = performance.now();
+  const startedAt = performance.now();
   const exact = await search({ q: 'wfr_1', count: '1' }, large);
   assert.deepEqual(idsOf(exact), ['wfr_1'], 'the oldest but one is found at once');
-  assert.ok(performance.now() - begun < LIMITS.maxRunSearchMs * 10);
+  assert.ok(performance.now() - startedAt < LIMITS.maxRunSearchMs * 10);
   let page = await search({ q: 'WFR_7 x' }, large);
   const seen: number[] = [];
   let requests = 1;
@@ -112,7 +112,7 @@ test('one request looks at a bounded number of runs, says how far it came, and t
   await large.close();
 });
 
-test('a cursor is good for its query alone, and what cannot be asked is refused in words', async () => {
+test('a cursor is bound to its query, and invalid queries are rejected', async () => {
   const { cursor } = await search({ q: 'daily', count: '1' });
   const codeOf = async (query: string) => {
     const { status, headers } = await world.call('GET', `/v2/workflows/search?${query}`);

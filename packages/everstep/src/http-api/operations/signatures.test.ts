@@ -17,7 +17,7 @@ const put = (change: unknown) =>
   world.call<Settings & { readonly error: string }>('PUT', '/v2/signatures', { headers: json, body: JSON.stringify(change) });
 const keySet = (instanceId = 'qi_1') => world.send<Static<typeof KeySetSchema>>({ method: 'GET', url: `/v2/jwks/${instanceId}` });
 
-test('origins are set in their normal form, once each, and taken back', async () => {
+test('normalizes origins, removes duplicates, and allows unsetting them', async () => {
   const { origins, workflowOrigins, messageKeys, ed25519 } = await get();
   assert.deepEqual([origins, workflowOrigins, ed25519], [null, [], null]);
   assert.match(messageKeys.current, /^sig_[\w-]{43}$/);
@@ -32,7 +32,7 @@ test('origins are set in their normal form, once each, and taken back', async ()
   assert.equal((await put({ origins: null })).body.origins, null);
 });
 
-test('what is no origin is refused with its place, and nothing is changed', async () => {
+test('rejects an invalid origin with its index and changes nothing', async () => {
   const before = await get();
   for (const wrong of ['https://app.test/path', 'app.test', 'ftp://app.test', 'https://*', '']) {
     const { status, body } = await put({ origins: ['https://ok.test', wrong], ed25519: true });
@@ -50,7 +50,7 @@ test('what is no origin is refused with its place, and nothing is changed', asyn
   assert.deepEqual(await get(), before);
 });
 
-test('the public keys of an instance are there for everybody while it has Ed25519 signatures, and rotate with an overlap', async () => {
+test('publishes the public keys of an instance with Ed25519 signatures, and rotates them with an overlap', async () => {
   assert.equal((await keySet()).status, 404);
   assert.equal((await world.call('POST', '/v2/signatures/rotate')).status, 409);
   const { ed25519 } = (await put({ ed25519: true })).body;

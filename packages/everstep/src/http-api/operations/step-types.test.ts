@@ -15,7 +15,7 @@ const stepsOf = async (id: string): Promise<readonly LoggedStep[]> =>
   (await logOf(id))?.steps.slice(1).flatMap(({ steps }) => steps) ?? [];
 const ended = { 'svc-wait-for-result': 'true' };
 
-test('an open wait shows its event and deadline, and one that has ended what came', async () => {
+test('a pending wait shows its event and deadline, and an ended one its outcome', async () => {
   await world.trigger('wait', { 'svc-workflow-runid': 'wait' });
   const open = await world.journalWhen('wait', ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
   const [task] = open.tasks;
@@ -32,7 +32,7 @@ test('an open wait shows its event and deadline, and one that has ended what cam
   );
 });
 
-test('webhooks show the address that was made, as its result', async () => {
+test('a webhook step shows the created URL as its result', async () => {
   await world.trigger('hook', { 'svc-workflow-runid': 'hook' });
   await world.journalWhen('hook', ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
   const [made, waiting] = await stepsOf('hook');
@@ -42,7 +42,7 @@ test('webhooks show the address that was made, as its result', async () => {
   assert.deepEqual([waiting?.stepType, waiting?.waitEventId], ['WaitForWebhook', eventId]);
 });
 
-test('a call shows where it goes while it is open, and the status of its answer', async () => {
+test('a call shows its URL while it is pending, and the status of its response', async () => {
   await world.trigger('hang-call', { 'svc-workflow-runid': 'open-call' });
   await world.journalWhen('open-call', ({ tasks }) => tasks.some(({ kind }) => kind === 'call'));
   const [open] = await stepsOf('open-call');
@@ -55,7 +55,7 @@ test('a call shows where it goes while it is open, and the status of its answer'
   assert.deepEqual([done?.stepType, done?.callResponseStatus, done?.callUrl], ['Call', 200, undefined]);
 });
 
-test('an invoked run is shown with the step that invoked it, and knows where it came from', async () => {
+test('an invoked run is shown with the invoking step and shows its origin', async () => {
   await world.trigger('invoke', { 'svc-workflow-runid': 'parent', ...ended });
   const parent = await logOf('parent');
   const [step] = await stepsOf('parent');
@@ -73,7 +73,7 @@ test('an invoked run is shown with the step that invoked it, and knows where it 
   });
 });
 
-test('telling of a failure is no step of the run', async () => {
+test('the failure callback is not a step of the run', async () => {
   const headers = { 'svc-failure-callback': 'http://c.test/hang', 'svc-workflow-runid': 'told' };
   await world.fail(1, headers);
   const log = await logOf('told');

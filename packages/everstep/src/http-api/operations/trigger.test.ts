@@ -10,7 +10,7 @@ before(async () => {
 });
 after(() => world.close());
 
-test('a trigger answers with the run, and the run carries what it was triggered with', async () => {
+test('a trigger returns the run, which contains its input', async () => {
   const { status, body } = await world.call<TriggeredRun>('POST', '/v2/trigger/http://w.test/ok?a=1&b=x%20y', {
     headers: {
       'Svc-Workflow-RunId': 'my/run id 1',
@@ -50,7 +50,7 @@ test('a trigger answers with the run, and the run carries what it was triggered 
   assert.deepEqual(payload.forwardHeaders, { 'x-trace': 'abc' });
 });
 
-test('a body of any bytes and without a content type is taken as it is', async () => {
+test('accepts any bytes without a content type', async () => {
   const bytes = Buffer.from([0, 255, 1, 254]);
   const { body } = await world.call<TriggeredRun>('POST', '/v2/trigger/http://w.test/ok', { body: bytes });
   const run = await world.store.findRun({ instanceId: 'qi_1', workflowRunId: body.workflowRunId });
@@ -59,7 +59,7 @@ test('a body of any bytes and without a content type is taken as it is', async (
   assert.equal(payload?.contentType, null);
 });
 
-test('a workflow URL is taken raw or percent-encoded, with its query', () => {
+test('accepts a raw or percent-encoded workflow URL with its query', () => {
   const table: readonly (readonly [path: string, query: string, expected: string])[] = [
     ['http://w.test/a', '', 'http://w.test/a'],
     ['http://w.test/a', 'x=1&y=%2C', 'http://w.test/a?x=1&y=%2C'],
@@ -72,7 +72,7 @@ test('a workflow URL is taken raw or percent-encoded, with its query', () => {
     assert.equal(destinationOf({ path: `/v2/trigger/${path}`, query }), expected, `${path} ${query}`);
 });
 
-test('a raw URL keeps a token in its query that is not the one that authenticates', async () => {
+test('a raw URL keeps a token in its query that does not authenticate the request', async () => {
   const own = `svc_token=${world.token}`;
   const table: readonly (readonly [url: string, headers: Record<string, string>, expected: string])[] = [
     [`http://w.test/ok?a=1&${own}`, {}, 'http://w.test/ok?a=1'],
@@ -89,7 +89,7 @@ test('a raw URL keeps a token in its query that is not the one that authenticate
   }
 });
 
-test('an id of an active run, and a deduplication id, answer the run that has them', async () => {
+test('an id of an active run and a deduplication id return the existing run', async () => {
   const first = await world.trigger('hang', { 'svc-workflow-runid': 'taken' });
   assert.deepEqual(await world.trigger('hang', { 'svc-workflow-runid': 'taken' }), { ...first, deduplicated: true });
   await world.call('DELETE', '/v2/workflows/runs/taken');
@@ -106,7 +106,7 @@ test('an id of an active run, and a deduplication id, answer the run that has th
   assert.equal((await world.trigger('ok', { 'svc-content-based-deduplication': 'false' }, 'a')).deduplicated, undefined);
 });
 
-test('a delay and a not-before put the start off, and not-before wins', async () => {
+test('delay and not-before postpone the start, and not-before takes precedence', async () => {
   const dueAt = async (headers: Record<string, string>) => {
     const { workflowRunId, workflowCreatedAt } = await world.trigger('ok', headers);
     const { body } = await world.call<RunJournal>('GET', `/v2/workflows/runs/${workflowRunId}`);
@@ -120,7 +120,7 @@ test('a delay and a not-before put the start off, and not-before wins', async ()
   near(await dueAt({ 'svc-delay': '5m', 'svc-not-before': inAnHour }), 3_600_000);
 });
 
-test('waiting for the result answers with it, or with 202 when the time is up', async () => {
+test('waiting for the result returns it, or 202 when the time is up', async () => {
   const wait = (endpoint: string, time: string) =>
     world.call<RunResult>('POST', `/v2/trigger/http://w.test/${endpoint}`, {
       headers: { 'svc-wait-for-result': time },
@@ -140,7 +140,7 @@ test('waiting for the result answers with it, or with 202 when the time is up', 
   assert.deepEqual(Object.keys(slow.body).sort(), ['workflowCreatedAt', 'workflowRunId', 'workflowState']);
 });
 
-test('an item of a batch is answered in its place, a bad one alone with its error', async () => {
+test('a batch returns a result for each item, and an invalid item fails alone', async () => {
   const items = [
     {
       destination: 'http://w.test/ok',
@@ -171,7 +171,7 @@ test('an item of a batch is answered in its place, a bad one alone with its erro
   assert.match(body[1]?.error ?? '', /^destination must be an absolute http or https URL/);
   assert.equal(body[2]?.workflowRunId, 'b-1');
   assert.deepEqual(body[4], { ...body[3], deduplicated: true });
-  assert.match(body[5]?.error ?? '', /^Svc-Retries must be a whole number from 0 to \d+, not "many"/);
+  assert.match(body[5]?.error ?? '', /^Svc-Retries must be an integer from 0 to \d+, not "many"/);
   assert.match(body[6]?.error ?? '', /Svc-Wait-For-Result/);
   assert.match(body[7]?.error ?? '', /"extra"/);
   assert.ok(body[8]?.error);

@@ -26,7 +26,7 @@ async function wait(id: string, path = 'wait'): Promise<void> {
   await world.journalWhen(id, ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
 }
 
-test('all that waits is listed with its event, page by page, and of one workflow alone', async () => {
+test('lists all waiters with their events, page by page, and of one workflow', async () => {
   for (const id of ['w-1', 'w-2', 'w-3']) await wait(id);
   await wait('w-other', 'hook');
   const { waiters } = await page();
@@ -57,12 +57,12 @@ test('all that waits is listed with its event, page by page, and of one workflow
     hooks.waiters.map(({ workflowRunId }) => workflowRunId),
     ['w-other'],
   );
-  const begun = await page('?count=1&workflowUrl=http://w.test/wait');
-  const strange = await world.call('GET', `/v2/waiters?count=1&cursor=${begun.cursor}`);
+  const firstPage = await page('?count=1&workflowUrl=http://w.test/wait');
+  const strange = await world.call('GET', `/v2/waiters?count=1&cursor=${firstPage.cursor}`);
   assert.deepEqual([strange.status, strange.headers['svc-error-code']], [400, 'bad-cursor']);
 });
 
-test('what waits for a flow control key is listed in the order in which it goes', async () => {
+test('lists the deliveries that wait for a flow control key in their order', async () => {
   const limited = { 'svc-flow-control-key': 'one by one', 'svc-flow-control-value': 'parallelism=1' };
   for (const id of ['k-1', 'k-2', 'k-3', 'k-4']) await world.trigger('hang', { 'svc-workflow-runid': id, ...limited });
   const list = async (query = '') => (await world.call<WaitList>('GET', `/v2/flowControl/one%20by%20one/waiting${query}`)).body;

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findJsonFault } from './json-fault.js';
 
-const told = (json: string): string => {
+const faultText = (json: string): string => {
   const fault = findJsonFault(json);
   return fault ? `${fault.kind} ${fault.path.join('.')} ${JSON.stringify(fault.word)}` : 'nothing';
 };
 
-test('a name that stands twice in one object is found, however it is written', () => {
+test('finds a duplicate name in an object, whatever its notation', () => {
   for (const [json, expected] of [
     ['{"a":1,"a":1}', 'twice a "a"'],
     ['{"a":{"b":[1,{"c":1,"d":2,"c":3}]}}', 'twice a.b.1.c "c"'],
@@ -16,10 +16,10 @@ test('a name that stands twice in one object is found, however it is written', (
     ['{"__proto__":1,"__proto__":2}', 'twice __proto__ "__proto__"'],
     ['{"":1 , "" :2}', 'twice  ""'],
   ] as const)
-    assert.equal(told(json), expected, json);
+    assert.equal(faultText(json), expected, json);
 });
 
-test('what is no value is found with its place', () => {
+test('finds an invalid value with its position', () => {
   for (const [json, expected] of [
     ['{"budget": NaN}', 'no-value budget "NaN"'],
     ['{"a":[1,2,-Infinity]}', 'no-value a.2 "-Infinity"'],
@@ -32,10 +32,10 @@ test('what is no value is found with its place', () => {
     ['{"a":undefined}', 'no-value a "undefined"'],
     ['tru', 'no-value  "tru"'],
   ] as const)
-    assert.equal(told(json), expected, json);
+    assert.equal(faultText(json), expected, json);
 });
 
-test('what is right has no fault', () => {
+test('finds no fault in valid JSON', () => {
   for (const json of [
     '{"a":{"a":[{"a":1},{"a":2}]},"b":"a","c":["a","a"]}',
     '{"a":"\\\\","b":"\\"a\\":1,\\"a\\":2"}',
@@ -45,8 +45,8 @@ test('what is right has no fault', () => {
     '0',
   ]) {
     assert.doesNotThrow(() => JSON.parse(json), json);
-    assert.equal(told(json), 'nothing', json);
+    assert.equal(faultText(json), 'nothing', json);
     assert.equal(findJsonFault(json, { isJson: true }), null, json);
   }
-  for (const cutOff of ['{"a', '{"a":', '[[[', '}}', ',,'] as const) assert.equal(told(cutOff), 'nothing', cutOff);
+  for (const cutOff of ['{"a', '{"a":', '[[[', '}}', ',,'] as const) assert.equal(faultText(cutOff), 'nothing', cutOff);
 });

@@ -20,7 +20,7 @@ const refused = (code: string, message: RegExp) => (error: unknown) => {
   return true;
 };
 
-test('durations are read in every form, and nothing else is', () => {
+test('parses all forms of durations and rejects other text', () => {
   const good: Readonly<Record<string, number>> = {
     '0': 0,
     '30': 30_000,
@@ -38,19 +38,19 @@ test('durations are read in every form, and nothing else is', () => {
   assert.equal(formatDuration(0), '0s');
 });
 
-test('flow control values are read in any order, with or without blanks', () => {
+test('parses flow control values in any order, with or without spaces', () => {
   assert.deepEqual(parseFlowControlValue('parallelism=3'), { parallelism: 3 });
   assert.deepEqual(parseFlowControlValue('rate=10'), { rate: 10, periodMs: 1_000 });
   assert.deepEqual(parseFlowControlValue('period=1m,rate=10, parallelism = 2'), { parallelism: 2, rate: 10, periodMs: 60_000 });
   const bad: Readonly<Record<string, RegExp>> = {
-    'parallelism=0': /parallelism that is a whole number from 1 to \d+, not "0"/,
+    'parallelism=0': /parallelism that is an integer from 1 to \d+, not "0"/,
     'parallelism=1.5': /not "1.5"/,
     'rate=-1': /rate that is/,
-    'period=1m': /must have a rate/,
+    'period=1m': /must not have a period without a rate/,
     'rate=1, period=8d': /period from 1s to 7d/,
     'rate=1, period=soon': /not "soon"/,
     'rate=1, rate=2': /rate is given twice/,
-    'speed=1': /"speed=1" is no part of it/,
+    'speed=1': /"speed=1" is not allowed/,
     rate: /no part/,
     'rate=1=2': /no part/,
     'rate=1,': /no part/,
@@ -58,7 +58,7 @@ test('flow control values are read in any order, with or without blanks', () => 
   for (const [text, words] of Object.entries(bad)) assert.throws(() => parseFlowControlValue(text), { message: words }, text);
 });
 
-test('what is to be redacted is read in every form, and a part that is none is refused', () => {
+test('parses all forms of redacted fields and rejects unknown parts', () => {
   assert.deepEqual(parseRedactFields('body'), { body: true, headers: [], fields: [] });
   assert.deepEqual(parseRedactFields('header, header[X-Key]'), { body: false, headers: true, fields: [] });
   assert.deepEqual(parseRedactFields('header[Authorization],header[x-key] , header[X-Key]'), {
@@ -72,7 +72,7 @@ test('what is to be redacted is read in every form, and a part that is none is r
     fields: ['iban', 'card number', 'headers', 'größe'],
   });
   const bad: Readonly<Record<string, RegExp>> = {
-    'a,,b': /"" is none of them/,
+    'a,,b': /"" is none of these/,
     'header[]': /"header\[\]" is none/,
     'header[a b]': /none of them/,
     'body[': /"body\[" is none/,
@@ -85,7 +85,7 @@ test('what is to be redacted is read in every form, and a part that is none is r
   for (const [text, words] of Object.entries(bad)) assert.throws(() => parseRedactFields(text), { message: words }, text);
 });
 
-test('destinations are kept as they were given, and refused when nothing can be called there', () => {
+test('keeps destinations unchanged and rejects URLs that cannot be called', () => {
   for (const url of ['http://a.test', 'https://a.test/b?c=d%20e', 'HTTP://A.test:8080/', 'http://[::1]:3000/x'])
     assert.equal(parseDestination(url), url);
   assert.equal(parseDestination('https://a.test/b#part'), 'https://a.test/b');
@@ -97,7 +97,7 @@ test('destinations are kept as they were given, and refused when nothing can be 
     'javascript:alert(1)': /absolute http or https URL/,
     'http://': /absolute http or https URL/,
     'http://a b.test': /blanks/,
-    'http://a.test/\nx': /blanks or control characters/,
+    'http://a.test/\nx': /whitespace or control characters/,
     'http://u:p@a.test/': /user name or password/,
     'http://a.test:99999/': /can be read/,
     [`http://a.test/${'x'.repeat(3_000)}`]: /longer than 2048 characters/,
@@ -106,7 +106,7 @@ test('destinations are kept as they were given, and refused when nothing can be 
     assert.throws(() => parseDestination(url), { message: words, code: 'bad-url' }, url);
 });
 
-test('what is shown of a value is short and harmless', () => {
+test('quotes values in messages: shortened and without control characters', () => {
   assert.equal(shown('a"b\n'), '"a\\"b\\n"');
   assert.ok(shown('x'.repeat(1_000)).length < 100);
   assert.equal(shown('\u009b31m'), '"?31m"');
@@ -126,7 +126,7 @@ const Query = Type.Object({
 const read = (query: string, unknown: 'ignore' | 'refuse' = 'ignore') =>
   readQuery(Query, splitQuery(query), { unknown, besides: ['svc_token'] });
 
-test('several values come by repetition, by commas, percent-encoded or not, or both, each once', () => {
+test('accepts several values repeated or separated by commas, and removes duplicates', () => {
   assert.deepEqual(read('label=a&label=b').label, ['a', 'b']);
   for (const comma of [',', '%2C', '%2c']) {
     assert.deepEqual(read(`label=a${comma}b`).label, ['a', 'b']);
@@ -137,7 +137,7 @@ test('several values come by repetition, by commas, percent-encoded or not, or b
   assert.deepEqual(read('label=gr%C3%BCn+1').label, ['grün 1']);
 });
 
-test('a value that may contain a comma matches as a whole and split, and is not split where it is repeated', () => {
+test('a value that may contain a comma matches as a whole and split, and is not split when repeated', () => {
   assert.deepEqual(read('key=a').key, ['a']);
   for (const comma of [',', '%2C']) {
     assert.deepEqual(read(`key=a${comma}b`).key, ['a', 'b', 'a,b']);
@@ -149,18 +149,18 @@ test('a value that may contain a comma matches as a whole and split, and is not 
   }
   assert.throws(
     () => read('key=a,bbbbbbbbb'),
-    refused('bad-parameter', /^key must be a text of 1 to 8 characters, not "bbbbbbbbb"$/),
+    refused('bad-parameter', /^key must be a string of 1 to 8 characters, not "bbbbbbbbb"$/),
   );
   assert.throws(() => read('key='), refused('bad-parameter', /^key must not be empty/));
   assert.throws(() => read('key=a&key='), refused('bad-parameter', /^key must not be empty/));
 });
 
-test('the beginning of a URL is split only where another URL follows', () => {
+test('splits a URL prefix only where another URL follows', () => {
   assert.deepEqual(read('prefix=http://a/x,y').prefix, ['http://a/x,y']);
   assert.deepEqual(read('prefix=http://a/x%2Cy%2CHTTPS://b/').prefix, ['http://a/x,y', 'HTTPS://b/', 'http://a/x,y,HTTPS://b/']);
 });
 
-test('numbers, booleans and texts are read strictly', () => {
+test('parses numbers, booleans and strings strictly', () => {
   assert.deepEqual(read('count=10&fromDate=0&trimBody=true&workflowRunId=a%2Fb'), {
     count: 10,
     fromDate: 0,
@@ -177,27 +177,27 @@ test('numbers, booleans and texts are read strictly', () => {
   }
 });
 
-test('a text that is kept has no U+0000, because not every store could keep it', () => {
+test('rejects U+0000 in stored text, because not every store can keep it', () => {
   const schema = Type.Object({ id: KeptText(5, {}) });
   const readId = (id: string) =>
     readQuery(schema, splitQuery(`id=${encodeURIComponent(id)}`), { unknown: 'refuse', besides: [] }).id;
   assert.equal(readId('a/b'), 'a/b');
-  assert.throws(() => readId('a\u0000b'), refused('bad-parameter', /^id must not have the character U\+0000/));
-  assert.throws(() => readId('abcdef'), refused('bad-parameter', /^id must be a text of 1 to 5 characters, not "abcdef"/));
+  assert.throws(() => readId('a\u0000b'), refused('bad-parameter', /^id must not contain the character U\+0000/));
+  assert.throws(() => readId('abcdef'), refused('bad-parameter', /^id must be a string of 1 to 5 characters, not "abcdef"/));
   assert.throws(() => readId(''), refused('bad-parameter', /^id must not be empty/));
 });
 
-test('a refusal names the parameter, what was given, and what is allowed', () => {
+test('an error names the parameter, the given value and what is allowed', () => {
   const table: readonly (readonly [query: string, words: RegExp])[] = [
-    ['count=11', /^count must be a whole number from 1 to 10, not "11"$/],
-    ['fromDate=-1', /^fromDate must be a whole number, 0 or more, not "-1"$/],
+    ['count=11', /^count must be an integer from 1 to 10, not "11"$/],
+    ['fromDate=-1', /^fromDate must be an integer of at least 0, not "-1"$/],
     ['state=A,C', /^state must be one of A, B, not "C"$/],
     ['trimBody=yes', /^trimBody must be true or false, not "yes"$/],
-    ['workflowRunId=abcdef', /^workflowRunId must be a text of 1 to 5 characters, not "abcdef"$/],
+    ['workflowRunId=abcdef', /^workflowRunId must be a string of 1 to 5 characters, not "abcdef"$/],
     ['workflowRunId=', /^workflowRunId must not be empty/],
     ['label=', /^label must not be empty/],
     ['label=a,,b', /^label must not be empty/],
-    ['count=1&count=2', /^count takes one value, and 2 are given$/],
+    ['count=1&count=2', /^count must have one value; 2 are given$/],
     ['label=%ZZ', /label is not correctly percent-encoded/],
     ['%ZZ=1', /percent-encoded/],
     [
@@ -209,10 +209,13 @@ test('a refusal names the parameter, what was given, and what is allowed', () =>
   for (const [query, words] of table) assert.throws(() => read(query), refused('bad-parameter', words), query);
 });
 
-test('an unknown parameter is ignored or refused, and the token is neither', () => {
+test('ignores or rejects unknown parameters, but always accepts the token', () => {
   assert.deepEqual(read('lable=a&constructor=b'), {});
-  assert.throws(() => read('lable=a', 'refuse'), refused('bad-parameter', /no query parameter "lable"; it takes label, /));
-  assert.throws(() => read('toString=a', 'refuse'), refused('bad-parameter', /no query parameter "toString"/));
+  assert.throws(
+    () => read('lable=a', 'refuse'),
+    refused('bad-parameter', /unknown query parameter "lable" for this operation; it supports label, /),
+  );
+  assert.throws(() => read('toString=a', 'refuse'), refused('bad-parameter', /unknown query parameter "toString"/));
   assert.deepEqual(read('svc_token=x', 'refuse'), {});
 });
 
@@ -225,7 +228,7 @@ const families = ['Failure-Callback-Forward-', 'Forward-'] as const;
 const readHeaders = (headers: Record<string, string | string[]>) =>
   readPrefixedHeaders(Headers, families, headers, DIALECTS.native);
 
-test('prefixed headers are read, families carried, and all others left alone', () => {
+test('reads prefixed headers and families and ignores other headers', () => {
   const { values, families: carried } = readHeaders({
     host: 'x',
     retries: '9',
@@ -239,7 +242,7 @@ test('prefixed headers are read, families carried, and all others left alone', (
   assert.deepEqual(carried, { 'Forward-': { 'x-a': '1', retries: '2' }, 'Failure-Callback-Forward-': { 'x-b': '3' } });
 });
 
-test('signatures of the service are not forwarded, and those of others are', () => {
+test('does not forward signatures of the service, but forwards others', () => {
   for (const dialect of Object.values(DIALECTS)) {
     const prefix = dialect.receivedPrefix;
     const own = ['signature', 'signature-ed25519'].map((name) => [`${prefix}forward-${prefix}${name}`, 'a.b.c']);
@@ -249,22 +252,22 @@ test('signatures of the service are not forwarded, and those of others are', () 
   }
 });
 
-test('header text beyond ASCII is read as UTF-8, and as Latin-1 when it is none', () => {
+test('reads header text as UTF-8, or as Latin-1 if it is not valid UTF-8', () => {
   assert.deepEqual(readHeaders({ 'svc-label': Buffer.from('grün').toString('latin1') }).values.Label, ['grün']);
   assert.deepEqual(readHeaders({ 'svc-label': 'gr\xfcn' }).values.Label, ['grün']);
 });
 
-test('a refused header is named as the dialect spells it', () => {
+test('an error names the header in the spelling of the dialect', () => {
   const table: readonly (readonly [headers: Record<string, string | string[]>, code: string, words: RegExp])[] = [
-    [{ 'svc-retries': '-1' }, 'bad-header', /^Svc-Retries must be a whole number from 0 to 100, not "-1"$/],
+    [{ 'svc-retries': '-1' }, 'bad-header', /^Svc-Retries must be an integer from 0 to 100, not "-1"$/],
     [{ 'svc-retries': ['1', '2'] }, 'bad-header', /^Svc-Retries must be .* not "1, 2"$/],
     [{ 'svc-retries': '' }, 'bad-header', /^Svc-Retries must not be empty/],
     [{ 'svc-label': 'a,,b' }, 'bad-header', /^Svc-Label must be labels/],
     [{ 'svc-label': Array.from({ length: 21 }, (_, i) => String(i)) }, 'bad-header', /more than 20 labels/],
-    [{ 'svc-retry-delay': 'process.exit()' }, 'bad-expression', /^Svc-Retry-Delay is no usable expression/],
+    [{ 'svc-retry-delay': 'process.exit()' }, 'bad-expression', /^Svc-Retry-Delay is not a valid expression/],
     [{ 'svc-retry-delay': 'x'.repeat(600) }, 'bad-expression', /longer than 512/],
-    [{ 'svc-retrys': '1' }, 'bad-header', /no header "svc-retrys"; it takes Svc-Retries, .*Svc-Forward-\*/],
-    [{ 'svc-forward-': '1' }, 'bad-header', /no header "svc-forward-"/],
+    [{ 'svc-retrys': '1' }, 'bad-header', /unknown header "svc-retrys"; this operation supports Svc-Retries, .*Svc-Forward-\*/],
+    [{ 'svc-forward-': '1' }, 'bad-header', /unknown header "svc-forward-"/],
   ];
   for (const [headers, code, words] of table)
     assert.throws(() => readHeaders(headers), refused(code, words), JSON.stringify(headers).slice(0, 80));

@@ -54,7 +54,7 @@ const failed = { status: 'failed', error: 'no stock', result: null } as const;
 describe('the first difference between two runs', () => {
   const both = [step(1, 'a'), step(2, 'b', { total: 5, items: [{ price: 1 }] })];
 
-  test('is none when all is the same, whatever the order of the names in objects', async () => {
+  test('is null for equal runs, whatever the order of names in objects', async () => {
     const { firstDifference, steps } = await comparisonOf(
       side(both),
       side([both[0] ?? assert.fail(), step(2, 'b', { items: [{ price: 1 }], total: 5 })]),
@@ -69,13 +69,13 @@ describe('the first difference between two runs', () => {
     );
   });
 
-  test('is the input before anything else, and says where in it', async () => {
+  test('is the input, with the path of the difference', async () => {
     const found = await first(side(both, { body: '{"n":2}' }), side([]));
     assert.deepEqual([found?.kind, found?.index, found?.left, found?.right], ['input', null, '2', '1']);
     assert.match(found?.message ?? '', /at \.body\.n$/);
   });
 
-  test('does not hide the others: a result that differs, and the step that failed', async () => {
+  test('is followed by others: a different result and the failed step', async () => {
     const { firstDifference, differences } = await comparisonOf(
       side([step(1, 'a', 2)], { body: '{"n":2}', run: failed }),
       side([step(1, 'a'), step(2, 'b'), step(3, 'c')]),
@@ -93,7 +93,7 @@ describe('the first difference between two runs', () => {
     assert.deepEqual((await comparisonOf(side(both), side(both))).differences, []);
   });
 
-  test('is a result, by where in it the two part', async () => {
+  test('is a result, with the path of the difference', async () => {
     const found = await first(side(both), side([step(1, 'a'), step(2, 'b', { total: 5, items: [{ price: 2 }] }), step(3, 'c')]));
     assert.deepEqual(found, {
       kind: 'result',
@@ -109,13 +109,13 @@ describe('the first difference between two runs', () => {
     );
   });
 
-  test('is where a run that failed has no step any more, with why', async () => {
+  test('is the missing step of a failed run, with its error', async () => {
     const found = await first(side(both.slice(0, 1), { run: failed }), side(both));
     assert.deepEqual([found?.kind, found?.index, found?.left, found?.right], ['length', 1, null, 'step 2 (Run "b")']);
     assert.match(found?.message ?? '', /the left run has no step any more .* it failed: no stock/);
   });
 
-  test('is a step that only one of them has', async () => {
+  test('is a step that only one run has', async () => {
     const found = await first(side([step(1, 'a'), step(2, 'new'), step(3, 'b', 2)]), side([step(1, 'a'), step(2, 'b')]));
     assert.deepEqual([found?.kind, found?.index], ['step', 1]);
     assert.match(
@@ -126,7 +126,7 @@ describe('the first difference between two runs', () => {
     assert.deepEqual([other?.kind, other?.index], ['step', 0]);
   });
 
-  test('is none of parallel branches that were recorded in another order', async () => {
+  test('ignores the recorded order of parallel branches', async () => {
     const left = side([step(1, 'x1', 1), step(2, 'y1', 2), step(3, 'x2', 3), step(4, 'y2', 4)]);
     const right = side([step(1, 'x1', 1), step(2, 'y1', 2), step(3, 'y2', 4), step(4, 'x2', 3)]);
     assert.equal(await first(left, right), null);
@@ -134,19 +134,19 @@ describe('the first difference between two runs', () => {
     assert.equal((await first(loops([1, 2, 3]), loops([1, 9, 3])))?.index, 1, 'of the same name by which of them it is');
   });
 
-  test('is how they ended, when all before was the same', async () => {
+  test('is the outcome when everything else is equal', async () => {
     const found = await first(side(both, { run: failed }), side(both));
     assert.deepEqual([found?.kind, found?.left, found?.right], ['outcome', '"RUN_FAILED"', '"RUN_SUCCESS"']);
     assert.equal((await first(side(both, { run: { result: '1' } }), side(both)))?.kind, 'outcome');
   });
 
-  test('is cut when it is long', async () => {
+  test('is truncated when it is long', async () => {
     const found = await first(side([step(1, 'a', 'x'.repeat(100_000))]), side([step(1, 'a', 'y')]));
     assert.ok((found?.left ?? '').length < 3_000);
   });
 });
 
-test('what one of two runs hides is hidden in both, and tells nothing by being the same or not', async () => {
+test('a value that one run redacts is redacted in both and counts as equal', async () => {
   const redact: Redaction = { body: false, headers: ['x-a'], fields: ['pin'] };
   const left = side([step(1, 'a', { pin: 1, ok: true })], { redact, body: '{"pin":1}' });
   for (const pin of [1, 2]) {
@@ -159,12 +159,12 @@ test('what one of two runs hides is hidden in both, and tells nothing by being t
   assert.equal(other.firstDifference?.message, 'step 1 (Run "a") came to something else at .ok');
 });
 
-test('an edited result is marked', async () => {
+test('marks an edited result', async () => {
   const { steps } = await comparisonOf(side([step(1, 'a', 2, { edited: true })]), side([step(1, 'a', 1)]));
   assert.deepEqual(steps[0]?.left, { stepId: 1, out: '2', edited: true });
 });
 
-test('bytes, and texts that are no JSON, are compared as well', async () => {
+test('compares bytes and text that is not JSON', async () => {
   assert.equal((await first(side([], { body: 'a' }), side([], { body: 'b' })))?.kind, 'input');
   const bytes = (value: number): ComparedRun => ({
     ...side([]),

@@ -45,51 +45,48 @@ const step = (...reasons: WaitReason[]): ExplainedTask => ({
 });
 const hold = { origin: 'http://w.test', by: 'breaker', reason: '10 failures in a row', since: T0 } as const;
 
-test('every reason is one plain sentence with its times, and has its fields', () => {
+test('each reason is one sentence with its times and has its fields', () => {
   const table: readonly (readonly [reason: WaitReason, words: string])[] = [
-    [{ kind: 'not-before', at: T0 }, `It is not to begin before ${ISO}.`],
-    [{ kind: 'sleeping', until: T0 }, `It sleeps until ${ISO}.`],
+    [{ kind: 'not-before', at: T0 }, `Scheduled to start at ${ISO}.`],
+    [{ kind: 'sleeping', until: T0 }, `Sleeping until ${ISO}.`],
     [
       { kind: 'waiting-for-event', eventIds: ['a', 'b'], until: T0 },
-      `It waits for the event "a" or "b", until ${ISO} at the latest.`,
+      `Waiting for the event "a" or "b", until ${ISO} at the latest.`,
     ],
-    [
-      { kind: 'waiting-for-run', workflowRunId: 'child', workflowCreatedAt: 7 },
-      'It waits for the end of the run "child", which it invoked.',
-    ],
+    [{ kind: 'waiting-for-run', workflowRunId: 'child', workflowCreatedAt: 7 }, 'Waiting for the invoked run "child" to end.'],
     [
       { kind: 'retry', retry: 2, maxRetries: 3, at: T0, error: 'the endpoint answered 500' },
-      `Retry 2 of 3, due at ${ISO}. The attempt before failed: the endpoint answered 500.`,
+      `Retry 2 of 3, due at ${ISO}. The previous attempt failed: the endpoint answered 500.`,
     ],
     [
       { kind: 'flow-control', key: 'k', place: 2, waiting: 9, because: 'rate', until: T0 },
-      `It is number 2 of 9 that wait for the flow control key "k", which has started as many in this window as it may; the next may go at ${ISO}.`,
+      `Position 2 of 9 in the wait list of the flow control key "k": the key has reached its rate limit for this period; the next delivery can start at ${ISO}.`,
     ],
     [
       { kind: 'flow-control', key: 'k', place: 1, waiting: 1, because: 'paused', until: null },
-      'It is number 1 of 1 that wait for the flow control key "k", which is paused until somebody resumes it.',
+      'Position 1 of 1 in the wait list of the flow control key "k": the key is paused until it is resumed.',
     ],
     [
       { kind: 'destination-held', hold, probeAt: T0 },
-      `http://w.test is held back because it keeps failing, since ${ISO}: 10 failures in a row. One delivery is let through at ${ISO} to see.`,
+      `http://w.test is held because it fails repeatedly, since ${ISO}: 10 failures in a row. The next probe is sent at ${ISO}.`,
     ],
     [
       { kind: 'destination-held', hold: { ...hold, by: 'hand', reason: 'deploying.' }, probeAt: null },
-      `http://w.test was held back by hand, since ${ISO}: deploying.`,
+      `http://w.test was held manually, since ${ISO}: deploying.`,
     ],
-    [{ kind: 'queued' }, 'It is due and waits for a delivery slot.'],
+    [{ kind: 'queued' }, 'Due, waiting for a delivery slot.'],
     [
       { kind: 'queued', because: 'fair-share' },
-      'It is due and waits for a delivery slot: the account has its fair share of them in flight.',
+      'Due, waiting for a delivery slot: the account has used its fair share of slots.',
     ],
-    [{ kind: 'in-flight', url: 'http://c.test/' }, 'The request to http://c.test/ is under way.'],
+    [{ kind: 'in-flight', url: 'http://c.test/' }, 'The request to http://c.test/ is in flight.'],
   ];
   for (const [reason, words] of table) {
     const { tasks, summary } = presentExplanation({ run: runOf('active'), tasks: [step(reason)] });
     const [shown] = tasks[0]?.reasons ?? [];
     assert.equal(shown?.message, words);
     assert.equal(shown?.kind, reason.kind);
-    assert.equal(summary, `The step "pay" is open. ${words}`);
+    assert.equal(summary, `Pending: step "pay". ${words}`);
   }
   const held = presentExplanation({ run: runOf('active'), tasks: [step({ kind: 'destination-held', hold, probeAt: T0 })] });
   const { message: _message, ...fields } = held.tasks[0]?.reasons[0] ?? { message: '' };
@@ -103,20 +100,20 @@ test('every reason is one plain sentence with its times, and has its fields', ()
   });
 });
 
-test('the summary of many is their number by kind, and that of an end says so', () => {
+test('the summary counts several tasks by reason and describes runs that have ended', () => {
   const many = [step({ kind: 'queued' }), step({ kind: 'queued' }), step({ kind: 'sleeping', until: T0 })];
   assert.equal(
     presentExplanation({ run: runOf('active'), tasks: many }).summary,
-    '3 things are open: 2 wait for a delivery slot, 1 sleeps.',
+    '3 tasks are pending: 2 wait for a delivery slot, 1 sleeps.',
   );
-  assert.equal(presentExplanation({ run: runOf('canceled'), tasks: [] }).summary, 'The run was canceled; nothing is owed.');
+  assert.equal(presentExplanation({ run: runOf('canceled'), tasks: [] }).summary, 'The run was canceled; nothing is pending.');
   const callback: ExplainedTask = { what: 'failure-callback', reasons: [{ kind: 'queued' }] };
   const failed = presentExplanation({ run: runOf('failed'), tasks: [callback] });
   assert.deepEqual([failed.workflowState, failed.tasks[0]?.stepId], ['RUN_FAILED', undefined]);
-  assert.match(failed.summary, /^The run has failed, and its failure callback is owed\. It is due/);
+  assert.match(failed.summary, /^The run failed. Pending: failure callback\. Due/);
 });
 
-test('where a call goes is hidden when what it was made of is', () => {
+test('hides the URL of a call if the run redacts the data that it depends on', () => {
   const redact: Redaction = { body: true, headers: [], fields: [] };
   const call = step({ kind: 'in-flight', url: 'http://c.test/secret' });
   const { tasks } = presentExplanation({ run: runOf('active', redact), tasks: [call] });

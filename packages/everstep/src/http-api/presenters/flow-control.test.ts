@@ -16,7 +16,7 @@ const BARE: FlowControlStatus = {
   inFlight: 0,
 };
 
-test('a key without limits shows none', () => {
+test('omits limits that a key does not have', () => {
   assert.deepEqual(presentFlowControl({ ...BARE, waiting: 3, paused: true, parallelismPinned: true, ratePinned: true }, 0), {
     flowControlKey: 'k',
     waitListSize: 3,
@@ -27,7 +27,7 @@ test('a key without limits shows none', () => {
   });
 });
 
-test('limits are shown with how far they are used, in seconds, and a window that has ended counts nothing', () => {
+test('shows limits with their usage, in seconds, and zero after the period has ended', () => {
   const limited: FlowControlStatus = {
     ...BARE,
     parallelism: 5,

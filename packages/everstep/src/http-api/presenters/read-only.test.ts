@@ -5,7 +5,7 @@ import { MASKED, readOnlyJson } from './read-only.js';
 const shown = (body: unknown): unknown => JSON.parse(readOnlyJson(body));
 const WEBHOOK_ID = 'whk_01M83BWQMKQHQFZ7ZJ1B519N4K.01M83BWS969Z0T5WZFW1J2RT6D';
 
-test('ids and addresses of webhooks are masked wherever they are', () => {
+test('masks ids and URLs of webhooks everywhere', () => {
   const url = `https://steps.test/v2/webhooks/${WEBHOOK_ID}`;
   const body = {
     waitEventId: WEBHOOK_ID,
@@ -21,7 +21,7 @@ test('ids and addresses of webhooks are masked wherever they are', () => {
   });
 });
 
-test('webhooks of the published SDK are masked, also in base64', () => {
+test('masks webhooks of the published SDK, also in base64', () => {
   const eventId = 'evt_a1B2c3D4e5F6g7H';
   const path = `/v2/workflows/hooks/qi_1/wfr_1/${eventId}`;
   const out = Buffer.from(JSON.stringify({ method: 'POST', url: `${path}?a=1` })).toString('base64');
@@ -37,7 +37,7 @@ test('webhooks of the published SDK are masked, also in base64', () => {
   });
 });
 
-test('events that users name are shown', () => {
+test('does not mask events that users name', () => {
   const body = {
     eventId: 'order/42',
     waitEventIds: ['evt_paid', 'evt_of-an-order-with-a-long-name'],
@@ -46,7 +46,7 @@ test('events that users name are shown', () => {
   assert.deepEqual(shown(body), body);
 });
 
-test('values of headers that may be secret are masked in every map of headers, also in JSON texts', () => {
+test('masks values of secret headers in every header map, also in JSON text', () => {
   const header = { Authorization: ['Bearer hush'], 'X-Api-Key': 'hush', 'X-Order': ['1'] };
   const out = JSON.stringify({ status: 200, headers: { 'Set-Cookie': ['a=hush'], Date: ['d'] } });
   const body = { header, nested: [{ responseHeaders: header }], sourceHeader: header, out };
@@ -56,14 +56,14 @@ test('values of headers that may be secret are masked in every map of headers, a
   assert.deepEqual(shown({ out }), { out: JSON.stringify({ status: 200, headers: { 'Set-Cookie': [MASKED], Date: ['d'] } }) });
 });
 
-test('values of query parameters that may be secret are masked in URLs', () => {
+test('masks values of secret query parameters in URLs', () => {
   assert.deepEqual(shown({ workflowUrl: 'https://app.test/w?apikey=hush&page=2#x', note: 'why?token=shown' }), {
     workflowUrl: `https://app.test/w?apikey=${MASKED}&page=2#x`,
     note: 'why?token=shown',
   });
 });
 
-test('fields that only sound secret, numbers and null stay', () => {
+test('does not mask fields that only sound secret, numbers and null', () => {
   const body = { token: 'shown', failureFunctionState: null, count: 3, sessionId: 's', header: 'text' };
   assert.deepEqual(shown(body), body);
 });

@@ -7,7 +7,7 @@ const redaction = (part: Partial<Redaction>): Redaction => ({ body: false, heade
 const body = (text: string, redact: Redaction | undefined) => Buffer.from(shownBody(Buffer.from(text), redact)).toString();
 const R = JSON.stringify(REDACTED);
 
-test('without a redaction everything is shown byte for byte', () => {
+test('returns everything unchanged without a redaction', () => {
   const bytes = Buffer.from([0, 255]);
   assert.equal(shownBody(bytes, undefined), bytes);
   assert.equal(shownJson('{"a": 1}', undefined), '{"a": 1}');
@@ -16,7 +16,7 @@ test('without a redaction everything is shown byte for byte', () => {
   assert.equal(shownUrl('http://a.test/', undefined), 'http://a.test/');
 });
 
-test('a redacted body is hidden whole, with every result that was made of it, and the URLs of calls', () => {
+test('hides a redacted body, the results derived from it and the URLs of calls', () => {
   const redact = redaction({ body: true });
   assert.equal(body('{"a":1}', redact), REDACTED);
   assert.equal(body('', redact), '', 'that there was none is no secret');
@@ -26,7 +26,7 @@ test('a redacted body is hidden whole, with every result that was made of it, an
   assert.deepEqual(shownHeaders({ A: ['1'] }, redact), { A: ['1'] });
 });
 
-test('what is nested too deep to be searched for fields is hidden', () => {
+test('hides data that is nested too deeply to search for fields', () => {
   const redact = redaction({ fields: ['pin'] });
   const deep = `${'['.repeat(300)}{"pin":1}${']'.repeat(300)}`;
   assert.equal(body(deep, redact), REDACTED);
@@ -34,7 +34,7 @@ test('what is nested too deep to be searched for fields is hidden', () => {
   assert.equal(shownJson(JSON.stringify({ text: deep }), redact), JSON.stringify({ text: REDACTED }));
 });
 
-test('fields are hidden wherever they stand, also in JSON inside of JSON texts; all else stays', () => {
+test('hides fields at every depth, also in JSON text in JSON', () => {
   const redact = redaction({ fields: ['iban', 'pin'] });
   const value = { iban: 'DE1', to: [{ pin: { deep: 1 }, name: 'x' }], inner: '{"iban":"DE2","n":1}', Iban: 'shown' };
   const expected = { iban: REDACTED, to: [{ pin: REDACTED, name: 'x' }], inner: `{"iban":${R},"n":1}`, Iban: 'shown' };
@@ -45,7 +45,7 @@ test('fields are hidden wherever they stand, also in JSON inside of JSON texts; 
   assert.equal(shownJson('{"__proto__":{"pin":1}}', redact), `{"__proto__":{"pin":${R}}}`);
 });
 
-test('where a call goes may have been made of a field: its host is shown, and no more', () => {
+test('shows only the host of a call whose URL may depend on a redacted field', () => {
   const redact = redaction({ fields: ['iban'] });
   assert.equal(shownUrl('https://bank.test/DE1?iban=DE1#DE1', redact), `https://bank.test/${REDACTED}`);
   assert.equal(shownUrl('https://bank.test/?DE1', redact), `https://bank.test/${REDACTED}`);
@@ -54,7 +54,7 @@ test('where a call goes may have been made of a field: its host is shown, and no
   assert.equal(shownUrl('https://bank.test/a', redaction({ headers: true })), 'https://bank.test/a');
 });
 
-test('a body in which fields cannot be found is hidden whole', () => {
+test('hides a whole body in which fields cannot be found', () => {
   const redact = redaction({ fields: ['iban'] });
   assert.equal(body('iban=DE1', redact), REDACTED);
   assert.equal(Buffer.from(shownBody(Buffer.from([0xff, 0xfe]), redact)).toString(), REDACTED);
@@ -62,14 +62,14 @@ test('a body in which fields cannot be found is hidden whole', () => {
   assert.equal(shownJson(deep, redact), R);
 });
 
-test('headers are shown under their canonical names', () => {
+test('shows headers with canonical names', () => {
   assert.deepEqual(shownHeaders({ 'content-length': ['2'], ETag: ['"1"'] }, undefined), {
     'Content-Length': ['2'],
     Etag: ['"1"'],
   });
 });
 
-test('headers are hidden by name or all of them, whatever the case', () => {
+test('hides headers by name or all headers, case-insensitively', () => {
   const headers = { Authorization: ['a'], 'X-Key': ['1', '2'], Accept: ['*/*'] };
   assert.deepEqual(shownHeaders(headers, redaction({ headers: ['authorization', 'x-key'] })), {
     Authorization: [REDACTED],
@@ -79,7 +79,7 @@ test('headers are hidden by name or all of them, whatever the case', () => {
   assert.deepEqual(Object.values(shownHeaders(headers, redaction({ headers: true }))).flat(), [REDACTED, REDACTED, REDACTED]);
 });
 
-test('what came by HTTP into a result has its headers hidden, and its body like any other body', () => {
+test('hides headers and body fields of HTTP messages in results', () => {
   const redact = redaction({ headers: ['authorization'], fields: ['iban'] });
   const message = (data: string, encoding = 'utf8') => ({
     headers: { authorization: ['Bearer x'], accept: ['*/*'] },
@@ -105,7 +105,11 @@ test('what came by HTTP into a result has its headers hidden, and its body like 
   assert.deepEqual(
     out('Run', returned),
     { ...returned, answer: { headers: { Authorization: [REDACTED], accept: ['*/*'] } } },
-    'what code returns of a message has its headers hidden, too',
+    'the headers of a message that code returns are hidden',
   );
-  assert.equal(body('plain text', redaction({ headers: true })), 'plain text', 'headers are not sought in what is no JSON');
+  assert.equal(
+    body('plain text', redaction({ headers: true })),
+    'plain text',
+    'headers are not sought in what is not valid JSON',
+  );
 });

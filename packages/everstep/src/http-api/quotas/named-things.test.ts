@@ -1,4 +1,4 @@
-/** What of the things that are named a plan allows, on a real store in memory. */
+/** Limits of a plan on named objects, with a real store in memory. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createLimits } from '../../accounts/limits.js';
@@ -28,7 +28,7 @@ async function open(t: TestContext) {
   return { context: { limits, store }, write, codeOf };
 }
 
-test('a new flow control key, queue or URL group is refused at the limit, and those that exist are used', async (t) => {
+test('rejects a new flow control key, queue or URL group at the limit and accepts existing ones', async (t) => {
   const { context, write, codeOf } = await open(t);
   const at = NOON;
   const using = (key: string, queue?: string) =>

@@ -28,11 +28,11 @@ const post = <Body = ErrorAnswer>(path: string, body: unknown, headers: Readonly
     payload: typeof body === 'string' ? body : JSON.stringify(body),
   });
 
-test('bodies that are wrong are refused with the name of the field', async (t) => {
+test('rejects invalid bodies and names the field', async (t) => {
   const large = 'x'.repeat(LIMITS.maxSearchDocumentBytes);
   const table: readonly (readonly [path: string, body: unknown, status: number, error: RegExp])[] = [
-    ['upsert-data/n', '', 400, /a JSON body is missing/],
-    ['upsert-data/n', '{', 400, /no JSON/],
+    ['upsert-data/n', '', 400, /request body is missing/],
+    ['upsert-data/n', '{', 400, /not valid JSON/],
     ['upsert-data/n', [], 400, /body/],
     ['upsert-data/n', { id: '', content: {} }, 400, /body/],
     ['upsert-data/n', { id: 'a' }, 400, /body/],
@@ -46,10 +46,10 @@ test('bodies that are wrong are refused with the name of the field', async (t) =
     ['search/n', { query: 'a', topK: 0 }, 400, /body\.topK/],
     ['search/n', { query: 'a', topK: 1001 }, 400, /body\.topK/],
     ['search/n', { query: 'a', filter: 'a ==' }, 400, /body\.filter/],
-    ['fetch/n', {}, 400, /by ids, by prefix/],
-    ['fetch/n', { ids: ['a'], prefix: 'b' }, 400, /by one of them alone/],
+    ['fetch/n', {}, 400, /exactly one of "ids"/],
+    ['fetch/n', { ids: ['a'], prefix: 'b' }, 400, /exactly one of/],
     ['fetch/n', { ids: [{}] }, 400, /body\.ids/],
-    ['delete/n', {}, 400, /by ids, by prefix or by filter/],
+    ['delete/n', {}, 400, /exactly one of/],
     ['delete/n', { filter: '(' }, 400, /body\.filter/],
     ['range/n', {}, 400, /body.*limit/],
     ['range/n', { limit: 1, cursor: '*' }, 400, /body\.cursor/],
@@ -67,7 +67,7 @@ test('bodies that are wrong are refused with the name of the field', async (t) =
   assert.equal(answer.status, 415);
 });
 
-test('without a good token of the index, each operation is refused before its body is read', async () => {
+test('rejects requests without a valid token of the index before reading their body', async () => {
   for (const { path } of DOCUMENT_OPERATIONS) {
     const filled = path.replace('{indexId}', made.index.indexId).replace('{namespace}', 'n');
     for (const authorization of [undefined, 'Bearer nothing', `Basic ${made.token}`, `Bearer ${world.token}`]) {
@@ -81,7 +81,7 @@ test('without a good token of the index, each operation is refused before its bo
   }
 });
 
-test('a long range ends early, and a long answer leaves out what is behind', async () => {
+test('a long listing ends early, and a large response omits the remaining content', async () => {
   const text = 'x'.repeat(LIMITS.maxSearchDocumentBytes - 100);
   const most = Math.floor(LIMITS.maxPageBytes / Buffer.byteLength(JSON.stringify({ text, n: 100 })));
   for (let n = 100; n <= 100 + most; n += 40) {
@@ -107,7 +107,7 @@ test('a long range ends early, and a long answer leaves out what is behind', asy
   );
 });
 
-test('without a namespace, the one without a name is meant', async () => {
+test('uses the default namespace if none is given', async () => {
   assert.equal((await post('upsert-data', { id: 7, content: { title: 'word' } })).status, 200);
   const { body } = await world.send<{ readonly result: readonly { readonly id: string }[] }>({
     method: 'POST',

@@ -1,11 +1,11 @@
-/** What the plan of an account says of its search indexes, at the API. */
+/** Limits of a plan on search indexes, at the API. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPeople } from '../../accounts/people.fixture.js';
 import { loadPlans } from '../../accounts/plans.js';
 import { ApiWorld } from '../testing/api-world.js';
 
-test('documents over the storage quota are refused, and so are calls beyond the rate of the account', async (t) => {
+test('rejects documents over the storage quota and calls over the rate limit of the account', async (t) => {
   const read = loadPlans(JSON.stringify({ plans: [{ name: 'standard', maxStoredBytes: 1_000, apiCallsPerSecond: 3 }] }));
   assert.ok(read.ok);
   const world = await ApiWorld.open({}, { plans: read.plans });
@@ -26,7 +26,7 @@ test('documents over the storage quota are refused, and so are calls beyond the 
   };
   assert.deepEqual(await upsert('short'), [200, null, null]);
   assert.deepEqual(await upsert('x'.repeat(600)), [409, 'storage-quota-exceeded', null]);
-  // Some calls become possible again while the others are made.
+  // Some calls become possible again while others are made.
   let last = await upsert('short');
   for (let n = 0; n < 100 && last[0] === 200; n++) last = await upsert('short');
   assert.deepEqual(last, [429, 'rate-limited', '1']);

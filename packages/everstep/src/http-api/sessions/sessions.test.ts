@@ -1,4 +1,4 @@
-/** Sessions over real HTTP: logging in, being recognised, and the ways in which a session ends. */
+/** Sessions over real HTTP: login, authentication, and the ways in which a session ends. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
@@ -26,7 +26,7 @@ interface Login {
   readonly response: Response;
   readonly body: SessionBody;
   readonly setCookie: string;
-  /** As a browser sends them. */
+  /** Headers that a browser sends. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -71,7 +71,7 @@ describe('sessions', () => {
     return status === 200;
   };
 
-  test('a login answers who it is and a CSRF token, and sets a cookie that no script and no other site gets', async () => {
+  test('a login returns the user and a CSRF token, and sets a cookie that scripts and other sites cannot read', async () => {
     const { response, body, setCookie, headers } = await logIn('dev');
     assert.equal(response.status, 200);
     assert.deepEqual(body.user, { id: people.principals.dev.user.userId, email: emailOf('dev') });
@@ -84,7 +84,7 @@ describe('sessions', () => {
     assert.deepEqual(await again.json(), body);
   });
 
-  test('the cookie is for https alone where the client speaks https, also behind a proxy that is trusted', async () => {
+  test('the cookie is for https only if the client uses https, also behind a trusted proxy', async () => {
     const login = await logIn('dev', { 'x-forwarded-proto': 'https' });
     assert.match(
       login.setCookie,
@@ -97,7 +97,7 @@ describe('sessions', () => {
     assert.equal(await isIn(login), false);
   });
 
-  test('with a public URL of https the cookie is for https, whatever the proxy tells', async () => {
+  test('with a public https URL the cookie is for https only, whatever the proxy reports', async () => {
     const shared = { ...world, service: world.runtime, log: QUIET, version: '1' };
     const api = createHttpApi({ ...shared, isPublicHttps: true });
     const payload = { email: emailOf('dev'), api_key: apiKeyOf('dev') };
@@ -106,7 +106,7 @@ describe('sessions', () => {
     await api.close();
   });
 
-  test('a session of https counts in its own cookie alone, and one that an earlier version began counts until it ends', async () => {
+  test('an https session is valid only in its own cookie, and a session of an earlier version until it ends', async () => {
     const [{ headers: planted }, { headers: own }] = [
       await logIn('stranger', { 'x-forwarded-proto': 'https' }),
       await logIn('dev', { 'x-forwarded-proto': 'https' }),
@@ -119,7 +119,7 @@ describe('sessions', () => {
     assert.equal(await isIn({ headers: { ...old, 'x-forwarded-proto': 'https' } }), true);
   });
 
-  test('a wrong key, an e-mail of nobody and a revoked key are one answer, without a cookie, and are told as failed logins', async () => {
+  test('a wrong key, an unknown e-mail and a revoked key get the same response and count as failed logins', async () => {
     const { dev } = people.principals;
     const revoked = doneValue(await world.accounts.createApiKey(dev, 'revoked'));
     doneValue(await world.accounts.revokeApiKey(dev, revoked.record.apiKeyId));
@@ -146,7 +146,7 @@ describe('sessions', () => {
     );
   });
 
-  test('logins that fail too often have to wait, as with HTTP Basic', async () => {
+  test('blocks logins after too many failures, as with HTTP Basic', async () => {
     const headers = { 'x-forwarded-for': '192.0.2.77' };
     const wrong = { email: emailOf('finance'), api_key: 'ek_wrong' };
     for (let n = 0; n < LIMITS.maxFailedLogins; n++) assert.equal((await post(wrong, headers)).status, 401);
@@ -157,7 +157,7 @@ describe('sessions', () => {
     assert.equal(await statusOf('/v2/account', { headers: { ...headers, authorization } }), 429);
   });
 
-  test('no page of another origin logs anybody in', async () => {
+  test('rejects logins from pages of other origins', async () => {
     const good = { email: emailOf('dev'), api_key: apiKeyOf('dev') };
     const refused: readonly Readonly<Record<string, string>>[] = [
       { origin: 'http://evil.test' },
@@ -177,7 +177,7 @@ describe('sessions', () => {
     assert.equal(form.status, 415, 'what a form can send is not taken');
   });
 
-  test('with the cookie the management API and a queue instance work; changes need the CSRF token', async () => {
+  test('the cookie gives access to the management API and to a queue instance; changes require the CSRF token', async () => {
     const { headers } = await logIn('dev');
     const { cookie = '' } = headers;
     assert.equal(await statusOf('/v2/account', { headers: { cookie } }), 200);
@@ -189,7 +189,7 @@ describe('sessions', () => {
     assert.equal(await statusOf('/v2/apikeys', { method: 'POST', headers: { cookie }, body: '{"name":"x"}' }), 403);
   });
 
-  test('what a run that was started so is said to be of, and who rotates keys, is the user', async () => {
+  test('runs and key rotations of a session are recorded with the user', async () => {
     const { headers } = await logIn('dev');
     const sent = { ...headers, 'x-everstep-queue': 'qi_1' };
     assert.equal(await statusOf('/v2/keys/rotate', { method: 'POST', headers: sent }), 200);
@@ -197,7 +197,7 @@ describe('sessions', () => {
     assert.deepEqual([entry?.action, entry?.actor], ['queue.rotate-signing-keys', emailOf('dev')]);
   });
 
-  test('a change of the role takes effect with the next request', async () => {
+  test('a change of role takes effect with the next request', async () => {
     const { owner } = people.principals;
     const member = { teamId: people.teamId, email: emailOf('dev') };
     const { headers } = await logIn('dev');
@@ -213,7 +213,7 @@ describe('sessions', () => {
     assert.equal(await change(), 200);
   });
 
-  test('logging out ends the session and takes the cookie away; other sessions of the user stay', async () => {
+  test('logging out ends the session and deletes the cookie; other sessions of the user stay', async () => {
     const [first, second] = [await logIn('dev'), await logIn('dev')];
     assert.equal(await statusOf('/v2/session', { method: 'DELETE', headers: { cookie: first.headers.cookie ?? '' } }), 403);
     const out = await fetch(`${url}/v2/session`, { method: 'DELETE', headers: first.headers });
@@ -222,7 +222,7 @@ describe('sessions', () => {
     assert.deepEqual([await isIn(first), await isIn(second)], [false, true]);
   });
 
-  test('the sessions of a user are listed and ended one by one or all at once, by the user alone', async () => {
+  test('users can list their sessions and end one or all of them', async () => {
     interface Listed {
       readonly id: string;
       readonly current: boolean;
@@ -260,7 +260,7 @@ describe('sessions', () => {
     );
   });
 
-  test('revoking the API key ends the sessions that were started with it', async () => {
+  test('revoking the API key ends the sessions that it created', async () => {
     const { dev } = people.principals;
     const { apiKey, record } = doneValue(await world.accounts.createApiKey(dev, 'for a session'));
     const [byKey, other] = [await logIn('dev', {}, apiKey), await logIn('dev')];
@@ -269,7 +269,7 @@ describe('sessions', () => {
     assert.deepEqual([await isIn(byKey), await isIn(other)], [false, true]);
   });
 
-  test('a request with an Authorization header is judged by that alone', async () => {
+  test('an Authorization header takes precedence over the cookie', async () => {
     const { headers } = await logIn('dev');
     const authorization = `Basic ${btoa(`${emailOf('dev')}:ek_wrong`)}`;
     assert.equal(await statusOf('/v2/account', { headers: { ...headers, authorization } }), 401);
@@ -278,7 +278,7 @@ describe('sessions', () => {
     assert.equal(await statusOf('/v2/trigger/http://w.test/ok', { method: 'POST', headers: { ...headers, ...bearer } }), 403);
   });
 
-  test('a browser whose session has ended is not told of HTTP Basic, for which it would ask the user itself', async () => {
+  test('an ended session gets no Basic challenge, for which browsers would open a password prompt', async () => {
     const ofPages: readonly Readonly<Record<string, string>>[] = [
       { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' },
       { 'x-everstep-csrf': 'x' },
@@ -288,14 +288,14 @@ describe('sessions', () => {
       const response = await fetch(`${url}/v2/account`, { headers });
       assert.deepEqual([response.status, response.headers.get('www-authenticate')], [401, 'Everstep-Session']);
     }
-    // As Node sends it.
+    // In the form in which Node sends it.
     assert.match(
       String((await fetch(`${url}/v2/account`, { headers: { 'sec-fetch-mode': 'cors' } })).headers.get('www-authenticate')),
       /^Basic/,
     );
   });
 
-  test('where the management API has an address of its own, the dashboard has all it needs there, and tokens have nothing', async () => {
+  test('the dashboard works at a separate management address, and tokens do not work there', async () => {
     const { headers } = await logIn('owner');
     const apart: HttpApi = createHttpApi({
       ...world,
@@ -322,7 +322,7 @@ describe('sessions', () => {
   });
 });
 
-test('a plan bounds the calls of those with a session as it bounds those with a token', async () => {
+test('a plan limits calls with a session like calls with a token', async () => {
   const plans = loadPlans(JSON.stringify({ plans: [{ name: 'slow', apiCallsPerSecond: 1 }] }));
   assert.ok(plans.ok);
   const world = await ApiWorld.open({}, { plans: plans.plans });
@@ -345,7 +345,7 @@ test('a plan bounds the calls of those with a session as it bounds those with a 
   await world.close();
 });
 
-test('the secret is taken out of what operations see of a request, and nothing else', () => {
+test('removes only the session secret from the headers that operations see', () => {
   const secret = 'es_x';
   assert.equal(secretOf({ cookie: `a=1; everstep_session=${secret};b=2` }), secret);
   assert.equal(secretOf({ cookie: 'everstep_session=; xeverstep_session=1' }), null);
@@ -358,7 +358,7 @@ test('the secret is taken out of what operations see of a request, and nothing e
   assert.equal(withoutSecret(other), other);
 });
 
-test('the origin of a page is compared with the host by name and port, whether a default port is written or not', () => {
+test('compares the origin of a page with the host by name and port; the default port is optional', () => {
   const check = (origin: string, host: string) => () => checkOrigin({ headers: { origin }, host });
   for (const [origin, host] of [
     ['http://a.test', 'a.test'],
@@ -377,5 +377,5 @@ test('the origin of a page is compared with the host by name and port, whether a
     ['file://', 'a.test'],
     ['', 'a.test'],
   ] as const)
-    assert.throws(check(origin, host), /made this request/, `${origin} ${host}`);
+    assert.throws(check(origin, host), /the request comes from a page of/, `${origin} ${host}`);
 });

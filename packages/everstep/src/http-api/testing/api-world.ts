@@ -1,10 +1,8 @@
 /**
- * The API on a real runtime and a real store in memory; only the workflow
- * endpoints are played. What an endpoint does is in the path of its URL:
- * `/ok` ends at once, `/fail` fails for good, `/hang` never answers, `/steps`
- * does two steps, `/fan` plans three at once of which the first fails,
- * `/wait` waits for an event, `/hook` for a call of its webhook, `/call` makes
- * a call, `/invoke` invokes `/ok`. Messages of the service are played too.
+ * The API with a real runtime and a real store in memory. Only the workflow endpoints are simulated. The path of an
+ * endpoint determines its behavior: `/ok` ends immediately, `/fail` fails permanently, `/hang` never responds, `/steps`
+ * runs two steps, `/fan` plans three parallel steps, the first of which fails, `/wait` waits for an event, `/hook` waits
+ * for its webhook, `/call` makes a call, and `/invoke` invokes `/ok`. Plain messages are simulated too.
  */
 import assert from 'node:assert/strict';
 import { text as readText } from 'node:stream/consumers';
@@ -38,7 +36,7 @@ import type { Method } from '../operation.js';
 export const EVENT_ID = 'order/paid 1';
 const FAILURE_BODY = Buffer.from('out of stock');
 
-/** An identity provider without users. */
+/** Identity provider without users. */
 const PLAYED_SIGN_IN: SignIn = {
   begin: async () => ({ kind: 'started', url: 'https://id.test/authorize', cookie: 'sealed' }),
   finish: async () => ({ kind: 'failed', error: 'sso-unknown-user' }),
@@ -76,7 +74,7 @@ function reply(call: StepCall, part: Partial<ProgressReply>): StepAnswer {
   return { kind: 'reply', reply: progress, status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
 }
 
-/** What a workflow of one or two steps that others finish plans next; null when it has all of them. */
+/** Returns the next step of a workflow whose steps are completed externally; null when all are completed. */
 function plannedNext(pathname: string, entries: readonly JournalEntry[]): PlannedStep | null {
   const stepId = entries.length + 1;
   switch (`${pathname} ${stepId}`) {
@@ -118,10 +116,10 @@ const sentFor = (method: string, url: string, headers: Readonly<Record<string, s
   answerBytes: 12,
 });
 
-/** Plays the endpoints; keeps what it was called with. */
+/** Simulates endpoints and records their calls. */
 export class PlayedEndpoints implements StepCaller {
   readonly calls: StepCall[] = [];
-  /** What is said, by path, of whether a run would replay; that it does where nothing stands here. */
+  /** Results of replay checks by path. Default: the run fits. */
   readonly verdicts = new Map<string, ReplayVerdict>();
 
   async check({ workflowUrl }: ReplayCheck): Promise<ReplayVerdict> {
@@ -181,7 +179,10 @@ export class PlayedEndpoints implements StepCaller {
   async close(): Promise<void> {}
 }
 
-/** Answers messages: `/hang` not at all, `/refuse` with 500, `/late` every other time, all others with 200 and what is played. Keeps them. */
+/**
+ * Answers messages: `/hang` never, `/refuse` with 500, `/late` every second time, others with 200 and the simulated
+ * response. Records the messages.
+ */
 export class PlayedMessages implements MessageSender {
   readonly sent: Message[] = [];
 
@@ -207,7 +208,7 @@ export class PlayedMessages implements MessageSender {
 export interface Answered<Body> {
   readonly status: number;
   readonly headers: LightMyRequestResponse['headers'];
-  /** Its form was checked against the document. */
+  /** The body was validated against the OpenAPI document. */
   readonly body: Body;
 }
 
@@ -232,7 +233,7 @@ export interface ErrorAnswer {
 
 export interface WorldOptions {
   readonly plans?: Plans;
-  /** The time by which accounts are kept and failed logins counted, Unix ms. */
+  /** Time of the accounts and of failed logins, in Unix ms. */
   readonly accountNow?: () => number;
 }
 
@@ -362,14 +363,14 @@ export class ApiWorld {
     });
   }
 
-  /** Sends a request as it is, and holds the answer against the OpenAPI document where the path and method exist. */
+  /** Sends a request and validates the response against the OpenAPI document if the operation exists. */
   async send<Body = ErrorAnswer>(request: SentRequest): Promise<Answered<Body>> {
     if (request.headers?.accept === 'text/event-stream') return this.beginStream(request);
     const answer = await this.api.inject(request);
-    // Pages and styles are in no document.
+    // Pages and styles are not part of a document.
     if (/^text\/(html|css)/.test(String(answer.headers['content-type'])))
       return { status: answer.statusCode, headers: answer.headers, body: JSON.parse('null') };
-    // Caches keep no answer, except for public keys.
+    // Caches must not store responses, except public keys.
     const { 'cache-control': caching, 'x-content-type-options': sniffing } = answer.headers;
     const isPublic = answer.statusCode === 200 && request.url.startsWith('/v2/jwks/');
     const expected = isPublic ? 'public, max-age=300' : 'no-store';
@@ -384,7 +385,7 @@ export class ApiWorld {
     return { status: answer.statusCode, headers: answer.headers, body };
   }
 
-  /** Of a stream the status and the headers alone: it would not end. */
+  /** Returns only the status and headers of a stream, because it would not end. */
   private async beginStream<Body>(request: SentRequest): Promise<Answered<Body>> {
     const answer = await this.api.inject({ ...request, payloadAsStream: true });
     const stream = answer.stream();
@@ -395,13 +396,13 @@ export class ApiWorld {
     return { status: answer.statusCode, headers: answer.headers, body };
   }
 
-  /** With the read-write token. */
+  /** Sends with the read-write token. */
   call<Body = ErrorAnswer>(method: Method, url: string, options: CallOptions = {}): Promise<Answered<Body>> {
     const headers = { authorization: `Bearer ${this.token}`, ...options.headers };
     return this.send({ method, url, headers, ...(options.body === undefined ? {} : { payload: options.body }) });
   }
 
-  /** Triggers an endpoint of the world, and gives the run. */
+  /** Triggers a simulated endpoint and returns the run. */
   async trigger(
     endpoint: string,
     headers: Readonly<Record<string, string>> = {},
@@ -413,7 +414,7 @@ export class ApiWorld {
     return answer.body;
   }
 
-  /** Makes dead letters, one after the other, and gives their ids in that order. */
+  /** Creates dead letters one after the other and returns their ids in order. */
   async fail(count: number, headers: Readonly<Record<string, string>> = {}, endpoint = 'fail'): Promise<string[]> {
     const ids: string[] = [];
     for (let i = 0; i < count; i++) {
@@ -425,7 +426,7 @@ export class ApiWorld {
     return ids;
   }
 
-  /** The journal of the run once it is as asked for. Turns are what it takes, not time. */
+  /** Returns the journal of the run when it meets the condition. Waits in turns of the event loop, not in time. */
   async journalWhen(workflowRunId: string, reached: (journal: RunJournal) => boolean): Promise<RunJournal> {
     for (let turn = 0; ; turn++) {
       const { body } = await this.call<RunJournal>('GET', `/v2/workflows/runs/${encodeURIComponent(workflowRunId)}`);

@@ -1,6 +1,6 @@
-/** Makes of a schema and a body that is right every body that is wrong in one place. */
+/** Generates all bodies with one invalid field from a schema and a valid body. */
 
-/** As an OpenAPI document has it, as far as bodies of requests use it. */
+/** Schema of an OpenAPI document, as far as request bodies use it. */
 export interface BodySchema {
   readonly $ref?: string;
   readonly type?: string;
@@ -23,9 +23,9 @@ export interface BodySchema {
 }
 
 export interface BadBody {
-  /** JSON, or what is meant to look like it. */
+  /** JSON, or text that resembles JSON. */
   readonly text: string;
-  /** Has to stand in the error: the name of the field. */
+  /** Name of the field, which the error must contain. */
   readonly named: string;
 }
 
@@ -33,11 +33,11 @@ type Path = readonly (string | number)[];
 type Types = ReadonlySet<string>;
 
 const SAMPLES: readonly unknown[] = [null, true, false, 'surprise', '', 7, -1.5, [], [7], {}, { surprise: 1 }];
-/** They look like numbers to some, and are no JSON. */
+/** Texts that resemble numbers but are not JSON. */
 const NO_NUMBERS = ['NaN', 'Infinity', '-Infinity', 'undefined', '0x10', '.5', '5.', '+5', '05'];
 const TEXTS = ['', ' ', '\n', 'a\u0000b', 'a\nb', 'a\u007fb', 'surprise'];
 const STRANGE_NAMES = ['surprise', '__proto__', 'constructor', 'toString', ''];
-/** More than these would be slow to send, and are tried elsewhere. */
+/** Longer texts would be slow to send and are tested elsewhere. */
 const MOST_ITEMS = 2_000;
 
 const typeOf = (value: unknown): string => {
@@ -46,7 +46,7 @@ const typeOf = (value: unknown): string => {
   return typeof value;
 };
 
-/** Stands for a text of JSON that no value has. */
+/** Stands for JSON text that no JavaScript value has. */
 class Raw {
   readonly text: string;
   constructor(text: string) {
@@ -66,17 +66,17 @@ function write(value: unknown): string {
 const entriesOf = (value: unknown): [string, unknown][] =>
   typeof value === 'object' && value !== null ? Object.entries(value) : [];
 
-/** A value that is wrong at the end of the path. */
+/** An invalid value at the end of the path. */
 interface Wrong {
   readonly path: Path;
   readonly value: unknown;
-  /** When it is not the last name in the path. */
+  /** Set if it is not the last name of the path. */
   readonly named?: string | undefined;
 }
 
 const nameIn = (path: Path): string | undefined => path.findLast((step) => typeof step === 'string');
 
-/** The value with another one at the end of the path; undefined takes away what is there. */
+/** Returns the value with another one at the end of the path; undefined removes the existing one. */
 function put(value: unknown, [step, ...rest]: Path, given: unknown): unknown {
   if (step === undefined) return given;
   if (Array.isArray(value)) return value.map((each, index) => (index === step ? put(each, rest, given) : each));
@@ -90,12 +90,12 @@ function put(value: unknown, [step, ...rest]: Path, given: unknown): unknown {
 export class BadBodies {
   private readonly schemas: Readonly<Record<string, BodySchema>>;
 
-  /** `schemas`: those of the document that are known by name. */
+  /** `schemas` contains the named schemas of the document. */
   constructor(schemas: Readonly<Record<string, BodySchema>>) {
     this.schemas = schemas;
   }
 
-  /** Each of them is to be refused. `right` need not have what is optional. */
+  /** Yields bodies that must be rejected. `right` may omit optional fields. */
   *of(schema: BodySchema, right: unknown): Generator<BadBody> {
     for (const { path, value, named } of this.wrong(schema, right, []))
       yield { text: write(put(right, path, value)), named: named ?? nameIn(path) ?? 'the body' };
@@ -107,7 +107,7 @@ export class BadBodies {
     }
   }
 
-  /** A value that is right. */
+  /** Returns a valid value. */
   sample(given: BodySchema): unknown {
     const schema = this.resolved(given);
     if (schema.const !== undefined) return schema.const;
@@ -145,7 +145,7 @@ export class BadBodies {
     return schema.anyOf ? schema.anyOf.flatMap((branch) => this.branches(branch)) : [schema];
   }
 
-  /** Null: any. */
+  /** Null for any type. */
   private typesOf(branches: readonly BodySchema[]): Types | null {
     const types = new Set<string>();
     for (const { type, enum: values, const: only, properties } of branches) {
@@ -210,7 +210,7 @@ export class BadBodies {
     if (maxItems !== undefined && maxItems < MOST_ITEMS)
       yield { path, value: Array.from({ length: maxItems + 1 }, (_, index) => given[index % given.length]) };
     if (maxItems === 0) return;
-    // The wrong one stands last, behind one that is right.
+    // The invalid one is last, after a valid one.
     for (const { path: inner, value, named } of this.wrong(items, given[0], []))
       yield { path, value: [given[0], put(given[0], inner, value)], named: named ?? nameIn(inner) };
   }

@@ -1,4 +1,4 @@
-/** A request that is refused, and how. */
+/** A request that must be rejected, and the expected error. */
 import type { ErrorCode } from '../../contract/error-codes.js';
 
 export type Case = readonly [
@@ -12,7 +12,7 @@ export type Case = readonly [
 
 export const json = { 'content-type': 'application/json' };
 
-/** A request in which the path or the query is wrong. */
+/** Returns a request with an invalid path or query. */
 export const parameter = (request: string, words: RegExp, code: ErrorCode = 'bad-parameter'): Case => [
   request,
   request,

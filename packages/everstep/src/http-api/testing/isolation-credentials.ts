@@ -1,22 +1,22 @@
-/** Every kind of credential that there is, good and bad, for the test that shows each of them to each route. */
+/** All kinds of valid and invalid credentials. The isolation test sends each of them to each route. */
 import assert from 'node:assert/strict';
 import { decodeJwt, type JWTPayload, SignJWT } from 'jose';
 import { addNewMember, basicOf, doneValue, emailOf, PEOPLE } from '../../accounts/people.fixture.js';
 import { REGION, type Things } from './isolation-things.js';
 
-/** `Authorization` headers by what they are. */
+/** `Authorization` headers by name. */
 export type Headers = Readonly<Record<string, string>>;
 
 export interface Credentials {
-  /** Refused by every operation that wants a token of a queue instance. */
+  /** Rejected by all operations that require a token of a queue instance. */
   readonly notOfAnInstance: Headers;
-  /** Refused by every operation of the management API. */
+  /** Rejected by all operations of the management API. */
   readonly notOfAUser: Headers;
-  /** Refused by every operation of a search index, besides what belongs to another index. */
+  /** Rejected by all operations of a search index, in addition to tokens of other indexes. */
   readonly notOfAnIndex: Headers;
-  /** Read-write tokens of instances other than the one that things belong to. */
+  /** Read-write tokens of other instances. */
   readonly otherInstances: Headers;
-  /** Users who have nothing to do with the team that things belong to. */
+  /** Users outside the team. */
   readonly outsiders: Headers;
 }
 
@@ -26,7 +26,7 @@ const basic = (text: string): string => `Basic ${Buffer.from(text).toString('bas
 const sign = (claims: JWTPayload, secret: string): Promise<string> =>
   new SignJWT(claims).setProtectedHeader({ alg: 'HS256', typ: 'JWT' }).sign(new TextEncoder().encode(secret));
 
-/** Logs in users who are of no team: each role, when they have the role in another team, is in the table as `stranger`. */
+/** Logs in users outside the team. The table calls them `stranger`, whatever role they have in another team. */
 async function outsidersOf({ world, people }: Things): Promise<Headers> {
   const { owner, stranger } = people.principals;
   const left = { teamId: people.teamId, email: 'left@w.test' };
@@ -66,7 +66,7 @@ async function badTokens({ world, people }: Things): Promise<Headers> {
   };
 }
 
-/** Of people who have every right that their role gives: the wrong kind of credential all the same. */
+/** Credentials of users with all rights of their role, but of the wrong kind. */
 const logins: Headers = Object.fromEntries(PEOPLE.map((person) => [`the login of ${person}`, basicOf(person)]));
 
 export async function createCredentials(things: Things): Promise<Credentials> {

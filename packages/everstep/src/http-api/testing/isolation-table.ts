@@ -1,7 +1,6 @@
 /**
- * What each operation answers to whom. A row for every operation of all APIs:
- * a new one without a row fails the test. That a missing or bad credential is
- * 401 holds for all that want one and stands in no row.
+ * Expected responses of each operation by caller. Every operation of all APIs needs a row; a new one without a row fails
+ * the test. A missing or invalid credential always gets 401 and needs no row.
  */
 import { apiKeyOf, emailOf, type Person } from '../../accounts/people.fixture.js';
 import { REGION, SDK, type Things } from './isolation-things.js';
@@ -10,16 +9,16 @@ export interface Asked {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** As JSON. */
+  /** Sent as JSON. */
   readonly body?: unknown;
 }
-/** Makes what is asked for, and asks. */
+/** Creates the object of the request and returns the request. */
 export type Ask = (things: Things) => Promise<Asked> | Asked;
 
 export interface TokenRow {
   readonly access: 'token';
   readonly ask: Ask;
-  /** Statuses by the token; `other` is one of another instance in the same region. */
+  /** Statuses by token; `other` is a token of another instance in the same region. */
   readonly own: number;
   readonly readOnly: number;
   readonly other: number;
@@ -34,14 +33,14 @@ export interface OpenRow {
   readonly ask: Ask;
   readonly anybody: number;
 }
-/** Of one search index, for which a token of every other index is a bad one. */
+/** Operation of a search index. Tokens of other indexes are invalid. */
 export interface IndexRow {
   readonly access: 'index';
   readonly ask: Ask;
-  /** Of its read-only token; its read-write token gets 200. */
+  /** Status of the read-only token. The read-write token gets 200. */
   readonly readOnly: number;
 }
-/** About the session itself: with one it is 200 for everybody. */
+/** Operation about the session itself: every session gets 200. */
 export interface SessionRow {
   readonly access: 'session';
   readonly ask: Ask;
@@ -49,22 +48,22 @@ export interface SessionRow {
 export type Row = TokenRow | AccountRow | OpenRow | IndexRow | SessionRow;
 
 const nothing: Ask = () => ({});
-/** Shows the dialect where another operation has the path too. */
+/** Selects the dialect if another operation has the same path. */
 const UPSTASH = { 'upstash-telemetry-sdk': 'test' };
-/** Reads what belongs to the instance of the token: each token sees its own. */
+/** Reads objects of the instance of the token: each token sees its own. */
 const readsOwn = (ask: Ask = nothing): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 200, other: 200 });
-/** Reads one thing by its id. */
+/** Reads one object by id. */
 const reads = (ask: Ask): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 200, other: 404 });
-/** Changes one thing by its id. */
+/** Changes one object by id. */
 const changes = (ask: Ask): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 403, other: 404 });
-/** Makes or changes what belongs to the instance of the token. */
+/** Creates or changes objects of the instance of the token. */
 const changesOwn = (ask: Ask = nothing): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 403, other: 200 });
-/** The index is made by the test, which knows its tokens. */
+/** The test creates the index, because it needs its tokens. */
 const readsIndex = (body: unknown = []): IndexRow => ({ access: 'index', ask: () => ({ body }), readOnly: 200 });
 const changesIndex = (body: unknown = []): IndexRow => ({ access: 'index', ask: () => ({ body }), readOnly: 403 });
 const open = (anybody: number, ask: Ask = nothing): OpenRow => ({ access: 'open', ask, anybody });
 
-/** Without a right to see it there is nothing; without the right to do it, it is forbidden. */
+/** Without the right to see an object it is 404; without the right to perform the operation it is 403. */
 const account = (ask: Ask, may: readonly Person[], members: readonly Person[] = MEMBERS): AccountRow => {
   const statusOf = (person: Person): number => (may.includes(person) ? 200 : members.includes(person) ? 403 : 404);
   return {
@@ -94,7 +93,7 @@ const schedule: Ask = async (things) => ({ params: { scheduleId: await things.sc
 const flowControl: Ask = async (things) => ({ params: { flowControlKey: await things.flowControlKey() } });
 const sdkRun: Ask = async (things) => ({ params: { workflowRunId: await things.sdkRun() }, headers: SDK });
 const hook: Ask = () => ({ params: { userId: 'qi_1', workflowRunId: 'none', eventId: 'evt_none' } });
-/** What an endpoint submits for its own run: for that of another instance as little as for one that is not there. */
+/** Steps that an endpoint submits for its own run: a run of another instance is answered like an unknown one. */
 const submits = (ask: Ask, own: number): TokenRow => ({ access: 'token', ask, own, readOnly: 403, other: 400 });
 const message: Ask = async (things) => ({ params: { messageId: await things.message() } });
 const messageQueue: Ask = async (things) => ({ params: { queueName: await things.messageQueue() } });
@@ -216,18 +215,18 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   holdDestination: changesOwn(() => ({ body: { origin: 'http://held.test', reason: 'test' } })),
   releaseDestination: changesOwn(() => ({ body: { origin: 'http://held.test' } })),
   getSettings: readsOwn(),
-  // A breaker that is on would hold back what later rows wait for: many of their runs fail.
+  // A circuit breaker would hold the deliveries that later rows wait for, because many of their runs fail.
   updateSettings: changesOwn(() => ({ body: { breaker: { enabled: false } } })),
   getSigningKeys: { access: 'token', ask: nothing, own: 200, readOnly: 403, other: 200 },
   rotateSigningKeys: changesOwn(),
   getSignatureSettings: { access: 'token', ask: nothing, own: 200, readOnly: 403, other: 200 },
   updateSignatureSettings: changesOwn(() => ({ body: { ed25519: true } })),
-  // Each instance that is asked has turned them on a row before.
+  // Each instance enabled them in the previous row.
   rotateKeyPairs: changesOwn(),
   getPublicKeys: open(404, () => ({ params: { instanceId: 'qi_none' } })),
   streamHints: readsOwn(() => ({ headers: { accept: 'text/event-stream' } })),
   listNodes: readsOwn(),
-  // The clock of the test is the real one, whoever asks.
+  // The clock of the test is real for all callers.
   getClock: { access: 'token', ask: nothing, own: 404, readOnly: 404, other: 404 },
   advanceClock: { access: 'token', ask: () => ({ body: { by: '1s' } }), own: 404, readOnly: 403, other: 404 },
   settleClock: { access: 'token', ask: nothing, own: 404, readOnly: 403, other: 404 },
@@ -353,13 +352,13 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   endSession: { access: 'session', ask: nothing },
   getManagementOpenApi: open(200),
 
-  // The pages of the dashboard, which were not built for the test.
+  // Dashboard pages, which are not built in the test.
   getDashboard: open(404),
   getDashboardLogin: open(404),
   getDashboardPage: open(404, () => ({ params: { page: 'qi_1' } })),
   getDashboardAsset: open(404, () => ({ params: { file: 'index.js' } })),
 
-  // Of the dialect of the published SDKs.
+  // Operations of the dialect of the published SDKs.
   enqueueMessage: changesOwn(() => ({ params: { queueName: 'made', destination: 'http://w.test/ok' } })),
   getMessage: reads(message),
   cancelMessage: { access: 'token', ask: message, own: 202, readOnly: 403, other: 404 },

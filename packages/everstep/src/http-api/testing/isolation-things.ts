@@ -1,14 +1,14 @@
-/** What there is for the rows of the isolation table to ask for, all of it of one queue instance or of one team. */
+/** Creates the objects that the rows of the isolation table need. All belong to one queue instance or one team. */
 import assert from 'node:assert/strict';
 import { addMember, addNewMember, createPeople, doneValue, type People } from '../../accounts/people.fixture.js';
 import type { QueueInstance } from '../../ports/account-store.js';
 import type { IssuedSearchIndex } from '../../search/search-service.js';
 import { ApiWorld, type WorldOptions } from './api-world.js';
 
-/** Stands in all that is the own, and in nothing of others. */
+/** Marker that all own objects contain, and no others. */
 export const MARK = 'own-secret';
 export const REGION = 'eu-central-1';
-/** What clients with the published SDK send with everything. */
+/** Headers that the published SDK sends with every request. */
 export const SDK = { 'upstash-workflow-sdk-version': '1' };
 
 export class Things {
@@ -37,7 +37,7 @@ export class Things {
     return workflowRunId;
   }
 
-  /** Of a client with the published SDK, whose run ids all start like this. */
+  /** Starts a run of the published SDK, whose run ids have a common prefix. */
   async sdkRun(): Promise<string> {
     const workflowRunId = `wfr_${this.name()}`;
     const headers = { ...SDK, 'upstash-workflow-runid': workflowRunId, 'upstash-label': MARK };
@@ -52,7 +52,7 @@ export class Things {
     return dlqId;
   }
 
-  /** A dead letter of which nobody wants to be told. */
+  /** Creates a dead letter without a failure callback. */
   async refusedCallback(): Promise<string> {
     const dlqId = await this.deadLetter({ 'svc-failure-callback': 'http://w.test/refuse', 'svc-retries': '0' });
     for (let turn = 0; ; turn++) {
@@ -63,7 +63,7 @@ export class Things {
     }
   }
 
-  /** Of one dead letter, which it does not come to in the time of a test. */
+  /** Creates a repair of one dead letter that does not process it within the test. */
   async repair(state: 'planned' | 'running' | 'paused'): Promise<string> {
     const dlqIds = [await this.deadLetter(), await this.deadLetter()];
     const asked = { method: 'POST', headers: { 'content-type': 'application/json' } } as const;
@@ -98,7 +98,7 @@ export class Things {
     return key;
   }
 
-  /** Sends something that is published, and gives the answer. */
+  /** Publishes a message and returns the response. */
   private async published<Body>(method: 'POST', url: string, body?: unknown): Promise<Body> {
     const headers = { 'content-type': 'application/json', 'upstash-label': MARK };
     const json = body === undefined ? {} : { body: JSON.stringify(body) };
@@ -107,7 +107,7 @@ export class Things {
     return answer.body;
   }
 
-  /** Under way. */
+  /** Creates a pending message. */
   async message(): Promise<string> {
     return (await this.published<{ messageId: string }>('POST', '/v2/publish/http://w.test/hang')).messageId;
   }
@@ -124,7 +124,7 @@ export class Things {
     return name;
   }
 
-  /** Of the team. */
+  /** Creates a queue instance of the team. */
   async queue(): Promise<string> {
     return (await this.queueRecord()).instanceId;
   }
@@ -139,7 +139,7 @@ export class Things {
     return doneValue(await this.world.accounts.createRecoveryLink(this.people.principals.operator, id)).secret;
   }
 
-  /** Of a queue instance of the team. */
+  /** Creates a token of a queue instance of the team. */
   async namedToken(): Promise<{ readonly id: string; readonly token_id: string }> {
     const id = await this.queue();
     const wish = { instanceId: id, name: this.name(), scopes: ['read'], lifetimeMs: null } as const;
@@ -147,20 +147,20 @@ export class Things {
     return { id, token_id: view.tokenId };
   }
 
-  /** Of the team. */
+  /** Creates a search index of the team. */
   async searchIndex(): Promise<string> {
     const wish = { name: this.name(), region: REGION, type: 'free', teamId: this.people.teamId } as const;
     return doneValue(await this.world.search.create(this.people.principals.owner, wish)).index.indexId;
   }
 
-  /** Of the team, with its tokens. */
+  /** Creates a search index of the team and returns its tokens. */
   async index(): Promise<IssuedSearchIndex> {
     const { people, world } = this;
     const wish = { name: this.name(), region: REGION, type: 'payg', teamId: people.teamId } as const;
     return doneValue(await world.search.create(people.principals.owner, wish));
   }
 
-  /** Owned by `owner`, with a member of each role, and owning nothing. */
+  /** Creates a team of `owner` with a member of each role and without resources. */
   async emptyTeam(): Promise<string> {
     const { accounts } = this.world;
     const { owner } = this.people.principals;
@@ -175,7 +175,7 @@ export class Things {
     return doneValue(await accounts.createApiKey(this.people.principals.owner, this.name())).record.apiKeyId;
   }
 
-  /** E-mail of a further member of the team. */
+  /** Returns the e-mail of an additional member of the team. */
   async member(): Promise<string> {
     const email = `${this.name()}@w.test`;
     const { teamId, principals } = this.people;
@@ -183,7 +183,7 @@ export class Things {
     return email;
   }
 
-  /** Id of a further user, who has one API key, `key`. */
+  /** Returns the id of an additional user with one API key, `key`. */
   async user(): Promise<{ readonly id: string; readonly key: string }> {
     const email = `${this.name()}@w.test`;
     const { owner } = this.people.principals;
@@ -192,7 +192,7 @@ export class Things {
     return { id: userId, key: key?.apiKeyId ?? '' };
   }
 
-  /** A pending invitation to a new team of `owner`. */
+  /** Creates a pending invitation to a new team of `owner`. */
   async invitation(email = `${this.name()}@w.test`): Promise<{ readonly id: string; readonly secret: string }> {
     const put = doneValue(
       await this.world.accounts.putMember(this.people.principals.owner, { teamId: this.people.teamId, email, role: 'dev' }),

@@ -30,7 +30,7 @@ after(async () => {
 interface Got {
   readonly status: number | undefined;
   readonly headers: Readonly<Record<string, unknown>>;
-  /** Names that the certificate of the connection is for. */
+  /** Host names of the certificate of a connection. */
   readonly names: string | undefined;
 }
 
@@ -44,7 +44,7 @@ const get = (options: RequestOptions, body?: string): Promise<Got> =>
     sent.once('error', reject).end(body);
   });
 
-test('requests are served over TLS 1.2 and newer, and answers tell browsers to stay with it', async () => {
+test('serves TLS 1.2 and later and sends Strict-Transport-Security', async () => {
   const answer = await get({ path: '/health' });
   assert.deepEqual([answer.status, answer.headers['strict-transport-security']], [200, 'max-age=31536000']);
   assert.equal((await get({ path: '/health', maxVersion: 'TLSv1.2' })).status, 200);
@@ -53,7 +53,7 @@ test('requests are served over TLS 1.2 and newer, and answers tell browsers to s
   assert.equal(local.headers['strict-transport-security'], undefined, 'it would be for every port of localhost');
 });
 
-test('the cookie of a session is for TLS only', async () => {
+test('the session cookie is for TLS only', async () => {
   const user = { userId: 'usr_1', email: 'ann@w.test', createdAt: 1 };
   const apiKey = { apiKeyId: 'key_1', userId: 'usr_1', name: 'one', keyHash: hashOfApiKey('ek_1'), createdAt: 1 };
   await world.store.accounts.createUser({ user, apiKey });
@@ -64,7 +64,7 @@ test('the cookie of a session is for TLS only', async () => {
   assert.match(String(answer.headers['set-cookie']), /^__Host-everstep_session=.*; Secure/);
 });
 
-test('a client that speaks plain HTTP is cut off', async () => {
+test('disconnects a client that uses plain HTTP', async () => {
   const socket = connectPlain(port, '127.0.0.1', () => socket.write('GET /health HTTP/1.1\r\nHost: a\r\n\r\n'));
   let received = '';
   socket.on('data', (chunk) => (received += chunk));
@@ -72,7 +72,7 @@ test('a client that speaks plain HTTP is cut off', async () => {
   assert.equal(received.includes('HTTP/1.1'), false);
 });
 
-test('a certificate is replaced without closing connections, and one that cannot be used is not taken', async () => {
+test('replaces a certificate without closing connections and rejects an invalid one', async () => {
   const paths = { cert: join(directory, 'tls.crt'), key: join(directory, 'tls.key') };
   const write = async ({ cert, key }: typeof LOCAL_CERTIFICATE) => {
     await writeFile(paths.cert, cert);
@@ -99,7 +99,7 @@ test('a certificate is replaced without closing connections, and one that cannot
   await assert.rejects(readTlsFiles({ cert: paths.cert, key: join(directory, 'none') }), /EVERSTEP_TLS_KEY.*ENOENT/);
 });
 
-test('a stop does not wait for connections without a request', async () => {
+test('stopping does not wait for connections without a request', async () => {
   const own = await ApiWorld.open({ tls: new TlsListener(LOCAL_CERTIFICATE) });
   const listening = await own.api.listen({ host: '127.0.0.1', port: 0 });
   const socket = connect({ host: '127.0.0.1', port: listening.port, ca: TEST_CA });

@@ -136,7 +136,7 @@ const MISTAKES: readonly (readonly [what: string, read: () => unknown, message: 
   ['no name', () => submitted(item(step({ stepName: '' }))), /stepName must have 1 to/],
   ['an unknown type', () => submitted(item(step({ stepType: 'Dance' }))), /stepType must be one of Run/],
   ['a type that is not submitted so', () => submitted(item(step({ stepType: 'Wait' }))), /is not submitted so/],
-  ['a result that is no JSON', () => submitted(item(step({ out: '{' }))), /out must be JSON text/],
+  ['a result that is not valid JSON', () => submitted(item(step({ out: '{' }))), /out must be JSON text/],
   ['a sleep without a time', () => submitted(item(step({ stepType: 'SleepFor' }))), /sleepFor must be a number of seconds/],
   ['a sleep of letters', () => submitted(item(step({ stepType: 'SleepFor', sleepFor: 'soon' }))), /sleepFor must be/],
   ['a sleep for ages', () => submitted(item(step({ stepType: 'SleepFor', sleepFor: 1e12 }))), /at most 3660 days/],
@@ -156,7 +156,7 @@ const MISTAKES: readonly (readonly [what: string, read: () => unknown, message: 
   [
     'a call with a bad expression',
     () => submitted(item('', { ...CALL, 'upstash-retry-delay': '1+' })),
-    /Upstash-Retry-Delay is no usable expression/,
+    /Upstash-Retry-Delay is not a valid expression/,
   ],
   [
     'a call without a step',

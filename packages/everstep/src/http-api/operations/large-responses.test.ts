@@ -1,4 +1,4 @@
-/** Answers about runs that are too long for one: what they leave out, where they end, and what they read at a time. */
+/** Responses that are too large: what they omit, where they end, and how much they read at a time. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
@@ -11,7 +11,7 @@ import { ReadBudget } from '../read-budget.js';
 import { ApiWorld } from '../testing/api-world.js';
 
 const MiB = 1024 * 1024;
-/** Of our own client, and of the published one. */
+/** Paths of the native and the published client. */
 const CLIENTS: readonly Readonly<Record<string, string>>[] = [{}, { 'upstash-telemetry-sdk': 'test' }];
 const reads = new ReadBudget({ waitMs: 1 });
 let world: ApiWorld;
@@ -22,7 +22,7 @@ before(async () => {
 });
 after(() => world.close());
 
-/** A run that has ended, with results of so many bytes. */
+/** Creates a run that has ended, with results of the given size. */
 async function longRun(outBytes: readonly number[], url = 'http://app.example/long'): Promise<string> {
   const run = sampleRun(++runs, { instanceId: 'qi_1', workflowRunId: `long-${runs}`, workflowUrl: url });
   await apply(world.store, [creation(run)]);
@@ -38,7 +38,7 @@ async function longRun(outBytes: readonly number[], url = 'http://app.example/lo
 
 const logged = ({ steps }: RunLogEntry): readonly LoggedStep[] => steps.slice(1).flatMap((group) => group.steps);
 
-/** The longest texts that one call of the store returned while `work` ran. */
+/** Returns the longest texts that one call of the store returned while `work` ran. */
 async function mostReadAtOnce(work: () => Promise<unknown>): Promise<number> {
   const { store } = world;
   const original = store.listSteps;
@@ -59,7 +59,7 @@ async function mostReadAtOnce(work: () => Promise<unknown>): Promise<number> {
   }
 }
 
-test('a long journal is whole, though it is read part by part', async () => {
+test('returns a long journal completely, read in parts', async () => {
   const id = await longRun([100, MiB / 2, MiB / 2, 3 * MiB, 10, MiB / 2]);
   let body: RunJournal | undefined;
   const most = await mostReadAtOnce(async () => {
@@ -74,7 +74,7 @@ test('a long journal is whole, though it is read part by part', async () => {
   assert.equal(reads.bytes, 0, 'what was reserved is given back');
 });
 
-test('a page of the log ends before the run that would make it too long, and the cursor leads on', async () => {
+test('a page of the log ends before a run that would make it too large, and the cursor continues', async () => {
   const url = 'http://app.example/page';
   const ids: string[] = [];
   for (let n = 0; n < 3; n++) ids.push(await longRun([4 * MiB, 2 * MiB], url));
@@ -95,7 +95,7 @@ test('a page of the log ends before the run that would make it too long, and the
   }
 });
 
-test('of one run that is too long for a page results are left out, with their lengths, and each can be read alone', async () => {
+test('a run that is larger than a page omits results with their sizes, and each can be read separately', async () => {
   const url = 'http://app.example/one';
   const id = await longRun([7 * MiB, 7 * MiB, 7 * MiB, 100], url);
   const { body } = await world.call<{ runs: RunLogEntry[] }>('GET', `/v2/workflows/logs?workflowUrl=${encodeURIComponent(url)}`);
@@ -119,7 +119,7 @@ test('of one run that is too long for a page results are left out, with their le
   assert.ok(logged(trimmed.body.runs[0] ?? assert.fail()).every((each) => !('out' in each) && !('outLeftOut' in each)));
 });
 
-test('attempts and a comparison read the results one part at a time', async () => {
+test('attempts and comparisons read results one part at a time', async () => {
   const [left, right] = [await longRun([2 * MiB, 2 * MiB, 100]), await longRun([2 * MiB, 2 * MiB + 1, 100])];
   let attempts: RunAttempts | undefined;
   let comparison: RunComparison | undefined;
@@ -143,7 +143,7 @@ test('attempts and a comparison read the results one part at a time', async () =
   assert.ok(most <= LIMITS.partBytes + 2 * MiB, `${most} bytes were read at a time`);
 });
 
-test('a page of dead letters ends before the entry that would make it too long', async () => {
+test('a page of dead letters ends before an entry that would make it too large', async () => {
   const body = new Uint8Array(LIMITS.maxPageBytes / 2 - 1000).fill(120);
   const added = [1, 2, 3].map(() => sampleRun(++runs, { instanceId: 'qi_1', workflowUrl: 'http://app.example/dead' }));
   for (const run of added)
@@ -164,7 +164,7 @@ test('a page of dead letters ends before the entry that would make it too long',
   }
 });
 
-test('a long answer that finds no room in time is refused with 503, and a short one is not', async () => {
+test('rejects a large response that gets no memory in time with 503, but not a small one', async () => {
   const [long, short] = [await longRun([2 * MiB]), await longRun([100])];
   const release = await reads.take('instance qi_1', LIMITS.maxReadBytesOfInstance, new AbortController().signal);
   try {
