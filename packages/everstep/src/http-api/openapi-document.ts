@@ -5,6 +5,7 @@ import { NDJSON_TYPE } from '../audit/exported-entry.js';
 import { ERROR_CODES, type ErrorCode } from '../contract/error-codes.js';
 import { ErrorBody } from '../contract/errors.js';
 import { DEFAULT_DIALECT, type Dialect } from '../dialects/index.js';
+import { tagObject } from './openapi-tags.js';
 import type { Operation } from './operation.js';
 import { pathsOf } from './routing.js';
 import { SESSION_COOKIE } from './sessions/cookie.js';
@@ -212,7 +213,7 @@ export function openApiOf(parts: DocumentParts): object {
     info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers,
     security,
-    tags: [...new Set(operations.map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: [...new Set(operations.map(({ tag }) => tag))].map(tagObject),
     paths,
     components: {
       securitySchemes,

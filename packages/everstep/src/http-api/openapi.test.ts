@@ -16,6 +16,7 @@ interface ParameterObject {
 interface OperationObject {
   readonly operationId: string;
   readonly summary: string;
+  readonly description: string;
   readonly tags: readonly string[];
   readonly security?: readonly unknown[];
   readonly parameters: readonly ParameterObject[];
@@ -57,7 +58,7 @@ test('the document is OpenAPI 3.1 with version 2.0.0 and contains every route on
   assert.equal(new Set(declared).size, declared.length);
 });
 
-test('every operation has a unique id, a summary, a tag and response schemas', () => {
+test('every operation has a unique id, a summary, a description, a tag and response schemas', () => {
   const ids = new Set<string>();
   const tags = new Set(document.tags.map(({ name }) => name));
   for (const { path, method, operation } of operations()) {
@@ -65,7 +66,7 @@ test('every operation has a unique id, a summary, a tag and response schemas', (
     assert.match(operation.operationId, /^[a-z][A-Za-z0-9]+$/, name);
     assert.ok(!ids.has(operation.operationId), name);
     ids.add(operation.operationId);
-    assert.ok(operation.summary.length > 5, name);
+    assert.ok(operation.summary.length > 5 && operation.description.endsWith('.'), name);
     assert.ok(
       operation.tags.every((tag) => tags.has(tag)),
       name,

@@ -94,8 +94,13 @@ export function openApiDocument(serviceVersion: string): object {
     security: [{ token: [] }, { tokenInQuery: [] }, { session: [] }],
     securitySchemes: {
       session: SESSION_SECURITY,
-      token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-      tokenInQuery: { type: 'apiKey', in: 'query', name: DEFAULT_DIALECT.tokenParameter },
+      token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'Token of a queue instance.' },
+      tokenInQuery: {
+        type: 'apiKey',
+        in: 'query',
+        name: DEFAULT_DIALECT.tokenParameter,
+        description: 'Token of a queue instance.',
+      },
     },
     operations: OPERATIONS,
     named: NAMED,
