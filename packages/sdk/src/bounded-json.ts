@@ -1,18 +1,19 @@
 /**
- * Parses JSON from outside within bounds. `JSON.parse` has none: of 9 MiB of brackets it makes 400 MB of objects. So the
- * text is scanned for its depth and its number of values first, which takes a few milliseconds for 10 MiB and no memory.
+ * Parses JSON from outside within bounds. `JSON.parse` has no bounds: it turns 9 MiB of brackets into 400 MB of
+ * objects. The text is therefore scanned for its depth and its number of values first. The scan takes a few
+ * milliseconds for 10 MiB and uses no memory.
  */
 
-/** The deepest nesting of objects and arrays that is parsed. Programs that read the value later recurse into it. */
+/** Maximum nesting depth of objects and arrays. Code that reads the value later uses recursion. */
 export const MAX_JSON_DEPTH = 256;
 
 /**
- * The most objects, arrays and fields in one text. Each costs up to 100 bytes of memory, however short its text is. No text
- * of fewer than 5 MB comes near it.
+ * Maximum number of objects, arrays and fields in one text. Each uses up to 100 bytes of memory, however short its
+ * text is. No text of fewer than 5 MB comes near this limit.
  */
 export const MAX_JSON_NODES = 2_000_000;
 
-/** A text that exceeds a bound. A SyntaxError, so that code that handles invalid JSON handles it as well. */
+/** Thrown for a text that exceeds a bound. It is a SyntaxError, so code that handles invalid JSON handles it too. */
 export class JsonBoundsError extends SyntaxError {
   override readonly name = 'JsonBoundsError';
 }
@@ -31,9 +32,13 @@ export function endOfJsonString(json: string, start: number): number {
   return -1;
 }
 
-/** Throws JsonBoundsError. Whether the text is JSON is not checked. */
+/**
+ * Checks the depth and the number of values of a text, but not whether it is valid JSON.
+ *
+ * @throws {JsonBoundsError} If a bound is exceeded.
+ */
 export function checkJsonBounds(json: string): void {
-  // Too short to exceed either.
+  // The text is too short to exceed either bound.
   if (json.length <= MAX_JSON_DEPTH) return;
   let depth = 0;
   let nodes = 0;
@@ -43,7 +48,7 @@ export function checkJsonBounds(json: string): void {
       case 0x7b: // {
         depth += 1;
         nodes += 1;
-        if (depth > MAX_JSON_DEPTH) throw new JsonBoundsError(`it is nested deeper than ${MAX_JSON_DEPTH} levels`);
+        if (depth > MAX_JSON_DEPTH) throw new JsonBoundsError(`nested deeper than ${MAX_JSON_DEPTH} levels`);
         break;
       case 0x5d: // ]
       case 0x7d: // }
@@ -54,15 +59,20 @@ export function checkJsonBounds(json: string): void {
         break;
       case QUOTE:
         i = endOfJsonString(json, i + 1);
-        // An open string: what precedes it is within the bounds, and JSON.parse reports it.
+        // The string is not closed. The text before it is within the bounds, and JSON.parse reports the error.
         if (i === -1) i = json.length;
         break;
     }
-    if (nodes > MAX_JSON_NODES) throw new JsonBoundsError(`it has more than ${MAX_JSON_NODES} objects, arrays and fields`);
+    if (nodes > MAX_JSON_NODES) throw new JsonBoundsError(`more than ${MAX_JSON_NODES} objects, arrays and fields`);
   }
 }
 
-/** Parses like `JSON.parse`. Throws SyntaxError, and JsonBoundsError when a bound is exceeded. */
+/**
+ * Parses a text like `JSON.parse`, within the bounds of `checkJsonBounds`.
+ *
+ * @throws {SyntaxError} If the text is not valid JSON.
+ * @throws {JsonBoundsError} If a bound is exceeded.
+ */
 export function parseJson(json: string): unknown {
   checkJsonBounds(json);
   return JSON.parse(json);

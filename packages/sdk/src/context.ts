@@ -1,4 +1,4 @@
-/** What a workflow function is given. */
+/** The context that a workflow function receives. */
 import type { Duration, Instant } from './duration.js';
 import type { JsonOf } from './step-result.js';
 import type {
@@ -15,70 +15,82 @@ import type {
 } from './steps/step-types.js';
 
 /**
- * The run, and the steps that it can take.
+ * The run and the steps that it can take.
  *
- * The function is run again from the top whenever the run moves on in a
- * process that does not hold it; steps that were recorded give their recorded
- * results. So what happens between steps must be deterministic: time,
- * randomness and I/O belong into steps.
+ * Your workflow function runs again from the top whenever the run continues in a process that does not hold it.
+ * Recorded steps then return their recorded results. Code between steps must therefore be deterministic: put time,
+ * randomness and I/O into steps.
  */
 export interface WorkflowContext<Payload> {
-  /** What the run was triggered with: parsed JSON when it is JSON, else text, else bytes; or what `parsePayload` or `schema` made of it. */
+  /**
+   * Payload of the trigger: parsed JSON if it is JSON, otherwise text, otherwise bytes. With `parsePayload` or
+   * `schema`, their result.
+   */
   readonly payload: Payload;
   readonly runId: string;
-  /** Unix ms. */
+  /** Time at which the run was created, Unix milliseconds. */
   readonly runCreatedAt: number;
   readonly labels: readonly string[];
   /** Headers that the trigger forwarded, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
-  /** URL of this workflow. */
+  /** URL of this workflow: the `url` option, or the URL that the run was triggered with. */
   readonly url: string;
 
   /**
-   * Runs `action` once and records its result; later it gives the recorded
-   * result. What comes back has travelled as JSON.
+   * Runs `action` once and records its result. On a replay it returns the recorded result. The result passes through
+   * JSON: a Date becomes a string, and methods are lost.
    *
-   * If it throws, the attempt ends there and the service makes another one
-   * later (see RetryAfterError, NonRetryableError), so a failing step cannot
-   * be caught by the code around it: catch inside `action` what you can
-   * handle. Steps cannot be asked for inside a step.
+   * If `action` throws, the attempt ends and the service retries it later (see RetryAfterError and
+   * NonRetryableError). Code around the step cannot catch the error, so handle expected errors inside `action`. A
+   * step cannot contain another step.
    */
   run<T>(name: string, action: () => T | Promise<T>): Promise<JsonOf<Awaited<T>>>;
 
-  /** Pauses the run without holding anything open. A number is seconds. */
+  /** Pauses the run without keeping a connection or a process busy. A number is in seconds. */
   sleep(name: string, duration: Duration): Promise<void>;
 
-  /** Pauses the run until an instant; one in the past is over at once. A number is Unix milliseconds. */
+  /** Pauses the run until an instant. An instant in the past ends the step at once. A number is in Unix milliseconds. */
   sleepUntil(name: string, instant: Instant): Promise<void>;
 
   /**
-   * Waits until somebody notifies the event, or the time is up. The type of the data is the word of whoever sends it.
-   * Rejects with PayloadError when the data is said to be JSON and is not.
+   * Waits until the event is notified or the timeout (default 7 days) has passed. `Data` is not checked: it is the
+   * type that the sender promises.
+   *
+   * Rejects with PayloadError if the data is declared as JSON but is not valid JSON.
    */
   waitForEvent<Data = unknown>(name: string, eventId: string, options?: WaitOptions): Promise<WaitResult<Data>>;
 
-  /** Waits for the first of several events; `eventId` of the result says which one came. */
+  /** Waits for the first of several events. `eventId` in the result is the event that occurred. */
   waitForAny<Data = unknown>(name: string, eventIds: readonly string[], options?: WaitOptions): Promise<WaitResult<Data>>;
 
-  /** Notifies the runs that wait for the event; with `workflowRunId` one run, now or when it comes to wait for it. */
+  /**
+   * Notifies the runs that wait for the event. With `workflowRunId`, notifies only that run; if it does not wait for
+   * the event yet, the service keeps the event for it.
+   */
   notify(name: string, eventId: string, data?: unknown, options?: NotifyOptions): Promise<NotifyResult>;
 
   /**
-   * Has the service make an HTTP request, which may take hours. It is tried again as `retries` says; then the last
-   * answer is the result, whatever its status, so a call never fails the run.
+   * Makes the service send an HTTP request, which can take hours. The service retries it as `retries` specifies and
+   * then returns the last response, whatever its status. A call therefore never fails the run.
    */
   call<Body = unknown>(name: string, request: CallOptions): Promise<CallResult<Body>>;
 
-  /** Starts a run of another workflow and waits for its end. A run that fails does not fail this one. */
+  /**
+   * Starts a run of another workflow and waits for it to end. If that run fails, this run continues; check `state` in
+   * the result.
+   */
   invoke<Body = unknown>(name: string, invocation: InvokeOptions): Promise<InvokeResult<Body>>;
 
-  /** Makes a URL that whoever knows it may call, for `waitForWebhook`. Each call is taken by one wait. */
+  /** Creates a URL for `waitForWebhook`. Anyone who knows the URL can call it. Each call ends one wait. */
   createWebhook(name: string): Promise<Webhook>;
 
-  /** Waits until the webhook is called, or the time is up. A call that came before is taken at once. */
+  /**
+   * Waits until the webhook is called or the timeout (default 7 days) has passed. A call that arrived earlier ends
+   * the wait at once.
+   */
   waitForWebhook(name: string, webhook: Pick<Webhook, 'eventId'>, options?: WaitOptions): Promise<WebhookResult>;
 
-  /** Ends the run as canceled. Code behind it does not run. */
+  /** Ends the run as canceled. Code after it does not run. */
   cancel(): Promise<never>;
 }
 

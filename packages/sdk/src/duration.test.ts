@@ -12,7 +12,7 @@ for (const [given, expected] of [
   ['1d10h', 122_400_000],
   [' 3s ', 3000],
 ] as const) {
-  it(`the duration ${JSON.stringify(given)} is ${expected} ms`, () => assert.equal(durationMs(given), expected));
+  it(`parses the duration ${JSON.stringify(given)} as ${expected} ms`, () => assert.equal(durationMs(given), expected));
 }
 
 for (const given of [
@@ -30,7 +30,7 @@ for (const given of [
   '999999999999999d',
   `${'9'.repeat(400)}d`,
 ]) {
-  it(`${JSON.stringify(given).slice(0, 40)} is no duration`, () => assert.throws(() => durationMs(given), RangeError));
+  it(`rejects ${JSON.stringify(given).slice(0, 40)} as a duration`, () => assert.throws(() => durationMs(given), RangeError));
 }
 
 for (const [given, expected] of [
@@ -38,9 +38,9 @@ for (const [given, expected] of [
   ['2030-01-01T00:00:00Z', 1_893_456_000_000],
   [1_893_456_000_000.4, 1_893_456_000_001],
 ] as const) {
-  it(`the instant ${String(given)} is ${expected}`, () => assert.equal(instantMs(given), expected));
+  it(`parses the instant ${String(given)} as ${expected}`, () => assert.equal(instantMs(given), expected));
 }
 
 for (const given of [1_893_456_000, Number.NaN, 'tomorrow', new Date('x')]) {
-  it(`${String(given)} is no instant`, () => assert.throws(() => instantMs(given), RangeError));
+  it(`rejects ${String(given)} as an instant`, () => assert.throws(() => instantMs(given), RangeError));
 }

@@ -1,6 +1,6 @@
-/** Lengths of time and instants as workflow code writes them. */
+/** Durations and instants as workflow code writes them. */
 
-/** Seconds as a number, or text of value and unit: `'500ms'`, `'10s'`, `'5m'`, `'2h'`, `'1d'`, `'1d10h'`. */
+/** A length of time: a number of seconds, or text such as `'500ms'`, `'10s'`, `'5m'`, `'2h'`, `'1d'` or `'1d10h'`. */
 export type Duration = number | string;
 
 const UNIT_MS: Readonly<Record<string, number>> = {
@@ -16,25 +16,29 @@ const PART = /(\d+(?:\.\d+)?)(ms|[smhd])/g;
 
 const MAX_SHOWN_LENGTH = 40;
 
-/** Beyond it a number of ms is not exact any more, or no number at all. */
+/** Rejects numbers of milliseconds that are not exact or not finite. */
 function exact(ms: number, duration: Duration): number {
   if (Number.isSafeInteger(ms)) return ms;
   const shown = String(duration).slice(0, MAX_SHOWN_LENGTH);
   throw new RangeError(`a duration must be at most ${Number.MAX_SAFE_INTEGER} ms, not ${shown}`);
 }
 
-/** Milliseconds, whole and not negative. Throws RangeError when it is no duration. */
+/**
+ * Converts a duration to whole milliseconds, rounded up.
+ *
+ * @throws {RangeError} If the value is not a valid duration.
+ */
 export function durationMs(duration: Duration): number {
   if (typeof duration === 'number') {
     if (!Number.isFinite(duration) || duration < 0) {
-      throw new RangeError(`a duration in seconds must be a number of 0 or more, not ${duration}`);
+      throw new RangeError(`a duration in seconds must be a number of at least 0, not ${duration}`);
     }
     return exact(Math.ceil(duration * 1000), duration);
   }
   const text = typeof duration === 'string' ? duration.trim() : '';
   if (!DURATION.test(text)) {
     throw new RangeError(
-      `a duration is a number of seconds or text such as '10s', '5m', '2h', '1d' or '1d10h', not ${JSON.stringify(duration)}`,
+      `a duration must be a number of seconds or text such as '10s', '5m', '2h', '1d' or '1d10h', not ${JSON.stringify(duration)}`,
     );
   }
   let totalMs = 0;
@@ -42,19 +46,24 @@ export function durationMs(duration: Duration): number {
   return exact(Math.ceil(totalMs), duration);
 }
 
-/** A Date, an ISO 8601 string, or Unix milliseconds. */
+/** A point in time: a Date, an ISO 8601 string, or Unix milliseconds. */
 export type Instant = Date | string | number;
 
-/** Up to 1973 in ms, but up to the year 5138 in seconds: nobody sleeps until then. */
+/** Smallest number accepted as Unix milliseconds. It is in 1973 as milliseconds, but in the year 5138 as seconds. */
 const SMALLEST_PLAUSIBLE_MS = 1e11;
 
-/** Unix ms. Throws RangeError when it is no instant, or seems to be in seconds. */
+/**
+ * Converts an instant to Unix milliseconds.
+ *
+ * @throws {RangeError} If the value is not a valid instant, or is probably in seconds.
+ */
 export function instantMs(instant: Instant): number {
   if (typeof instant === 'number') {
     if (Number.isFinite(instant) && instant >= SMALLEST_PLAUSIBLE_MS) return Math.ceil(instant);
-    throw new RangeError(`an instant given as a number is Unix time in milliseconds; ${instant} is not (is it in seconds?)`);
+    throw new RangeError(`a numeric instant must be Unix time in milliseconds, not ${instant}; multiply Unix seconds by 1000`);
   }
   const atMs = instant instanceof Date ? instant.getTime() : Date.parse(instant);
-  if (Number.isNaN(atMs)) throw new RangeError(`an instant is a Date, an ISO 8601 string or Unix milliseconds, not ${instant}`);
+  if (Number.isNaN(atMs))
+    throw new RangeError(`an instant must be a Date, an ISO 8601 string or Unix milliseconds, not ${instant}`);
   return atMs;
 }

@@ -32,7 +32,7 @@ describe('an endpoint', () => {
     assert.match(response.body, /workflow endpoint/);
   });
 
-  it('tells somebody who calls it directly what to do', async () => {
+  it('explains to a direct caller what to do', async () => {
     const response = await endpoint.handle(asMessage({ order: 1 }, { headers: {} }));
     assert.equal(response.status, 400);
     assert.match(response.body, /start a run through the service \(POST \/v2\/trigger/);
@@ -42,38 +42,38 @@ describe('an endpoint', () => {
     ['header', asMessage(firstRequest(), { headers: { 'svc-workflow-protocol': '2' } })],
     ['body', asMessage({ ...firstRequest(), protocol: 2 })],
   ] as const) {
-    it(`refuses another version of the protocol in the ${where}, and names both`, async () => {
+    it(`rejects another protocol version in the ${where} and names both versions`, async () => {
       const response = await endpoint.handle(message);
       const reply = replyOf(response);
       assert.equal(response.status, 400);
       assert.ok(reply.kind === 'refused');
       assert.equal(reply.code, 'unsupported-protocol');
-      assert.match(reply.message, /speaks version 2 .* speaks version 1: upgrade @everstep\/sdk/);
+      assert.match(reply.message, /uses version 2 .* supports only version 1: upgrade @everstep\/sdk/);
     });
   }
 
   const request = firstRequest();
   const malformed: readonly (readonly [string, unknown, RegExp])[] = [
-    ['no JSON', '{', /not JSON/],
-    ['an array', [], /no JSON object/],
-    ['no run', { ...request, run: undefined }, /"run"/],
-    ['a label that is no text', { ...request, run: { ...request.run, labels: [1] } }, /"run"/],
-    ['no message id', { ...request, messageId: 1 }, /"messageId"/],
+    ['invalid JSON', '{', /not valid JSON/],
+    ['an array', [], /not a JSON object/],
+    ['a missing run', { ...request, run: undefined }, /"run"/],
+    ['a label that is not text', { ...request, run: { ...request.run, labels: [1] } }, /"run"/],
+    ['a missing message id', { ...request, messageId: 1 }, /"messageId"/],
     ['a negative retried', { ...request, retried: -1 }, /"retried"/],
-    ['no maxRetries', { ...request, maxRetries: undefined }, /"maxRetries"/],
+    ['a missing maxRetries', { ...request, maxRetries: undefined }, /"maxRetries"/],
     ['a target of 0', { ...request, target: 0 }, /"target"/],
-    ['no known', { ...request, known: 0 }, /"known"/],
+    ['a missing known', { ...request, known: 0 }, /"known"/],
     ['a journal with a gap', { ...request, journal: { from: 0, length: 1, entries: [] } }, /"journal"/],
     [
       'an entry without a name',
       { ...request, journal: { from: 0, length: 1, entries: [{ stepId: 1, type: 'Run' }] } },
       /"journal"/,
     ],
-    ['no input', { ...request, input: undefined }, /"input"/],
+    ['a missing input', { ...request, input: undefined }, /"input"/],
     ['an unknown encoding', { ...request, input: { ...request.input, body: { encoding: 'hex', data: '' } } }, /"input"/],
   ];
   for (const [name, body, message] of malformed) {
-    it(`refuses a malformed request: ${name}`, async () => {
+    it(`rejects a malformed request: ${name}`, async () => {
       const response = await endpoint.handle(asMessage(body));
       const reply = replyOf(response);
       assert.equal(response.status, 400);
@@ -83,17 +83,17 @@ describe('an endpoint', () => {
     });
   }
 
-  it('refuses options that make no sense', () => {
+  it('rejects invalid options', () => {
     for (const options of [{ retries: -1 }, { retries: 1.5 }, { holdRuns: { max: 0 } }, { holdRuns: { idleMs: 0 } }]) {
       assert.throws(() => createEndpoint(() => 1, options), RangeError);
     }
   });
 
-  it('says in lines what happens when asked to', async () => {
+  it('logs each request in verbose mode', async () => {
     const lines: string[] = [];
     const verbose = createEndpoint((context) => context.run('a', () => 1), { verbose: (line) => lines.push(line) });
     await verbose.handle(asMessage(firstRequest()));
-    assert.deepEqual(lines, ['run run, go on: progress, did 1 "a", finished']);
+    assert.deepEqual(lines, ['run run, continue: progress, completed 1 "a", finished']);
   });
 });
 
@@ -118,8 +118,8 @@ const utf8 = (data: string, contentType?: string) => ({
   ...(contentType ? { contentType } : {}),
 });
 
-describe('the context of a workflow', () => {
-  it('tells about the run', async () => {
+describe('the workflow context', () => {
+  it('describes the run', async () => {
     const seen = await ended(
       ({ runId, runCreatedAt, labels, headers, url }) => ({ runId, runCreatedAt, labels, headers, url }),
       {},
@@ -138,17 +138,17 @@ describe('the context of a workflow', () => {
 
   const payloads: readonly (readonly [string, Partial<RunInput>, unknown])[] = [
     ['JSON', utf8('{"a":1}', 'application/json; charset=utf-8'), { a: 1 }],
-    ['JSON of a kind', utf8('[1]', 'application/vnd.order+json'), [1]],
-    ['JSON that nobody said to be', utf8('{"a":1}'), { a: 1 }],
-    ['JSON that curl called a form', utf8('{"a":1}', 'application/x-www-form-urlencoded'), { a: 1 }],
+    ['JSON of a vendor type', utf8('[1]', 'application/vnd.order+json'), [1]],
+    ['JSON without a content type', utf8('{"a":1}'), { a: 1 }],
+    ['JSON that curl labels as a form', utf8('{"a":1}', 'application/x-www-form-urlencoded'), { a: 1 }],
     ['a form', utf8('a=1&b=2', 'application/x-www-form-urlencoded'), 'a=1&b=2'],
     ['text', utf8('{"a":1}', 'text/plain'), '{"a":1}'],
-    ['text that nobody said to be', utf8('hello'), 'hello'],
+    ['text without a content type', utf8('hello'), 'hello'],
     ['nothing', utf8('', 'application/json'), 'undefined'],
     ['bytes', { body: { encoding: 'base64', data: '/wA=' } }, { bytes: [255, 0] }],
-    ['JSON that is none', utf8('{', 'application/json'), /^489 PayloadError: the payload is said to be application\/json/],
+    ['invalid JSON', utf8('{', 'application/json'), /^489 PayloadError: the payload has content type application\/json/],
   ];
-  it('does not quote a payload that is no JSON', async () => {
+  it('does not quote a payload that is not valid JSON', async () => {
     for (const text of [
       'my secret',
       '{"a": my secret}',
@@ -174,12 +174,12 @@ describe('the context of a workflow', () => {
 
   for (const later of [false, true]) {
     const wrap = <T>(value: T): T | Promise<T> => (later ? Promise.resolve(value) : value);
-    it(`has the payload as parsePayload read it${later ? ', later' : ''}`, async () => {
+    it(`has the payload that parsePayload returned${later ? ', asynchronously' : ''}`, async () => {
       const parsePayload = ({ text }: { readonly text: string | undefined }) => wrap({ length: text?.length ?? 0 });
       assert.equal(await ended(({ payload }) => payload.length, { parsePayload }, utf8('four')), 4);
     });
 
-    it(`has the payload as the schema gives it${later ? ', later' : ''}, and fails the run when it does not fit`, async () => {
+    it(`has the payload that the schema returned${later ? ', asynchronously' : ''}, and fails the run if it is invalid`, async () => {
       const schema: PayloadSchema<number> = {
         '~standard': {
           validate: (value) =>
@@ -193,13 +193,13 @@ describe('the context of a workflow', () => {
       assert.equal(await ended(({ payload }) => payload + 1, { schema }, utf8('3')), 7);
       assert.equal(
         await ended(({ payload }) => payload + 1, { schema }, utf8('"x"')),
-        '489 PayloadError: the payload is not what this workflow takes: a.0: must be a number',
+        '489 PayloadError: the payload does not match the schema of this workflow: a.0: must be a number',
       );
     });
   }
 });
 
-it('serve speaks Request and Response', async () => {
+it('serve handles Request and Response', async () => {
   const handler = serve<{ n: number }, number>((context) => context.run('double', () => context.payload.n * 2), { retries: 1 });
   const request = firstRequest({ input: { body: { encoding: 'utf8', data: '{"n":4}' }, headers: {} } });
   const response = await handler(

@@ -1,4 +1,4 @@
-/** A workflow endpoint, blind to the HTTP library in front of it. */
+/** A workflow endpoint, independent of the HTTP library in front of it. */
 import type { Workflow } from './context.js';
 import { describeError, retryAdvice } from './errors.js';
 import { checkReplay } from './executor/check.js';
@@ -24,26 +24,29 @@ import { isSameUrl, type SignatureClaims } from './signature/signature.js';
 import { contextOf } from './workflow-context.js';
 
 export interface HoldOptions {
-  /** Most runs kept in memory; default 10,000. */
+  /** Maximum number of runs kept in memory. Default: 10,000. */
   readonly max?: number;
-  /** How long a run is kept that nothing asks for; default 60,000. */
+  /** Time in milliseconds after which an unused run is removed. Default: 60,000. */
   readonly idleMs?: number;
 }
 
 export interface ServeOptions<Payload> extends PayloadOptions<Payload>, SignatureOptions {
-  /** Most retries of a step or of the code between steps. Only lowers what the run was triggered with. */
+  /**
+   * Maximum number of retries of a step or of the code between steps. It can only lower the number that the run was
+   * triggered with.
+   */
   readonly retries?: number;
-  /** True, or a function that takes lines: says what happens with each request. */
+  /** Logs each request: `true` for console.log, or a function that receives each line. */
   readonly verbose?: boolean | ((line: string) => void);
   /**
-   * Keeps runs in memory between their steps, so that a step need not replay
-   * the ones before it. On by default, but for Cloudflare Workers, where the
-   * promises of one request must not be awaited in another.
+   * Keeps runs in memory between their steps, so that a step does not replay the steps before it. Enabled by default,
+   * except on Cloudflare Workers, where one request must not await the promises of another.
    */
   readonly holdRuns?: boolean | HoldOptions;
   /**
-   * Called when a run has failed for good, unless its trigger named a failure callback. At least once; `dlqId` tells a
-   * repetition. What it throws has it called again, as an error in a step would.
+   * Called when a run has failed permanently, unless its trigger specified a failure callback. It can be called more
+   * than once for a run; use `dlqId` to detect repetitions. If it throws, the service calls it again, like a failed
+   * step.
    */
   readonly failureFunction?: FailureFunction<Payload>;
 }
@@ -51,9 +54,9 @@ export interface ServeOptions<Payload> extends PayloadOptions<Payload>, Signatur
 export interface EndpointRequest {
   readonly method: string;
   readonly url: string;
-  /** By lower-case name. */
+  /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** The body as it came; or, where a framework has parsed it and the bytes are gone, what it made of it. */
+  /** The raw body. If a framework has parsed the body and the bytes are no longer available, the parsed value. */
   readonly body: Uint8Array | string | { readonly parsed: unknown };
 }
 
@@ -64,7 +67,7 @@ export interface EndpointResponse {
 }
 
 export interface Endpoint {
-  /** Answers a request of the service. Never rejects. */
+  /** Handles a request from the service and returns the response to send. Never rejects. */
   handle(request: EndpointRequest): Promise<EndpointResponse>;
 }
 
@@ -74,13 +77,13 @@ const BASE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   'Content-Type': 'application/json',
   [VERSION_HEADER]: String(PROTOCOL_VERSION),
 });
-/** Names, in lower case, of all the request headers that an endpoint reads. */
+/** Lower-case names of all request headers that an endpoint reads. */
 const ENDPOINT_HEADERS = Object.freeze({
   protocol: VERSION_HEADER.toLowerCase(),
   ...SIGNATURE_HEADERS,
   failureFunction: FAILURE_HEADER.toLowerCase(),
 });
-/** The request headers that an endpoint reads, as `read` gives them by their lower-case names. */
+/** Collects the request headers that an endpoint reads. `read` returns a header by its lower-case name. */
 export const endpointHeaders = (read: (name: string) => string | null | undefined): EndpointRequest['headers'] =>
   Object.fromEntries(Object.values(ENDPOINT_HEADERS).map((name) => [name, read(name) ?? undefined]));
 
@@ -92,7 +95,7 @@ const json = (status: number, body: object, headers?: Readonly<Record<string, st
   body: JSON.stringify(body),
 });
 
-/** An answer to something that failed; its status and headers say whether trying again can help. */
+/** Builds the response to a failure. Its status and headers tell the service whether a retry can help. */
 function failureAnswer(body: object, retry: FailedReply['retry']): EndpointResponse {
   switch (retry.kind) {
     case 'never':
@@ -116,20 +119,22 @@ function failed(name: string, message: string): FailedReply {
 const one = (header: string | readonly string[] | undefined): string | undefined =>
   typeof header === 'string' ? header : header?.[0];
 
-/** Returns what is wrong if a signature and its frame name different URLs, else null. */
+/** Returns an error message if a signature and its frame name different URLs, otherwise null. */
 function otherUrl(claims: SignatureClaims | null, frame: unknown): string | null {
   const run = typeof frame === 'object' && frame !== null && 'run' in frame ? frame.run : null;
   const named = typeof run === 'object' && run !== null && 'workflowUrl' in run ? run.workflowUrl : null;
   if (claims === null || typeof named !== 'string' || isSameUrl(claims.sub, named)) return null;
-  return `the signature is for ${JSON.stringify(claims.sub)}, and the run is one of ${JSON.stringify(named)}`;
+  return `the signature is for ${JSON.stringify(claims.sub)}, but the run belongs to ${JSON.stringify(named)}`;
 }
 
 function heldRunsFor(option: boolean | HoldOptions | undefined): HeldRuns | null {
   const isCloudflare = typeof navigator === 'object' && navigator.userAgent === 'Cloudflare-Workers';
   if (option === false || (option === undefined && isCloudflare)) return null;
   const { max, idleMs } = { ...DEFAULT_HOLD, ...(typeof option === 'object' ? option : {}) };
-  if (!(Number.isSafeInteger(max) && max >= 1)) throw new RangeError(`holdRuns.max must be a whole number from 1, not ${max}`);
-  if (!(Number.isFinite(idleMs) && idleMs > 0)) throw new RangeError(`holdRuns.idleMs must be a number above 0, not ${idleMs}`);
+  if (!(Number.isSafeInteger(max) && max >= 1))
+    throw new RangeError(`holdRuns.max must be a whole number of at least 1, not ${max}`);
+  if (!(Number.isFinite(idleMs) && idleMs > 0))
+    throw new RangeError(`holdRuns.idleMs must be a number greater than 0, not ${idleMs}`);
   return new HeldRuns({ max, idleMs });
 }
 
@@ -139,13 +144,13 @@ export function createEndpoint<Payload, Result>(
 ): Endpoint {
   const { retries, failureFunction } = options;
   if (retries !== undefined && !(Number.isSafeInteger(retries) && retries >= 0)) {
-    throw new RangeError(`retries must be a whole number from 0, not ${retries}`);
+    throw new RangeError(`retries must be a whole number of at least 0, not ${retries}`);
   }
   const log = options.verbose === true ? console.log : options.verbose === false ? undefined : options.verbose;
   let worker: string | undefined;
   /** Runs the workflow function. */
   function runCode(execution: Execution, { run, input }: Pick<StepRequest, 'run' | 'input'>): unknown {
-    // Present whenever a run begins here: a request without it goes to a held execution only.
+    // The input is present whenever a run starts here. A request without it uses only a held execution.
     if (!input) throw new Error('the request has no input');
     const url = options.url ?? run.workflowUrl;
     return withPayload(input, options, (payload) => workflow(contextOf(execution, run, input, payload, url)));
@@ -153,7 +158,7 @@ export function createEndpoint<Payload, Result>(
   const executor = new Executor({
     body: runCode,
     heldRuns: heldRunsFor(options.holdRuns),
-    // Not before the first request: some runtimes have no randomness while a module loads.
+    // Created with the first request, because some runtimes have no randomness while a module loads.
     worker: () => {
       worker ??= crypto.randomUUID();
       return worker;
@@ -165,17 +170,20 @@ export function createEndpoint<Payload, Result>(
   const checkRequest = createRequestCheck(options);
 
   function refuseSignature(message: string, status: 401 | 500): EndpointResponse {
-    log?.(`refused a request: ${message}`);
+    log?.(`rejected a request: ${message}`);
     return json(status, failed('SignatureError', message));
   }
 
-  /** A run has failed for good. */
+  /** Handles the notice that a run has failed permanently. */
   async function answerFailure(value: unknown): Promise<EndpointResponse> {
     const notice = readFailureNotice(value);
-    if (!notice) return json(400, { error: 'the body does not say how a run failed' });
+    if (!notice) return json(400, { error: 'the body is not a failure notice; only the service may send this request' });
     const what = `run ${notice.workflowRunId}, failure function`;
-    // Perhaps an instance that is not up to date: another attempt may find one that is.
-    if (!failureFunction) return json(404, { error: 'this workflow has no failure function' });
+    // This instance of the app may be outdated. A retry may reach one that has the function.
+    if (!failureFunction)
+      return json(404, {
+        error: 'this workflow has no failureFunction; add the option to serve() or deploy the version that has it',
+      });
     try {
       await tellFailure(notice, failureFunction, options);
     } catch (error) {
@@ -189,7 +197,7 @@ export function createEndpoint<Payload, Result>(
 
   async function answer(request: EndpointRequest): Promise<EndpointResponse> {
     if (request.method !== 'POST') {
-      const text = 'This is a workflow endpoint of Everstep. It takes POST requests of the service only.\n';
+      const text = 'This is a workflow endpoint of Everstep. It accepts only POST requests from the service.\n';
       return {
         status: 405,
         headers: { ...BASE_HEADERS, 'Content-Type': 'text/plain; charset=utf-8', Allow: 'POST' },
@@ -221,7 +229,7 @@ export function createEndpoint<Payload, Result>(
     const wrongRun = otherUrl(signed.claims, value);
     if (wrongRun !== null) return refuseSignature(wrongRun, 401);
     const check = readCheckRequest(value);
-    // Not logged: nothing happens to the run.
+    // Not logged, because the check does not affect the run.
     if (check) return json(200, await checkReplay(check, (execution) => runCode(execution, check)));
     const read = readStepRequest(value);
     if (!read.ok) return respond(refusal(read.code, read.message));
@@ -243,7 +251,7 @@ export function createEndpoint<Payload, Result>(
 }
 
 const decoder = new TextDecoder();
-/** Buffers decode themselves several times faster than a TextDecoder does. */
+/** Decodes UTF-8. Buffers decode several times faster than a TextDecoder. */
 function decode(bytes: Uint8Array): string {
   if (typeof Buffer === 'function') return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
   return decoder.decode(bytes);
@@ -256,18 +264,18 @@ function readJson(body: EndpointRequest['body']): ReadBody {
   try {
     return { ok: true, value: parseJson(typeof body === 'string' ? body : decode(body)) };
   } catch (error) {
-    return { ok: false, message: `the body is not JSON: ${describeError(error).message}` };
+    return { ok: false, message: `the body is not valid JSON: ${describeError(error).message}` };
   }
 }
 
 function inWords(request: StepRequest, reply: StepReply): string {
-  const asked = request.target === null ? 'go on' : `step ${request.target}`;
+  const asked = request.target === null ? 'continue' : `step ${request.target}`;
   const said: string[] = [reply.kind];
   if (reply.kind === 'progress' || reply.kind === 'failed') {
-    for (const step of reply.done) said.push(`did ${step.stepId} ${JSON.stringify(step.name)}`);
+    for (const step of reply.done) said.push(`completed ${step.stepId} ${JSON.stringify(step.name)}`);
   }
   if (reply.kind === 'progress') {
-    for (const step of reply.planned) said.push(`plans ${step.stepId} ${step.type} ${JSON.stringify(step.name)}`);
+    for (const step of reply.planned) said.push(`planned ${step.stepId} ${step.type} ${JSON.stringify(step.name)}`);
     if (reply.end) said.push(reply.end.kind);
   } else if (reply.kind === 'failed') {
     said.push(`${reply.step ? `${JSON.stringify(reply.step.name)}: ` : ''}${reply.error.name}: ${reply.error.message}`);

@@ -1,44 +1,44 @@
-/** Errors that workflow code throws, and those that the client reports. */
+/** Errors that workflow code throws, and errors that the client reports. */
 import { type Duration, durationMs } from './duration.js';
 
-/**
- * Thrown from a step or from workflow code: the run fails at once, whatever
- * retries are left.
- */
+/** Fails the run at once, without further retries. Throw it from a step or from workflow code. */
 export class NonRetryableError extends Error {
   override readonly name: string = 'NonRetryableError';
 }
 
 /**
- * Thrown from a step or from workflow code: the next attempt, if one is left,
- * is made after `delay` instead of the usual back-off.
+ * Delays the next attempt by `delay` instead of the default back-off. Throw it from a step or from workflow code. The
+ * number of retries does not change.
  */
 export class RetryAfterError extends Error {
   override readonly name: string = 'RetryAfterError';
   readonly delayMs: number;
-  /** `delay`: seconds, or text such as `'30s'`, `'5m'`, or the instant of the next attempt. */
+  /** @param delay Seconds, text such as `'30s'` or `'5m'`, or the time of the next attempt as a Date. */
   constructor(message: string, delay: Duration | Date, options?: ErrorOptions) {
     super(message, options);
     this.delayMs = delay instanceof Date ? Math.max(0, delay.getTime() - Date.now()) : durationMs(delay);
   }
 }
 
-/** The run was triggered with something that is no payload of this workflow. */
+/** The payload of the trigger is not valid for this workflow. Fails the run without retries. */
 export class PayloadError extends NonRetryableError {
   override readonly name: string = 'PayloadError';
 }
 
-/** The recorded steps are not those that the code asks for. */
+/** The recorded steps differ from the steps that the code requests. */
 export class JournalMismatchError extends Error {
   override readonly name: string = 'JournalMismatchError';
 }
 
-/** A call to the API of the service did not succeed. */
+/** A call to the API of the service failed. */
 export class EverstepError extends Error {
   override readonly name: string = 'EverstepError';
-  /** HTTP status; 0 when no answer came. */
+  /** HTTP status; 0 if no response arrived. */
   readonly status: number;
-  /** The stable code (`Svc-Error-Code`); `unreachable` when no answer came, `unknown` when the answer named none. */
+  /**
+   * Stable error code (header `Svc-Error-Code`). `unreachable` if no response arrived; `unknown` if the response
+   * contains no code.
+   */
   readonly code: string;
   constructor(message: string, details: { readonly status: number; readonly code: string; readonly cause?: unknown }) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -53,7 +53,7 @@ export interface ErrorDescription {
   readonly stack?: string;
 }
 
-/** Whatever was thrown, as data. */
+/** Describes any thrown value as plain data. */
 export function describeError(thrown: unknown): ErrorDescription {
   if (thrown instanceof Error) {
     const { name, message, stack } = thrown;
@@ -72,8 +72,8 @@ export function describeError(thrown: unknown): ErrorDescription {
 }
 
 /**
- * Why a text is no JSON, without the part of it that the runtime quotes: logs show errors, and the text may be one that
- * they must not show.
+ * Explains why a text is not valid JSON, without the excerpt that the runtime quotes. Errors are logged, and the text
+ * may contain secrets.
  */
 export const jsonProblem = (thrown: unknown): string => describeError(thrown).message.replace(/,? (?:\.\.\.)?".*$/s, '');
 
@@ -82,7 +82,10 @@ export type RetryAdvice =
   | { readonly kind: 'after'; readonly delayMs: number }
   | { readonly kind: 'never' };
 
-/** What an error says about retrying. By name as well as by class: an app may hold two copies of this package. */
+/**
+ * Returns what an error requests about retries. It is recognized by name as well as by class, because an app may
+ * contain two copies of this package.
+ */
 export function retryAdvice(thrown: unknown): RetryAdvice {
   if (thrown instanceof NonRetryableError) return { kind: 'never' };
   if (typeof thrown === 'object' && thrown !== null && 'name' in thrown) {

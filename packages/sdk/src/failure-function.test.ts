@@ -37,10 +37,10 @@ const asMessage = (body: unknown): EndpointRequest => ({
   body: Buffer.from(JSON.stringify(body)),
 });
 
-/** What the failure function is told of a notice. */
+/** Returns what the failure function receives for a notice. */
 async function told(change: Partial<FailureNotice>, options: ServeOptions<unknown> = {}): Promise<RunFailure<unknown>> {
   const failures: RunFailure<unknown>[] = [];
-  const endpoint = createEndpoint(() => assert.fail('the workflow is not run'), {
+  const endpoint = createEndpoint(() => assert.fail('the workflow must not run'), {
     ...options,
     failureFunction: (failure) => failures.push(failure),
   });
@@ -54,8 +54,8 @@ async function told(change: Partial<FailureNotice>, options: ServeOptions<unknow
 const answerTo = (failureFunction: () => unknown): Promise<EndpointResponse> =>
   createEndpoint(() => 1, { failureFunction }).handle(asMessage(notice));
 
-describe('a failure function is told', () => {
-  it('all about the run that failed', async () => {
+describe('a failure function receives', () => {
+  it('all details of the failed run', async () => {
     assert.deepEqual(await told({}), {
       runId: 'run',
       runCreatedAt: 5,
@@ -74,10 +74,10 @@ describe('a failure function is told', () => {
 
   for (const [what, body] of [
     ['a page', '<h1>Bad gateway'],
-    ['JSON of something else', '{"kind":"failed","error":"no"}'],
+    ['unrelated JSON', '{"kind":"failed","error":"no"}'],
     ['nothing', ''],
   ] as const) {
-    it(`what went wrong in the words of the service, when the last answer was ${what}`, async () => {
+    it(`the error text of the service if the last response was ${what}`, async () => {
       const { error, response } = await told({ body: base64(body) });
       assert.deepEqual([error, response], [notice.error, body]);
     });
@@ -90,13 +90,13 @@ describe('a failure function is told', () => {
       },
     },
   };
-  it('the payload as the workflow gets it', async () => {
+  it('the payload as the workflow receives it', async () => {
     assert.equal((await told({ sourceBody: base64('3') }, positive)).payload, 6);
     const parsePayload = async ({ text }: { readonly text: string | undefined }) => text?.length;
     assert.equal((await told({}, { parsePayload })).payload, 11);
   });
 
-  it('the payload as it came, when that is why the run failed', async () => {
+  it('the raw payload if the payload caused the failure', async () => {
     assert.equal((await told({ sourceBody: base64('-3') }, positive)).payload, -3);
     assert.equal((await told({ sourceBody: base64('{') })).payload, '{');
     const { payload } = await told({ sourceBody: '/wA=' });
@@ -106,14 +106,9 @@ describe('a failure function is told', () => {
 
 describe('a failure function that throws is called again', () => {
   for (const [name, thrown, status, headers] of [
-    ['an error', new TypeError('bad'), 500, {}],
-    [
-      'NonRetryableError, unless that says that it is of no use',
-      new NonRetryableError('never'),
-      489,
-      { 'NonRetryable-Error': 'true' },
-    ],
-    ['RetryAfterError, when that says', new RetryAfterError('later', '1500ms'), 429, { 'Retry-After': '2' }],
+    ['after an error', new TypeError('bad'), 500, {}],
+    ['unless it throws NonRetryableError', new NonRetryableError('never'), 489, { 'NonRetryable-Error': 'true' }],
+    ['after the delay of a RetryAfterError', new RetryAfterError('later', '1500ms'), 429, { 'Retry-After': '2' }],
   ] as const) {
     it(name, async () => {
       const response = await answerTo(async () => Promise.reject(thrown));
@@ -125,7 +120,7 @@ describe('a failure function that throws is called again', () => {
 });
 
 describe('an endpoint', () => {
-  it('says in its replies that it has a failure function, and not when it has none', async () => {
+  it('reports in its replies whether it has a failure function', async () => {
     const service = new FakeService('k');
     const [open] = service.tasks.values();
     assert.ok(open);
@@ -140,14 +135,14 @@ describe('an endpoint', () => {
     }
   });
 
-  it('without a failure function answers 404, so that it is tried again elsewhere', async () => {
+  it('answers 404 without a failure function, so that another instance is tried', async () => {
     const response = await createEndpoint(() => 1).handle(asMessage(notice));
     assert.equal(response.status, 404);
-    assert.match(response.body, /no failure function/);
+    assert.match(response.body, /no failureFunction/);
   });
 
-  it('refuses what is no failure notice', async () => {
-    const endpoint = createEndpoint(() => 1, { failureFunction: () => assert.fail('it is not called') });
+  it('rejects a body that is not a failure notice', async () => {
+    const endpoint = createEndpoint(() => 1, { failureFunction: () => assert.fail('must not be called') });
     const { dlqId: _left, ...incomplete } = notice;
     for (const body of [[], null, 'text', incomplete, { ...notice, status: '500' }, { ...notice, sourceHeader: { a: 'b' } }]) {
       assert.equal((await endpoint.handle(asMessage(body))).status, 400);
@@ -155,15 +150,15 @@ describe('an endpoint', () => {
     assert.equal((await endpoint.handle({ ...asMessage(notice), body: '{' })).status, 400);
   });
 
-  it('with keys refuses a notice that is not signed', async () => {
+  it('with keys rejects an unsigned notice', async () => {
     const endpoint = createEndpoint(() => 1, {
-      failureFunction: () => assert.fail('it is not called'),
+      failureFunction: () => assert.fail('must not be called'),
       signingKeys: { current: 'key' },
     });
     assert.equal((await endpoint.handle(asMessage(notice))).status, 401);
   });
 
-  it('says in a line what happens when asked to', async () => {
+  it('logs each call in verbose mode', async () => {
     const lines: string[] = [];
     const options = { verbose: (line: string) => lines.push(line) };
     await createEndpoint(() => 1, { ...options, failureFunction: () => {} }).handle(asMessage(notice));

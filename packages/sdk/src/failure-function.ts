@@ -1,41 +1,44 @@
-/** Beside a workflow: a function that the service calls when a run has failed for good. */
+/** The failure function: the service calls it when a run has failed permanently. */
 import { bytesOf, encodedBody, textOf } from './encoded-body.js';
 import { headersOf, type PayloadOptions, withPayload } from './payload.js';
 import { type FailureNotice, parseJson, type RunInput } from './protocol.js';
 
-/** How a run failed. */
+/** Describes a failed run. */
 export interface RunFailure<Payload> {
   readonly runId: string;
-  /** Unix ms. */
+  /** Time at which the run was created, Unix milliseconds. */
   readonly runCreatedAt: number;
   readonly workflowUrl: string;
   /**
-   * What the run was triggered with, as the workflow gets it. Where it cannot be read so, which may be why the run
-   * failed: JSON, text or bytes, as it came.
+   * Payload of the trigger, as the workflow receives it. If it cannot be read that way, which may be why the run
+   * failed, it is the raw JSON, text or bytes.
    */
   readonly payload: Payload;
   /** Headers that the trigger forwarded, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   /** Labels of the run. */
   readonly labels: readonly string[];
-  /** HTTP status of the last answer; 0 when there was none. */
+  /** HTTP status of the last response; 0 if there was none. */
   readonly status: number;
-  /** What went wrong: the message of the error that was thrown, or the words of the service when nothing was. */
+  /** Message of the error that was thrown, or the explanation of the service if nothing was thrown. */
   readonly error: string;
-  /** Body of the last answer as text. */
+  /** Body of the last response as text. */
   readonly response: string;
-  /** Entry of the run in the dead letter queue. */
+  /** Id of the run's entry in the dead letter queue. */
   readonly dlqId: string;
-  /** How often the delivery was retried that failed the run. */
+  /** Number of retries of the delivery that failed the run. */
   readonly retried: number;
-  /** Retries that the run allows for each delivery. */
+  /** Maximum number of retries of each delivery of the run. */
   readonly maxRetries: number;
 }
 
-/** What it returns is ignored. When it throws it is called again, as the retries of the run say. */
+/**
+ * Handles a failed run. Its return value is ignored. If it throws, it is called again, up to the number of retries of
+ * the run.
+ */
 export type FailureFunction<Payload> = (failure: RunFailure<Payload>) => unknown;
 
-/** As the failure function is told. */
+/** The notice that a failure function receives. It always contains an error. */
 type ToldNotice = FailureNotice & { readonly error: string };
 
 type Shape = Readonly<Record<string, unknown>>;
@@ -47,7 +50,7 @@ const isHeaderMap = (value: unknown): value is FailureNotice['header'] => isShap
 const TEXTS = ['body', 'error', 'url', 'sourceBody', 'workflowRunId', 'dlqId'] as const;
 const NUMBERS = ['status', 'retried', 'maxRetries', 'workflowCreatedAt'] as const;
 
-/** Null when it is no failure notice. */
+/** Returns the notice, or null if the value is not a failure notice. */
 export function readFailureNotice(value: unknown): ToldNotice | null {
   const isNotice = (notice: Shape): notice is Shape & ToldNotice =>
     TEXTS.every((name) => typeof notice[name] === 'string') &&
@@ -69,7 +72,7 @@ function inputOf({ sourceHeader, sourceBody }: FailureNotice): RunInput {
   };
 }
 
-/** The message of the error in an answer of the step protocol; null when the answer is something else. */
+/** Returns the message of the error in a reply of the step protocol, or null for any other response. */
 function thrownMessage(response: string): string | null {
   try {
     const reply: unknown = parseJson(response);
@@ -84,13 +87,13 @@ async function payloadOf<Payload>(input: RunInput, options: PayloadOptions<Paylo
   try {
     return await withPayload(input, options, (payload) => payload);
   } catch {
-    // Without a content type nothing that the body may be is refused.
+    // Without a content type, any body is accepted.
     const { contentType: _unsure, ...asItCame } = input;
     return withPayload<Payload, Payload>(asItCame, {}, (payload) => payload);
   }
 }
 
-/** Calls the failure function. Rejects with what it throws. */
+/** Calls the failure function. Rejects with the error that it throws. */
 export async function tellFailure<Payload>(
   notice: ToldNotice,
   failureFunction: FailureFunction<Payload>,

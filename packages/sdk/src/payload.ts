@@ -1,17 +1,17 @@
-/** What a run was triggered with, as the workflow sees it. */
+/** Reads the payload of a run for the workflow. */
 import { bytesOf, isJsonType } from './encoded-body.js';
 import { jsonProblem, PayloadError } from './errors.js';
 import type { RunInput } from './protocol.js';
 
-/** The body of the trigger, as it came. */
+/** The raw body of the trigger. */
 export interface RawPayload {
-  /** The text, when the body is UTF-8. */
+  /** The text, if the body is UTF-8. */
   readonly text: string | undefined;
   readonly bytes: () => Uint8Array;
   readonly contentType: string | undefined;
 }
 
-/** The part of a Standard Schema (zod, valibot, arktype and others) that is needed here. */
+/** The part of a Standard Schema (zod, valibot, arktype and others) that the SDK uses. */
 export interface PayloadSchema<Payload> {
   readonly '~standard': {
     readonly validate: (value: unknown) => SchemaResult<Payload> | Promise<SchemaResult<Payload>>;
@@ -30,7 +30,7 @@ interface SchemaIssue {
 const BEYOND_ASCII = /[\x80-\xff]/;
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Headers travel as bytes, one character each; what is beyond ASCII was mostly meant as UTF-8. */
+/** Header values are bytes, one character each. Values beyond ASCII are usually UTF-8. */
 function headerText(value: string): string {
   if (!BEYOND_ASCII.test(value)) return value;
   try {
@@ -40,15 +40,18 @@ function headerText(value: string): string {
   }
 }
 
-/** The forwarded headers, by lower-case name. */
+/** Returns the forwarded headers, by lower-case name. */
 export function headersOf(input: RunInput): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(input.headers).map(([name, value]) => [name, headerText(value)]));
 }
 
-/** What curl says of any `-d` when it is not told otherwise: no statement about the body. */
+/** The default content type of `curl -d`. It says nothing about the body. */
 const FORM_TYPE = /^application\/x-www-form-urlencoded\b/i;
 
-/** Parsed JSON where the type says so or nothing is said; else text; else bytes. Undefined for an empty body. */
+/**
+ * Returns parsed JSON if the content type is JSON or missing, otherwise text, otherwise bytes. Returns undefined for
+ * an empty body.
+ */
 function defaultPayload({ text, bytes, contentType: given }: RawPayload): unknown {
   const contentType = given !== undefined && FORM_TYPE.test(given) ? undefined : given;
   if (text === undefined) return bytes();
@@ -58,14 +61,14 @@ function defaultPayload({ text, bytes, contentType: given }: RawPayload): unknow
     return JSON.parse(text);
   } catch (error) {
     if (contentType === undefined) return text;
-    throw new PayloadError(`the payload is said to be ${contentType} but is not JSON: ${jsonProblem(error)}`);
+    throw new PayloadError(`the payload has content type ${contentType} but is not valid JSON: ${jsonProblem(error)}`);
   }
 }
 
 export interface PayloadOptions<Payload> {
-  /** Reads the payload itself. Given the raw body instead of parsed JSON. */
+  /** Reads the raw body into the payload, instead of the default JSON parsing. */
   readonly parsePayload?: (raw: RawPayload) => Payload | Promise<Payload>;
-  /** Validates the parsed payload (any Standard Schema); one that does not fit fails the run without retries. */
+  /** Validates the parsed payload with any Standard Schema. An invalid payload fails the run without retries. */
   readonly schema?: PayloadSchema<Payload>;
 }
 
@@ -80,11 +83,15 @@ function inWords(issues: readonly SchemaIssue[]): string {
 }
 
 function checked<Payload>(result: SchemaResult<Payload>): Payload {
-  if (result.issues) throw new PayloadError(`the payload is not what this workflow takes: ${inWords(result.issues)}`);
+  if (result.issues) throw new PayloadError(`the payload does not match the schema of this workflow: ${inWords(result.issues)}`);
   return result.value;
 }
 
-/** Gives `next` the payload, without an extra turn where nothing has to be awaited. Throws PayloadError. */
+/**
+ * Calls `next` with the payload. Stays synchronous if nothing must be awaited.
+ *
+ * @throws {PayloadError} If the payload is invalid.
+ */
 export function withPayload<Payload, T>(
   input: RunInput,
   options: PayloadOptions<Payload>,
@@ -106,6 +113,6 @@ export function withPayload<Payload, T>(
     const parsed = options.parsePayload(raw);
     return parsed instanceof Promise ? parsed.then(next) : next(parsed);
   }
-  // Without a schema the type is the word of the author of the workflow.
+  // Without a schema, the type is what the author of the workflow declares.
   return next(defaultPayload(raw) as Payload);
 }

@@ -1,22 +1,17 @@
 /**
- * The native step protocol, version 1: what travels between the service and a
- * workflow endpoint. One request asks the endpoint to go on with a run; its
- * response carries every outcome. Nothing else is called back.
+ * The native step protocol, version 1: the frames between the service and a workflow endpoint. One request asks the endpoint
+ * to continue a run, and its response contains every outcome. The endpoint makes no other request to the service. The frames
+ * do not depend on a transport: today each step is one HTTP exchange; a long-lived connection can use the same frames.
  *
- * The same frames serve one HTTP exchange per step today and a long-lived
- * connection later: nothing in them names a transport.
- *
- * Positions. Steps are numbered in the order in which the workflow code asks
- * for them, from 1 (0 is the run's initial step). The numbering is a pure
- * function of the journal's order: a worker resolves recorded steps one at a
- * time, in recorded order, and lets the code run until it is quiet before it
- * resolves the next. So what is planned on a prefix of the journal stays
- * planned, at the same positions, on every longer one.
+ * Positions: steps are numbered from 1 in the order in which the workflow code requests them (0 is the run's initial step).
+ * The numbering is a pure function of the journal's order. A worker resolves recorded steps one at a time, in recorded order,
+ * and lets the code run until it is quiet before it resolves the next one. Steps planned on a prefix of the journal therefore
+ * stay planned, at the same positions, on every longer journal.
  */
 
 export * from './bounded-json.js';
 
-/** Version of the frames below. Sent as a number in every frame and as the header `Svc-Workflow-Protocol`. */
+/** Version of the frames below. It is a number in every frame, and the value of the header `Svc-Workflow-Protocol`. */
 export const PROTOCOL_VERSION = 1;
 
 /** Header names without their prefix (`Svc-` in the native dialect). */
@@ -24,8 +19,8 @@ export const PROTOCOL_HEADER = 'Workflow-Protocol';
 export const NATIVE_PREFIX = 'Svc-';
 
 /**
- * Kinds of signed requests. The signature contains the kind (claim `kind`), so that a request of one kind cannot be replayed as
- * another. Older services leave it out. `step` covers all frames of this protocol.
+ * Kinds of signed requests. The signature contains the kind (claim `kind`), so that a request of one kind cannot be
+ * replayed as another. Older services omit it. `step` covers all frames of this protocol.
  */
 export const SIGNED_KINDS = [
   'step',
@@ -38,18 +33,18 @@ export const SIGNED_KINDS = [
 ] as const;
 export type SignedKind = (typeof SIGNED_KINDS)[number];
 
-/** Header names without their prefix: the signature with a shared key, and the one with the private key of the queue instance. */
+/** Signature headers without their prefix: signed with a shared key, and with the private key of the queue instance. */
 export const SIGNATURE_HEADER = 'Signature';
 export const ED25519_SIGNATURE_HEADER = 'Signature-Ed25519';
 
 /**
- * A message key is `sig_` and the base64url of HMAC-SHA256 of this text, with a signing key as the key. It signs plain messages
- * to origins that do not belong to the queue instance.
+ * A message key is `sig_` followed by the base64url of HMAC-SHA256 of this text, with a signing key as the HMAC key.
+ * It signs plain messages to origins that do not belong to the queue instance.
  */
 export const MESSAGE_KEY_CONTEXT = 'everstep.message-key.1';
 export const SIGNING_KEY_PREFIX = 'sig_';
 
-/** Status with which an endpoint says that retrying cannot help (with `NonRetryable-Error: true`). */
+/** HTTP status with which an endpoint reports that a retry cannot help (together with `NonRetryable-Error: true`). */
 export const NON_RETRYABLE_STATUS = 489;
 
 export const STEP_TYPES = [
@@ -65,7 +60,7 @@ export const STEP_TYPES = [
 ] as const;
 export type StepType = (typeof STEP_TYPES)[number];
 
-/** One recorded step. `out` is the result as JSON text; absent when the step has none (undefined). */
+/** One recorded step. `out` is the result as JSON text; absent if the step has no result (undefined). */
 export interface JournalEntry {
   readonly stepId: number;
   readonly name: string;
@@ -74,17 +69,16 @@ export interface JournalEntry {
 }
 
 /**
- * Digest of a journal without entries. The digest of a journal is one number that depends on every recorded step and on their
- * order. The service and a worker compute it separately, and compare it to find out whether they mean the same journal. It is
- * extended by one entry at a time, so its cost per step is that of the entry alone. It is a check against mistakes, not
- * against forgery: it has 53 bits, so that it is an integer in JSON everywhere.
+ * Digest of an empty journal. A journal digest is one number that depends on every recorded step and on their order. The
+ * service and a worker compute it separately and compare it, to verify that they have the same journal. Each entry extends
+ * it, at a cost that depends only on that entry. It detects mistakes, not forgery: 53 bits, an exact integer in JSON.
  */
 export const EMPTY_JOURNAL_DIGEST = 0;
 
 const LANE = 2 ** 32;
 const HIGH_BITS = 0x1fffff;
 
-/** Spreads each bit of a 32-bit integer over all of them. */
+/** Spreads each bit of a 32-bit integer over all bits. */
 function spread(value: number): number {
   let bits = value;
   bits = Math.imul(bits ^ (bits >>> 16), 0x7feb352d);
@@ -92,17 +86,18 @@ function spread(value: number): number {
   return bits ^ (bits >>> 16);
 }
 
-/** What of an entry its digest covers. */
+/** The part of a journal entry that the digest covers. */
 export interface DigestedEntry {
   readonly stepId: number;
   readonly out?: string | undefined;
 }
 
 /**
- * Returns the digest of a journal whose entries before this one have `digest`.
+ * Returns the digest of a journal that ends with this entry. `digest` is the digest of the entries before it.
  *
- * It covers the position of the step and its result, which both sides have exactly alike: the result as UTF-16 code units
- * of the JSON text in `out`, or its absence. Names and types are left out: an execution checks them where it applies an entry.
+ * It covers the position of the step and its result, which are identical on both sides: the UTF-16 code units of the
+ * JSON text in `out`, or its absence. It omits names and types, because an execution checks them when it applies an
+ * entry.
  */
 export function extendJournalDigest(digest: number, { stepId, out }: DigestedEntry): number {
   const text = out ?? '';
@@ -110,7 +105,7 @@ export function extendJournalDigest(digest: number, { stepId, out }: DigestedEnt
   let low = spread((digest % LANE) ^ Math.imul(stepId, 0x9e3779b1));
   let high = spread(Math.floor(digest / LANE) ^ Math.imul(length, 0x85ebca6b) ^ low);
   for (let index = 0; index < length; index += 2) {
-    // Two units at a time; behind the last one there is NaN, which counts as 0.
+    // Reads two units at a time. After the last unit, charCodeAt returns NaN, which counts as 0.
     const units = text.charCodeAt(index) | (text.charCodeAt(index + 1) << 16);
     low = Math.imul(low ^ units, 0x01000193);
     high = Math.imul(((high << 5) | (high >>> 27)) ^ units, 0x9e3779b1);
@@ -120,73 +115,73 @@ export function extendJournalDigest(digest: number, { stepId, out }: DigestedEnt
   return (high & HIGH_BITS) * LANE + (low >>> 0);
 }
 
-/** Bytes as text: UTF-8 where that is lossless, else base64. */
+/** Bytes as text: UTF-8 if that is lossless, otherwise base64. */
 export interface EncodedBody {
   readonly encoding: 'utf8' | 'base64';
   readonly data: string;
 }
 
-/** What the run was triggered with. */
+/** Payload and headers of the trigger. */
 export interface RunInput {
   readonly body: EncodedBody;
   readonly contentType?: string;
-  /** Forwarded headers (`Forward-*` without the prefix), lower-case names. */
+  /** Forwarded headers (`Forward-*` without the prefix), by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Service to endpoint: go on with this run. */
+/** Service to endpoint: continue this run. */
 export interface StepRequest {
   readonly protocol: typeof PROTOCOL_VERSION;
   readonly run: {
-    /** Unique key of the run for all time (a run id may be reused after it ended). */
+    /** Unique key of the run. A run id can be reused after the run has ended; a key cannot. */
     readonly key: string;
     readonly id: string;
-    /** Unix ms. */
+    /** Unix milliseconds. */
     readonly createdAt: number;
     readonly workflowUrl: string;
     readonly labels: readonly string[];
   };
   readonly messageId: string;
-  /** Failed attempts of this message before this one. */
+  /** Number of failed attempts of this message so far. */
   readonly retried: number;
   readonly maxRetries: number;
   /**
-   * The planned run-step to execute, or null: replay, and execute the next
-   * step only if it is the one thing the code waits for.
+   * Position of the planned step to execute. Null: replay, and execute the next step only if it is the only thing the
+   * code waits for.
    */
   readonly target: number | null;
-  /** Every step id below this is known to the service (recorded or planned); ids from here on are new. */
+  /** The service knows every step id below this one (recorded or planned). Ids from here on are new. */
   readonly known: number;
-  /** Positions above `known` that are recorded all the same, of parallel steps in a forked run. Absent: none. */
+  /** Positions above `known` that are already recorded: parallel steps of a forked run. Absent: none. */
   readonly ahead?: readonly number[];
   readonly journal: {
-    /** Index of the first entry sent. Above 0 only when the worker said that it holds the earlier ones. */
+    /** Index of the first entry sent. Above 0 only if the worker reported that it holds the earlier entries. */
     readonly from: number;
     /**
-     * The `Hold.worker` that said so; present exactly when `from` is above 0. Another may hold the run as well,
-     * with a result of its own that was never recorded, so it must not take the request for its own.
+     * `Hold.worker` of the worker that reported them; present exactly when `from` is above 0. Another worker may also
+     * hold the run, with its own result that was never recorded. It must not use this request.
      */
     readonly worker?: string;
     /**
-     * Digest of the entries before `from`, as the service has recorded them (extendJournalDigest). A worker that holds others
-     * there answers `journal-needed`. Absent from services that do not know it.
+     * Digest of the entries before `from`, as the service has recorded them (see extendJournalDigest). A worker that
+     * holds different entries replies `journal-needed`. Older services omit it.
      */
     readonly digest?: number;
-    /** Entries of the journal, all told. */
+    /** Number of entries in the whole journal. */
     readonly length: number;
-    /** The entries from index `from` to `length - 1`, in recorded order. */
+    /** Entries from index `from` to `length - 1`, in recorded order. */
     readonly entries: readonly JournalEntry[];
   };
   /** Present exactly when `journal.from` is 0. */
   readonly input?: RunInput;
 }
 
-/** Limits of a flow control key, as a call or an invocation names them. */
+/** Limits of a flow control key, as specified by a call or an invocation. */
 export interface FlowControlSpec {
   readonly key: string;
   readonly parallelism?: number;
   readonly rate?: number;
-  /** Length of a rate window. Present exactly when `rate` is. */
+  /** Length of a rate window in milliseconds. Present exactly when `rate` is. */
   readonly periodMs?: number;
 }
 
@@ -196,20 +191,20 @@ export interface CallSpec {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: EncodedBody;
-  /** Retries after the first attempt; absent: none. */
+  /** Number of retries after the first attempt. Absent: none. */
   readonly retries?: number;
-  /** Retry delay expression in ms over `retried`. */
+  /** Retry delay in milliseconds, as an expression over `retried`. */
   readonly retryDelay?: string;
   readonly timeoutMs?: number;
   readonly flowControl?: FlowControlSpec;
 }
 
-/** Another workflow, to be started by the service; the run waits for its end. */
+/** Another workflow for the service to start. The run waits for it to end. */
 export interface InvokeSpec {
   readonly workflowUrl: string;
   readonly body?: EncodedBody;
   readonly contentType?: string;
-  /** Forwarded to the invoked workflow; lower-case names. */
+  /** Headers forwarded to the invoked workflow, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly workflowRunId?: string;
   readonly retries?: number;
@@ -217,30 +212,33 @@ export interface InvokeSpec {
   readonly timeoutMs?: number;
   readonly labels?: readonly string[];
   readonly flowControl?: FlowControlSpec;
-  /** Told when the invoked run fails. */
+  /** Called when the invoked run fails. */
   readonly failureCallback?: { readonly url: string; readonly headers: Readonly<Record<string, string>> };
 }
 
-/** What an event carries: data of a notification, or the request that came to a webhook. */
+/** Content of an event: the data of a notification, or the request that a webhook received. */
 export type EventContent =
   | { readonly kind: 'data'; readonly body: EncodedBody; readonly contentType?: string }
   | {
       readonly kind: 'request';
       readonly method: string;
-      /** What followed the webhook's own URL, with the `?`; empty when nothing did. */
+      /** Query of the request, including the `?`; empty if there was none. */
       readonly query: string;
-      /** Lower-case names. */
+      /** By lower-case name. */
       readonly headers: Readonly<Record<string, readonly string[]>>;
       readonly body: EncodedBody;
     };
 
-/** What a step needs to be planned, by type. Durations in ms, instants in Unix ms. */
+/** A planned step with the data that its type needs. Durations are in milliseconds, instants in Unix milliseconds. */
 export type PlannedStep =
-  /** `asks`: planned by its name alone; when the endpoint is asked for it, it tells what a step of that type needs. */
+  /**
+   * `asks`: the step is planned by name only. When the service calls the endpoint for it, the endpoint replies with
+   * the data that a step of that type needs.
+   */
   | { readonly stepId: number; readonly name: string; readonly type: 'Run'; readonly asks?: StepType }
   | { readonly stepId: number; readonly name: string; readonly type: 'SleepFor'; readonly sleepMs: number }
   | { readonly stepId: number; readonly name: string; readonly type: 'SleepUntil'; readonly wakeAt: number }
-  /** Result: WaitOutcome. The first of the events, or the timeout. */
+  /** Its result is a WaitOutcome: the first of the events, or the timeout. */
   | {
       readonly stepId: number;
       readonly name: string;
@@ -248,7 +246,10 @@ export type PlannedStep =
       readonly eventIds: readonly string[];
       readonly timeoutMs: number;
     }
-  /** Result: NotifyOutcome. With `workflowRunId` the event is for that run, and kept until it waits for it. */
+  /**
+   * Its result is a NotifyOutcome. With `workflowRunId`, only that run is notified, and the event is kept until that
+   * run waits for it.
+   */
   | {
       readonly stepId: number;
       readonly name: string;
@@ -257,49 +258,49 @@ export type PlannedStep =
       readonly workflowRunId?: string;
       readonly content: Extract<EventContent, { kind: 'data' }>;
     }
-  /** Result: CallOutcome. */
+  /** Its result is a CallOutcome. */
   | { readonly stepId: number; readonly name: string; readonly type: 'Call'; readonly call: CallSpec }
-  /** Result: InvokeOutcome. */
+  /** Its result is an InvokeOutcome. */
   | { readonly stepId: number; readonly name: string; readonly type: 'Invoke'; readonly invoke: InvokeSpec }
-  /** Result: WebhookOutcome. */
+  /** Its result is a WebhookOutcome. */
   | { readonly stepId: number; readonly name: string; readonly type: 'CreateWebhook' };
 
-/** Result of Wait and WaitForWebhook. */
+/** Result of a Wait or WaitForWebhook step. */
 export type WaitOutcome =
   | { readonly timeout: true }
   | { readonly timeout: false; readonly eventId: string; readonly content: EventContent };
 
-/** Result of Notify: the runs that waited, and whether the event was kept for the named run. */
+/** Result of a Notify step: the runs that waited, and whether the event was kept for the specified run. */
 export interface NotifyOutcome {
   readonly notified: readonly { readonly messageId: string; readonly workflowRunId: string; readonly workflowUrl: string }[];
   readonly kept: boolean;
 }
 
-/** Result of Call, whatever the status. `status` 0: no answer came, and `error` says why. */
+/** Result of a Call step, whatever its status. `status` is 0 if no response arrived; `error` then contains the reason. */
 export interface CallOutcome {
   readonly status: number;
-  /** Lower-case names. */
+  /** By lower-case name. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: EncodedBody;
-  /** Attempts made, the last included. */
+  /** Number of attempts, including the last one. */
   readonly attempts: number;
   readonly error?: string;
 }
 
-/** Result of Invoke. `result` is JSON text, absent for undefined. */
+/** Result of an Invoke step. `result` is JSON text; absent for undefined. */
 export type InvokeOutcome = { readonly workflowRunId: string; readonly workflowCreatedAt: number } & (
   | { readonly state: 'succeeded'; readonly result?: string }
   | { readonly state: 'failed'; readonly error: string }
   | { readonly state: 'canceled' }
 );
 
-/** Result of CreateWebhook. */
+/** Result of a CreateWebhook step. */
 export interface WebhookOutcome {
   readonly eventId: string;
   readonly webhookUrl: string;
 }
 
-/** A step executed in this exchange. */
+/** A step that was executed in this exchange. */
 export interface StepResult {
   readonly stepId: number;
   readonly name: string;
@@ -307,17 +308,18 @@ export interface StepResult {
   readonly out?: string;
 }
 
-/** Who keeps the run in memory, and how much of the journal it has applied. */
+/** Identifies the worker that holds the run in memory, and how much of the journal it has applied. */
 export interface Hold {
   /**
-   * Names one live execution of the run in one process. A worker that begins anew with a run takes a new name:
-   * a late duplicate of a request may have made it do so, and go on from a result that is never recorded.
+   * Name of one live execution of the run in one process. A worker that starts again with a run uses a new name. A
+   * late duplicate of a request may have caused the new start, and the old execution may have continued with a result
+   * that is never recorded.
    */
   readonly worker: string;
   /**
-   * Entries that it has applied. The last of them may be the result that it reports in the same reply, which nobody has
-   * recorded yet: the service counts on it only once it has recorded it as the next entry. To a service that sends no
-   * digest, a worker does not name that one.
+   * Number of entries that the worker has applied. The last one may be the result in this reply, which is not
+   * recorded yet. The service relies on it only once it has recorded it as the next entry. If the service sends no
+   * digest, the worker does not count that entry.
    */
   readonly through: number;
 }
@@ -326,35 +328,35 @@ export type RunEnd =
   | { readonly kind: 'finished' /** JSON text of the returned value; absent for undefined. */; readonly result?: string }
   | { readonly kind: 'canceled' };
 
-/** The code got further: steps done, steps planned, or the end. HTTP 200. */
+/** The code made progress: executed steps, planned steps, or the end of the run. HTTP 200. */
 export interface ProgressReply {
   readonly protocol: typeof PROTOCOL_VERSION;
   readonly kind: 'progress';
-  /** `journal.length` of the request: what this reply was computed on. */
+  /** `journal.length` of the request: the journal that this reply is based on. */
   readonly base: number;
   readonly done: readonly StepResult[];
   /**
-   * True when the code was run on past `done` until it was quiet, so that `planned` and `end` are complete,
-   * provided that `done` become the entries right after `base`. False when the code could not be moved
-   * past them (siblings are still open): the service asks again when it has recorded them.
+   * True if the code continued after `done` until it was quiet. `planned` and `end` are then complete, provided that
+   * `done` become the entries directly after `base`. False if the code could not continue past them because other
+   * steps are still open. The service then asks again when it has recorded them.
    */
   readonly advanced: boolean;
-  /** New steps, ids from `known` upwards without gaps, in order. */
+  /** New steps in order, with ids from `known` upward and no gaps. */
   readonly planned: readonly PlannedStep[];
   readonly end?: RunEnd;
   readonly hold?: Hold;
-  /** The endpoint has a failure function: should the run fail, it wants to be called (FailureNotice). */
+  /** The endpoint has a failure function. If the run fails, the service calls it with a FailureNotice. */
   readonly failureFunction?: true;
 }
 
-/** A step, or the code between steps, failed. HTTP 500, or 429 with Retry-After, or 489 with NonRetryable-Error: true. */
+/** A step, or the code between steps, failed. HTTP 500; 429 with Retry-After; or 489 with NonRetryable-Error: true. */
 export interface FailedReply {
   readonly protocol: typeof PROTOCOL_VERSION;
   readonly kind: 'failed';
   readonly base: number;
   /** A step that succeeded in this exchange before the code after it failed. */
   readonly done: readonly StepResult[];
-  /** The step that failed; absent when the workflow code between steps did. */
+  /** The step that failed; absent if the workflow code between steps failed. */
   readonly step?: { readonly stepId: number; readonly name: string; readonly type: StepType };
   readonly error: { readonly name: string; readonly message: string; readonly stack?: string };
   readonly retry:
@@ -365,13 +367,16 @@ export interface FailedReply {
   readonly failureFunction?: true;
 }
 
-/** The worker no longer holds the entries before `journal.from`; send the whole journal. Not a failed attempt. HTTP 200. */
+/**
+ * The worker no longer holds the entries before `journal.from` and needs the whole journal. This is not a failed
+ * attempt. HTTP 200.
+ */
 export interface JournalNeededReply {
   readonly protocol: typeof PROTOCOL_VERSION;
   readonly kind: 'journal-needed';
 }
 
-/** The endpoint cannot go on with this run, whatever is retried. HTTP 400. */
+/** The endpoint cannot continue this run, and a retry cannot help. HTTP 400. */
 export interface RefusedReply {
   readonly protocol: typeof PROTOCOL_VERSION;
   readonly kind: 'refused';
@@ -382,59 +387,62 @@ export interface RefusedReply {
 export type StepReply = ProgressReply | FailedReply | JournalNeededReply | RefusedReply;
 
 /**
- * Service to endpoint: would the present code replay this journal? The code is run against it, and nothing else happens: no
- * step is executed, nothing is kept. An endpoint that does not know the frame takes it for a malformed step request, and
- * refuses it before any code is run.
+ * Service to endpoint: would the current code replay this journal? The endpoint runs its code against the journal. It
+ * executes no step and keeps nothing. An endpoint that does not support this frame treats it as a malformed step
+ * request and rejects it before any code runs.
  */
 export interface CheckRequest {
   readonly protocol: typeof PROTOCOL_VERSION;
   readonly kind: 'check';
   readonly run: StepRequest['run'];
-  /** All of it, in recorded order. */
+  /** The whole journal, in recorded order. */
   readonly journal: readonly JournalEntry[];
-  /** What is planned and not recorded. */
+  /** Steps that are planned but not recorded. */
   readonly open: readonly Pick<JournalEntry, 'stepId' | 'name' | 'type'>[];
   readonly input: RunInput;
-  /** How long the code may take, ms: what awaits something else than a step may await it for ever. */
+  /** Maximum time for the code in milliseconds. Code that awaits something other than a step could wait forever. */
   readonly limitMs: number;
 }
 
-/** HTTP 200, whatever the outcome. */
+/** Result of a CheckRequest. HTTP 200 for every outcome. */
 export interface CheckReply {
   readonly protocol: typeof PROTOCOL_VERSION;
   readonly kind: 'checked';
   readonly outcome: 'fits' | 'differs' | 'cannot-tell';
-  /** The first recorded or planned step that the code does not ask for as it did; present exactly when it differs. */
+  /**
+   * First recorded or planned step that the code no longer requests in the same way. Present exactly when `outcome`
+   * is `differs`.
+   */
   readonly stepId?: number;
-  /** In words, for people. */
+  /** Explanation for people. */
   readonly message: string;
 }
 
-/** With this header (and any value) a request to an endpoint is a FailureNotice for its failure function. */
+/** A request with this header (any value) is a FailureNotice for the failure function of the endpoint. */
 export const FAILURE_FUNCTION_HEADER = 'Workflow-Failure-Function';
 
-/** Body of a failure callback, and of the request to a failure function: how the run failed. */
+/** Body of a failure callback and of a request to a failure function: how the run failed. */
 export interface FailureNotice {
-  /** HTTP status of the last answer; 0 when there was none. */
+  /** HTTP status of the last response; 0 if there was none. */
   readonly status: number;
   readonly header: Readonly<Record<string, readonly string[]>>;
-  /** Base64: the last answer's body. In a failure callback, when there was none, what went wrong in words. */
+  /** Base64 of the body of the last response. In a failure callback without a response, base64 of the error text. */
   readonly body: string;
-  /** What went wrong, in words. Only for a failure function. */
+  /** Error text. Present only for a failure function. */
   readonly error?: string;
-  /** Labels of the run. Only for a failure function; an older service sends none. */
+  /** Labels of the run. Present only for a failure function; older services omit them. */
   readonly labels?: readonly string[];
-  /** How often the delivery was retried that failed the run; 0 when it failed at the first attempt. */
+  /** Number of retries of the delivery that failed the run; 0 if it failed at the first attempt. */
   readonly retried: number;
   readonly maxRetries: number;
   readonly sourceMessageId: string;
   readonly url: string;
   readonly method: string;
   readonly sourceHeader: Readonly<Record<string, readonly string[]>>;
-  /** Base64: what the run was triggered with. */
+  /** Base64 of the payload that the run was triggered with. */
   readonly sourceBody: string;
   readonly workflowRunId: string;
-  /** Unix ms, as is createdAt (when it failed). */
+  /** Creation time of the run in Unix milliseconds. `createdAt` is the time at which it failed. */
   readonly workflowCreatedAt: number;
   readonly dlqId: string;
   readonly createdAt: number;

@@ -1,15 +1,15 @@
-/** Workflows behind anything that speaks Request and Response. */
+/** Serves workflows in any framework with Request and Response. */
 import type { Workflow } from './context.js';
 import { createEndpoint, type Endpoint, endpointHeaders, type ServeOptions } from './endpoint.js';
 
-/** A fetch-style handler; adapters for other servers take the endpoint from it. */
+/** A fetch-style request handler. Adapters for other servers use its `endpoint`. */
 export interface WorkflowHandler {
   (request: Request): Promise<Response>;
   readonly endpoint: Endpoint;
 }
 
 /**
- * Serves a workflow: returns a handler for requests of the service.
+ * Serves a workflow: returns a handler for requests from the service.
  *
  * @example
  * export const POST = serve<Order, Receipt>(async (context) => {
@@ -17,6 +17,8 @@ export interface WorkflowHandler {
  *   await context.sleep('cool down', '10s');
  *   return context.run('receipt', () => sendReceipt(charge));
  * });
+ *
+ * @throws {RangeError} If an option is invalid.
  */
 export function serve<Payload = unknown, Result = unknown>(
   workflow: Workflow<Payload, Result>,

@@ -1,7 +1,7 @@
-/** Results as JSON text: what a step or a workflow may return, and what comes back. */
+/** Results as JSON text: values that a step or a workflow can return, and what the code receives back. */
 import { NonRetryableError } from './errors.js';
 
-/** What is left of a value of type T after it travelled as JSON: a Date is a string, a method is gone. */
+/** The type of a value of type T after it has passed through JSON: a Date becomes a string, and methods are lost. */
 export type JsonOf<T> = T extends { toJSON(...args: never[]): infer J }
   ? JsonOf<J>
   : T extends string | number | boolean | null | undefined
@@ -15,14 +15,16 @@ export type JsonOf<T> = T extends { toJSON(...args: never[]): infer J }
           : T;
 
 /**
- * JSON text of a value; undefined for undefined. Throws NonRetryableError that begins with `what cannot`, such as
- * "the result of step \"a\" cannot be recorded", when JSON cannot hold the value.
+ * Returns the JSON text of a value; undefined for undefined.
+ *
+ * @param whatCannot Start of the error message, such as "the result of step \"a\" cannot be recorded".
+ * @throws {NonRetryableError} If JSON cannot represent the value.
  */
 export function jsonText(value: unknown, whatCannot: string): string | undefined {
   if (value === undefined) return undefined;
   let reason: string;
   if (value instanceof Map || value instanceof Set) {
-    reason = `it is a ${value.constructor.name}, which JSON would empty; give an array or an object made from it`;
+    reason = `it is a ${value.constructor.name}, which JSON turns into an empty object; return an array or a plain object instead`;
   } else {
     try {
       const text = JSON.stringify(value);
@@ -35,6 +37,10 @@ export function jsonText(value: unknown, whatCannot: string): string | undefined
   throw new NonRetryableError(`${whatCannot} as JSON: ${reason}`);
 }
 
-/** JSON text of a result, named `what` if JSON cannot hold it: then it throws NonRetryableError. */
+/**
+ * Returns the JSON text of a result. `what` names it in the error.
+ *
+ * @throws {NonRetryableError} If JSON cannot represent the result.
+ */
 export const resultToJson = (value: unknown, what: string): string | undefined =>
   jsonText(value, `the result of ${what} cannot be recorded`);

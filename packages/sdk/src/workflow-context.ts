@@ -1,4 +1,4 @@
-/** The context that a workflow function is given: checks what the code asks for, and asks for it as steps. */
+/** The context of a workflow function: validates what the code requests, and requests it as steps. */
 import type { WorkflowContext } from './context.js';
 import { type Duration, durationMs, instantMs } from './duration.js';
 import { describeError, NonRetryableError } from './errors.js';
@@ -18,15 +18,15 @@ function stepName(name: string): string {
   if (typeof name === 'string' && name.length > 0 && name.length <= NEW_STEP_NAME_LIMIT) {
     if (keepable(name)) return name;
     throw new NonRetryableError(
-      `the name of a step must not have U+0000 or half a surrogate pair, as ${JSON.stringify(name)} has`,
+      `the name of a step must not contain U+0000 or an unpaired surrogate, but ${JSON.stringify(name)} does`,
     );
   }
   throw new NonRetryableError(
-    `a step has a name of 1 to ${NEW_STEP_NAME_LIMIT} characters, not ${JSON.stringify(name)?.slice(0, 80)}`,
+    `the name of a step must be a string of 1 to ${NEW_STEP_NAME_LIMIT} characters, not ${JSON.stringify(name)?.slice(0, 80)}`,
   );
 }
 
-/** What is malformed stays malformed: no retry makes it good. */
+/** Invalid arguments stay invalid, so a retry cannot help. */
 function asNonRetryable<T>(name: string, read: () => T): T {
   try {
     return read();
@@ -37,7 +37,7 @@ function asNonRetryable<T>(name: string, read: () => T): T {
 
 const waitMs = ({ timeout = DEFAULT_WAIT }: WaitOptions = {}): number => durationMs(timeout);
 
-/** Data of an event; one without data is empty. */
+/** Returns the content of an event. An event without data is empty. */
 function eventContentOf(data: unknown): Extract<EventContent, { kind: 'data' }> {
   const content = sentContent(data, 'the data of the event');
   return content ? { kind: 'data', ...content } : { kind: 'data', body: { encoding: 'utf8', data: '' } };
@@ -67,7 +67,10 @@ export function contextOf<Payload>(
     url,
     run(name, action) {
       const checked = stepName(name);
-      if (typeof action !== 'function') throw new NonRetryableError(`step ${JSON.stringify(name)} has no function to run`);
+      if (typeof action !== 'function')
+        throw new NonRetryableError(
+          `step ${JSON.stringify(name)} has no function to run: pass a function as the second argument of run()`,
+        );
       return execution.ask((stepId) => ({ stepId, name: checked, type: 'Run' }), { action });
     },
     sleep(name, duration) {

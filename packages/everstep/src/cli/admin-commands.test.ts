@@ -266,7 +266,7 @@ describe('the commands for accounts', () => {
     ['an instance without a region', ['queues', 'create', 'q'], 2, /--region/],
     ['a period that is none', ['queues', 'stats', 'q', '--period', 'long'], 2, /duration such as/],
     ['a URL that is none', ['account', '--management-url', 'localhost'], 2, /--management-url must be/],
-    ['nobody there', ['account', '--management-url', 'http://127.0.0.1:9'], 4, /no answer from/],
+    ['nobody there', ['account', '--management-url', 'http://127.0.0.1:9'], 4, /no response from/],
   ];
   for (const [name, args, expected, words] of REFUSED) {
     test(`${name}: exit code ${expected}, and the reason on stderr`, async () => {

@@ -212,7 +212,12 @@ describe('the commands that talk to a service', () => {
     ['a run that does not exist', ['runs', 'get', 'nobody'], 3, /nobody/],
     ['an entry that does not exist', ['dlq', 'get', 'dlq_nobody'], 3, /dlq_nobody/],
     ['a bad token', ['runs', 'list', '--token', 'x'], 1, /token/],
-    ['a service that is not there', ['runs', 'list', '--url', 'http://127.0.0.1:9'], 4, /no answer from http:\/\/127\.0\.0\.1:9/],
+    [
+      'a service that is not there',
+      ['runs', 'list', '--url', 'http://127.0.0.1:9'],
+      4,
+      /no response from http:\/\/127\.0\.0\.1:9/,
+    ],
     ['a workflow URL that is none', ['trigger', 'nowhere'], 2, /absolute URL/],
     ['a workflow URL of another scheme', ['trigger', 'ftp://x/y'], 1, /http/],
     ['a bad retry expression', ['trigger', 'http://127.0.0.1:1/', '--retry-delay', 'retried +'], 1, /retr/i],

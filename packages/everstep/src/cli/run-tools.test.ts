@@ -91,7 +91,7 @@ describe('the commands that put one run right', () => {
   });
 
   test('runs check and dlq check tell whether what is deployed now would replay', async () => {
-    assert.match(await world.textOf('runs', 'check', 'bad'), /^fits +bad +dlq_\w+\n {2}The code asks for every recorded step/);
+    assert.match(await world.textOf('runs', 'check', 'bad'), /^fits +bad +dlq_\w+\n {2}The code requests every recorded step/);
     firstStep = 'hold stock';
     const { outcome, stepName } = await world.jsonOf('runs', 'check', 'good');
     assert.deepEqual([outcome, stepName], ['differs', 'reserve']);

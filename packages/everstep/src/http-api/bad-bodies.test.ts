@@ -203,7 +203,7 @@ test('rejects deeply nested JSON before parsing it, in every operation', async (
         'application/json',
       );
       assert.deepEqual([status, headers['svc-error-code']], [400, 'bad-body'], operation.operationId);
-      assert.equal(body.error, 'the JSON body exceeds a limit: it is nested deeper than 256 levels', JSON.stringify(schema));
+      assert.equal(body.error, 'the JSON body exceeds a limit: nested deeper than 256 levels', JSON.stringify(schema));
     }
   }
 });

@@ -58,7 +58,7 @@ test('an endpoint with the SDK says whether its code fits; the question is signe
   const differs = await ask(app('a', 'c'));
   assert.ok(differs.outcome === 'differs');
   assert.equal(differs.stepId, 2);
-  assert.match(differs.message, /planned as Run "b", but the workflow now asks for Run "c"/);
+  assert.match(differs.message, /planned as Run "b", but the workflow now requests Run "c"/);
 });
 
 test('what an endpoint says of a step that nobody asked about is not believed', async () => {

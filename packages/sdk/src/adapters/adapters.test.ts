@@ -1,4 +1,4 @@
-/** Each adapter in front of the same workflow, with the servers it is for, over real connections where they have any. */
+/** Each adapter in front of the same workflow, with its server, over real connections where possible. */
 import assert from 'node:assert/strict';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createRequire } from 'node:module';
@@ -20,7 +20,7 @@ interface ExpressApp extends RequestListener {
   all(path: string, handler: unknown): void;
   post(path: string, ...handlers: unknown[]): void;
 }
-/** Express brings no types of its own. */
+/** Express does not include types. */
 interface Express {
   (): ExpressApp;
   json(options?: object): unknown;
@@ -30,7 +30,7 @@ interface Express {
 const express: Express = createRequire(import.meta.url)('express');
 
 const KEY = 'sig_key';
-/** Over the body limits that frameworks have by default, and with characters that parsers could change. */
+/** Larger than the default body limits of frameworks, with characters that parsers could change. */
 const PAYLOAD = { text: 'ü\u2028 "quoted" 1e3', number: 1.0, filler: 'x'.repeat(2_000_000) };
 
 const handler = serve<typeof PAYLOAD>((context) => context.run('length', () => context.payload.filler.length));
@@ -48,7 +48,8 @@ function signedRequest(payload: object): Signed {
   const service = new FakeService('k', payload);
   const [open] = service.tasks.values();
   assert.ok(open);
-  // Spaces as no JSON printer would leave them: whoever parses and prints again breaks the signature.
+  // Formatted with spaces that JSON serializers do not produce, so that parsing and printing again breaks the
+  // signature.
   return signed(JSON.stringify(service.request(open), null, 1), { 'Svc-Workflow-Protocol': '1' });
 }
 
@@ -57,7 +58,7 @@ function signedFailure(): Signed {
     status: 0,
     header: {},
     body: '',
-    error: 'no answer',
+    error: 'no response',
     retried: 0,
     maxRetries: 0,
     sourceMessageId: 'm',
@@ -110,7 +111,7 @@ const keepRaw = (request: { rawBody?: Buffer }, _response: unknown, bytes: Buffe
 
 const signedSetups: readonly (readonly [string, (test: TestContext) => Promise<Send>])[] = [
   ['Node http', (test) => listening(test, createServer(toNodeHandler(signedHandler)))],
-  ['Node http, given the endpoint', (test) => listening(test, createServer(toNodeHandler(signedHandler.endpoint)))],
+  ['Node http with the endpoint', (test) => listening(test, createServer(toNodeHandler(signedHandler.endpoint)))],
   ['Express under a path', (test) => withExpress(test, (app) => app.use('/flow', toExpressHandler(signedHandler)))],
   ['Express without a parser', (test) => withExpress(test, (app) => app.all('/flow', toExpressHandler(signedHandler)))],
   [
@@ -179,9 +180,9 @@ describe('a signed request of 2 MB', () => {
   }
 });
 
-describe('a signed notice of a failure', () => {
+describe('a signed failure notice', () => {
   for (const [name, setUp] of signedSetups) {
-    it(`reaches the failure function by ${name}`, async (test) => {
+    it(`reaches the failure function through ${name}`, async (test) => {
       const send = await setUp(test);
       const response = await send({ method: 'POST', ...signedFailure() });
       assert.equal(response.status, 200, await response.clone().text());
@@ -205,15 +206,15 @@ const parsedSetups: readonly (readonly [string, (test: TestContext, served: type
   ],
 ];
 
-describe('a body that was parsed before', () => {
+describe('a body that was already parsed', () => {
   for (const [name, setUp] of parsedSetups) {
-    it(`is enough where signatures are not checked: ${name}`, async (test) => {
+    it(`is accepted if signatures are not checked: ${name}`, async (test) => {
       const send = await setUp(test, handler);
       const response = await send({ method: 'POST', ...signedRequest(PAYLOAD) });
       assert.deepEqual((await response.json()).end, { kind: 'finished', result: '2000000' });
     });
 
-    it(`is refused where they are, with what to configure: ${name}`, async (test) => {
+    it(`is rejected with instructions if signatures are checked: ${name}`, async (test) => {
       const send = await setUp(test, signedHandler);
       const response = await send({ method: 'POST', ...signedRequest(PAYLOAD) });
       assert.equal(response.status, 401);
@@ -223,9 +224,9 @@ describe('a body that was parsed before', () => {
 });
 
 describe('other requests', () => {
-  it('a GET is answered with 405 by each adapter', async (test) => {
+  it('each adapter answers a GET with 405', async (test) => {
     for (const [name, setUp] of signedSetups) {
-      // Express routes made for POST only answer for themselves.
+      // Express itself answers for routes that accept only POST.
       if (/express\.(raw|text)/.test(name)) continue;
       const send = name.includes('app router')
         ? () => toNextRoute(handler).GET(new Request('http://app/flow'))
@@ -234,7 +235,7 @@ describe('other requests', () => {
     }
   });
 
-  it('a request that is broken off leaves the server working', async (test) => {
+  it('an aborted request leaves the server working', async (test) => {
     const send = await listening(test, createServer(toNodeHandler(handler)));
     const control = new AbortController();
     const body = new ReadableStream({

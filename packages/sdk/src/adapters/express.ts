@@ -1,14 +1,13 @@
 /**
- * Workflows behind Express (4 and 5). Mount them before `express.json()`:
- * signatures are over the bytes as they came, and `express.json()` takes
- * bodies up to 100 kB only.
+ * Workflows in Express (4 and 5). Mount them before `express.json()`: signatures cover the raw bytes, and
+ * `express.json()` accepts only bodies up to 100 kB.
  */
 import type { Endpoint } from '../endpoint.js';
 import type { WorkflowHandler } from '../serve.js';
 import { type NodeHandler, toNodeHandler } from './node.js';
 
 /**
- * A request handler of Express.
+ * Returns a request handler for Express.
  *
  * @example
  * app.all('/order', toExpressHandler(serve(async (context) => { ... })));

@@ -1,10 +1,10 @@
-/** Workflows behind Fastify (4 and 5). */
+/** Workflows in Fastify (4 and 5). */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Endpoint, EndpointRequest } from '../endpoint.js';
 import type { WorkflowHandler } from '../serve.js';
 import { endpointOf, MAX_BODY_BYTES } from './node.js';
 
-/** The parts of a Fastify request that are used. */
+/** The parts of a Fastify request that the handler uses. */
 export interface FastifyLikeRequest {
   readonly method: string;
   readonly url: string;
@@ -40,8 +40,8 @@ function bodyOf({ rawBody, body }: FastifyLikeRequest): EndpointRequest['body'] 
 }
 
 /**
- * A route handler. Fastify has parsed the body by then, so where signatures
- * are checked use `toFastifyPlugin`, or keep the bytes as `request.rawBody`.
+ * Returns a route handler. Fastify parses the body before it calls the handler. If signatures are checked, use
+ * `toFastifyPlugin` instead, or keep the bytes as `request.rawBody`.
  *
  * @example
  * app.post('/order', toFastifyHandler(serve(async (context) => { ... })));
@@ -60,8 +60,7 @@ export function toFastifyHandler(
 }
 
 /**
- * A plugin that serves the workflow at `path` and leaves the parsers of the
- * rest of the app as they are.
+ * Returns a plugin that serves the workflow at `path`. It does not affect the parsers of the rest of the app.
  *
  * @example
  * app.register(toFastifyPlugin(serve(async (context) => { ... }), '/order'));

@@ -1,8 +1,8 @@
-/** Workflows behind Hono, on any runtime. */
+/** Workflows in Hono, on any runtime. */
 import { type Endpoint, endpointHeaders } from '../endpoint.js';
 import type { WorkflowHandler } from '../serve.js';
 
-/** The parts of a Hono context that are used. */
+/** The parts of a Hono context that the handler uses. */
 export interface HonoLikeContext {
   readonly req: {
     readonly method: string;
@@ -13,7 +13,7 @@ export interface HonoLikeContext {
 }
 
 /**
- * A route handler. Reads the body through Hono, so a middleware may have read it before.
+ * Returns a route handler. It reads the body through Hono, so a middleware may have read it before.
  *
  * @example
  * app.all('/order', toHonoHandler(serve(async (context) => { ... })));

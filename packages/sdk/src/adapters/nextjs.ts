@@ -1,4 +1,4 @@
-/** Workflows in Next.js, in either router. */
+/** Workflows in Next.js, for both routers. */
 import type { Endpoint } from '../endpoint.js';
 import type { WorkflowHandler } from '../serve.js';
 import { type NodeHandler, toNodeHandler } from './node.js';
@@ -9,7 +9,7 @@ export interface NextRouteHandlers {
 }
 
 /**
- * The handlers of a route of the app router.
+ * Returns the handlers of a route in the app router.
  *
  * @example
  * // app/order/route.ts
@@ -20,7 +20,7 @@ export function toNextRoute(handler: WorkflowHandler): NextRouteHandlers {
 }
 
 /**
- * The handler of an API route of the pages router.
+ * Returns the handler of an API route in the pages router.
  *
  * @example
  * // pages/api/order.ts

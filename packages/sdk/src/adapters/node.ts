@@ -1,17 +1,17 @@
-/** Workflows behind Node's own http server, and all that builds on it. */
+/** Workflows in Node's http server, and in frameworks built on it. */
 import { Buffer } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Endpoint, EndpointRequest, EndpointResponse } from '../endpoint.js';
 import type { WorkflowHandler } from '../serve.js';
 
-/** A journal of the greatest size that the service keeps, written as JSON. */
+/** Size limit of a request body in bytes: the largest journal that the service stores, as JSON. */
 export const MAX_BODY_BYTES = 512 * 1024 * 1024;
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 export const endpointOf = (handler: WorkflowHandler | Endpoint): Endpoint => ('endpoint' in handler ? handler.endpoint : handler);
 
-/** Reads the whole body. Rejects when the client goes away or the body is over the limit. */
+/** Reads the whole body. Rejects if the client disconnects or the body exceeds the limit. */
 export function readBody(request: IncomingMessage): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -21,7 +21,7 @@ export function readBody(request: IncomingMessage): Promise<Uint8Array> {
       if (size <= MAX_BODY_BYTES) chunks.push(chunk);
       else {
         chunks.length = 0;
-        reject(new RangeError(`the request body is over ${MAX_BODY_BYTES} bytes`));
+        reject(new RangeError(`the request body is larger than ${MAX_BODY_BYTES} bytes`));
       }
     });
     request.on('end', () => {
@@ -33,15 +33,15 @@ export function readBody(request: IncomingMessage): Promise<Uint8Array> {
   });
 }
 
-/** A request whose body a framework may have taken already. */
+/** A request whose body a framework may have read already. */
 export interface MaybeParsedRequest extends IncomingMessage {
-  /** Where a framework strips the path under which a handler is mounted from `url`. */
+  /** Original URL, if a framework removes the mount path of the handler from `url`. */
   readonly originalUrl?: unknown;
   readonly body?: unknown;
   readonly rawBody?: unknown;
 }
 
-/** The body in the form nearest to what came over the wire. */
+/** Returns the body in the form closest to the received bytes. */
 export async function bodyOf(request: MaybeParsedRequest): Promise<EndpointRequest['body']> {
   const { rawBody, body } = request;
   for (const kept of [rawBody, body]) if (kept instanceof Uint8Array || typeof kept === 'string') return kept;
@@ -75,7 +75,7 @@ async function handle(endpoint: Endpoint, request: MaybeParsedRequest, response:
 }
 
 /**
- * A listener for `http.createServer`, or for one path of it.
+ * Returns a listener for `http.createServer`, or for one path of it.
  *
  * @example
  * createServer(toNodeHandler(serve(async (context) => { ... }))).listen(3000);

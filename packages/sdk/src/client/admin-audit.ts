@@ -1,24 +1,24 @@
-/** The audit log of all accounts, for operators, as calls of the management API. */
+/** The audit log of all accounts, for operators (management API). */
 import type { AuditExportLine, AuditVerification } from './admin-types.js';
 import type { Call } from './transport.js';
 
 export interface AuditExportOptions {
-  /** Only entries of this time or later. */
+  /** Only entries at or after this time. A number is in Unix milliseconds. */
   readonly from?: Date | number;
-  /** Only entries of this time or earlier. */
+  /** Only entries at or before this time. A number is in Unix milliseconds. */
   readonly to?: Date | number;
-  /** Only entries behind the one with this `seq`. */
+  /** Only entries after the one with this `seq`. */
   readonly after?: number;
 }
 
 export interface AuditVerifyOptions {
-  /** Continues after an earlier call: its `next`. */
+  /** Continues an earlier call: its `next`. */
   readonly after?: number;
-  /** `seq:hash` of an entry that was noted elsewhere: the answer also says whether the chain still has it. */
+  /** `seq:hash` of an entry that you saved elsewhere. The result then reports whether the chain still contains it. */
   readonly known?: string;
 }
 
-/** For operators. */
+/** The audit log of all accounts. For operators only. */
 export class AuditLog {
   private readonly call: <T>(call: Call) => Promise<T>;
   private readonly callText: (call: Call) => Promise<string>;
@@ -28,15 +28,18 @@ export class AuditLog {
     this.callText = callText;
   }
 
-  /** A page of the export, oldest first; empty at the end. `count`: entries of the page. */
+  /**
+   * Returns one page of the export, oldest entries first; an empty page at the end. `count` is the number of entries
+   * per page.
+   */
   async exportPage(options: AuditExportOptions & { readonly count?: number } = {}): Promise<readonly AuditExportLine[]> {
     const { from, to, after, count } = options;
     const text = await this.callText({ method: 'GET', path: '/v2/audit/export', query: { from, to, after, count } });
-    // The shapes of the answers are the word of the service.
+    // The service guarantees the shapes of its responses.
     return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as AuditExportLine]));
   }
 
-  /** All of it, oldest first; asks for page after page. */
+  /** Returns all entries, oldest first, fetching page after page. */
   async *export(options: AuditExportOptions = {}): AsyncGenerator<AuditExportLine, void, undefined> {
     let { after } = options;
     for (;;) {
@@ -48,13 +51,13 @@ export class AuditLog {
     }
   }
 
-  /** Checks some thousands of entries against the hash chain; give `next` as `after` for the others. */
+  /** Verifies some thousands of entries against the hash chain. To continue, pass `next` of the result as `after`. */
   verifyPage(options: AuditVerifyOptions = {}): Promise<AuditVerification> {
     const { after, known } = options;
     return this.call({ method: 'GET', path: '/v2/audit/verify', query: { after, known } });
   }
 
-  /** Checks all of it; asks for page after page. The faults of all pages together. */
+  /** Verifies all entries, fetching page after page. Returns the faults of all pages. */
   async verify(options: Pick<AuditVerifyOptions, 'known'> = {}): Promise<AuditVerification> {
     const first = await this.verifyPage(options);
     let [last, checked, faults] = [first, first.checked, [...first.faults]];

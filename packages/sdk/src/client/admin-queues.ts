@@ -1,4 +1,4 @@
-/** Queue instances, as calls of the management API. */
+/** Queue instances (management API). */
 import type { Duration } from '../duration.js';
 import type { QueueInstance, QueueOutboundRules, QueuePlan, QueueStats, QueueUsage } from './admin-types.js';
 import { durationText } from './settings.js';
@@ -7,7 +7,7 @@ import { type Call, jsonCall } from './transport.js';
 export interface NewQueue {
   readonly name: string;
   readonly region: string;
-  /** The team that is to own it; absent: the personal account. */
+  /** Id of the team that owns the instance. Default: your personal account. */
   readonly teamId?: string;
 }
 
@@ -22,7 +22,7 @@ export class Queues {
     this.call = call;
   }
 
-  /** Those of all accounts that the user is in. */
+  /** Lists the queue instances of all accounts that the user belongs to. */
   list(): Promise<readonly QueueInstance[]> {
     return this.call({ method: 'GET', path: '/v2/queue/users' });
   }
@@ -36,65 +36,68 @@ export class Queues {
   }
 
   /**
-   * Deletes the queue instance with all its data, for good. `confirm` is its name. Its tokens are refused from then on; until its
-   * data is removed it is listed with the state `deleting`.
+   * Permanently deletes the queue instance with all its data. `confirm` must be its name. Its tokens stop working at
+   * once. It is listed with the state `deleting` until its data is removed.
    */
   async delete(queueId: string, { confirm }: { readonly confirm: string }): Promise<void> {
     await this.call({ method: 'DELETE', path: at('user', queueId), query: { confirm } });
   }
 
-  /** Resolves with the new tokens; the old ones are refused from then on. */
+  /** Replaces the tokens and returns the instance with the new ones. The old tokens stop working at once. */
   rotateTokens(queueId: string): Promise<QueueInstance> {
     return this.call({ method: 'POST', path: at('rotate-token', queueId) });
   }
 
-  /** What is in the instance, and its tokens, stay as they are. From now on the team is billed for it. */
+  /** Moves the instance to a team, which is billed for it from now on. Its data and tokens do not change. */
   async moveToTeam(queueId: string, teamId: string): Promise<void> {
     await this.call(jsonCall('POST', '/v2/queue/move-to-team', { queue_id: queueId, target_team_id: teamId }));
   }
 
-  /** Whole dollars a calendar month (UTC); 0: no limit. */
+  /** Sets the budget in whole dollars per calendar month (UTC). 0: no limit. */
   async updateBudget(queueId: string, dollars: number): Promise<void> {
     await this.call(jsonCall('PATCH', at('update-budget', queueId), { budget: dollars }));
   }
 
-  /** Who is told when 80 % and 100 % of the budget are spent; null: nobody. */
+  /** Sets the URL that is notified when 80 % and 100 % of the budget are spent. Null: no notification. */
   async setBudgetAlert(queueId: string, url: string | null): Promise<void> {
     await this.call(jsonCall('POST', at('set-budget-alert', queueId), { url }));
   }
 
-  /** For the operator of the installation alone. */
+  /** Sets the plan. For the operator of the installation only. */
   async setPlan(queueId: string, plan: string): Promise<void> {
     await this.call(jsonCall('POST', at('set-plan', queueId), { plan_name: plan }));
   }
 
-  /** What the instance may call, beside the rules of the installation. */
+  /** Returns the rules for destinations that the instance may call, in addition to the rules of the installation. */
   outboundRules(queueId: string): Promise<QueueOutboundRules> {
     return this.call({ method: 'GET', path: at('outbound-rules', queueId) });
   }
 
-  /** Replaces both lists. `only`: the only destinations that are called; null: no such bound. */
+  /**
+   * Replaces both lists of destinations. `only` lists the only destinations that may be called; null: no such
+   * restriction.
+   */
   async setOutboundRules(queueId: string, { deny, only }: NarrowedDestinations): Promise<void> {
     await this.call(jsonCall('POST', at('set-outbound-rules', queueId), { deny, only }));
   }
 
-  /** Replaces the private destinations that the instance may call. For the operator of the installation alone. */
+  /** Replaces the private destinations that the instance may call. For the operator of the installation only. */
   async setAllowedDestinations(queueId: string, allow: readonly string[]): Promise<void> {
     await this.call(jsonCall('POST', at('set-allowed-destinations', queueId), { allow }));
   }
 
-  /** `period`: how far back to look, an hour to 30 days; 30 days when absent. */
+  /** Returns usage and limits. `period` is the time to look back, from an hour to 30 days. Default: 30 days. */
   stats(queueId: string, { period }: { readonly period?: Duration } = {}): Promise<QueueStats> {
     const query = period === undefined ? undefined : { period: durationText(period) };
     return this.call({ method: 'GET', path: at('stats', queueId), ...(query ? { query } : {}) });
   }
 
-  /** By day (UTC), today included; 30 days when absent, at most 366. */
+  /** Returns the usage per day (UTC), including today. `days` is at most 366. Default: 30. */
   usage(queueId: string, options: { readonly days?: number } = {}): Promise<QueueUsage> {
     return this.call({ method: 'GET', path: at('usage', queueId), query: options });
   }
 
-  /** The plans of the installation. */
+  /** Lists the plans of the installation. */
   plans(): Promise<readonly QueuePlan[]> {
     return this.call({ method: 'GET', path: '/v2/queue/plans' });
   }

@@ -1,13 +1,13 @@
-/** Search indexes, as calls of the management API. */
+/** Search indexes (management API). */
 import type { SearchIndex, SearchIndexStats, SearchIndexType, SearchStats } from './admin-types.js';
 import { type Call, jsonCall } from './transport.js';
 
 export interface NewSearchIndex {
   readonly name: string;
   readonly region: string;
-  /** How it is paid; all do the same. */
+  /** Billing type of the index. All types behave the same. */
   readonly type: SearchIndexType;
-  /** The team that is to own it; absent: the personal account. */
+  /** Id of the team that owns the index. Default: your personal account. */
   readonly teamId?: string;
 }
 
@@ -21,7 +21,7 @@ export class SearchIndexes {
     this.call = call;
   }
 
-  /** Those of all accounts that the user is in. */
+  /** Lists the search indexes of all accounts that the user belongs to. */
   list(): Promise<readonly SearchIndex[]> {
     return this.call({ method: 'GET', path: SEARCH });
   }
@@ -38,17 +38,17 @@ export class SearchIndexes {
     await this.call(jsonCall('POST', at(indexId, '/rename'), { name }));
   }
 
-  /** Its tokens stay good. */
+  /** Moves the index to a team. Its tokens stay valid. */
   async moveToTeam(indexId: string, teamId: string): Promise<void> {
     await this.call(jsonCall('POST', at(indexId, '/transfer'), { target_account: teamId }));
   }
 
-  /** Resolves with the new tokens; the old ones are refused from then on. */
+  /** Replaces the tokens and returns the index with the new ones. The old tokens stop working at once. */
   rotateTokens(indexId: string): Promise<SearchIndex> {
     return this.call({ method: 'POST', path: at(indexId, '/reset-password') });
   }
 
-  /** All its documents go, for good. */
+  /** Permanently deletes the index with all its documents. */
   async delete(indexId: string): Promise<void> {
     await this.call({ method: 'DELETE', path: at(indexId) });
   }
@@ -57,7 +57,7 @@ export class SearchIndexes {
     return this.call({ method: 'GET', path: at(indexId, '/stats') });
   }
 
-  /** Of all of them together, and of each. */
+  /** Returns the totals over all indexes, and the numbers of each index. */
   totals(): Promise<SearchStats> {
     return this.call({ method: 'GET', path: `${SEARCH}/stats` });
   }

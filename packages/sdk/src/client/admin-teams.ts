@@ -1,4 +1,4 @@
-/** Teams and their members, as calls of the management API. */
+/** Teams and their members (management API). */
 import type { JoinedTeam, MemberRole, Team, TeamMember } from './admin-types.js';
 import { type Call, jsonCall } from './transport.js';
 
@@ -6,21 +6,21 @@ const MEMBER = '/v2/teams/member';
 const INVITATIONS = '/v2/invitations';
 
 export class Teams {
-  /** Members are known by their e-mail. */
+  /** Members of a team, identified by their e-mail address. */
   readonly members: {
     readonly list: (teamId: string) => Promise<readonly TeamMember[]>;
     /**
-     * Gives a member another role. Any other e-mail is invited: the answer then has the status `invited` and an
+     * Changes the role of a member, or invites a new one. An invitation has the status `invited` and an
      * `invitation_secret`, which you pass on to the invited person.
      */
     readonly put: (teamId: string, email: string, role: MemberRole) => Promise<TeamMember>;
     readonly remove: (teamId: string, email: string) => Promise<void>;
   };
   readonly invitations: {
-    /** Pending ones. */
+    /** Lists the pending invitations of a team. */
     readonly list: (teamId: string) => Promise<readonly TeamMember[]>;
     readonly revoke: (invitationId: string) => Promise<void>;
-    /** Accepts, as the user who is logged in. Somebody who has no user yet calls `acceptInvitation`. */
+    /** Accepts an invitation as the logged-in user. A person without a user account calls `acceptInvitation` instead. */
     readonly join: (secret: string) => Promise<JoinedTeam>;
   };
   private readonly call: <T>(call: Call) => Promise<T>;
@@ -43,17 +43,17 @@ export class Teams {
     };
   }
 
-  /** Those that the user is a member of. */
+  /** Lists the teams that the user belongs to. */
   list(): Promise<readonly Team[]> {
     return this.call({ method: 'GET', path: '/v2/teams' });
   }
 
-  /** The user becomes its owner. */
+  /** Creates a team. The user becomes its owner. */
   create(name: string): Promise<Team> {
     return this.call(jsonCall('POST', '/v2/team', { team_name: name }));
   }
 
-  /** It must own nothing any more. */
+  /** Deletes a team. The team must not own queue instances or search indexes. */
   async delete(teamId: string): Promise<void> {
     await this.call({ method: 'DELETE', path: `/v2/team/${encodeURIComponent(teamId)}` });
   }

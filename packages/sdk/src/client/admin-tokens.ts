@@ -1,13 +1,13 @@
-/** Tokens of queue instances, as calls of the management API. */
+/** Tokens of queue instances (management API). */
 import { type Duration, durationMs } from '../duration.js';
 import type { QueueToken, TokenScope } from './admin-types.js';
 import { type Call, jsonCall } from './transport.js';
 
 export interface NewQueueToken {
-  /** For people, such as the name of the app that uses it. */
+  /** Name for people, such as the name of the app that uses the token. */
   readonly name: string;
   readonly scopes: readonly TokenScope[];
-  /** Lifetime, at least a minute; absent: the token does not expire. */
+  /** Lifetime, at least one minute. Default: the token does not expire. */
   readonly expiresIn?: Duration;
 }
 
@@ -20,23 +20,23 @@ export class QueueTokens {
     this.call = call;
   }
 
-  /** Lists the tokens, also those that expired or were revoked in the last 90 days. */
+  /** Lists the tokens, including those that expired or were revoked in the last 90 days. */
   list(queueId: string): Promise<readonly QueueToken[]> {
     return this.call({ method: 'GET', path: at(queueId) });
   }
 
-  /** Resolves with the token itself in `token`: it is shown this once. */
+  /** Creates a token. `token` of the result contains the token itself; it is shown only once. */
   create(queueId: string, { name, scopes, expiresIn }: NewQueueToken): Promise<QueueToken> {
     const end = expiresIn === undefined ? {} : { expires_in_seconds: inSeconds(expiresIn) };
     return this.call(jsonCall('POST', at(queueId), { name, scopes, ...end }));
   }
 
-  /** Resolves with the successor. The old token stays valid for `overlap`, a day by default. */
+  /** Creates a successor of a token and returns it. The old token stays valid for `overlap`. Default: one day. */
   rotate(queueId: string, tokenId: string, { overlap = '1d' }: { readonly overlap?: Duration } = {}): Promise<QueueToken> {
     return this.call(jsonCall('POST', `${at(queueId, tokenId)}/rotate`, { overlap_seconds: inSeconds(overlap) }));
   }
 
-  /** Revokes the token from the moment it resolves. */
+  /** Revokes a token. The token is invalid once the call resolves. */
   async revoke(queueId: string, tokenId: string): Promise<void> {
     await this.call({ method: 'DELETE', path: at(queueId, tokenId) });
   }

@@ -1,16 +1,16 @@
-/** What the management API answers, as it answers it. Times are Unix seconds. */
+/** Responses of the management API, as sent by the service. Times are Unix seconds. */
 
 export type AccountRole = 'owner' | 'admin' | 'dev' | 'finance';
-/** What a member is made; owners are whoever created the team. */
+/** Role that a member can be given. The owner is the user who created the team. */
 export type MemberRole = Exclude<AccountRole, 'owner'>;
 
 export interface Account {
-  /** Of the user, and of the personal account. */
+  /** Id of the user and of the personal account. */
   readonly id: string;
   readonly customer_id: string;
   readonly email: string;
   readonly creation_time: number;
-  /** Those that the user may see, the personal one first. */
+  /** Accounts that the user may see, the personal one first. */
   readonly accounts: readonly { readonly id: string; readonly role: AccountRole }[];
 }
 
@@ -19,13 +19,13 @@ export interface ApiKey {
   readonly customer_id: string;
   readonly name: string;
   readonly creation_time: number;
-  /** Absent: the key is good. */
+  /** Absent: the key is valid. */
   readonly revocation_time?: number;
-  /** The key itself, only in the answer that made it. */
+  /** The key itself. Present only in the response that creates it. */
   readonly api_key?: string;
 }
 
-/** Leads to one API key, at the log-in page: `<dashboard>/login#<recovery_secret>`. */
+/** A link to one API key, at the login page: `<dashboard>/login#<recovery_secret>`. */
 export interface RecoveryLink {
   readonly recovery_secret: string;
   /** Unix seconds. */
@@ -34,19 +34,19 @@ export interface RecoveryLink {
 
 export interface Team {
   readonly id: string;
-  /** The same as `id`, and `customer_id` too. */
+  /** Same as `id` and `customer_id`. */
   readonly team_id: string;
   readonly customer_id: string;
   readonly name: string;
-  /** The same as `name`. */
+  /** Same as `name`. */
   readonly team_name: string;
   readonly creation_time: number;
-  /** Of the caller in the team. */
+  /** Role of the caller in the team. */
   readonly role: AccountRole;
 }
 
 export interface TeamMember {
-  /** Of the user; of the invitation while the status is `invited`. */
+  /** Id of the user, or of the invitation while the status is `invited`. */
   readonly id: string;
   readonly team_id: string;
   readonly customer_id: string;
@@ -55,9 +55,9 @@ export interface TeamMember {
   readonly creation_time: number;
   /** `invited`: pending until the invited person accepts. */
   readonly status: 'member' | 'invited';
-  /** Unix seconds. When a pending invitation expires. */
+  /** Time at which a pending invitation expires, Unix seconds. */
   readonly expiration_time?: number;
-  /** For the invited person. Only in the answer that creates the invitation. */
+  /** Secret for the invited person. Present only in the response that creates the invitation. */
   readonly invitation_secret?: string;
 }
 
@@ -68,29 +68,29 @@ export interface User {
   /** Unix seconds. */
   readonly creation_time: number;
   readonly is_operator: boolean;
-  /** Unix seconds. Absent: the user may log in. */
+  /** Time at which the user was disabled, Unix seconds. Absent: the user can log in. */
   readonly disabled_time?: number;
 }
 
 export interface UserPage {
-  /** Of the next page; empty at the end. */
+  /** Cursor of the next page; empty at the end. */
   readonly cursor: string;
   readonly users: readonly User[];
 }
 
-/** What accepting an invitation leads to. */
+/** Result of accepting an invitation. */
 export interface JoinedTeam {
-  /** Of the user. */
+  /** Id of the user. */
   readonly id: string;
   readonly team_id: string;
   readonly team_name: string;
   readonly member_email: string;
   readonly member_role: AccountRole;
-  /** The first API key of a user who was created by accepting. It is shown this once. */
+  /** The first API key of a user that accepting created. It is shown only once. */
   readonly api_key?: string;
 }
 
-/** A named set of limits. Null: no limit of the plan. */
+/** A named set of limits. Null: the plan has no such limit. */
 export interface QueuePlan {
   readonly name: string;
   readonly max_message_bytes: number | null;
@@ -104,7 +104,10 @@ export interface QueuePlan {
   readonly max_queues: number | null;
   readonly max_url_groups: number | null;
   readonly max_flow_control_keys: number | null;
-  /** This and what follows are of the whole account; the largest one of its queue instances counts. */
+  /**
+   * This limit and the following ones apply to the whole account. If its queue instances have different plans, the
+   * largest limit counts.
+   */
   readonly max_stored_bytes: number | null;
   readonly max_active_runs: number | null;
   readonly max_instances: number | null;
@@ -117,45 +120,45 @@ export interface QueuePlan {
 
 export interface QueueInstance {
   readonly id: string;
-  /** The account that owns it: of a user or of a team. */
+  /** Account that owns the instance: of a user or of a team. */
   readonly customer_id: string;
   readonly name: string;
   readonly region: string;
   readonly creation_time: number;
-  /** Of the caller in the account that owns it. */
+  /** Role of the caller in the account that owns the instance. */
   readonly role: AccountRole;
-  /** It was deleted, and its data is being removed. Absent: it is in use. */
+  /** `deleting`: the instance was deleted and its data is being removed. Absent: it is in use. */
   readonly state?: 'deleting';
   readonly plan: string;
   readonly limits: QueuePlan;
-  /** Runs that were started today (UTC), which `max_requests_per_day` bounds. */
+  /** Number of runs started today (UTC). `max_requests_per_day` limits it. */
   readonly requests_today: number;
-  /** Dollars a calendar month (UTC); 0: no limit. */
+  /** Dollars per calendar month (UTC); 0: no limit. */
   readonly budget: number;
   readonly budget_alert_url?: string;
-  /** Reads and writes. Absent for those who may not use the instance. */
+  /** Read-write token. Absent if the caller may not use the instance. */
   readonly token?: string;
   readonly read_only_token?: string;
 }
 
 export type TokenScope = 'trigger' | 'notify' | 'read-metadata' | 'read' | 'write' | 'connect';
 
-/** Times are Unix seconds. */
+/** A token of a queue instance. Times are Unix seconds. */
 export interface QueueToken {
   readonly id: string;
   readonly queue_id: string;
   readonly name: string;
   readonly scopes: readonly TokenScope[];
-  /** One of the tokens that the queue instance was created with. */
+  /** True for a token that the queue instance was created with. */
   readonly is_permanent: boolean;
   readonly creation_time: number;
-  /** E-mail of the user. */
+  /** E-mail of the user who created the token. */
   readonly created_by?: string;
   readonly expiration_time?: number;
   readonly revocation_time?: number;
-  /** Up to ten minutes late. */
+  /** Time of the last use, up to ten minutes late. */
   readonly last_use_time?: number;
-  /** The token itself, once: where it was just created. */
+  /** The token itself. Present only in the response that creates it. */
   readonly token?: string;
 }
 
@@ -169,28 +172,28 @@ export interface QueueStats {
     readonly messages: number;
     readonly dollars: number;
   }[];
-  /** Dollars a month; 0: no limit. */
+  /** Dollars per month; 0: no limit. */
   readonly budget: number;
-  /** Dollars in this month. */
+  /** Dollars spent this month. */
   readonly spent: number;
-  /** Null: no limit. */
+  /** Storage of the instance and its account. A limit of null: no limit. */
   readonly storage: {
     /** Bytes that this queue instance stores. */
     readonly instance_bytes: number;
     /** Bytes that all queue instances and search indexes of its account store. */
     readonly account_bytes: number;
     readonly max_bytes: number | null;
-    /** Active runs and messages of the account. */
+    /** Number of active runs and messages of the account. */
     readonly active_runs: number;
     readonly max_active_runs: number | null;
   };
-  /** What is refused now, in words; empty when nothing is. */
+  /** Explanations of what is currently rejected; empty if nothing is. */
   readonly refused: readonly string[];
-  /** Runs that were started today (UTC), which `max_requests_per_day` bounds. */
+  /** Number of runs started today (UTC). `max_requests_per_day` limits it. */
   readonly requests_today: number;
-  /** What was refused on the days (UTC) that the period touches, by kind; the last first. */
+  /** Rejected requests on the days (UTC) of the period, by kind; the latest first. */
   readonly refusals: readonly {
-    /** The error code; `tick-...`: a tick of a schedule started no run; `step-...`: a run failed by a step. */
+    /** Error code; `tick-...`: a tick of a schedule started no run; `step-...`: a step failed its run. */
     readonly kind: string;
     readonly count: number;
     /** Unix seconds. */
@@ -208,7 +211,7 @@ export interface QueueUsage {
     readonly messages: number;
     readonly dollars: number;
   }[];
-  /** Dollars a calendar month (UTC); 0: no limit. */
+  /** Dollars per calendar month (UTC); 0: no limit. */
   readonly budget: number;
   /** Dollars. */
   readonly spent_this_month: number;
@@ -221,35 +224,35 @@ export interface AuditLogEntry {
   readonly actor: string;
   /** Such as `queue.move-to-team`. */
   readonly action: string;
-  /** Id of what was changed. */
+  /** Id of the changed object. */
   readonly subject: string;
   readonly details: Readonly<Record<string, string | number | boolean | null>>;
-  /** Where the request came from. */
+  /** Network address of the client. */
   readonly address: string;
-  /** Absent for what no request led to, and in entries of earlier versions. */
+  /** Absent if no request caused the entry, and in entries of earlier versions. */
   readonly request?: AuditedRequest;
   readonly creation_time: number;
 }
 
-/** The request that led to an entry of the audit log. */
+/** The request that caused an entry of the audit log. */
 export interface AuditedRequest {
   /** `operationId` of the API, or the name of a command of the control socket. */
   readonly operation: string;
   /** Such as `api-key key_1`, `session ses_1`, `token tok_1 (name)` or `none`. */
   readonly credential: string;
   readonly user_agent: string;
-  /** The queue instance that the request was about. */
+  /** Id of the queue instance that the request concerns. */
   readonly queue_id: string | null;
   readonly outcome: 'done' | 'refused';
 }
 
-/** An entry of the audit log as it is exported. */
+/** An exported entry of the audit log. */
 export interface AuditExportLine {
   readonly seq: number;
-  /** SHA-256, hex, over the entry and the hash of the one before. */
+  /** SHA-256 in hex, over the entry and the hash of the previous one. */
   readonly hash: string;
   readonly id: string;
-  /** Unix ms. */
+  /** Unix milliseconds. */
   readonly at: number;
   readonly actor: string;
   readonly action: string;
@@ -260,26 +263,26 @@ export interface AuditExportLine {
   readonly request: AuditedRequest | null;
 }
 
-/** What a check of the audit log against its hash chain has found. */
+/** Result of verifying the audit log against its hash chain. */
 export interface AuditVerification {
   readonly checked: number;
   readonly faults: readonly {
     readonly seq: number;
-    /** Null: the entry is gone. */
+    /** Null: the entry no longer exists. */
     readonly id: string | null;
     readonly kind: 'changed' | 'removed' | 'inserted';
   }[];
   readonly next: number | null;
-  /** The last entry that was removed after its retention. */
+  /** The last entry that was removed after its retention period. */
   readonly anchor: { readonly seq: number; readonly hash: string };
   /** The last entry of the chain. */
   readonly head: { readonly seq: number; readonly hash: string };
-  /** Whether the chain has the entry given as `known`; `expired`: it is older than the retention. */
+  /** Whether the chain contains the entry passed as `known`. `expired`: it is older than the retention period. */
   readonly known?: 'found' | 'missing' | 'expired';
 }
 
 export interface AuditLogPage {
-  /** Of the next page; empty at the end. */
+  /** Cursor of the next page; empty at the end. */
   readonly cursor: string;
   readonly auditlogs: readonly AuditLogEntry[];
 }
@@ -288,7 +291,7 @@ export type SearchIndexType = 'free' | 'payg' | 'fixed';
 
 export interface SearchIndex {
   readonly id: string;
-  /** The account that owns it: of a user or of a team. */
+  /** Account that owns the index: of a user or of a team. */
   readonly customer_id: string;
   readonly name: string;
   readonly region: string;
@@ -296,9 +299,9 @@ export interface SearchIndex {
   /** URL of the API of the index. */
   readonly endpoint: string;
   readonly creation_time: number;
-  /** What the user may do with its documents. */
+  /** Access of the user to its documents. */
   readonly access: 'read-write' | 'read-only';
-  /** Reads and writes. Only in the answer that creates the token: it is not shown again. */
+  /** Read-write token. Present only in the response that creates it; it is not shown again. */
   readonly token?: string;
   readonly read_only_token?: string;
 }
@@ -324,23 +327,29 @@ export interface SearchStats {
 /** A session of the user: a login in a browser. */
 export interface UserSession {
   readonly id: string;
-  /** Of the API key with which it began. It ends when that is revoked. Absent: it began with the identity provider. */
+  /**
+   * Id of the API key that started the session. The session ends when the key is revoked. Absent: the session was
+   * started with the identity provider.
+   */
   readonly api_key_id?: string;
   /** Unix seconds. */
   readonly creation_time: number;
-  /** Unix seconds; when it ends unless it is used before. */
+  /** Time at which the session ends if it is not used before, Unix seconds. */
   readonly expires_at: number;
-  /** Whether the request was made with it. */
+  /** True for the session that made this request. */
   readonly current: boolean;
 }
 
-/** What a queue instance may call, beside the rules of the installation. Entries are such as `*.example.com:443` or `10.0.0.0/8`. */
+/**
+ * Destinations that a queue instance may call, in addition to the rules of the installation. Entries look like
+ * `*.example.com:443` or `10.0.0.0/8`.
+ */
 export interface QueueOutboundRules {
   readonly id: string;
   /** Private destinations that the operator allows. */
   readonly allow: readonly string[];
   /** Destinations that are not called. */
   readonly deny: readonly string[];
-  /** The only destinations that are called; null: no such bound. */
+  /** The only destinations that are called; null: no such restriction. */
   readonly only: readonly string[] | null;
 }

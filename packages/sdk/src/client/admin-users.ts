@@ -1,21 +1,24 @@
-/** Users of the installation, for operators, as calls of the management API. */
+/** Users of the installation, for operators (management API). */
 import type { ApiKey, RecoveryLink, User, UserPage } from './admin-types.js';
 import type { Call } from './transport.js';
 
 export interface UserListOptions {
   readonly cursor?: string;
-  /** Users of a page. */
+  /** Number of users per page. */
   readonly count?: number;
 }
 
 export interface DeleteUserOptions {
-  /** Id of the user who becomes an owner of the teams that would be without one; a member of each of them. */
+  /** Id of the user who becomes the owner of teams that would have none. The user must be a member of each of them. */
   readonly handOverTo?: string;
 }
 
 const pathOf = (userId: string): string => `/v2/users/${encodeURIComponent(userId)}`;
 
-/** For operators. A user may `delete` itself, and list its keys and end its sessions. */
+/**
+ * Users of the installation, for operators. Without operator rights, a user can `delete` itself, list its own keys
+ * and end its own sessions.
+ */
 export class Users {
   private readonly call: <T>(call: Call) => Promise<T>;
 
@@ -23,13 +26,13 @@ export class Users {
     this.call = call;
   }
 
-  /** A page, by creation. */
+  /** Returns one page of users, by creation. */
   page(options: UserListOptions = {}): Promise<UserPage> {
     const { cursor, count } = options;
     return this.call({ method: 'GET', path: '/v2/users', query: { cursor, count } });
   }
 
-  /** All of them, by creation; asks for page after page. */
+  /** Returns all users by creation, fetching page after page. */
   async *all(): AsyncGenerator<User, void, undefined> {
     let cursor = '';
     do {
@@ -39,7 +42,7 @@ export class Users {
     } while (cursor !== '');
   }
 
-  /** The user cannot log in, and its sessions end. */
+  /** Disables the user: it can no longer log in, and its sessions end. */
   async disable(userId: string): Promise<void> {
     await this.call({ method: 'POST', path: `${pathOf(userId)}/disable` });
   }
@@ -48,7 +51,7 @@ export class Users {
     await this.call({ method: 'POST', path: `${pathOf(userId)}/enable` });
   }
 
-  /** With its keys, sessions and memberships. It must own no queue instance and no search index. */
+  /** Deletes the user with its keys, sessions and memberships. The user must not own queue instances or search indexes. */
   async delete(userId: string, { handOverTo }: DeleteUserOptions = {}): Promise<void> {
     await this.call({ method: 'DELETE', path: pathOf(userId), query: { hand_over_to: handOverTo } });
   }
@@ -57,23 +60,23 @@ export class Users {
     await this.call({ method: 'POST', path: `${pathOf(userId)}/operator` });
   }
 
-  /** One operator stays. */
+  /** Revokes the operator role. At least one operator must remain. */
   async revokeOperator(userId: string): Promise<void> {
     await this.call({ method: 'DELETE', path: `${pathOf(userId)}/operator` });
   }
 
-  /** Revoked ones too. */
+  /** Lists the API keys of the user, including revoked ones. */
   apiKeys(userId: string): Promise<readonly ApiKey[]> {
     return this.call({ method: 'GET', path: `${pathOf(userId)}/apikeys` });
   }
 
-  /** Without a key: all keys of the user. Sessions that were started with them end. */
+  /** Revokes one API key, or all keys of the user without `apiKeyId`. Sessions that were started with them end. */
   async revokeApiKeys(userId: string, apiKeyId?: string): Promise<void> {
     const key = apiKeyId === undefined ? '' : `/${encodeURIComponent(apiKeyId)}`;
     await this.call({ method: 'DELETE', path: `${pathOf(userId)}/apikeys${key}` });
   }
 
-  /** For a user without a good API key: a secret that gives it one, once and within a day. */
+  /** Creates a secret that gives a user without a valid API key a new one, once and within a day. */
   createRecoveryLink(userId: string): Promise<RecoveryLink> {
     return this.call({ method: 'POST', path: `${pathOf(userId)}/recovery` });
   }

@@ -12,7 +12,7 @@ interface Sent {
 
 const CREDENTIALS = { baseUrl: 'http://service/', email: 'jürgen@example.com', apiKey: 'ek_1' } as const;
 
-/** An API that gives these answers, one after the other, and what it was sent. */
+/** An API that returns these responses one after the other, and the requests that it received. */
 function apiOf(...answers: readonly unknown[]) {
   const sent: Sent[] = [];
   const authorizations: (string | null)[] = [];
@@ -30,7 +30,7 @@ function apiOf(...answers: readonly unknown[]) {
 
 const QUEUE = '/v2/queue';
 
-/** A body of undefined is none; OK is answered where there is nothing to tell. */
+/** A body of undefined means that no body is sent. OK is the response of operations without a result. */
 const calls: readonly (readonly [string, (client: AdminClient) => Promise<unknown>, string, unknown?, 'OK'?])[] = [
   ['account', (client) => client.account(), 'GET /v2/account'],
   ['apiKeys.list', (client) => client.apiKeys.list(), 'GET /v2/apikeys'],
@@ -108,7 +108,7 @@ const calls: readonly (readonly [string, (client: AdminClient) => Promise<unknow
     { name: 'n', scopes: ['read'], expires_in_seconds: 3_600 },
   ],
   [
-    'tokens.create without an end',
+    'tokens.create without an expiry',
     (client) => client.tokens.create('q', { name: 'n', scopes: ['trigger'] }),
     `POST ${QUEUE}/tokens/q`,
     { name: 'n', scopes: ['trigger'] },
@@ -142,7 +142,7 @@ const calls: readonly (readonly [string, (client: AdminClient) => Promise<unknow
     'OK',
   ],
   [
-    'queues.setBudgetAlert to nobody',
+    'queues.setBudgetAlert with null',
     (client) => client.queues.setBudgetAlert('q', null),
     `POST ${QUEUE}/set-budget-alert/q`,
     { url: null },
@@ -165,7 +165,7 @@ const calls: readonly (readonly [string, (client: AdminClient) => Promise<unknow
     'OK',
   ],
   ['queues.stats', (client) => client.queues.stats('a/b'), `GET ${QUEUE}/stats/a%2Fb`],
-  ['queues.stats of a period', (client) => client.queues.stats('q', { period: '2h' }), `GET ${QUEUE}/stats/q?period=7200s`],
+  ['queues.stats with a period', (client) => client.queues.stats('q', { period: '2h' }), `GET ${QUEUE}/stats/q?period=7200s`],
   ['sessions.list', (client) => client.sessions.list(), 'GET /v2/sessions'],
   ['sessions.end', (client) => client.sessions.end('a/b'), 'DELETE /v2/sessions/a%2Fb', undefined, 'OK'],
   ['queues.plans', (client) => client.queues.plans(), `GET ${QUEUE}/plans`],
@@ -201,7 +201,7 @@ const calls: readonly (readonly [string, (client: AdminClient) => Promise<unknow
 
 describe('the client of the management API', () => {
   for (const [name, act, request, body, ok] of calls) {
-    it(`${name} makes the request, and gives what was answered`, async () => {
+    it(`${name} sends the request and returns the response`, async () => {
       const answer = ok ?? { id: 'x' };
       const { client, sent } = apiOf(answer);
       assert.deepEqual(await act(client), ok ? undefined : answer);
@@ -211,7 +211,7 @@ describe('the client of the management API', () => {
     });
   }
 
-  it('logs in with the e-mail and the API key, as UTF-8', async () => {
+  it('logs in with the e-mail address and the API key, as UTF-8', async () => {
     const { client, authorizations } = apiOf({});
     await client.account();
     assert.deepEqual(authorizations, [`Basic ${Buffer.from('jürgen@example.com:ek_1').toString('base64')}`]);
@@ -228,7 +228,7 @@ describe('the client of the management API', () => {
     );
   });
 
-  it('rejects with the words and the code of the service', async () => {
+  it('rejects with the message and the code of the service', async () => {
     const refusal = new Response('{"error":"the role finance may not change this"}', {
       status: 403,
       headers: { 'Svc-Error-Code': 'forbidden' },
@@ -240,7 +240,7 @@ describe('the client of the management API', () => {
     });
   });
 
-  it('takes what it is not told from the environment, and says what is missing', async (t) => {
+  it('reads missing options from the environment, and reports missing ones', async (t) => {
     const VARIABLES = ['EVERSTEP_MANAGEMENT_URL', 'EVERSTEP_ADMIN_EMAIL', 'EVERSTEP_ADMIN_API_KEY'] as const;
     const before = VARIABLES.map((name) => [name, process.env[name]] as const);
     t.after(() => {

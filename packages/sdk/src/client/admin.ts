@@ -12,25 +12,29 @@ import { basic, type Call, callApi, callForText, jsonCall, type TransportOptions
 export interface AdminClientOptions {
   /** URL of the management API. Default: EVERSTEP_MANAGEMENT_URL. */
   readonly baseUrl?: string;
-  /** Default: EVERSTEP_ADMIN_EMAIL. */
+  /** E-mail address of the user. Default: EVERSTEP_ADMIN_EMAIL. */
   readonly email?: string;
-  /** Default: EVERSTEP_ADMIN_API_KEY. */
+  /** API key of the user. Default: EVERSTEP_ADMIN_API_KEY. */
   readonly apiKey?: string;
   readonly fetch?: typeof fetch;
 }
 
 export interface AuditLogOptions {
   readonly cursor?: string;
-  /** Entries of a page. */
+  /** Number of entries per page. */
   readonly count?: number;
-  /** True: of all accounts, and what belongs to no account. For operators. */
+  /** True: entries of all accounts, and entries without an account. For operators. */
   readonly all?: boolean;
 }
 
 const API_KEYS = '/v2/apikeys';
 const SESSIONS = '/v2/sessions';
 
-/** Finds the management API; without a login. Throws TypeError for a malformed base URL. */
+/**
+ * Finds the management API, without a login.
+ *
+ * @throws {TypeError} If the base URL is malformed.
+ */
 function transportOf(options: Pick<AdminClientOptions, 'baseUrl' | 'fetch'>): TransportOptions {
   const baseUrl = new URL(configured(options.baseUrl, 'baseUrl', 'EVERSTEP_MANAGEMENT_URL')).toString();
   return {
@@ -40,13 +44,18 @@ function transportOf(options: Pick<AdminClientOptions, 'baseUrl' | 'fetch'>): Tr
   };
 }
 
-/** Accepts an invitation to a team for somebody who has no user yet. The first API key is in `api_key`, this once. */
+/**
+ * Accepts an invitation to a team for a person without a user account. `api_key` of the result contains the first API
+ * key; it is shown only once.
+ *
+ * @throws {EverstepError} If the request fails or the base URL is missing.
+ */
 export async function acceptInvitation(
   secret: string,
   options: Pick<AdminClientOptions, 'baseUrl' | 'fetch'> = {},
 ): Promise<JoinedTeam> {
   const call = jsonCall('POST', '/v2/invitations/accept', { secret });
-  // The shape of the answer is the word of the service.
+  // The service guarantees the shape of its response.
   return (await callApi(transportOf(options), call)) as JoinedTeam;
 }
 
@@ -54,28 +63,33 @@ export class AdminClient {
   readonly queues: Queues;
   readonly tokens: QueueTokens;
   readonly teams: Teams;
-  /** For operators. */
+  /** Users of the installation. For operators. */
   readonly users: Users;
   readonly searchIndexes: SearchIndexes;
-  /** For operators: of all accounts. */
+  /** The audit log of all accounts. For operators. */
   readonly audit: AuditLog;
   readonly apiKeys: {
-    /** Revoked ones too. */
+    /** Lists the API keys, including revoked ones. */
     readonly list: () => Promise<readonly ApiKey[]>;
-    /** Resolves with the key itself in `api_key`: it is shown this once. */
+    /** Creates an API key. `api_key` of the result contains the key itself; it is shown only once. */
     readonly create: (name: string) => Promise<ApiKey>;
     readonly revoke: (apiKeyId: string) => Promise<void>;
   };
   readonly sessions: {
-    /** Those that have not ended, the latest first. */
+    /** Lists the sessions that have not ended, the latest first. */
     readonly list: () => Promise<readonly UserSession[]>;
     readonly end: (sessionId: string) => Promise<void>;
-    /** Logs out everywhere. Resolves with how many sessions ended. */
+    /** Logs out everywhere and returns the number of ended sessions. */
     readonly endAll: () => Promise<number>;
   };
   private readonly call: <T>(call: Call) => Promise<T>;
 
-  /** Throws EverstepError without a base URL, e-mail or API key, TypeError for a malformed base URL. */
+  /**
+   * Options that are not given are read from the environment.
+   *
+   * @throws {EverstepError} If the base URL, e-mail address or API key is missing.
+   * @throws {TypeError} If the base URL is malformed.
+   */
   constructor(options: AdminClientOptions = {}) {
     const transport: TransportOptions = {
       ...transportOf(options),
@@ -84,7 +98,7 @@ export class AdminClient {
         configured(options.apiKey, 'apiKey', 'EVERSTEP_ADMIN_API_KEY'),
       ),
     };
-    // The shapes of the answers are the word of the service.
+    // The service guarantees the shapes of its responses.
     const call = async <T>(one: Call) => (await callApi(transport, one)) as T;
     this.call = call;
     this.queues = new Queues(call);
@@ -109,18 +123,18 @@ export class AdminClient {
     };
   }
 
-  /** Who the user is, and which accounts it may see. */
+  /** Returns the logged-in user and the accounts that it may see. */
   account(): Promise<Account> {
     return this.call({ method: 'GET', path: '/v2/account' });
   }
 
-  /** A page of what was changed in the accounts of the user, newest first. */
+  /** Returns one page of changes in the accounts of the user, newest first. */
   auditLog(options: AuditLogOptions = {}): Promise<AuditLogPage> {
     const { cursor, count, all } = options;
     return this.call({ method: 'GET', path: '/v2/auditlogs', query: { cursor, count, all } });
   }
 
-  /** All of it, newest first; asks for page after page. `all`: of all accounts, for operators. */
+  /** Returns all changes, newest first, fetching page after page. `all`: those of all accounts, for operators. */
   async *auditEntries(options: Pick<AuditLogOptions, 'all'> = {}): AsyncGenerator<AuditLogEntry, void, undefined> {
     let cursor = '';
     do {

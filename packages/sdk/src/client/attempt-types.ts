@@ -1,4 +1,4 @@
-/** What the API answers about what people look for: runs by their words, and the attempts of one. Times are Unix ms. */
+/** Responses about run search and the attempts of a run. Times are Unix milliseconds. */
 import type { FailedAttempt, HeaderMap, RunFields } from './types.js';
 
 /** A run as the log shows it, without its steps and its result. */
@@ -7,56 +7,59 @@ export interface FoundRun extends Omit<RunFields, 'invokedRuns' | 'failureFuncti
 }
 
 export interface RunSearchPage {
-  /** Where to look on; absent when all runs were looked at. */
+  /** Cursor to continue the search; absent if all runs were searched. */
   readonly cursor?: string;
-  /** Newest first; may be empty though there is more to look at. */
+  /** Newest first. Can be empty although there are more runs to search. */
   readonly runs: readonly FoundRun[];
-  /** Creation of the oldest run that was looked at; null when there was none. */
+  /** Creation time of the oldest run searched; null if there was none. */
   readonly searchedUntil: number | null;
-  /** Whether there is no further run to look at. */
+  /** Whether there are no more runs to search. */
   readonly complete: boolean;
 }
 
-/** Null where it is not known, or does not apply. */
+/** One attempt of a run. Fields are null if they are unknown or do not apply. */
 export interface RunAttempt {
-  /** `call`: the request of a step that the service makes; `callback`: the failure was told. */
+  /** `call`: the request of a step that the service makes; `callback`: a report of the failure. */
   readonly kind: 'workflow' | 'step' | 'call' | 'message' | 'callback';
   readonly stepId: number | null;
   readonly stepName: string | null;
   readonly messageId: string;
-  /** Failed attempts of this message before this one. */
+  /** Number of failed attempts of this message so far. */
   readonly retried: number;
   readonly startedAt: number | null;
-  /** When it failed, or its result was recorded. */
+  /** Time at which the attempt failed, or its result was recorded. */
   readonly at: number;
   readonly durationMs: number | null;
   readonly outcome: 'failed' | 'succeeded';
   readonly cause: FailedAttempt['cause'] | null;
-  /** What went wrong, in words. */
+  /** Error text. */
   readonly message: string | null;
   readonly request: {
     readonly method: string;
     readonly url: string;
-    /** The value of one that may be a secret is not kept. */
+    /** Headers of the request. Values that may be secrets are not stored. */
     readonly headers: HeaderMap;
-    /** Null where it was not kept. */
+    /** Null if it was not stored. */
     readonly bodyBytes: number | null;
-    /** Its beginning; null where it was not kept. */
+    /** Start of the body; null if it was not stored. */
     readonly body: string | null;
     readonly bodyEncoding: 'utf8' | 'base64';
-    /** The body is made again from what is kept: of a step the input of the run and what was recorded before, as JSON. */
+    /**
+     * True if the body was rebuilt from stored data: for a step, the input of the run and the entries recorded before
+     * it, as JSON.
+     */
     readonly rebuilt: boolean;
   } | null;
   readonly response: {
     readonly status: number | null;
     readonly headers: HeaderMap;
-    /** Its beginning; of an attempt that succeeded, that of the result. */
+    /** Start of the body; of a successful attempt, start of the result. */
     readonly body: string;
     readonly bodyEncoding: 'utf8' | 'base64';
-    /** Of the whole of it. */
+    /** Size of the whole body. */
     readonly bodyBytes: number;
   } | null;
-  /** Null when this was the last. */
+  /** Time of the next attempt; null if this was the last one. */
   readonly retryAt: number | null;
 }
 

@@ -117,7 +117,7 @@ const calls: readonly (readonly [
     { method: 'POST', url: '/v2/trigger/http%3A%2F%2Fapp%2F', body: 'ü', headers: { 'svc-wait-for-result': 'true' } },
   ],
   [
-    'trigger with bytes of a type',
+    'trigger with bytes and a content type',
     (client) => client.trigger('http://app/', { body: new Uint8Array([65, 66]), contentType: 'image/png' }),
     { method: 'POST', url: '/v2/trigger/http%3A%2F%2Fapp%2F', body: 'AB', headers: { 'content-type': 'image/png' } },
   ],
@@ -192,7 +192,7 @@ const calls: readonly (readonly [
     },
   ],
   [
-    'dlq.list with a value that has a comma: it is repeated, so that the service does not split it',
+    'dlq.list with a value that contains a comma: it is repeated, so that the service does not split it',
     (client) => client.dlq.list({ workflowUrl: 'http://app/a,b', flowControlKey: ['x,y'], workflowRunId: 'r,s' }),
     {
       method: 'GET',
@@ -200,7 +200,7 @@ const calls: readonly (readonly [
     },
   ],
   [
-    'runs.list with a value that has a comma, of filters of which one alone takes several values',
+    'runs.list with a value that contains a comma, for filters with and without several values',
     (client) => client.runs.list({ workflowUrl: 'http://app/a,b', flowControlKey: 'x,y' }),
     {
       method: 'GET',
@@ -252,7 +252,7 @@ const calls: readonly (readonly [
   ],
   ['dlq.deleteMany', (client) => client.dlq.deleteMany({ fromDate: 0 }), { method: 'DELETE', url: `${DLQ}?fromDate=0` }],
   [
-    'an empty list of ids, which is not no list',
+    'an empty list of ids, which differs from no list',
     (client) => client.dlq.deleteMany({ dlqIds: [] }),
     { method: 'DELETE', url: `${DLQ}?dlqIds=` },
   ],
@@ -274,15 +274,15 @@ describe('the client sends', () => {
     });
   }
 
-  it('nothing for a label with a comma, or bytes in a batch', async () => {
+  it('nothing for a label with a comma, or for bytes in a batch', async () => {
     await assert.rejects(client.trigger('http://app/', { labels: ['a,b'] }), RangeError);
     await assert.rejects(client.triggerMany([{ workflowUrl: 'http://app/', body: new Uint8Array(1) }]), TypeError);
     assert.equal(received.length, 0);
   });
 });
 
-describe('the client gives', () => {
-  it('the answer as it came', async () => {
+describe('the client returns', () => {
+  it('the response unchanged', async () => {
     answers = [{ body: { workflowRunId: 'r', workflowCreatedAt: 1, deduplicated: true } }];
     assert.deepEqual(await client.trigger('http://app/'), { workflowRunId: 'r', workflowCreatedAt: 1, deduplicated: true });
   });
@@ -307,7 +307,7 @@ describe('the client gives', () => {
     );
   });
 
-  it('all runs of the log, and asks for no page that nobody wants', async () => {
+  it('all runs of the log, without fetching unneeded pages', async () => {
     answers = [
       { body: { runs: [{ workflowRunId: 'a' }, { workflowRunId: 'b' }], cursor: 'next' } },
       { body: { runs: [{ workflowRunId: 'c' }] } },
@@ -346,13 +346,13 @@ describe('the client gives', () => {
     });
   }
 
-  it('how many entries were deleted in all', async () => {
+  it('the total number of deleted entries', async () => {
     answers = [{ body: { deleted: 50, cursor: 'c' } }, { body: { deleted: 7, cursor: '' } }];
     assert.equal(await client.dlq.deleteAll({ fromDate: 0 }), 57);
   });
 });
 
-describe('what goes wrong is an EverstepError', () => {
+describe('a failure is an EverstepError', () => {
   const failing: readonly (readonly [string, Answer, { status: number; code: string; message: RegExp }])[] = [
     [
       'an error of the service',
@@ -360,14 +360,14 @@ describe('what goes wrong is an EverstepError', () => {
       { status: 404, code: 'not-found', message: /^no such run$/ },
     ],
     [
-      'an error of something else',
+      'an error of another server',
       { status: 502, body: '<html>Bad gateway' },
       { status: 502, code: 'unknown', message: /status 502: <html>Bad gateway/ },
     ],
     [
-      'a success that is no JSON',
+      'a success response that is not JSON',
       { body: 'hello' },
-      { status: 200, code: 'unknown', message: /not JSON; is http.* the address of the service/ },
+      { status: 200, code: 'unknown', message: /not JSON; check that http.* is the address of the service/ },
     ],
   ];
   for (const [name, answer, expected] of failing) {
@@ -382,12 +382,12 @@ describe('what goes wrong is an EverstepError', () => {
     });
   }
 
-  it('no answer at all', async () => {
+  it('without any response', async () => {
     const nobody = new Client({ baseUrl: 'http://127.0.0.1:1', token: 't' });
     await assert.rejects(nobody.keys.get(), { name: 'EverstepError', status: 0, code: 'unreachable' });
   });
 
-  it('but a call that its signal ended rejects with the reason of that', async () => {
+  it('except that an aborted call rejects with the reason of its signal', async () => {
     const control = new AbortController();
     control.abort(new Error('enough'));
     await assert.rejects(client.runs.result('r', { signal: control.signal }), /enough/);
@@ -395,7 +395,7 @@ describe('what goes wrong is an EverstepError', () => {
 });
 
 describe('a client finds the service', () => {
-  it('by the environment', async (test) => {
+  it('from the environment', async (test) => {
     const { env } = process;
     const kept = { url: env.EVERSTEP_URL, token: env.EVERSTEP_TOKEN };
     test.after(() => {
@@ -409,7 +409,7 @@ describe('a client finds the service', () => {
     });
     delete env.EVERSTEP_URL;
     delete env.EVERSTEP_TOKEN;
-    assert.throws(() => new Client(), /no baseUrl: give the option baseUrl, or set EVERSTEP_URL/);
+    assert.throws(() => new Client(), /no baseUrl: pass the option baseUrl, or set the environment variable EVERSTEP_URL/);
     assert.throws(() => new Client({ baseUrl }), /no token: .* EVERSTEP_TOKEN/);
     env.EVERSTEP_URL = baseUrl;
     env.EVERSTEP_TOKEN = 'from-env';
@@ -423,7 +423,7 @@ describe('a client finds the service', () => {
     ['https://queue-eu-central-1.example.com', 'us-east-1', 'https://queue-us-east-1.example.com/v2/keys'],
     ['http://localhost:8080', 'us-east-1', 'http://us-east-1.localhost:8080/v2/keys'],
   ] as const) {
-    it(`in ${region} by ${given}`, async () => {
+    it(`in ${region} with ${given}`, async () => {
       let asked = '';
       const fetchOnce: typeof fetch = async (input) => {
         asked = String(input);
@@ -434,7 +434,7 @@ describe('a client finds the service', () => {
     });
   }
 
-  it('but not in a region by an address', () => {
+  it('and rejects a region for an IP address', () => {
     for (const address of ['http://127.0.0.1:8080', 'http://[::1]:8080']) {
       assert.throws(() => new Client({ baseUrl: address, token: 't', region: 'us-east-1' }), RangeError);
     }

@@ -25,18 +25,18 @@ import { type Call, callApi, type TransportOptions } from './transport.js';
 import type { BatchItemResult, RunLogEntry, RunResult, RunUnderWay, TriggeredRun } from './types.js';
 
 export interface ClientOptions {
-  /** Default: EVERSTEP_URL. */
+  /** URL of the service. Default: EVERSTEP_URL. */
   readonly baseUrl?: string;
-  /** Default: EVERSTEP_TOKEN. */
+  /** Token of the queue instance. Default: EVERSTEP_TOKEN. */
   readonly token?: string;
-  /** Put into the host of the base URL as its first label: `https://eu-central-1.example.com`. */
+  /** Region, which becomes the first label of the host in the base URL: `https://eu-central-1.example.com`. */
   readonly region?: string;
   readonly fetch?: typeof fetch;
 }
 
 export interface BatchItem extends Omit<TriggerOptions, 'body' | 'waitForResult' | 'signal'> {
   readonly workflowUrl: string;
-  /** Text is sent as it is, everything else as JSON. A batch carries no bytes. */
+  /** Body of the trigger. Text is sent as it is, everything else as JSON. A batch cannot contain bytes. */
   readonly body?: unknown;
 }
 
@@ -47,41 +47,47 @@ export class Client {
   readonly flowControl: FlowControl;
   readonly destinations: Destinations;
   readonly schedules: Schedules;
-  /** What goes on right now. */
+  /** Changes as they happen, and the nodes of the service. */
   readonly live: Live;
   /** Settings of the queue instance. */
   readonly settings: {
     readonly get: () => Promise<InstanceSettings>;
-    /** What is absent stays as it is. Resolves with all of them. */
+    /** Changes the given settings and keeps the others. Returns all settings. */
     readonly update: (update: InstanceSettingsUpdate) => Promise<InstanceSettings>;
   };
   readonly keys: {
-    /** The keys that the service signs with. */
+    /** Returns the keys that sign requests of the service. */
     readonly get: () => Promise<SigningKeyPair>;
-    /** The next key becomes the current one, and a new next one is made. */
+    /** Replaces the current key by the next one, and creates a new next key. */
     readonly rotate: () => Promise<SigningKeyPair>;
   };
-  /** What signatures go by: origins, message keys and public keys. */
+  /** Settings of signatures: origins, message keys and public keys. */
   readonly signatures: {
     readonly get: () => Promise<SignatureSettings>;
-    /** What is absent stays as it is. Resolves with all of it. */
+    /** Changes the given settings and keeps the others. Returns all settings. */
     readonly update: (update: SignatureSettingsUpdate) => Promise<SignatureSettings>;
-    /** The next key pair becomes the current one, and a new next one is made. */
+    /** Replaces the current key pair by the next one, and creates a new next pair. */
     readonly rotate: () => Promise<SignatureSettings>;
   };
   private readonly call: <T>(call: Call) => Promise<T>;
 
-  /** Throws EverstepError without a base URL or token, TypeError for a malformed base URL, RangeError for a region that its host cannot carry. */
+  /**
+   * Options that are not given are read from the environment.
+   *
+   * @throws {EverstepError} If the base URL or the token is missing.
+   * @throws {TypeError} If the base URL is malformed.
+   * @throws {RangeError} If the host of the base URL cannot contain a region.
+   */
   constructor(options: ClientOptions = {}) {
     const given = configured(options.baseUrl, 'baseUrl', 'EVERSTEP_URL');
     const baseUrl = options.region === undefined ? new URL(given).toString() : withRegion(given, options.region);
     const transport: TransportOptions = {
       baseUrl: baseUrl.replace(/\/+$/, ''),
       authorization: `Bearer ${configured(options.token, 'token', 'EVERSTEP_TOKEN')}`,
-      // Looked up at each call, so that tracing and test doubles that replace the global one see the calls.
+      // Looked up at each call, so that tracing and test doubles that replace the global function see the calls.
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     };
-    // The shapes of the answers are the word of the service; a test of the service holds it to them.
+    // The service guarantees the shapes of its responses; a test of the service verifies them.
     const call = async <T>(one: Call) => (await callApi(transport, one)) as T;
     this.call = call;
     this.runs = new Runs(call);
@@ -108,7 +114,12 @@ export class Client {
     };
   }
 
-  /** Starts a run; resolves once it is durable. With `waitForResult`, resolves when it has ended or the wait is over. */
+  /**
+   * Starts a run and resolves once it is durable. With `waitForResult`, resolves when the run has ended or the wait
+   * time is over.
+   *
+   * @throws {EverstepError} If the service rejects the request or does not respond.
+   */
   trigger<Result = unknown>(
     workflowUrl: string,
     options: TriggerOptions & { readonly waitForResult: true | Duration },
@@ -131,34 +142,39 @@ export class Client {
     });
   }
 
-  /** Starts several runs in one request. Each is answered in its place; one that is refused does not stop the others. */
+  /**
+   * Starts several runs in one request. The results are in the order of the items. A rejected item does not affect
+   * the others.
+   *
+   * @throws {TypeError} If the body of an item is bytes.
+   */
   async triggerMany(items: readonly BatchItem[]): Promise<readonly BatchItemResult[]> {
     const batch = items.map(({ workflowUrl, ...options }) => {
       const body = triggerBody(options.body);
       if (body instanceof Uint8Array)
-        throw new TypeError('a batch carries text and JSON only; trigger runs with bytes one by one');
+        throw new TypeError('a batch can contain only text and JSON; trigger runs with bytes one by one');
       return { destination: workflowUrl, headers: triggerHeaders(options), ...(body === undefined ? {} : { body }) };
     });
     const headers = { 'Content-Type': 'application/json' };
     return this.call({ method: 'POST', path: '/v2/batch/trigger', headers, body: JSON.stringify(batch) });
   }
 
-  /** All runs of the log, newest first. The same as `runs.entries`. */
+  /** Returns all runs of the log, newest first. Same as `runs.entries`. */
   logs(filter: RunLogOptions = {}): AsyncGenerator<RunLogEntry, void, undefined> {
     return this.runs.entries(filter);
   }
 
-  /** Notifies every run that waits for the event, or the run that is named. Resolves with those who were notified. */
+  /** Notifies every run that waits for the event, or only the run `workflowRunId`. Returns the notified runs. */
   async notify(event: NotifyEvent): Promise<readonly NotifiedWaiter[]> {
     return this.call(notifyCall(event));
   }
 
-  /** The runs that wait for the event, longest first; at most 1,000. */
+  /** Returns the runs that wait for the event, the longest wait first; at most 1,000. */
   waiters(eventId: string): Promise<readonly Waiter[]> {
     return this.call({ method: 'GET', path: `/v2/waiters/${encodeURIComponent(eventId)}` });
   }
 
-  /** All that waits for events, by event id; 100 a page unless `count` says otherwise, at most 1,000. */
+  /** Returns one page of all waits for events, by event id. `count` is at most 1,000. Default: 100. */
   allWaiters(
     options: { readonly workflowUrl?: string; readonly count?: number; readonly cursor?: string } = {},
   ): Promise<EventWaiterPage> {

@@ -1,11 +1,15 @@
-/** What a client is told by its options, or else by the environment. */
+/** Options of a client, with defaults from the environment. */
 import { EverstepError } from '../errors.js';
 
-/** Throws EverstepError when neither says it. */
+/**
+ * Returns the option, or the environment variable.
+ *
+ * @throws {EverstepError} If both are missing.
+ */
 export function configured(given: string | undefined, option: string, variable: string): string {
   const value = given ?? (typeof process === 'object' ? process.env[variable] : undefined);
   if (value) return value;
-  throw new EverstepError(`the client has no ${option}: give the option ${option}, or set ${variable}`, {
+  throw new EverstepError(`the client has no ${option}: pass the option ${option}, or set the environment variable ${variable}`, {
     status: 0,
     code: 'no-configuration',
   });

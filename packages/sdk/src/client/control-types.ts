@@ -1,4 +1,7 @@
-/** What the API answers about events, flow control, schedules, destinations and settings. All times are Unix ms unless said otherwise. */
+/**
+ * Responses about events, flow control, schedules, destinations and settings. Times are Unix milliseconds unless
+ * stated otherwise.
+ */
 
 import type { StepType } from '../protocol.js';
 import type { PublicSigningKey } from '../signature/cryptography.js';
@@ -8,48 +11,48 @@ import type { HeaderMap, RunReference, RunState } from './types.js';
 export interface Waiter {
   readonly url: string;
   readonly headers: HeaderMap;
-  /** Unix seconds; 0 when the event is kept for a wait to come. */
+  /** Time at which the wait ends, Unix seconds; 0 if the event is kept for a later wait. */
   readonly deadline: number;
 }
 
-/** The same, told without asking for an event. */
+/** A run that waits for an event, with the event and its step. */
 export interface EventWaiter extends Waiter, RunReference {
   readonly eventId: string;
   readonly workflowUrl: string;
   readonly stepName: string;
-  /** When it began to wait. */
+  /** Time at which the wait started. */
   readonly since: number;
-  /** When the wait times out. */
+  /** Time at which the wait times out. */
   readonly deadlineAt: number;
 }
 
 export interface EventWaiterPage {
   /** Absent at the end. */
   readonly cursor?: string;
-  /** By event id, then who has waited longest. */
+  /** By event id, then the longest wait first. */
   readonly waiters: readonly EventWaiter[];
 }
 
 export interface NotifiedWaiter {
   readonly waiter: Waiter;
   readonly messageId: string;
-  /** The run does not wait for it yet: it has it kept. */
+  /** The run does not wait for the event yet; the event is kept for it. */
   readonly kept?: true;
 }
 
 export interface FlowControlEntry {
   readonly flowControlKey: string;
   readonly waitListSize: number;
-  /** Absent when it is not limited, as is rateMax. */
+  /** Absent if there is no limit; the same applies to rateMax. */
   readonly parallelismMax?: number;
-  /** How many deliveries are in flight. */
+  /** Number of deliveries in flight. */
   readonly parallelismCount: number;
   readonly rateMax?: number;
-  /** How many have started in the window. */
+  /** Number of starts in the current window. */
   readonly rateCount?: number;
   /** Seconds. */
   readonly ratePeriod?: number;
-  /** When the window began, Unix seconds; absent while there is none. */
+  /** Start of the current window, Unix seconds; absent if there is none. */
   readonly ratePeriodStart?: number;
   readonly isPaused: boolean;
   readonly isPinnedParallelism: boolean;
@@ -61,15 +64,15 @@ export interface FlowControlWaiter extends RunReference {
   readonly kind: 'workflow' | 'message';
   readonly workflowUrl: string;
   readonly stepName?: string;
-  /** When it fell due. */
+  /** Time at which it became due. */
   readonly since: number;
-  /** From 1. */
+  /** Position in the wait list, from 1. */
   readonly place: number;
 }
 
 export interface FlowControlWaitList {
   readonly waiting: readonly FlowControlWaiter[];
-  /** How many wait in all. */
+  /** Total number of waiting deliveries. */
   readonly waitListSize: number;
 }
 
@@ -86,9 +89,9 @@ export interface ScheduleEntry {
   readonly method: 'POST';
   readonly header: HeaderMap;
   readonly body?: string;
-  /** In place of body, when that is no UTF-8 text. */
+  /** Replaces `body` if the body is not UTF-8 text. */
   readonly bodyBase64?: string;
-  /** Bytes of a payload that is too long for a list; the schedule alone shows it. */
+  /** Size in bytes of a body that is too long for a list; `schedules.get` returns it. */
   readonly bodyLeftOut?: number;
   readonly retries: number;
   readonly retryDelay?: string;
@@ -97,19 +100,22 @@ export interface ScheduleEntry {
   readonly delay?: number;
   readonly failureCallback?: string;
   readonly callerIP: string;
-  /** The first of the labels. */
+  /** The first label. */
   readonly label?: string;
   readonly labels: readonly string[];
   readonly flowControlKey?: string;
   readonly isPaused: boolean;
   readonly createdAt: number;
-  /** Absent while it is paused. */
+  /** Absent while the schedule is paused. */
   readonly nextScheduleTime?: number;
   readonly lastScheduleTime?: number;
   readonly lastScheduleRunId?: string;
 }
 
-/** What was started by hand. Of a message the id is that of the message; of several messages the last. */
+/**
+ * A run that was started manually from a schedule. For a message, the id is that of the message; for several
+ * messages, of the last one.
+ */
 export interface ScheduleRun extends RunReference {
   readonly started: number;
 }
@@ -121,11 +127,11 @@ export interface DestinationEntry {
   readonly heldBy?: 'breaker' | 'hand';
   readonly reason?: string;
   readonly heldSince?: number;
-  /** Failed deliveries in a row. */
+  /** Number of consecutive failed deliveries. */
   readonly failures: number;
   readonly lastError?: string;
   readonly waitListSize: number;
-  /** When one delivery is let through next. */
+  /** Time at which the next probe delivery is sent. */
   readonly nextProbeAt?: number;
 }
 
@@ -135,22 +141,22 @@ export interface DestinationHeld {
 }
 
 export interface BreakerSettings {
-  /** Whether a destination that keeps failing is held back. */
+  /** Whether a destination that keeps failing is held. */
   readonly enabled: boolean;
-  /** So many failed deliveries in a row hold it back. */
+  /** Number of consecutive failed deliveries that trip the breaker. */
   readonly failures: number;
   readonly probeEveryMs: number;
 }
 
-/** Null: no limit. */
+/** How long ended runs are kept. Null: no limit. */
 export interface RetentionRule {
-  /** How long after their end runs are kept. */
+  /** Time after their end for which runs are kept, in milliseconds. */
   readonly maxAgeMs: number | null;
-  /** How many of the newest are kept. */
+  /** Number of newest runs to keep. */
   readonly maxCount: number | null;
 }
 
-/** By how the run ended; `deadLetter`: a failed run whose entry nobody has handled. */
+/** By the outcome of the run. `deadLetter`: failed runs whose entry is still in the dead letter queue. */
 export type RetentionSettings = Readonly<Record<'succeeded' | 'failed' | 'canceled' | 'deadLetter', RetentionRule>>;
 
 export interface InstanceSettings {
@@ -158,13 +164,13 @@ export interface InstanceSettings {
   readonly retention: RetentionSettings;
 }
 
-/** What is absent stays as it is. */
+/** Settings to change. Absent settings keep their value. */
 export interface InstanceSettingsUpdate {
   readonly breaker?: Partial<BreakerSettings>;
   readonly retention?: { readonly [State in keyof RetentionSettings]?: Partial<RetentionRule> };
 }
 
-/** Something that a run waits for; which fields are there depends on the kind. */
+/** A reason why a run waits. The kind determines which fields are present. */
 export interface WaitReason {
   readonly kind:
     | 'not-before'
@@ -183,16 +189,16 @@ export interface WaitReason {
   readonly eventIds?: readonly string[];
   readonly workflowRunId?: string;
   readonly workflowCreatedAt?: number;
-  /** Which retry it will be, from 1. */
+  /** Number of the next retry, from 1. */
   readonly retry?: number;
   readonly maxRetries?: number;
-  /** Why the last attempt failed. */
+  /** Error of the last attempt. */
   readonly error?: string;
   readonly flowControlKey?: string;
-  /** Place in the wait list of the key, from 1. */
+  /** Position in the wait list of the key, from 1. */
   readonly place?: number;
   readonly waitListSize?: number;
-  /** Which limit it waits for. */
+  /** The limit that it waits for. */
   readonly because?: 'parallelism' | 'rate' | 'paused' | 'slots' | 'plan' | 'fair-share' | 'long-deliveries' | 'host' | 'memory';
   readonly origin?: string;
   readonly heldBy?: 'breaker' | 'hand';
@@ -204,44 +210,44 @@ export interface WaitReason {
 
 export interface RunExplanation extends RunReference {
   readonly workflowState: RunState;
-  /** All of it in a few words. */
+  /** A short summary of all reasons. */
   readonly summary: string;
-  /** What the service owes the run; empty when it owes nothing. */
+  /** Pending tasks of the run; empty if there are none. */
   readonly tasks: readonly {
     /** Absent for the code between steps, and for a failure callback. */
     readonly stepId?: number;
     readonly stepName?: string;
     readonly stepType?: 'Initial' | StepType;
     readonly what: 'workflow' | 'step' | 'failure-callback';
-    /** In the order in which they have to come true. */
+    /** In the order in which they must be resolved. */
     readonly reasons: readonly WaitReason[];
   }[];
-  /** More is pending than the answer lists. */
+  /** There are more tasks than the response lists. */
   readonly shortened?: true;
 }
 
-/** What the signatures of a queue instance go by, besides its signing keys. */
+/** Settings of signatures of a queue instance, besides its signing keys. */
 export interface SignatureSettings {
   /** Origins whose plain messages are signed with the signing keys; null: not set. */
   readonly origins: readonly string[] | null;
-  /** Origins that steps were delivered to: their plain messages are signed with the signing keys too. */
+  /** Origins that steps were delivered to. Their plain messages are also signed with the signing keys. */
   readonly workflowOrigins: readonly string[];
-  /** They sign plain messages to all other origins. */
+  /** Keys that sign plain messages to all other origins. */
   readonly messageKeys: SigningKeyPair;
-  /** Null: requests carry no Ed25519 signatures. */
+  /** Null: requests have no Ed25519 signatures. */
   readonly ed25519: {
-    /** For the option `jwksUrl` of `serve`. */
+    /** Value for the option `jwksUrl` of `serve`. */
     readonly jwksUrl: string;
     readonly current: PublicSigningKey;
     readonly next: PublicSigningKey;
   } | null;
 }
 
-/** What is absent stays as it is. */
+/** Settings to change. Absent settings keep their value. */
 export interface SignatureSettingsUpdate {
   /** Such as `https://app.example.com`, `https://*.example.com` for all subdomains, or `*` for all origins. */
   readonly origins?: readonly string[] | null;
-  /** True makes key pairs if there are none; false deletes them. */
+  /** True creates key pairs if there are none; false deletes them. */
   readonly ed25519?: boolean;
 }
 

@@ -5,7 +5,7 @@ import { Client } from './client.js';
 interface Sent {
   readonly method: string;
   readonly path: string;
-  /** Those that belong to the call. */
+  /** Headers that belong to the call. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
@@ -15,7 +15,7 @@ interface Exchange {
   readonly result: unknown;
 }
 
-/** One call of the client, and an API that answers it so. */
+/** Makes one call of the client against an API that returns this response. */
 async function exchange(call: (client: Client) => Promise<unknown>, answer: unknown = {}): Promise<Exchange> {
   const sent: Sent[] = [];
   const api: typeof fetch = async (input, init) => {
@@ -31,7 +31,7 @@ async function exchange(call: (client: Client) => Promise<unknown>, answer: unkn
   return { sent: only, result };
 }
 
-it('refuses an ID that no URL can carry, and sends nothing', async () => {
+it('rejects an id that a URL cannot contain, and sends nothing', async () => {
   const client = new Client({
     baseUrl: 'http://service',
     token: 't',
@@ -43,7 +43,7 @@ it('refuses an ID that no URL can carry, and sends nothing', async () => {
     () => client.runs.get('..'),
     () => client.flowControl.pause('.'),
   ])
-    await assert.rejects(call(), /no URL can carry the ID "\." or "\.\."/);
+    await assert.rejects(call(), /an id cannot be "\." or "\.\."/);
 });
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -72,7 +72,7 @@ const calls: readonly (readonly [string, (client: Client) => Promise<unknown>, P
       { method: 'POST', path: '/v2/notify/e', headers: { 'content-type': 'application/octet-stream' }, body: 'A' },
     ],
     [
-      'search over runs',
+      'a search over runs',
       (client) => client.runs.search({ q: 'acme 100%', state: 'RUN_FAILED', label: ['a', 'b'], fromDate: new Date(5), count: 7 }),
       { method: 'GET', path: '/v2/workflows/search?q=acme%20100%25&state=RUN_FAILED&label=a&label=b&fromDate=5&count=7' },
     ],
@@ -87,7 +87,7 @@ const calls: readonly (readonly [string, (client: Client) => Promise<unknown>, P
       { method: 'GET', path: '/v2/waiters?workflowUrl=http%3A%2F%2Fw%2Fa%3Fb&cursor=c' },
     ],
     [
-      'what waits for a key',
+      'deliveries that wait for a key',
       (client) => client.flowControl.waiting('a/b', { count: 3 }),
       { method: 'GET', path: `${KEY}/waiting?count=3` },
     ],
@@ -97,7 +97,7 @@ const calls: readonly (readonly [string, (client: Client) => Promise<unknown>, P
       { method: 'POST', path: '/v2/schedules/daily%2F1/run' },
     ],
     [
-      'notify with a type of its own',
+      'notify with its own content type',
       (client) => client.notify({ eventId: 'e', eventData: '{"n":1}', contentType: 'application/json' }),
       { method: 'POST', path: '/v2/notify/e', headers: JSON_TYPE, body: '{"n":1}' },
     ],
@@ -172,7 +172,7 @@ const calls: readonly (readonly [string, (client: Client) => Promise<unknown>, P
       },
     ],
     [
-      'schedules.create with no more than it needs',
+      'schedules.create with only the required options',
       (client) => client.schedules.create('http://app/', { cron: '* * * * *' }),
       { method: 'POST', path: '/v2/schedules/http%3A%2F%2Fapp%2F', headers: { 'svc-cron': '* * * * *' }, body: '' },
     ],
@@ -215,7 +215,7 @@ const calls: readonly (readonly [string, (client: Client) => Promise<unknown>, P
       { method: 'DELETE', path: '/v2/workflows/dlq/callback/dlq_1' },
     ],
     [
-      'trigger with what must not be shown',
+      'trigger with redacted fields',
       (client) => client.trigger('http://app/', { redact: ['name', 'header[x-session]'] }),
       { method: 'POST', path: '/v2/trigger/http%3A%2F%2Fapp%2F', headers: { 'svc-redact-fields': 'name,header[x-session]' } },
     ],
@@ -229,21 +229,21 @@ describe('the client sends', () => {
     });
   }
 
-  it('nothing for a field with a comma in what must not be shown', async () => {
-    const client = new Client({ baseUrl: 'http://service', token: 't', fetch: () => assert.fail('nothing is sent') });
-    await assert.rejects(client.trigger('http://app/', { redact: ['a,b'] }), /what is to be redacted cannot contain a comma/);
+  it('nothing for a redacted field with a comma', async () => {
+    const client = new Client({ baseUrl: 'http://service', token: 't', fetch: () => assert.fail('nothing must be sent') });
+    await assert.rejects(client.trigger('http://app/', { redact: ['a,b'] }), /a redacted field cannot contain a comma/);
     await assert.rejects(client.schedules.create('http://app/', { cron: '* * * * *', redact: ['a,b'] }), RangeError);
   });
 });
 
-describe('the client gives', () => {
+describe('the client returns', () => {
   it('the destinations of the list', async () => {
     const destinations = [{ origin: 'http://app', isHeld: false, failures: 1, waitListSize: 0 }];
     const { result } = await exchange((client) => client.destinations.list(), { destinations });
     assert.deepEqual(result, destinations);
   });
 
-  it('other answers as they came', async () => {
+  it('other responses unchanged', async () => {
     const notified = [{ waiter: { url: 'http://app/', headers: {}, deadline: 0 }, messageId: 'm', kept: true }];
     assert.deepEqual((await exchange((client) => client.notify({ eventId: 'e' }), notified)).result, notified);
     const changed = { failureFunctionState: 'CALLBACK_CANCELED' };
@@ -251,7 +251,7 @@ describe('the client gives', () => {
   });
 });
 
-it('a region takes the place of a region alone, and not of a name that looks like one', async () => {
+it('a region replaces only a region label, not a name that looks like one', async () => {
   const hostOf = async (baseUrl: string) => {
     let host = '';
     const api: typeof fetch = async (input) => {

@@ -1,4 +1,4 @@
-/** The dead letter queue, as calls. */
+/** The dead letter queue. */
 import type { DeadLetterCheckOptions, DeadLetterCheckPage } from './run-tool-types.js';
 import { overrideHeaders, type RunOverrides, type SingleRecoverOptions } from './settings.js';
 import { asLists, type Call, jsonCall } from './transport.js';
@@ -17,7 +17,10 @@ import type {
 
 type OneOrMore<T> = T | readonly T[];
 
-/** Filters are combined with AND; the values of one filter with OR. Dates are Unix ms or Date, inclusive. */
+/**
+ * Filters of the dead letter queue. Filters are combined with AND, the values of one filter with OR. Dates are Unix
+ * milliseconds or Date, inclusive.
+ */
 export interface DeadLetterFilter {
   readonly fromDate?: number | Date;
   readonly toDate?: number | Date;
@@ -28,44 +31,44 @@ export interface DeadLetterFilter {
   readonly failureFunctionState?: OneOrMore<FailureFunctionState>;
   readonly callerIp?: OneOrMore<string>;
   readonly flowControlKey?: OneOrMore<string>;
-  /** Of groups of those that failed alike. */
+  /** Fingerprints of groups of similar failures. */
   readonly fingerprint?: OneOrMore<string>;
 }
 
 export interface DeadLetterListOptions extends DeadLetterFilter {
   readonly cursor?: string;
-  /** Entries per page, 1 to 100. */
+  /** Number of entries per page, 1 to 100. */
   readonly count?: number;
 }
 
-/** Which entries a bulk operation covers. With `dlqIds` (at most 50) the other filters are ignored. */
+/** Entries of a bulk operation. With `dlqIds` (at most 50), the other filters are ignored. */
 export interface BulkOptions extends DeadLetterFilter {
   readonly dlqIds?: readonly string[];
   readonly cursor?: string;
-  /** At most so many in all, over all requests. */
+  /** Maximum number of entries over all requests. */
   readonly count?: number;
 }
 
-/** Filters are combined with AND; the values of one filter with OR. Dates are Unix ms or Date, inclusive. */
+/** Filters are combined with AND, the values of one filter with OR. Dates are Unix milliseconds or Date, inclusive. */
 export interface DeadLetterGroupOptions {
   readonly state?: OneOrMore<DeadLetterGroupState>;
-  /** Groups that have entries of this workflow now. */
+  /** Groups that currently have entries of this workflow. */
   readonly workflowUrl?: OneOrMore<string>;
-  /** Groups that were seen last at or after this time. */
+  /** Groups that were last seen at or after this time. */
   readonly fromDate?: number | Date;
-  /** Groups that were seen first at or before this time. */
+  /** Groups that were first seen at or before this time. */
   readonly toDate?: number | Date;
-  /** Of runs of workflows when absent. */
+  /** Default: groups of workflow runs. */
   readonly kind?: DeadLetterGroup['kind'];
-  /** Also those whose entries have all left the queue. */
+  /** Includes groups whose entries have all left the queue. */
   readonly withEmpty?: boolean;
   readonly cursor?: string;
-  /** Groups per page, 1 to 100. */
+  /** Number of groups per page, 1 to 100. */
   readonly count?: number;
 }
 
 const DLQ = '/v2/workflows/dlq';
-/** Filters of which any of several values matches. */
+/** Filters that match any of several values. */
 const LISTS = ['workflowUrl', 'label', 'failureFunctionState', 'callerIp', 'flowControlKey', 'fingerprint'] as const;
 const groupPath = (fingerprint: string, verb = '') => `${DLQ}/groups/${encodeURIComponent(fingerprint)}${verb}`;
 const entryPath = (dlqId: string, verb = '') => `${DLQ}${verb}/${encodeURIComponent(dlqId)}`;
@@ -77,12 +80,12 @@ export class DeadLetters {
     this.call = call;
   }
 
-  /** One page, newest first. */
+  /** Returns one page, newest first. */
   list(options: DeadLetterListOptions = {}): Promise<DeadLetterPage> {
     return this.call({ method: 'GET', path: DLQ, query: asLists(options, LISTS) });
   }
 
-  /** All entries, newest first, page by page as they are asked for. */
+  /** Returns all entries, newest first, fetching pages as needed. */
   async *entries(filter: DeadLetterListOptions = {}): AsyncGenerator<DeadLetterEntry, void, undefined> {
     let cursor = filter.cursor;
     do {
@@ -96,35 +99,35 @@ export class DeadLetters {
     return this.call({ method: 'GET', path: entryPath(dlqId) });
   }
 
-  /** A new run that goes on from the failed step, with the results so far. */
+  /** Creates a new run that continues from the failed step with the recorded results. */
   async resume(dlqId: string, options: SingleRecoverOptions = {}): Promise<RunReference> {
     return this.call({ method: 'POST', path: entryPath(dlqId, '/resume'), headers: overrideHeaders(options) });
   }
 
-  /** A new run from the first step, with the original payload and settings. */
+  /** Creates a new run from the first step, with the original payload and settings. */
   async restart(dlqId: string, options: SingleRecoverOptions = {}): Promise<RunReference> {
     return this.call({ method: 'POST', path: entryPath(dlqId, '/restart'), headers: overrideHeaders(options) });
   }
 
   /**
-   * Asks endpoints whether their present code would replay these runs, newest first: one request, at most 100; see `cursor`
-   * for the rest. No step is executed, and nothing recorded.
+   * Checks whether the current code of the endpoints would replay these runs, newest first. One request checks at
+   * most 100 runs; continue with `cursor`. No step is executed and nothing is recorded.
    */
   check(options: DeadLetterCheckOptions = {}): Promise<DeadLetterCheckPage> {
     return this.call(jsonCall('POST', `${DLQ}/check`, options));
   }
 
-  /** Deletes the entry; the run stays in the log. */
+  /** Deletes the entry. The run stays in the log. */
   async delete(dlqId: string): Promise<void> {
     await this.call({ method: 'DELETE', path: entryPath(dlqId) });
   }
 
-  /** One page of what went wrong: regressed groups first, then new ones, then known ones. */
+  /** Returns one page of groups of failures: regressed groups first, then new ones, then known ones. */
   groups(options: DeadLetterGroupOptions = {}): Promise<DeadLetterGroupPage> {
     return this.call({ method: 'GET', path: `${DLQ}/groups`, query: asLists(options, ['workflowUrl', 'state']) });
   }
 
-  /** All groups, page by page as they are asked for. */
+  /** Returns all groups, fetching pages as needed. */
   async *allGroups(options: DeadLetterGroupOptions = {}): AsyncGenerator<DeadLetterGroup, void, undefined> {
     let cursor = options.cursor;
     do {
@@ -138,27 +141,27 @@ export class DeadLetters {
     return this.call({ method: 'GET', path: groupPath(fingerprint) });
   }
 
-  /** Somebody knows of it: it is neither new nor regressed any more. */
+  /** Acknowledges the group: it is no longer new or regressed. */
   acknowledgeGroup(fingerprint: string): Promise<DeadLetterGroup> {
     return this.call({ method: 'POST', path: groupPath(fingerprint, '/acknowledge') });
   }
 
-  /** Its cause is mended: the next entry makes it regressed. */
+  /** Marks the cause as fixed. The next entry makes the group regressed. */
   resolveGroup(fingerprint: string): Promise<DeadLetterGroup> {
     return this.call({ method: 'POST', path: groupPath(fingerprint, '/resolve') });
   }
 
-  /** Tells the failure callback, or the failure function, again: from the first attempt on. */
+  /** Calls the failure callback or failure function again, starting with the first attempt. */
   retryCallback(dlqId: string): Promise<FailureFunctionChange> {
     return this.call({ method: 'POST', path: entryPath(dlqId, '/callback') });
   }
 
-  /** Tells it no more. */
+  /** Cancels further attempts of the failure callback or failure function. */
   cancelCallback(dlqId: string): Promise<FailureFunctionChange> {
     return this.call({ method: 'DELETE', path: entryPath(dlqId, '/callback') });
   }
 
-  /** One request, at most 50 runs; see `cursor` for the rest. */
+  /** Resumes at most 50 runs in one request. Continue with `cursor`. */
   async resumeMany(options: BulkOptions = {}, overrides: RunOverrides = {}): Promise<RecoveredRuns> {
     return this.call({
       method: 'POST',
@@ -168,7 +171,7 @@ export class DeadLetters {
     });
   }
 
-  /** One request, at most 50 runs; see `cursor` for the rest. */
+  /** Restarts at most 50 runs in one request. Continue with `cursor`. */
   async restartMany(options: BulkOptions = {}, overrides: RunOverrides = {}): Promise<RecoveredRuns> {
     return this.call({
       method: 'POST',
@@ -178,22 +181,25 @@ export class DeadLetters {
     });
   }
 
-  /** One request, at most 50 entries; see `cursor` for the rest. The service refuses a deletion without any filter. */
+  /**
+   * Deletes at most 50 entries in one request. Continue with `cursor`. The service rejects a deletion without any
+   * filter.
+   */
   deleteMany(options: BulkOptions): Promise<DeletedDeadLetters> {
     return this.call({ method: 'DELETE', path: DLQ, query: asLists(options, LISTS) });
   }
 
-  /** Resumes all that match, request after request, and gives the new runs as they come. */
+  /** Resumes all matching runs, request after request, and yields the new runs. */
   resumeAll(options: BulkOptions = {}, overrides: RunOverrides = {}): AsyncGenerator<RunReference, void, undefined> {
     return followRuns(options, (page) => this.resumeMany(page, overrides));
   }
 
-  /** Restarts all that match, request after request, and gives the new runs as they come. */
+  /** Restarts all matching runs, request after request, and yields the new runs. */
   restartAll(options: BulkOptions = {}, overrides: RunOverrides = {}): AsyncGenerator<RunReference, void, undefined> {
     return followRuns(options, (page) => this.restartMany(page, overrides));
   }
 
-  /** Deletes all that match, request after request. Resolves with how many. */
+  /** Deletes all matching entries, request after request, and returns their number. */
   async deleteAll(options: BulkOptions): Promise<number> {
     let deleted = 0;
     let cursor = options.cursor;

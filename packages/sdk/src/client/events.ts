@@ -1,13 +1,13 @@
-/** Events, as calls. */
+/** Events. */
 import type { Call } from './transport.js';
 
 export interface NotifyEvent {
   readonly eventId: string;
-  /** Text and bytes are sent as they are, everything else as JSON. */
+  /** Data of the event. Text and bytes are sent as they are, everything else as JSON. */
   readonly eventData?: unknown;
-  /** Of the data; by default what it is sent as. */
+  /** Content type of the data. Default: the type that it is sent as. */
   readonly contentType?: string;
-  /** Notifies this run alone; the event is kept for it when it does not wait for it yet. */
+  /** Notifies only this run. If it does not wait for the event yet, the service keeps the event for it. */
   readonly workflowRunId?: string;
 }
 

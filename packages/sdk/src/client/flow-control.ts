@@ -1,4 +1,4 @@
-/** Flow control keys and destinations, as calls. */
+/** Flow control keys and destinations. */
 import type { Duration } from '../duration.js';
 import type {
   DestinationEntry,
@@ -10,18 +10,18 @@ import type {
 import { durationText } from './settings.js';
 import type { Call } from './transport.js';
 
-/** Limits that count until the key is unpinned; what is absent stays as it is. */
+/** Limits that apply until the key is unpinned. Absent limits keep their value. */
 export interface PinnedLimits {
   readonly parallelism?: number;
   readonly rate?: number;
-  /** Goes with `rate`; default one second. */
+  /** Length of the period. Requires `rate`. Default: one second. */
   readonly period?: Duration;
 }
 
-/** Limits that are unpinned. */
+/** Limits to unpin. */
 export interface UnpinnedLimits {
   readonly parallelism?: boolean;
-  /** With its period. */
+  /** Includes its period. */
   readonly rate?: boolean;
 }
 
@@ -40,12 +40,15 @@ export class FlowControl {
     return this.call({ method: 'GET', path: `/v2/flowControl/${encodeURIComponent(key)}` });
   }
 
-  /** The first of what waits for the key, in the order in which it goes. `count`: 1 to 100, 50 when absent. */
+  /**
+   * Returns the first deliveries that wait for the key, in the order in which they start. `count`: 1 to 100. Default:
+   * 50.
+   */
   waiting(key: string, options: { readonly count?: number } = {}): Promise<FlowControlWaitList> {
     return this.call({ method: 'GET', path: `/v2/flowControl/${encodeURIComponent(key)}/waiting`, query: options });
   }
 
-  /** Nothing of the key is delivered until it is resumed. Resolves with the key as it is then, as the others do. */
+  /** Pauses the key: no delivery with this key starts until it is resumed. Returns the new state of the key. */
   pause(key: string): Promise<FlowControlEntry> {
     return this.change(key, 'pause');
   }
@@ -55,24 +58,24 @@ export class FlowControl {
   }
 
   /**
-   * Sets limits that triggers do not change; what is left out stays as it is, pinned or not. Without any limit, those that the key
-   * has are pinned. Creates the key when it does not exist.
+   * Sets limits that triggers cannot change. Absent limits keep their value and stay pinned or unpinned. Without any
+   * limit, the current limits are pinned. Creates the key if it does not exist.
    */
   pin(key: string, { parallelism, rate, period }: PinnedLimits): Promise<FlowControlEntry> {
     return this.change(key, 'pin', { parallelism, rate, period: period === undefined ? undefined : durationText(period) });
   }
 
-  /** Lets triggers change the limits again: those named as true, or both when none is named. */
+  /** Lets triggers change the limits again: those set to true, or both if none is given. */
   unpin(key: string, { parallelism, rate }: UnpinnedLimits = {}): Promise<FlowControlEntry> {
     return this.change(key, 'unpin', { parallelism, rate });
   }
 
-  /** Ends the rate window; the next delivery begins a new one. */
+  /** Ends the rate window. The next delivery starts a new one. */
   resetRate(key: string): Promise<FlowControlEntry> {
     return this.change(key, 'resetRate');
   }
 
-  /** Of all deliveries, whatever their keys. */
+  /** Returns the parallelism of all deliveries, whatever their keys. */
   globalParallelism(): Promise<GlobalParallelism> {
     return this.call({ method: 'GET', path: '/v2/globalParallelism' });
   }
@@ -82,7 +85,7 @@ export class FlowControl {
   }
 }
 
-/** Where deliveries go: scheme, host and port. Of a longer URL they are taken. */
+/** A destination: scheme, host and port. They can be given as part of a longer URL. */
 export type DestinationName =
   | { readonly origin: string; readonly url?: undefined }
   | { readonly url: string; readonly origin?: undefined };
@@ -94,17 +97,21 @@ export class Destinations {
     this.call = call;
   }
 
-  /** Those that are held, fail, or have something waiting. */
+  /** Lists the destinations that are held, fail, or have waiting deliveries. */
   async list(): Promise<readonly DestinationEntry[]> {
     return (await this.call<{ destinations: DestinationEntry[] }>({ method: 'GET', path: '/v2/destinations' })).destinations;
   }
 
-  /** What is for it waits until it is released, and no attempt is used up. */
-  hold(destination: DestinationName & { /** For people. */ readonly reason?: string }): Promise<DestinationHeld> {
+  /** Holds a destination. Its deliveries wait until it is released, without using up attempts. */
+  hold(destination: DestinationName & { /** Reason for people. */ readonly reason?: string }): Promise<DestinationHeld> {
     return this.change('hold', destination);
   }
 
-  /** Whoever holds it. Rejects with `not-found` when nobody does. */
+  /**
+   * Releases a destination, whether it was held by the breaker or manually.
+   *
+   * @throws {EverstepError} With code `not-found` if the destination is not held.
+   */
   release(origin: string): Promise<DestinationHeld> {
     return this.change('release', { origin });
   }

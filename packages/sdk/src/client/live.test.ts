@@ -28,7 +28,7 @@ const client = () => new Client({ baseUrl, token: 'secret' });
 const change = (runId: string): string => `event: change\ndata: ${JSON.stringify({ topics: ['runs'], runIds: [runId] })}\n\n`;
 const streaming = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' });
 
-it('gives each change, however the stream is cut into pieces, and ends with it', async () => {
+it('yields each change, however the stream is split into chunks, and ends with the stream', async () => {
   const text = `retry: 1000\n\n${change('é 1')}: ping\n\n${change('two')}event: other\ndata: {}\n\n`;
   answer = (response) => {
     streaming(response);
@@ -44,7 +44,7 @@ it('gives each change, however the stream is cut into pieces, and ends with it',
   assert.equal(asked.at(-1), 'GET /v2/live Bearer secret');
 });
 
-it('closes the connection when the loop is left', async () => {
+it('closes the connection when the loop exits', async () => {
   answer = (response) => streaming(response).write(change('one'));
   for await (const { topics } of client().live.changes()) {
     assert.deepEqual(topics, ['runs']);
@@ -53,7 +53,7 @@ it('closes the connection when the loop is left', async () => {
   await closed.at(-1);
 });
 
-it('ends without an error when the signal aborts, before or while it waits', async () => {
+it('ends without an error when the signal aborts, before or during the wait', async () => {
   answer = (response) => streaming(response).write(change('one'));
   const stop = new AbortController();
   for await (const each of client().live.changes({ signal: stop.signal })) {
@@ -63,7 +63,7 @@ it('ends without an error when the signal aborts, before or while it waits', asy
   for await (const each of client().live.changes({ signal: AbortSignal.abort() })) assert.fail(String(each));
 });
 
-it('throws what the service answers, and when the stream is cut off', async () => {
+it('throws the error of the service, and an error if the stream breaks', async () => {
   const take = async () => {
     for await (const each of client().live.changes()) assert.ok(each);
   };

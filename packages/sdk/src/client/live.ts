@@ -1,35 +1,35 @@
-/** What goes on right now: hints of changes as they happen, and the nodes of the service. */
+/** Changes as they happen, and the nodes of the service. */
 import { callApi, openStream, type TransportOptions } from './transport.js';
 
 export type LiveTopic = 'runs' | 'dlq' | 'repairs' | 'flow-control' | 'schedules' | 'queues' | 'settings';
 
-/** Says where to ask again, and nothing of what there is. */
+/** A hint about what changed. It contains no data; fetch the affected resources again. */
 export interface LiveChange {
   readonly topics: readonly LiveTopic[];
-  /** Runs that have changed; not all of them where there are many. */
+  /** Runs that have changed. If there are many, the list is incomplete. */
   readonly runIds: readonly string[];
 }
 
 export interface ServiceNode {
   readonly nodeId: string;
   readonly host: string;
-  /** Of the service. */
+  /** Version of the service. */
   readonly version: string;
-  /** Since when it is one of the nodes, Unix ms. */
+  /** Time at which the node joined, Unix milliseconds. */
   readonly startedAt: number;
-  /** Until when nobody takes over what it has, Unix ms; null: it is alone on its store. */
+  /** Time until which no other node takes over its work, Unix milliseconds; null: the node is alone on its store. */
   readonly leaseUntil: number | null;
-  /** It is stopping, and takes nothing any more. */
+  /** The node is stopping and accepts no more work. */
   readonly leaving: boolean;
-  /** It answered this call. */
+  /** True for the node that answered this call. */
   readonly self: boolean;
-  /** Deliveries of runs that it has taken on and not ended. */
+  /** Number of claimed deliveries that have not ended. */
   readonly runsClaimed: number;
-  /** Queue instances of which it keeps the limits. */
+  /** Number of queue instances whose limits this node enforces. */
   readonly gates: number;
 }
 
-/** Data of the events named `change`, out of the text of a stream. */
+/** Parses the data of `change` events from the text of a stream. */
 async function* changesIn(chunks: AsyncIterable<string>): AsyncGenerator<LiveChange, void, undefined> {
   let text = '';
   for await (const chunk of chunks) {
@@ -51,9 +51,11 @@ export class Live {
   }
 
   /**
-   * Changes of the queue instance as they happen, at most four a second. Ends when the service ends the stream, which it does
-   * when it stops: begin again, and ask for everything once, as nobody tells what happened meanwhile. Throws EverstepError
-   * when it is refused or cut off; ends without one when `signal` aborts.
+   * Yields changes of the queue instance as they happen, at most four per second. Ends when the service ends the
+   * stream, which it does when it stops. In that case, call it again and reload everything once, because changes in
+   * between are not reported. Ends without an error when `signal` aborts.
+   *
+   * @throws {EverstepError} If the request is rejected or the connection breaks.
    */
   async *changes(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<LiveChange, void, undefined> {
     const { signal } = options;
@@ -67,12 +69,12 @@ export class Live {
       if (!signal?.aborted) throw error;
     } finally {
       signal?.removeEventListener('abort', stop);
-      // Whoever breaks out of the loop closes the connection.
+      // Closes the connection when the caller exits the loop.
       stop();
     }
   }
 
-  /** The processes of the service; one where it is alone on its store. */
+  /** Lists the processes of the service. There is one if it is alone on its store. */
   async nodes(): Promise<readonly ServiceNode[]> {
     const { nodes } = (await callApi(this.transport, { method: 'GET', path: '/v2/nodes' })) as {
       readonly nodes: readonly ServiceNode[];

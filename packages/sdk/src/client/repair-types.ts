@@ -1,4 +1,4 @@
-/** Answers about repairs: bulk jobs over dead letters. Times are Unix ms. */
+/** Responses about repairs: bulk jobs over dead letters. Times are Unix milliseconds. */
 import type { FailureFunctionState } from './types.js';
 
 export type RepairAction = 'resume' | 'restart' | 'delete';
@@ -24,48 +24,48 @@ export type RepairStopReason =
   | 'aborted-by-hand'
   | 'undone';
 
-/** Filters are combined with AND; the values of one with OR. */
+/** Filters of a repair. Filters are combined with AND, the values of one filter with OR. */
 export interface RepairFilter {
-  /** These entries alone, at most 1,000; those that are not in the queue are left out. */
+  /** Only these entries, at most 1,000. Entries that are not in the queue are skipped. */
   readonly dlqIds?: readonly string[];
-  /** When the run failed, inclusive. */
+  /** Time at which the run failed, inclusive. */
   readonly fromDate?: number;
   readonly toDate?: number;
   readonly workflowUrl?: readonly string[];
-  /** The id of a run, or what it begins with. */
+  /** Run id, or a prefix of it. */
   readonly workflowRunId?: string;
   readonly workflowCreatedAt?: number;
   readonly label?: readonly string[];
   readonly callerIp?: readonly string[];
   readonly flowControlKey?: readonly string[];
   readonly failureFunctionState?: readonly FailureFunctionState[];
-  /** Of the error. */
+  /** Fingerprints of groups of similar failures. */
   readonly fingerprint?: readonly string[];
 }
 
-/** What the new runs are to have otherwise than those that failed. */
+/** Settings that the new runs override. */
 export interface RepairOverrides {
   readonly retries?: number;
-  /** Expression over `retried` whose value is ms. */
+  /** Retry delay in milliseconds, as an expression over `retried`. */
   readonly retryDelay?: string;
   readonly labels?: readonly string[];
-  /** Limits without a key are for the own key of each run. */
+  /** Limits of the flow control key. Without `key`, they apply to the key of each run. */
   readonly flowControl?: {
     readonly key?: string;
     readonly parallelism?: number;
-    /** Starts per period. */
+    /** Number of starts per period. */
     readonly rate?: number;
-    /** Default a second. */
+    /** Length of the period in milliseconds. Default: 1,000. */
     readonly periodMs?: number;
   };
 }
 
 export interface RepairCanary {
-  /** So many are begun first, spread over the workflows. */
+  /** Number of entries to start first, spread over the workflows. */
   readonly count: number;
-  /** The repair stops by itself when more than this share of them fails again. */
+  /** Maximum percentage of them that may fail again. The repair stops automatically above it. */
   readonly maxFailurePercent: number;
-  /** Whether it goes on by itself when they did well. */
+  /** Whether the repair continues automatically when the canary passes. */
   readonly thenContinue: boolean;
 }
 
@@ -76,11 +76,11 @@ export interface Repair {
   readonly overrides: RepairOverrides;
   readonly state: RepairState;
   readonly createdAt: number;
-  /** E-mail of a user, or the name of a token. */
+  /** E-mail of a user, or name of a token. */
   readonly createdBy: string | null;
   readonly startedAt: number | null;
   readonly endedAt: number | null;
-  /** Of a delete: nothing is deleted before. */
+  /** For a delete: nothing is deleted before this time. */
   readonly undoUntil: number | null;
   readonly ratePerSecond: number | null;
   readonly canary:
@@ -92,7 +92,7 @@ export interface Repair {
     readonly groups: readonly { readonly fingerprint: string; readonly message: string; readonly count: number }[];
     readonly oldestAt: number | null;
     readonly newestAt: number | null;
-    /** There were more entries than one repair takes. */
+    /** There were more entries than one repair can contain. */
     readonly more: boolean;
     readonly stepsKept: number;
     readonly messagesAtLeast: number;
@@ -107,18 +107,18 @@ export interface RepairPage {
   readonly repairs: readonly Repair[];
 }
 
-/** What became of one entry. */
+/** An entry of a repair and its outcome. */
 export interface RepairItem {
   readonly dlqId: string;
   readonly workflowRunId: string;
   readonly workflowUrl: string;
   readonly state: RepairItemState;
-  /** Of the error, where it had one when it was frozen. */
+  /** Fingerprint of its group, if it had one when the repair was planned. */
   readonly fingerprint: string | null;
-  /** It is one of those that are tried first. */
+  /** True for an entry of the canary. */
   readonly canary: boolean;
   readonly newWorkflowRunId: string | null;
-  /** The entry of the new run, where that has failed again. */
+  /** Entry of the new run, if it failed again. */
   readonly newDlqId: string | null;
   readonly error: string | null;
   readonly at: number | null;

@@ -1,4 +1,4 @@
-/** Repairs of dead letters, as calls: planned, started, and then driven by the service. */
+/** Repairs of dead letters: you plan and start them, and the service runs them. */
 import type {
   Repair,
   RepairAction,
@@ -14,30 +14,33 @@ import type {
 import { type Call, jsonCall } from './transport.js';
 
 export interface RepairPlanOptions {
-  /** All that are in the queue when absent; a delete needs one. */
+  /** Entries to repair. Default: all entries in the queue. Required for a delete. */
   readonly filter?: RepairFilter;
   readonly overrides?: RepairOverrides;
 }
 
 export interface RepairStartOptions {
-  /** Entries a second, begun evenly; 0.1 is one every ten seconds. A resume and a restart need it. */
+  /**
+   * Number of entries to start per second, evenly spaced; 0.1 is one every ten seconds. Required for a resume and a
+   * restart.
+   */
   readonly ratePerSecond?: number;
   readonly canary?: RepairCanary;
-  /** Of a delete: nothing is deleted for so long. Default ten minutes. */
+  /** For a delete: time in milliseconds during which it can be undone. Default: 600,000 (ten minutes). */
   readonly undoMs?: number;
 }
 
 export interface RepairListOptions {
   readonly state?: RepairState | readonly RepairState[];
   readonly cursor?: string;
-  /** Per page, 1 to 100. */
+  /** Number of repairs per page, 1 to 100. */
   readonly count?: number;
 }
 
 export interface RepairItemOptions {
   readonly state?: RepairItemState | readonly RepairItemState[];
   readonly cursor?: string;
-  /** Per page, 1 to 1,000. */
+  /** Number of entries per page, 1 to 1,000. */
   readonly count?: number;
 }
 
@@ -51,7 +54,10 @@ export class Repairs {
     this.call = call;
   }
 
-  /** Freezes the entries that match. Of very many it may still be `planning` when this resolves: then ask for it again. */
+  /**
+   * Creates a repair of the matching entries. With many entries, it may still be `planning` when this resolves; get
+   * it again later.
+   */
   plan(action: RepairAction, options: RepairPlanOptions = {}): Promise<Repair> {
     return this.call(jsonCall('POST', REPAIRS, { action, ...options }));
   }
@@ -60,17 +66,17 @@ export class Repairs {
     return this.call({ method: 'GET', path: pathOf(repairId) });
   }
 
-  /** One page, newest first. */
+  /** Returns one page, newest first. */
   list(options: RepairListOptions = {}): Promise<RepairPage> {
     return this.call({ method: 'GET', path: REPAIRS, query: options });
   }
 
-  /** One page of what became of its entries. */
+  /** Returns one page of its entries and their outcomes. */
   items(repairId: string, options: RepairItemOptions = {}): Promise<RepairItemPage> {
     return this.call({ method: 'GET', path: pathOf(repairId, '/items'), query: options });
   }
 
-  /** All of them, page by page as they are asked for. */
+  /** Returns all entries, fetching pages as needed. */
   async *allItems(repairId: string, options: RepairItemOptions = {}): AsyncGenerator<RepairItem, void, undefined> {
     let cursor = options.cursor;
     do {
@@ -84,17 +90,17 @@ export class Repairs {
     return this.call(jsonCall('POST', pathOf(repairId, '/start'), options));
   }
 
-  /** Nothing more is begun until it is continued. */
+  /** Pauses the repair: no more entries are started until it is continued. */
   pause(repairId: string): Promise<Repair> {
     return this.call({ method: 'POST', path: pathOf(repairId, '/pause') });
   }
 
-  /** Goes on with one that is paused, or whose canary has passed; at the rate that it has when none is given. */
+  /** Continues a repair that is paused or whose canary has passed. Default rate: its current one. */
   continue(repairId: string, options: { readonly ratePerSecond?: number } = {}): Promise<Repair> {
     return this.call(jsonCall('POST', pathOf(repairId, '/continue'), options));
   }
 
-  /** Nothing more is begun, ever. In the undo window of a delete this is the undo. */
+  /** Aborts the repair: no more entries are started. In the undo window of a delete, this undoes it. */
   abort(repairId: string): Promise<Repair> {
     return this.call({ method: 'POST', path: pathOf(repairId, '/abort') });
   }

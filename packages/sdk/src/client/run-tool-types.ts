@@ -1,26 +1,26 @@
-/** What helps to put one run right: fork, compare, lineage, check. All times are Unix ms. */
+/** Tools for a single run: fork, compare, lineage, check. Times are Unix milliseconds. */
 import type { StepType } from '../protocol.js';
 import type { RepairFilter } from './repair-types.js';
 import type { RunReference, RunState } from './types.js';
 
-/** What a fork goes on with; everything but the step is as it was in the run when it is absent. */
+/** Options of a fork. Apart from `fromStep`, absent options keep the value of the original run. */
 export interface ForkOptions {
-  /** Creation of the run; the latest of its id when absent. */
+  /** Creation time of the run. Default: the latest run with this id. */
   readonly createdAt?: number;
-  /** Position of a step: what was recorded before it is kept, and it and the rest is done again. */
+  /** Position of a step. Steps recorded before it are kept; this step and the following ones run again. */
   readonly fromStep: number;
-  /** What the new run is triggered with. */
+  /** Input of the new run. */
   readonly input?: { readonly body: string; readonly contentType?: string };
-  /** Results of steps that are kept, or of `fromStep` itself, which is then not done. Without `result`: none. */
+  /** New results of kept steps, or of `fromStep` itself, which then does not run. Without `result`: no result. */
   readonly results?: readonly { readonly stepId: number; readonly result?: unknown }[];
   readonly newWorkflowRunId?: string;
-  /** Why, for the run and the audit log. */
+  /** Reason, for the run and the audit log. */
   readonly note?: string;
 }
 
 export interface CompareOptions {
   readonly createdAt?: number;
-  /** Id of the run to compare with; the last of the same workflow that succeeded when absent. */
+  /** Id of the run to compare with. Default: the latest successful run of the same workflow. */
   readonly with?: string;
   readonly withCreatedAt?: number;
 }
@@ -32,17 +32,17 @@ export interface ComparedRun extends RunReference {
 
 export interface ComparedStep {
   readonly stepId: number;
-  /** JSON text; absent when there is no result, and where both are the same. */
+  /** Result as JSON text; absent if there is no result, and if both results are equal. */
   readonly out?: string;
-  /** Bytes of a result that is left out because it is long; `runs.step` returns it. */
+  /** Size in bytes of a result that is too long for this response; `runs.step` returns it. */
   readonly outLeftOut?: number;
-  /** The result was given in a fork. */
+  /** The result was edited in a fork. */
   readonly edited?: true;
 }
 
 export interface RunDifference {
   readonly kind: 'input' | 'step' | 'result' | 'outcome' | 'length';
-  /** Place in `steps`; null when it is not about a step. */
+  /** Index in `steps`; null if the difference does not concern a step. */
   readonly index: number | null;
   readonly left: string | null;
   readonly right: string | null;
@@ -52,11 +52,11 @@ export interface RunDifference {
 export interface RunComparison {
   readonly left: ComparedRun;
   readonly right: ComparedRun;
-  /** Null when they are the same, as far as what they hide lets one see. */
+  /** Null if the runs are equal, as far as redacted data allows a comparison. */
   readonly firstDifference: RunDifference | null;
-  /** Where they first differ in each way, the first difference first; the outcome only when they have the same steps. */
+  /** The first difference of each kind, in order; the outcome only if both runs have the same steps. */
   readonly differences: readonly RunDifference[];
-  /** Recorded steps of both, in the order in which the code asked for them. */
+  /** Recorded steps of both runs, in the order in which the code requested them. */
   readonly steps: readonly {
     readonly index: number;
     readonly stepName: string;
@@ -65,21 +65,21 @@ export interface RunComparison {
     readonly right: ComparedStep | null;
     readonly same: boolean;
   }[];
-  /** The runs have more steps than one answer compares; the first ones are compared. */
+  /** The runs have more steps than one response compares; only the first ones are compared. */
   readonly shortened?: true;
 }
 
-/** A run that another one came of, or that came of it. */
+/** An ancestor or a descendant of a run. */
 export interface RunRelative extends Partial<RunReference> {
   readonly kind: 'resume' | 'restart' | 'fork' | 'invoke' | 'schedule';
-  /** Absent when the run was removed. */
+  /** Absent if the run was removed. */
   readonly workflowState?: RunState;
-  /** The step that invoked, or from which the fork goes on. */
+  /** The step that invoked the run, or from which the fork continues. */
   readonly stepId?: number;
   readonly stepName?: string;
   readonly scheduleId?: string;
   readonly note?: string;
-  /** Of a descendant: what it came of. */
+  /** For a descendant: its parent run. */
   readonly of?: RunReference;
 }
 
@@ -87,15 +87,15 @@ export interface RunLineage {
   /** Nearest first; at most 100. */
   readonly ancestors: readonly RunRelative[];
   readonly descendants: readonly RunRelative[];
-  /** False: there are more. */
+  /** False: there are more relatives. */
   readonly complete: boolean;
 }
 
-/** Whether the present code of a run's endpoint would replay it. */
+/** Whether the current code of a run's endpoint would replay the run. */
 export interface RunCheck extends RunReference {
   readonly dlqId: string | null;
   readonly outcome: 'fits' | 'differs' | 'cannot-tell';
-  /** Where it differs. */
+  /** First step that differs. */
   readonly stepId: number | null;
   readonly stepName: string | null;
   readonly message: string;
@@ -103,7 +103,7 @@ export interface RunCheck extends RunReference {
 
 export interface DeadLetterCheckOptions {
   readonly filter?: RepairFilter;
-  /** Entries to ask about in one request, 1 to 100. */
+  /** Number of entries to check in one request, 1 to 100. */
   readonly count?: number;
   readonly cursor?: string;
 }

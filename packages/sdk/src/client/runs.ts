@@ -1,4 +1,4 @@
-/** Runs, as calls. */
+/** Runs. */
 import type { Duration } from '../duration.js';
 import type { RunAttemptPage, RunSearchPage } from './attempt-types.js';
 import type { RunExplanation } from './control-types.js';
@@ -21,54 +21,54 @@ type OneOrMore<T> = T | readonly T[];
 export interface RunLogFilter {
   readonly workflowRunId?: string;
   readonly workflowUrl?: string;
-  /** Unix ms; tells runs of one id apart. */
+  /** Creation time in Unix milliseconds. Distinguishes runs with the same id. */
   readonly workflowCreatedAt?: number;
   readonly state?: RunState;
-  /** Unix ms or Date, inclusive. */
+  /** Unix milliseconds or Date, inclusive. */
   readonly fromDate?: number | Date;
   readonly toDate?: number | Date;
   readonly label?: OneOrMore<string>;
   readonly flowControlKey?: OneOrMore<string>;
   readonly callerIp?: OneOrMore<string>;
-  /** True leaves the results of steps and runs away. */
+  /** True omits the results of steps and runs. */
   readonly trimBody?: boolean;
 }
 
 export interface RunLogOptions extends RunLogFilter {
   readonly cursor?: string;
-  /** Runs per page, 1 to 10. */
+  /** Number of runs per page, 1 to 10. */
   readonly count?: number;
 }
 
-/** What to look for, among the runs that fit. */
+/** Options of a search over runs. */
 export interface RunSearchOptions extends Omit<RunLogFilter, 'trimBody'> {
-  /** Words that ids, labels, URLs and errors are searched for; each has to be somewhere. */
+  /** Words to find in ids, labels, URLs and errors. Every word must match. */
   readonly q?: string;
   readonly cursor?: string;
-  /** Runs to return, 1 to 100. */
+  /** Number of runs to return, 1 to 100. */
   readonly count?: number;
 }
 
 export interface RunAttemptOptions {
-  /** Unix ms; tells runs of one id apart. */
+  /** Creation time in Unix milliseconds. Distinguishes runs with the same id. */
   readonly createdAt?: number;
-  /** Those of the step at this position. */
+  /** Only attempts of the step at this position. */
   readonly stepId?: number;
   readonly cursor?: string;
-  /** 1 to 1,000. */
+  /** Number of attempts per page, 1 to 1,000. */
   readonly count?: number;
 }
 
-/** Which active runs to cancel. */
+/** Filters of the active runs to cancel. */
 export interface CancelManyOptions {
   readonly workflowRunIds?: readonly string[];
-  /** A prefix, unless `workflowUrlExactMatch`. */
+  /** Prefix of the URL, or the whole URL with `workflowUrlExactMatch`. */
   readonly workflowUrl?: string;
   readonly workflowUrlExactMatch?: boolean;
-  /** Unix ms. */
+  /** Unix milliseconds. */
   readonly workflowCreatedAt?: number;
   readonly label?: OneOrMore<string>;
-  /** Unix ms or Date, inclusive, of the creation of the run. */
+  /** Creation time of the run: Unix milliseconds or Date, inclusive. */
   readonly fromDate?: number | Date;
   readonly toDate?: number | Date;
   readonly flowControlKey?: OneOrMore<string>;
@@ -76,7 +76,7 @@ export interface CancelManyOptions {
 }
 
 const RUNS = '/v2/workflows/runs';
-/** Filters of which any of several values matches. */
+/** Filters that match any of several values. */
 const LISTS = ['label', 'flowControlKey', 'callerIp'] as const;
 const asMs = (date: number | Date | undefined) => (date instanceof Date ? date.getTime() : date);
 
@@ -87,12 +87,12 @@ export class Runs {
     this.call = call;
   }
 
-  /** One page of the run log, newest first. */
+  /** Returns one page of the run log, newest first. */
   list(options: RunLogOptions = {}): Promise<RunLogPage> {
     return this.call({ method: 'GET', path: '/v2/workflows/logs', query: asLists(options, LISTS) });
   }
 
-  /** All runs of the log, newest first, page by page as they are asked for. */
+  /** Returns all runs of the log, newest first, fetching pages as needed. */
   async *entries(filter: RunLogOptions = {}): AsyncGenerator<RunLogEntry, void, undefined> {
     let cursor = filter.cursor;
     do {
@@ -102,27 +102,33 @@ export class Runs {
     } while (cursor);
   }
 
-  /** Looks through the runs, newest first, a bounded number at a time: `complete` says whether there is more to look at. */
+  /** Searches the runs, newest first, a limited number per call. `complete` says whether all runs were searched. */
   search(options: RunSearchOptions = {}): Promise<RunSearchPage> {
     return this.call({ method: 'GET', path: '/v2/workflows/search', query: asLists(options, LISTS) });
   }
 
-  /** Every attempt with its request and its response, oldest first. Also of a plain message. */
+  /** Returns every attempt with its request and response, oldest first. Also works for a plain message. */
   attempts(workflowRunId: string, options: RunAttemptOptions = {}): Promise<RunAttemptPage> {
     return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/attempts`, query: options });
   }
 
-  /** The run with all its steps and attempts: the latest of this id, or the one created at `workflowCreatedAt`. */
+  /**
+   * Returns the run with all its steps and attempts: the latest run with this id, or the one created at
+   * `workflowCreatedAt`.
+   */
   get(workflowRunId: string, options: { readonly workflowCreatedAt?: number } = {}): Promise<RunJournal> {
     return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}`, query: options });
   }
 
-  /** One recorded step with its result, for a result that another answer leaves out. */
+  /** Returns one recorded step with its result. Use it for results that other responses omit. */
   step(workflowRunId: string, stepId: number, options: { readonly workflowCreatedAt?: number } = {}): Promise<JournalStep> {
     return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/steps/${stepId}`, query: options });
   }
 
-  /** How the run ended. Waits for that at most `timeout`; then it says that the run is under way. */
+  /**
+   * Returns how the run ended. Waits for the end for at most `timeout`; if the run is still active then, the result
+   * says so.
+   */
   async result<Result = unknown>(
     workflowRunId: string,
     options: { readonly timeout?: Duration; readonly workflowCreatedAt?: number; readonly signal?: AbortSignal } = {},
@@ -136,27 +142,33 @@ export class Runs {
     });
   }
 
-  /** Why the run is where it is: what it waits for now. */
+  /** Explains why the run is waiting. */
   explain(workflowRunId: string, options: { readonly workflowCreatedAt?: number } = {}): Promise<RunExplanation> {
     return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/explain`, query: options });
   }
 
-  /** A new run that goes on from a step of this one, with what was recorded before it; this one stays as it is. */
+  /**
+   * Creates a new run that continues from a step of this one, with the steps recorded before it. This run does not
+   * change.
+   */
   fork(workflowRunId: string, options: ForkOptions): Promise<RunReference> {
     return this.call(jsonCall('POST', `${RUNS}/${encodeURIComponent(workflowRunId)}/fork`, options));
   }
 
-  /** Puts the run beside another one, by default the last of its workflow that succeeded, and says where they part. */
+  /**
+   * Compares the run with another one, by default the latest successful run of its workflow, and returns the
+   * differences.
+   */
   compare(workflowRunId: string, options: CompareOptions = {}): Promise<RunComparison> {
     return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/compare`, query: options });
   }
 
-  /** What the run came of, and what came of it. */
+  /** Returns the ancestors and descendants of the run. */
   lineage(workflowRunId: string, options: { readonly createdAt?: number } = {}): Promise<RunLineage> {
     return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/lineage`, query: options });
   }
 
-  /** Asks the endpoint whether its present code would replay the run; no step is executed, and nothing recorded. */
+  /** Checks whether the current code of the endpoint would replay the run. No step is executed and nothing is recorded. */
   async check(workflowRunId: string, options: { readonly createdAt?: number } = {}): Promise<RunCheck> {
     const { checks } = await this.call<{ readonly checks: readonly [RunCheck] }>({
       method: 'GET',
@@ -170,7 +182,7 @@ export class Runs {
     await this.call({ method: 'DELETE', path: `${RUNS}/${encodeURIComponent(workflowRunId)}` });
   }
 
-  /** Cancels active runs; says how many. */
+  /** Cancels the matching active runs and returns their number. */
   async cancelMany(options: CancelManyOptions): Promise<{ readonly cancelled: number }> {
     const { fromDate, toDate, ...others } = options;
     const body = JSON.stringify({ ...others, fromDate: asMs(fromDate), toDate: asMs(toDate) });

@@ -1,27 +1,27 @@
-/** What the API of a search index takes and answers, as it does. */
+/** Requests and responses of the API of a search index. */
 
 export type JsonObject = { readonly [name: string]: unknown };
 
 export interface SearchDocument {
-  /** Unique in its namespace. A number is read as its digits. */
+  /** Unique in its namespace. A number is converted to text. */
   readonly id: string | number;
-  /** Searched, and filtered. */
+  /** Fields that are searched and can be filtered. */
   readonly content: JsonObject;
-  /** Filtered only. */
+  /** Fields that can be filtered but are not searched. */
   readonly metadata?: JsonObject | null;
 }
 
 export interface StoredDocument {
   readonly id: string;
-  /** Absent when it was not asked for. */
+  /** Absent if it was not requested. */
   readonly content?: JsonObject;
   readonly metadata?: JsonObject;
-  /** Bytes of content and metadata that are left out because the answer would be too long. */
+  /** Bytes of content and metadata that were omitted because the response would be too long. */
   readonly leftOut?: number;
 }
 
 export interface ScoredDocument extends StoredDocument {
-  /** BM25: larger is better; comparable within one answer. */
+  /** BM25 score: larger is better. Scores are comparable within one response. */
   readonly score: number;
 }
 
@@ -33,23 +33,23 @@ export interface DocumentPage {
 }
 
 export interface NamespaceCounts {
-  /** Documents. */
+  /** Number of documents. */
   readonly vectorCount: number;
-  /** Always 0: what was acknowledged is found. */
+  /** Always 0: acknowledged documents can be found at once. */
   readonly pendingVectorCount: number;
 }
 
 export interface SearchIndexInfo extends NamespaceCounts {
-  /** Bytes on the disk. */
+  /** Bytes on disk. */
   readonly indexSize: number;
-  /** There are no vectors. */
+  /** Always 0: the index has no vectors. */
   readonly dimension: 0;
   readonly similarityFunction: 'BM25';
-  /** By name; the one without a name is "". */
+  /** By name; the default namespace is "". */
   readonly namespaces: Readonly<Record<string, NamespaceCounts>>;
 }
 
-/** Which parts of documents are answered; all of them when absent. */
+/** Parts of documents to return. Default: all. */
 export interface DocumentParts {
   readonly includeMetadata?: boolean;
   readonly includeData?: boolean;
@@ -57,21 +57,21 @@ export interface DocumentParts {
 
 export interface SearchOptions extends DocumentParts {
   readonly query: string;
-  /** Results at most, 1 to 1000; 5 when absent. */
+  /** Maximum number of results, 1 to 1000. Default: 5. */
   readonly topK?: number;
   /** Such as `genre = 'drama' AND @metadata.year >= 1990`. */
   readonly filter?: string;
 }
 
 export interface DocumentRangeOptions extends DocumentParts {
-  /** Of the page before. */
+  /** `nextCursor` of the previous page. */
   readonly cursor?: string;
-  /** Documents of a page, 1 to 1000. */
+  /** Number of documents per page, 1 to 1000. */
   readonly limit: number;
-  /** How the ids begin. */
+  /** Prefix of the ids. */
   readonly prefix?: string;
 }
 
-/** Which documents: by one of these. */
+/** Selects documents by ids or by a prefix of their ids. */
 export type DocumentsById = { readonly ids: readonly (string | number)[] } | { readonly prefix: string };
 export type DocumentChoice = DocumentsById | { readonly filter: string };

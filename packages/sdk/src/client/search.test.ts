@@ -10,7 +10,7 @@ interface Sent {
   readonly body: string;
 }
 
-/** An index that gives this answer, and what it was sent. */
+/** An index that returns this response, and the requests that it received. */
 function indexOf(answer: Response | object) {
   const sent: Sent[] = [];
   const client = new SearchClient({
@@ -34,7 +34,7 @@ function indexOf(answer: Response | object) {
 
 const DOCUMENT = { id: 'a', content: { title: 'Alien' } };
 
-/** What is asked, what is sent to which path, and what comes out of a result. */
+/** The call, the expected path and body, the response, and the expected result. */
 const calls: readonly (readonly [
   name: string,
   act: (client: SearchClient) => Promise<unknown>,
@@ -44,7 +44,14 @@ const calls: readonly (readonly [
   given: unknown,
 ])[] = [
   ['upsert', (client) => client.namespace('n').upsert(DOCUMENT), '/upsert-data/n', DOCUMENT, 'Success', undefined],
-  ['upsert of many', (client) => client.namespace().upsert([DOCUMENT]), '/upsert-data', [DOCUMENT], 'Success', undefined],
+  [
+    'upsert of several documents',
+    (client) => client.namespace().upsert([DOCUMENT]),
+    '/upsert-data',
+    [DOCUMENT],
+    'Success',
+    undefined,
+  ],
   [
     'search',
     (client) => client.namespace('a b/c').search({ query: 'x', topK: 2 }),
@@ -79,7 +86,7 @@ const calls: readonly (readonly [
     { nextCursor: '', vectors: [] },
   ],
   ['reset of a namespace', (client) => client.namespace('n').reset(), '/reset/n', undefined, 'Success', undefined],
-  ['reset of all', (client) => client.reset(), '/reset?all', undefined, 'Success', undefined],
+  ['reset of all namespaces', (client) => client.reset(), '/reset?all', undefined, 'Success', undefined],
   ['namespaces', (client) => client.namespaces(), '/list-namespaces', undefined, ['', 'n'], ['', 'n']],
   ['deleteNamespace', (client) => client.deleteNamespace('n/m'), '/delete-namespace/n%2Fm', undefined, 'Success', undefined],
   ['info', (client) => client.info(), '/info', undefined, { vectorCount: 1 }, { vectorCount: 1 }],
@@ -87,7 +94,7 @@ const calls: readonly (readonly [
 
 describe('the client of a search index', () => {
   for (const [name, act, path, body, result, given] of calls) {
-    it(`${name} makes the request, and gives the result`, async () => {
+    it(`${name} sends the request and returns the result`, async () => {
       const { client, sent } = indexOf({ result });
       assert.deepEqual(await act(client), given);
       assert.deepEqual(sent, [
@@ -101,7 +108,7 @@ describe('the client of a search index', () => {
     });
   }
 
-  it('rejects with the words and the code of the service', async () => {
+  it('rejects with the message and the code of the service', async () => {
     const headers = { 'Svc-Error-Code': 'read-only-token' };
     const { client } = indexOf(new Response('{"error":"this token can only read"}', { status: 403, headers }));
     await assert.rejects(client.reset(), (error: EverstepError) => {
@@ -110,7 +117,7 @@ describe('the client of a search index', () => {
     });
   });
 
-  it('takes what it is not told from the environment, and says what is missing', (t) => {
+  it('reads missing options from the environment, and reports missing ones', (t) => {
     const VARIABLES = ['EVERSTEP_SEARCH_URL', 'EVERSTEP_SEARCH_TOKEN'] as const;
     const before = VARIABLES.map((name) => [name, process.env[name]] as const);
     t.after(() => {

@@ -1,4 +1,4 @@
-/** Client of one search index: its documents. The index itself is made, renamed and deleted by the `AdminClient`. */
+/** Client for the documents of one search index. `AdminClient` creates, renames and deletes indexes. */
 import { configured } from './configuration.js';
 import type {
   DocumentChoice,
@@ -19,12 +19,12 @@ export interface SearchClientOptions {
   readonly url?: string;
   /** A token of the index. Default: EVERSTEP_SEARCH_TOKEN. */
   readonly token?: string;
-  /** The login of a user who may use the index, instead of a token. Then `url` has to be at the management address. */
+  /** Login of a user who may use the index, instead of a token. `url` must then be at the management address. */
   readonly login?: { readonly email: string; readonly apiKey: string };
   readonly fetch?: typeof fetch;
 }
 
-/** Posts to a path of the index, and gives the result. */
+/** Sends a POST to a path of the index and returns the result. */
 type Ask = <T>(path: string, body?: object) => Promise<T>;
 
 /** The documents of one namespace. */
@@ -37,27 +37,27 @@ export class SearchNamespace {
     this.name = name;
   }
 
-  /** Makes or replaces documents, 1000 at most: all of them or none. */
+  /** Creates or replaces up to 1000 documents, either all or none. */
   async upsert(documents: SearchDocument | readonly SearchDocument[]): Promise<void> {
     await this.ask(this.at('upsert-data'), documents);
   }
 
-  /** The best first. */
+  /** Searches documents, the best match first. */
   search(options: SearchOptions): Promise<readonly ScoredDocument[]> {
     return this.ask(this.at('search'), options);
   }
 
-  /** In the order of the ids, null where there is none; of a prefix, by id. */
+  /** Returns documents by ids, in the order of the ids, with null for missing ones; or by a prefix, ordered by id. */
   fetch(choice: DocumentsById, parts: DocumentParts = {}): Promise<readonly (StoredDocument | null)[]> {
     return this.ask(this.at('fetch'), { ...choice, ...parts });
   }
 
-  /** How many there were. */
+  /** Deletes documents and returns how many existed. */
   async delete(choice: DocumentChoice): Promise<number> {
     return (await this.ask<{ readonly deleted: number }>(this.at('delete'), choice)).deleted;
   }
 
-  /** A page of the documents, by id. */
+  /** Returns one page of the documents, by id. */
   range(options: DocumentRangeOptions): Promise<DocumentPage> {
     return this.ask(this.at('range'), options);
   }
@@ -75,7 +75,12 @@ export class SearchNamespace {
 export class SearchClient {
   private readonly ask: Ask;
 
-  /** Throws EverstepError without a URL or token, TypeError for a malformed URL. */
+  /**
+   * Options that are not given are read from the environment.
+   *
+   * @throws {EverstepError} If the URL or the token is missing.
+   * @throws {TypeError} If the URL is malformed.
+   */
   constructor(options: SearchClientOptions = {}) {
     const url = new URL(configured(options.url, 'url', 'EVERSTEP_SEARCH_URL')).toString();
     const { login } = options;
@@ -86,23 +91,27 @@ export class SearchClient {
         : `Bearer ${configured(options.token, 'token', 'EVERSTEP_SEARCH_TOKEN')}`,
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     };
-    // The shapes of the answers are the word of the service.
+    // The service guarantees the shapes of its responses.
     this.ask = async <T>(path: string, body?: object) =>
       ((await callApi(transport, body ? jsonCall('POST', path, body) : { method: 'POST', path })) as { readonly result: T })
         .result;
   }
 
-  /** Comes into being with its first document; without a name, the one that has none. */
+  /** Returns a namespace, without a name the default one. It is created with its first document. */
   namespace(name = ''): SearchNamespace {
     return new SearchNamespace(this.ask, name);
   }
 
-  /** By name. */
+  /** Lists the namespaces, by name. */
   namespaces(): Promise<readonly string[]> {
     return this.ask('/list-namespaces');
   }
 
-  /** With all its documents. Rejects when there is none of this name. */
+  /**
+   * Deletes a namespace with all its documents.
+   *
+   * @throws {EverstepError} If there is no namespace with this name.
+   */
   async deleteNamespace(name: string): Promise<void> {
     await this.ask(`/delete-namespace/${encodeURIComponent(name)}`);
   }
@@ -111,7 +120,7 @@ export class SearchClient {
     return this.ask('/info');
   }
 
-  /** Deletes the documents of every namespace. */
+  /** Deletes the documents of all namespaces. */
   async reset(): Promise<void> {
     await this.ask('/reset?all');
   }

@@ -1,4 +1,4 @@
-/** One call of the API: builds the request, and turns everything but success into an EverstepError. */
+/** One call of the API: builds the request and converts every failure to an EverstepError. */
 import { describeError, EverstepError } from '../errors.js';
 
 export type QueryValue = string | number | boolean | readonly (string | number)[] | undefined;
@@ -13,7 +13,7 @@ export interface Call {
   readonly signal?: AbortSignal;
 }
 
-/** A call that sends JSON; what is undefined is left out. */
+/** Creates a call that sends JSON. Undefined values are omitted. */
 export const jsonCall = (method: Call['method'], path: string, body: object): Call => ({
   method,
   path,
@@ -22,23 +22,23 @@ export const jsonCall = (method: Call['method'], path: string, body: object): Ca
 });
 
 export interface TransportOptions {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string;
-  /** The header that says who calls; empty for operations that are open to everybody. */
+  /** Value of the Authorization header; empty for public operations. */
   readonly authorization: string;
   readonly fetch: typeof fetch;
 }
 
 const MAX_SHOWN = 200;
 
-/** The service splits a parameter at its commas, and takes the values of a repeated one as they are. */
+/** The service splits a single parameter at commas, but not the values of a repeated parameter. */
 function valuesOf(value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) return [value];
   const [only] = value;
   return value.length === 1 && String(only).includes(',') ? [only, only] : value;
 }
 
-/** `query` with the named filters, which take several values, as lists: the service takes each value of a list as it is. */
+/** Returns `query` with the named filters as lists, because the service does not split the values of a list. */
 export function asLists<Options extends object>(query: Options, names: readonly (keyof Options)[]): object {
   const lists = names.map((name) => [name, query[name]] as const).filter(([, value]) => typeof value === 'string');
   return { ...query, ...Object.fromEntries(lists.map(([name, value]) => [name, [value]])) };
@@ -51,13 +51,13 @@ export function queryText(query: object | undefined): string {
       if (one === undefined) continue;
       parts.push(`${encodeURIComponent(name)}=${encodeURIComponent(one instanceof Date ? one.getTime() : String(one))}`);
     }
-    // An empty list must not turn into no filter at all.
+    // An empty list must not become a missing filter.
     if (Array.isArray(value) && value.length === 0) parts.push(`${encodeURIComponent(name)}=`);
   }
   return parts.length > 0 ? `?${parts.join('&')}` : '';
 }
 
-/** fetch takes headers as bytes; the service reads them as UTF-8. */
+/** Encodes a header value as UTF-8, because fetch treats headers as bytes. */
 function headerBytes(value: string): string {
   let bytes = '';
   for (const byte of new TextEncoder().encode(value)) bytes += String.fromCharCode(byte);
@@ -69,14 +69,14 @@ function messageOf(text: string, status: number): string {
     const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string') return body.error;
   } catch {
-    // Not an error of the service: shown as it is.
+    // Not an error of the service. The text is shown below.
   }
-  return `the answer has status ${status}${text.trim() ? `: ${text.trim().slice(0, MAX_SHOWN)}` : ''}`;
+  return `the response has status ${status}${text.trim() ? `: ${text.trim().slice(0, MAX_SHOWN)}` : ''}`;
 }
 
 function unreachable(options: TransportOptions, error: unknown): EverstepError {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-  return new EverstepError(`no answer from ${options.baseUrl}: ${describeError(cause).message}`, {
+  return new EverstepError(`no response from ${options.baseUrl}: ${describeError(cause).message}`, {
     status: 0,
     code: 'unreachable',
     cause: error,
@@ -105,16 +105,19 @@ async function* textOf(options: TransportOptions, body: ReadableStream<Uint8Arra
   }
 }
 
-/** Neither can be written in the path of a URL, percent-encoded or not: what is called would be something else. */
+/** The path segments "." and ".." cannot be encoded in a URL. The request would go to a different path. */
 const DOTS = /\/\.{1,2}(?=\/|$)/;
 
 function urlOf({ baseUrl }: TransportOptions, { path, query }: Call): string {
-  if (DOTS.test(path))
-    throw new EverstepError(`no URL can carry the ID "." or "..", as in ${path}`, { status: 0, code: 'bad-parameter' });
+  if (DOTS.test(path)) throw new EverstepError(`an id cannot be "." or "..": ${path}`, { status: 0, code: 'bad-parameter' });
   return `${baseUrl}${path}${queryText(query)}`;
 }
 
-/** The text of an answer as it comes. Rejects with EverstepError; iterating throws it when the answer is cut off. */
+/**
+ * Opens a streaming response and returns its text as it arrives.
+ *
+ * @throws {EverstepError} If the request is rejected. Iterating throws it if the connection breaks.
+ */
 export async function openStream(options: TransportOptions, call: Call): Promise<AsyncIterable<string>> {
   const headers = { Authorization: options.authorization, Accept: 'text/event-stream' };
   const { method, signal } = call;
@@ -165,21 +168,29 @@ async function answerTo(options: TransportOptions, call: Call): Promise<TextAnsw
   return { status, text };
 }
 
-/** The text of a successful answer. Rejects with EverstepError, or with the reason of `signal`. */
+/**
+ * Returns the text of a successful response.
+ *
+ * @throws {EverstepError} If the call fails. If `signal` aborts it, rejects with its reason.
+ */
 export const callForText = async (options: TransportOptions, call: Call): Promise<string> => (await answerTo(options, call)).text;
 
-/** The JSON value of a successful answer. Rejects with EverstepError, or with the reason of `signal`. */
+/**
+ * Returns the JSON value of a successful response.
+ *
+ * @throws {EverstepError} If the call fails. If `signal` aborts it, rejects with its reason.
+ */
 export async function callApi(options: TransportOptions, call: Call): Promise<unknown> {
   const { status, text } = await answerTo(options, call);
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const message = `the answer is not JSON; is ${options.baseUrl} the address of the service? It begins: ${text.slice(0, MAX_SHOWN)}`;
+    const message = `the response is not JSON; check that ${options.baseUrl} is the address of the service. The response starts with: ${text.slice(0, MAX_SHOWN)}`;
     throw new EverstepError(message, { status, code: 'unknown', cause });
   }
 }
 
-/** The credential of a user. HTTP Basic takes bytes, and the service reads them as UTF-8. */
+/** Returns the HTTP Basic credential of a user, encoded as UTF-8. */
 export function basic(email: string, apiKey: string): string {
   const bytes = new TextEncoder().encode(`${email}:${apiKey}`);
   return `Basic ${btoa(String.fromCharCode(...bytes))}`;

@@ -1,18 +1,18 @@
-/** What the API of the service answers. All times are Unix ms unless said otherwise. */
+/** Responses of the runtime API. Times are Unix milliseconds unless stated otherwise. */
 import type { StepType } from '../protocol.js';
 
 export type RunState = 'RUN_STARTED' | 'RUN_SUCCESS' | 'RUN_FAILED' | 'RUN_CANCELED';
 export type StepState = 'STEP_SUCCESS' | 'STEP_PROGRESS' | 'STEP_RETRY' | 'STEP_FAILED' | 'STEP_CANCELED';
 export type FailureFunctionState = 'CALLBACK_INPROGRESS' | 'CALLBACK_SUCCESS' | 'CALLBACK_FAIL' | 'CALLBACK_CANCELED';
 
-/** Identity of a run: an id may be used again after the run ended. */
+/** Identity of a run. An id can be reused after the run has ended, so the creation time belongs to it. */
 export interface RunReference {
   readonly workflowRunId: string;
   readonly workflowCreatedAt: number;
 }
 
 export interface TriggeredRun extends RunReference {
-  /** True when no run was created, because this one has the id or the deduplication id already. */
+  /** True if no run was created because this run already has the id or the deduplication id. */
   readonly deduplicated?: true;
 }
 
@@ -22,33 +22,33 @@ export interface RunUnderWay extends TriggeredRun {
 
 export interface RunResult<Result = unknown> extends TriggeredRun {
   readonly workflowState: Exclude<RunState, 'RUN_STARTED'>;
-  /** What the workflow returned; absent when it returned nothing or did not succeed. */
+  /** Value that the workflow returned; absent if it returned nothing or did not succeed. */
   readonly result?: Result;
-  /** Why it failed. */
+  /** Error text, if the run failed. */
   readonly error?: string;
 }
 
-/** One item of a batch: the run, or why there is none. */
+/** Result of one item of a batch: the run, or an error. */
 export type BatchItemResult = TriggeredRun | { readonly error: string };
 
-/** The run that a failed one was resumed or restarted as. */
+/** The run that a failed run was resumed or restarted as. */
 export interface RunSuccessor extends RunReference {
   readonly kind: 'resume' | 'restart';
 }
 
-/** Where a run came from that nobody triggered. */
+/** Origin of a run that was not started by a trigger. */
 export interface RunOrigin extends Partial<RunReference> {
   readonly kind: 'resume' | 'restart' | 'fork' | 'invoke' | 'schedule';
-  /** The dead letter that the run was made from. */
+  /** The dead letter that the run was created from. */
   readonly dlqId?: string;
-  /** The step that invoked the run, or from which the fork went on. */
+  /** The step that invoked the run, or from which the fork continues. */
   readonly stepId?: number;
   readonly stepName?: string;
   /** The schedule that started the run. */
   readonly scheduleId?: string;
-  /** Why it was forked. */
+  /** Reason for the fork. */
   readonly note?: string;
-  /** It was triggered with something else than the run that it was forked from. */
+  /** The input differs from that of the original run. */
   readonly inputEdited?: true;
 }
 
@@ -66,12 +66,12 @@ export interface AttemptError {
   readonly retried: number;
 }
 
-/** Attempts to tell of a failure. */
+/** State of the failure callback or failure function. */
 export interface FailureFunctionInfo {
-  /** Absent where only the attempts are known. */
+  /** Absent if only the attempts are known. */
   readonly state?: FailureFunctionState;
   readonly url: string;
-  /** Status of the last answer that was a failure. */
+  /** Status of the last failed response. */
   readonly responseStatus?: number;
   readonly retried: number;
   readonly nextAttemptAt?: number;
@@ -87,35 +87,35 @@ export interface RunFields {
   readonly workflowRunCompletedAt?: number;
   readonly workflowRunOrigin?: RunOrigin;
   readonly workflowRunBecame?: RunSuccessor;
-  /** The DLQ entry that the run has now. */
+  /** The current DLQ entry of the run. */
   readonly dlqId?: string;
   readonly callerIP: string;
-  /** The first of the labels. */
+  /** The first label. */
   readonly label?: string;
   readonly labels: readonly string[];
   readonly flowControlKey?: string;
-  /** Runs that steps of this one started. */
+  /** Runs that steps of this run started. */
   readonly invokedRuns?: readonly InvokedRun[];
   readonly failureFunctionInfo?: FailureFunctionInfo;
 }
 
-/** What belongs to one type of step each. */
+/** Fields that depend on the type of the step. */
 interface StepFields {
-  /** Length of a SleepFor, ms. */
+  /** Duration of a SleepFor step in milliseconds. */
   readonly sleepFor?: number;
   readonly sleepUntil?: number;
-  /** The event that is waited for: the first of several, or the one that came. */
+  /** The event that the step waits for: the first of several, or the one that occurred. */
   readonly waitEventId?: string;
-  /** All of them, when several are waited for. */
+  /** All events, if the step waits for several. */
   readonly waitEventIds?: readonly string[];
-  /** When an open wait times out. */
+  /** Time at which an open wait times out. */
   readonly waitDeadline?: number;
-  /** Whether a wait timed out, once it has ended. */
+  /** Whether the wait timed out, once it has ended. */
   readonly waitTimeout?: boolean;
   readonly notifyEventId?: string;
   readonly callUrl?: string;
   readonly callMethod?: string;
-  /** 0 when no answer came. */
+  /** 0 if no response arrived. */
   readonly callResponseStatus?: number;
   readonly invokedWorkflowRunId?: string;
   readonly invokedWorkflowCreatedAt?: number;
@@ -130,9 +130,9 @@ export interface LoggedStep extends StepFields {
   readonly messageId: string;
   /** JSON text. */
   readonly out?: string;
-  /** Bytes of a result that is left out because it is long; `runs.step` returns it. */
+  /** Size in bytes of a result that is too long for this response; `runs.step` returns it. */
   readonly outLeftOut?: number;
-  /** The result was given in a fork. */
+  /** The result was edited in a fork. */
   readonly edited?: true;
   readonly concurrent: number;
   readonly state: StepState;
@@ -142,18 +142,18 @@ export interface LoggedStep extends StepFields {
 }
 
 export interface StepGroup {
-  /** `next`: what is being attempted now. */
+  /** `next`: steps that are currently attempted. */
   readonly type: 'sequential' | 'parallel' | 'next';
   readonly steps: readonly LoggedStep[];
 }
 
 export interface RunLogEntry extends RunFields {
-  /** JSON text of what the workflow returned. */
+  /** JSON text of the value that the workflow returned. */
   readonly workflowRunResponse?: string;
-  /** Bytes of a response that is left out because it is long; `runs.result` returns it. */
+  /** Size in bytes of a result that is too long for this response; `runs.result` returns it. */
   readonly workflowRunResponseLeftOut?: number;
   readonly workflowRunError?: string;
-  /** Steps or failed attempts are left out; `runs.get` returns all of them. */
+  /** Some steps or failed attempts are omitted; `runs.get` returns all of them. */
   readonly shortened?: true;
   readonly steps: readonly StepGroup[];
 }
@@ -171,15 +171,15 @@ export interface JournalStep extends StepFields {
   readonly messageId: string;
   /** JSON text. */
   readonly out?: string;
-  /** Bytes of a result that is left out because it is long; `runs.step` returns it. */
+  /** Size in bytes of a result that is too long for this response; `runs.step` returns it. */
   readonly outLeftOut?: number;
-  /** The result was given in a fork. */
+  /** The result was edited in a fork. */
   readonly edited?: true;
   /** Position of the first step that was planned together with this one. */
   readonly group: number;
   readonly concurrent: number;
   readonly createdAt: number;
-  /** When the attempt that succeeded was begun, where that is known. */
+  /** Time at which the successful attempt started, if known. */
   readonly startedAt?: number;
   readonly completedAt: number;
 }
@@ -204,7 +204,7 @@ export interface FailedAttempt {
   readonly cause: 'network' | 'timeout' | 'http' | 'step' | 'workflow' | 'not-protocol' | 'refused' | 'blocked-address';
   readonly error: string;
   readonly status?: number;
-  /** Absent when this was the last attempt. */
+  /** Absent if this was the last attempt. */
   readonly retryAt?: number;
 }
 
@@ -214,16 +214,16 @@ export interface RunJournal extends RunFields {
   readonly retryDelay?: string;
   readonly timeoutMs: number;
   readonly failureCallback?: string;
-  /** What it was triggered with; `bodyBase64` where that is no UTF-8 text. */
+  /** Input of the run. `bodyBase64` replaces `body` if the body is not UTF-8 text. */
   readonly input?: { readonly header: HeaderMap; readonly body?: string; readonly bodyBase64?: string };
   readonly result?: unknown;
   readonly error?: string;
-  /** In the order in which they were recorded. */
+  /** In recorded order. */
   readonly steps: readonly JournalStep[];
   readonly tasks: readonly OpenTask[];
   /** Oldest first. */
   readonly attempts: readonly FailedAttempt[];
-  /** Events that came before the run waited for them. */
+  /** Events that arrived before the run waited for them. */
   readonly keptEvents?: readonly { readonly eventId: string; readonly receivedAt: number }[];
 }
 
@@ -240,7 +240,7 @@ export interface DeadLetterEntry {
   readonly body?: string;
   readonly bodyBase64?: string;
   readonly maxRetries: number;
-  /** When the run failed. */
+  /** Time at which the run failed. */
   readonly createdAt: number;
   readonly failureCallback?: string;
   readonly callerIP: string;
@@ -254,40 +254,41 @@ export interface DeadLetterEntry {
   readonly responseBody?: string;
   readonly responseBodyBase64?: string;
   readonly error: string;
-  /** Its group; absent for a while on entries of versions before there were groups. */
+  /** Fingerprint of its group. Entries of versions without groups get one later. */
   readonly fingerprint?: string;
-  /** Unix ms at which a delete that was started will remove it, unless it is undone before. */
+  /** Time at which a started delete removes the entry, unless it is undone before. Unix milliseconds. */
   readonly deletionAt?: number;
-  /** The repair that will delete it: `client.repairs.abort` is the undo. */
+  /** The repair that deletes the entry. Undo it with `client.repairs.abort`. */
   readonly deletionRepairId?: string;
 }
 
 /**
- * Regressed: an entry came after it was resolved. New: first seen less than 24 hours ago, and nobody has acknowledged it.
+ * State of a group. Regressed: an entry was added after the group was resolved. New: first seen less than 24 hours
+ * ago and not acknowledged.
  */
 export type DeadLetterGroupState = 'new' | 'known' | 'regressed';
 
-/** Dead letters with the same step, status and normalised message. Times are Unix ms. */
+/** Dead letters with the same step, status and normalized message. Times are Unix milliseconds. */
 export interface DeadLetterGroup {
   readonly fingerprint: string;
   readonly state: DeadLetterGroupState;
   readonly kind: 'workflow' | 'message';
-  /** With `#` for numbers; null for the code between steps, and for a message. */
+  /** Name of the step, with `#` for numbers; null for the code between steps, and for a message. */
   readonly stepName: string | null;
   readonly responseStatus: number | null;
-  /** With placeholders for what differs from entry to entry. */
+  /** Error text, with placeholders for parts that differ between entries. */
   readonly message: string;
-  /** The newest entry; null when there is none now. */
+  /** The newest entry; null if the group has no entries now. */
   readonly exampleDlqId: string | null;
   readonly firstSeenAt: number;
   readonly lastSeenAt: number;
-  /** Entries in the queue now. */
+  /** Number of entries in the queue now. */
   readonly count: number;
-  /** Entries that ever came. */
+  /** Number of entries ever added. */
   readonly total: number;
-  /** Those with most entries first, at most 20. */
+  /** Workflows with the most entries first, at most 20. */
   readonly workflows: readonly { readonly workflowUrl: string; readonly count: number }[];
-  /** Of the last 24 hours (UTC), oldest first. */
+  /** Entries per hour of the last 24 hours (UTC), oldest first. */
   readonly histogram: readonly { readonly at: number; readonly count: number }[];
   readonly acknowledgedAt: number | null;
   readonly acknowledgedBy: string | null;
@@ -309,17 +310,17 @@ export interface DeadLetterPage {
 
 export interface RecoveredRuns {
   readonly workflowRuns: readonly RunReference[];
-  /** Empty when everything is done. */
+  /** Empty when all matching entries are processed. */
   readonly cursor: string;
 }
 
 export interface DeletedDeadLetters {
   readonly deleted: number;
-  /** Empty when everything is done. */
+  /** Empty when all matching entries are processed. */
   readonly cursor: string;
 }
 
-/** The state that telling of a failure has now. */
+/** New state of the failure callback or failure function. */
 export interface FailureFunctionChange {
   readonly failureFunctionState: FailureFunctionState;
 }

@@ -37,28 +37,28 @@ async function check(code: Code, request: Partial<CheckRequest>, options: ServeO
 const never = (): never => {
   throw new Error('a step was executed');
 };
-/** Asks for steps of these names, one after the other. */
+/** Requests steps with these names, one after the other. */
 const row =
   (...names: string[]): Code =>
   async (context) => {
     for (const name of names) await context.run(name, never);
   };
 
-describe('a check of a journal', () => {
-  it('fits when the code asks for what is recorded, and executes nothing: not the next step either', async () => {
+describe('checking a journal', () => {
+  it('fits if the code requests the recorded steps, and executes nothing, not even the next step', async () => {
     const { outcome } = await check(row('a', 'b', 'c'), { journal: steps('a', 'b') });
     assert.equal(outcome, 'fits');
     assert.equal((await check(row('a'), {})).outcome, 'fits', 'nothing is recorded yet');
     assert.equal((await check(row('a', 'b'), { journal: steps('a', 'b') })).outcome, 'fits', 'the code has ended');
   });
 
-  it('finds the first step that was renamed', async () => {
+  it('finds the first renamed step', async () => {
     const { outcome, stepId, message } = await check(row('a', 'b2', 'c'), { journal: steps('a', 'b', 'c') });
     assert.deepEqual([outcome, stepId], ['differs', 2]);
-    assert.match(message, /Step 2 is recorded as Run "b", but the workflow now asks for Run "b2" there/);
+    assert.match(message, /Step 2 is recorded as Run "b", but the workflow now requests Run "b2" at this position/);
   });
 
-  it('finds a step that was removed, one that was put in, and one of another type', async () => {
+  it('finds a removed step, an inserted step and a step of another type', async () => {
     const journal = steps('a', 'b', 'c');
     assert.deepEqual((await check(row('a', 'c'), { journal })).stepId, 2);
     assert.deepEqual((await check(row('a', 'new', 'b', 'c'), { journal })).stepId, 2);
@@ -66,14 +66,14 @@ describe('a check of a journal', () => {
       await context.run('a', never);
       await context.sleep('b', 1);
     };
-    assert.match((await check(sleeping, { journal })).message, /recorded as Run "b", but .* asks for SleepFor "b"/);
+    assert.match((await check(sleeping, { journal })).message, /recorded as Run "b", but .* requests SleepFor "b"/);
   });
 
-  it('finds code that ends, or cancels the run, before it asks for what is recorded', async () => {
+  it('finds code that returns or cancels the run before it requests a recorded step', async () => {
     const journal = steps('a', 'b');
     const ended = await check(row('a'), { journal });
     assert.deepEqual([ended.outcome, ended.stepId], ['differs', 2]);
-    assert.match(ended.message, /returns before it asks for it/);
+    assert.match(ended.message, /returns before it requests it/);
     const canceling: Code = async (context) => {
       await context.run('a', never);
       await context.cancel();
@@ -81,28 +81,28 @@ describe('a check of a journal', () => {
     assert.match((await check(canceling, { journal })).message, /cancels the run/);
   });
 
-  it('finds code that throws before it asks for what is recorded, and says what', async () => {
+  it('finds code that throws before it requests a recorded step, and reports the error', async () => {
     const throwing: Code = async (context) => {
       await context.run('a', never);
       throw new TypeError('no such field');
     };
     const { outcome, stepId, message } = await check(throwing, { journal: steps('a', 'b') });
     assert.deepEqual([outcome, stepId], ['differs', 2]);
-    assert.match(message, /fails before it asks for it: TypeError: no such field/);
+    assert.match(message, /fails before it requests it: TypeError: no such field/);
     const behind = await check(throwing, { journal: steps('a') });
     assert.equal(behind.outcome, 'fits');
-    assert.match(behind.message, /fails behind it.*no such field/);
+    assert.match(behind.message, /fails after them.*no such field/);
   });
 
-  it('finds an input that the code does not take any more', async () => {
+  it('finds an input that the code no longer accepts', async () => {
     const parsePayload = () => {
-      throw new Error('n must be a text');
+      throw new Error('n must be a string');
     };
     const { outcome, stepId } = await check(row('a'), { journal: steps('a') }, { parsePayload });
     assert.deepEqual([outcome, stepId], ['differs', 1]);
   });
 
-  it('finds parallel steps in another order, and takes them in the order in which they were recorded', async () => {
+  it('finds parallel steps in another order, and accepts the order in which they were recorded', async () => {
     const parallel =
       (...names: string[]): Code =>
       (context) =>
@@ -114,23 +114,23 @@ describe('a check of a journal', () => {
     assert.deepEqual([reordered.outcome, reordered.stepId], ['differs', 1]);
     const open = await check(parallel('a', 'x', 'c'), { journal: [c, a], open: [b] });
     assert.deepEqual([open.outcome, open.stepId], ['differs', 2]);
-    assert.match(open.message, /planned as Run "b", but the workflow now asks for Run "x"/);
+    assert.match(open.message, /planned as Run "b", but the workflow now requests Run "x"/);
   });
 
-  it('finds what is planned and not asked for any more', async () => {
+  it('finds a planned step that is no longer requested', async () => {
     const [, b] = steps('a', 'b');
     assert.ok(b);
     const { outcome, stepId } = await check(row('a'), { journal: steps('a'), open: [b] });
     assert.deepEqual([outcome, stepId], ['differs', 2]);
   });
 
-  it('gives up on code that awaits something else for ever', async () => {
+  it('gives up on code that waits forever for something other than a step', async () => {
     const { outcome, message } = await check(() => new Promise(() => {}), { journal: steps('a'), limitMs: 20 });
     assert.equal(outcome, 'cannot-tell');
-    assert.match(message, /awaits something that is no step/);
+    assert.match(message, /awaits something other than a step/);
   });
 
-  it('leaves a run that is held as it is, logs nothing and calls no failure function', async () => {
+  it('leaves a held run unchanged, logs nothing and calls no failure function', async () => {
     const executed: string[] = [];
     const said: string[] = [];
     const code: Code = async (context) => {
@@ -154,7 +154,7 @@ describe('a check of a journal', () => {
     assert.deepEqual([executed, service.misses], [['a', 'b', 'c'], 0]);
   });
 
-  it('is refused without a good signature, as any request is', async () => {
+  it('rejects a request without a valid signature', async () => {
     const answer = await createEndpoint(row('a'), { signingKeys: { current: 'sig_a' } }).handle({
       method: 'POST',
       url: 'http://app/flow',
@@ -164,7 +164,7 @@ describe('a check of a journal', () => {
     assert.equal(answer.status, 401);
   });
 
-  it('is no step request, so that an endpoint which does not know it refuses it before it runs any code', () => {
+  it('is not a valid step request, so that an endpoint without support for it rejects it before it runs any code', () => {
     const read = readStepRequest(frame({ journal: steps('a') }));
     assert.deepEqual([read.ok, !read.ok && read.code], [false, 'bad-request']);
   });

@@ -1,7 +1,6 @@
 /**
- * Would the present code replay a journal? An execution of its own is run
- * against it, and thrown away: none of its steps is executed, and none that is
- * held for the run is touched. What the code does between steps, it does.
+ * Checks whether the current code would replay a journal. It runs a separate execution against the journal and
+ * discards it. No step is executed, and a held execution of the run is not affected. Code between steps does run.
  */
 import { describeError, JournalMismatchError } from '../errors.js';
 import { type CheckReply, type CheckRequest, type JournalEntry, PROTOCOL_VERSION } from '../protocol.js';
@@ -19,7 +18,7 @@ const reply = (outcome: CheckReply['outcome'], message: string, stepId?: number)
 
 const shown = ({ type, name }: Asked): string => `${type} ${JSON.stringify(name)}`;
 
-/** What the code throws in place of asking for a step. */
+/** Returns the error that the code throws instead of requesting a step. */
 function thrown(execution: Execution): string | null {
   const { settlement } = execution;
   if (settlement?.kind !== 'failed') return null;
@@ -31,7 +30,7 @@ function differs(execution: Execution, step: Asked, isWhat: 'recorded' | 'planne
   const error = thrown(execution);
   const message =
     words ??
-    `Step ${step.stepId} is ${isWhat} as ${shown(step)}, but the workflow now ${error === null ? 'does not ask for it' : `fails before it asks for it: ${error}`}.`;
+    `Step ${step.stepId} is ${isWhat} as ${shown(step)}, but the workflow now ${error === null ? 'does not request it' : `fails before it requests it: ${error}`}.`;
   return reply('differs', message, step.stepId);
 }
 
@@ -51,24 +50,24 @@ async function replay(execution: Execution, { journal, open }: CheckRequest, bod
     if (!(await execution.hasAsked(step.stepId))) return differs(execution, step, 'planned');
     const asked = execution.pending.get(step.stepId)?.plan;
     if (asked?.name !== step.name || asked.type !== step.type) {
-      const instead = asked ? `asks for ${shown(asked)} there` : 'does not wait for it';
+      const instead = asked ? `requests ${shown(asked)} at this position` : 'does not wait for it';
       const words = `Step ${step.stepId} is planned as ${shown(step)}, but the workflow now ${instead}.`;
       return differs(execution, step, 'planned', words);
     }
   }
   const error = thrown(execution);
   if (error !== null) {
-    return reply('fits', `The code fits what is recorded, but fails behind it, before it asks for another step: ${error}`);
+    return reply('fits', `The code matches the recorded steps, but fails after them, before it requests another step: ${error}`);
   }
-  return reply('fits', 'The code asks for every recorded step as it did.');
+  return reply('fits', 'The code requests every recorded step as before.');
 }
 
-/** `body` runs the workflow function of an execution. Never rejects. */
+/** Replays a journal. `body` runs the workflow function of an execution. Never rejects. */
 export async function checkReplay(request: CheckRequest, body: (execution: Execution) => unknown): Promise<CheckReply> {
   const execution = new Execution('check');
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<CheckReply>((resolve) => {
-    const words = `The code did not come to its next step within ${request.limitMs} ms: it awaits something that is no step.`;
+    const words = `The code did not reach its next step within ${request.limitMs} ms: it awaits something other than a step.`;
     timer = setTimeout(() => resolve(reply('cannot-tell', words)), request.limitMs);
   });
   try {

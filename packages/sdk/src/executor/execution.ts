@@ -1,18 +1,17 @@
 /**
- * One live execution of a workflow function: which steps it asked for, which
- * of them wait for their result, and how far the journal has been applied.
+ * One live execution of a workflow function: the steps that it has requested, the steps that wait for their result,
+ * and how much of the journal has been applied.
  *
  * Invariants
- * 1. Positions are given in the order of asking, from 1, and never again.
- * 2. A result is given to the code only when the code is quiet, one at a time,
- *    in journal order. So what has been asked for is a function of the applied
- *    entries alone.
- * 3. At most one applied entry is unconfirmed (`optimistic`), and it is the last.
- * 4. No exchange begins before the entries that a request relies on are known to be those that were applied: by the entries
- *    themselves where they were sent, and by their digest where they were not.
- * 5. Only the holder of the turn gives results to the code.
+ * 1. Positions are assigned in the order of requests, starting at 1, and never reused.
+ * 2. The code receives a result only when it is quiet, one result at a time, in journal order. The requested steps
+ *    are therefore a function of the applied entries alone.
+ * 3. At most one applied entry is unconfirmed (`optimistic`), and it is the last one.
+ * 4. An exchange starts only after the entries that its request relies on are known to match the applied ones.
+ *    Entries that were sent are compared directly, the others by their digest.
+ * 5. Only the holder of the turn delivers results to the code.
  *
- * An execution that nobody refers to any more is garbage: its promises never settle.
+ * An execution without references can be garbage-collected: its promises never settle.
  */
 
 import { JournalMismatchError, NonRetryableError } from '../errors.js';
@@ -28,19 +27,19 @@ import { microtasksDrained, nextTurn } from './quiet.js';
 
 export interface AskedStep {
   readonly plan: PlannedStep;
-  /** Present exactly when the step is one to run here. */
+  /** Present exactly when the endpoint runs the step. */
   readonly action?: () => unknown;
-  /** Gives the code the recorded result, or what reading it threw. */
+  /** Resolves the step with the recorded result, or rejects it with the error of reading the result. */
   readonly settle: (recorded: unknown) => void;
-  /** True from the decision to run the action until its outcome has been dealt with. */
+  /** True from the decision to run the action until its outcome has been handled. */
   executing: boolean;
 }
 
-/** What a step is to the code that asks for it. */
+/** How a requested step is executed and read. */
 export interface AskOptions<T> {
-  /** Run here to get the result; absent where the service gets it. */
+  /** Produces the result of the step here; absent if the service produces it. */
   readonly action?: () => unknown;
-  /** Makes what the code is given of what was recorded. What it throws, the step rejects with: the same on every replay. */
+  /** Converts the recorded result for the code. If it throws, the step rejects with that error, on every replay. */
   readonly read?: (recorded: unknown) => T;
 }
 
@@ -49,19 +48,19 @@ export type Settlement =
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'canceled' };
 
-/** After so many entries a replay lets others have a turn. */
+/** Number of entries after which a replay yields to other work. */
 const ENTRIES_PER_TURN = 500;
 /**
- * How long a replay waits for a recorded step that the code has not asked for
- * while it waits for other steps: it may be about to, behind an await that is no step.
+ * How long a replay waits for a recorded step that the code has not requested, while the code waits for other steps.
+ * The code may be about to request it after an await that is not a step.
  */
 const LATE_ASK_MS = 1_000;
 
 const describe = (step: { readonly type: string; readonly name: string }) => `${step.type} ${JSON.stringify(step.name)}`;
 
 const HOW_IT_HAPPENS =
-  'The code before a recorded step must not change while runs are under way, and must do the same on every replay ' +
-  '(no clocks, randomness or other awaits than steps between parallel steps).';
+  'Code before a recorded step must not change while runs are in progress, and must do the same on every replay ' +
+  '(between parallel steps: no clock, no randomness, and no await except steps).';
 
 function settleBy<T>(read: (recorded: unknown) => T, resolve: (result: T) => void, reject: (error: unknown) => void) {
   return (recorded: unknown): void => {
@@ -74,21 +73,21 @@ function settleBy<T>(read: (recorded: unknown) => T, resolve: (result: T) => voi
 }
 
 export class Execution {
-  /** No other execution anywhere has it. */
+  /** Unique name of this execution. */
   readonly name: string;
-  /** Steps asked for and not resolved, by position. */
+  /** Steps that are requested but not resolved, by position. */
   readonly pending = new Map<number, AskedStep>();
-  /** Messages whose exchange is under way on this execution. */
+  /** Messages whose exchange is in progress on this execution. */
   readonly exchanges = new Set<string>();
-  /** Positions given so far. */
+  /** Number of positions assigned so far. */
   asked = 0;
-  /** The last applied entry is a result of this worker, and the service has not shown that it recorded it. */
+  /** The last applied entry is a result of this worker, and the service has not confirmed that it recorded it. */
   optimistic = false;
   settlement: Settlement | null = null;
-  /** Set when the execution no longer stands for its run; what is under way on it ends without effect on others. */
+  /** Set when the execution no longer represents its run. Work in progress on it ends without effect on others. */
   dropped = false;
   started = false;
-  /** Digests of the journal by its length, up to what was applied. */
+  /** Digests of the journal by its length, up to the applied entries. */
   private readonly digests = [EMPTY_JOURNAL_DIGEST];
   private taken = false;
   private readonly queue: (() => void)[] = [];
@@ -99,12 +98,12 @@ export class Execution {
     this.name = name;
   }
 
-  /** Entries of the journal given to the code so far. */
+  /** Number of journal entries that the code has received so far. */
   get applied(): number {
     return this.digests.length - 1;
   }
 
-  /** Takes the turn; false when the execution was dropped before the turn came. */
+  /** Waits for the turn and takes it. Returns false if the execution was dropped meanwhile. */
   async takeTurn(): Promise<boolean> {
     while (this.taken && !this.dropped) await new Promise<void>((resolve) => this.queue.push(resolve));
     if (this.dropped) return false;
@@ -123,8 +122,8 @@ export class Execution {
   }
 
   /**
-   * Starts the workflow function. It is quiet after `untilQuiet`. No closure here may capture `body`: it leads
-   * to the request with the whole journal, and would be kept as long as the execution.
+   * Starts the workflow function. It is quiet after `untilQuiet`. No closure here may capture `body`: it references
+   * the request with the whole journal, which would stay in memory as long as the execution.
    */
   start(body: () => unknown): void {
     this.started = true;
@@ -145,10 +144,12 @@ export class Execution {
     this.stirred?.();
   }
 
-  /** Gives the next position to a step that the code asks for. */
+  /** Assigns the next position to a step that the code requests. */
   ask<T>(planAt: (stepId: number) => PlannedStep, { action, read }: AskOptions<T> = {}): Promise<T> {
     if (this.insideStep !== null) {
-      throw new NonRetryableError(`step ${JSON.stringify(this.insideStep)} asks for another step: steps cannot be nested`);
+      throw new NonRetryableError(
+        `step ${JSON.stringify(this.insideStep)} requests another step: steps cannot be nested; request the other step after this one`,
+      );
     }
     const plan = planAt(++this.asked);
     const asked = new Promise<T>((resolve, reject) => {
@@ -160,12 +161,12 @@ export class Execution {
       });
       this.stirred?.();
     });
-    // The code may come to await it later; until then nobody handles what reading throws.
+    // The code may await it later. Until then, an error of `read` must not count as unhandled.
     if (read) asked.catch(() => {});
     return asked;
   }
 
-  /** Resolves when the code is quiet and either has ended or waits for steps. An await that is no step is waited for. */
+  /** Resolves when the code is quiet and either has ended or waits for steps. Also waits for awaits that are not steps. */
   async untilQuiet(): Promise<void> {
     await microtasksDrained();
     while (this.settlement === null && this.pending.size === 0) {
@@ -174,7 +175,10 @@ export class Execution {
     }
   }
 
-  /** Resolves when the code asks for a step or ends; at the latest after `limitMs`, when given. Only the holder of the turn waits. */
+  /**
+   * Resolves when the code requests a step or ends, or after `limitMs`, if given. Only the holder of the turn waits
+   * here.
+   */
   private nextStir(limitMs?: number): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
@@ -187,7 +191,10 @@ export class Execution {
     });
   }
 
-  /** True once the code has asked for the step at this position. Waits a moment for code that may be about to. */
+  /**
+   * Returns true once the code has requested the step at this position. Waits briefly for code that may be about to
+   * request it.
+   */
   async hasAsked(stepId: number): Promise<boolean> {
     const until = Date.now() + LATE_ASK_MS;
     while (this.asked < stepId && this.settlement === null) {
@@ -200,9 +207,11 @@ export class Execution {
   }
 
   /**
-   * Compares what was applied with what a request says of the journal. A request without a digest comes from a service that
-   * does not know digests: it says nothing of the entries that it did not send.
-   * `behind`: entries that were not sent are missing here, or cannot be compared. `refuted`: others were recorded than applied.
+   * Compares the applied entries with the journal of a request. A request without a digest comes from a service that
+   * does not support digests; it says nothing about the entries that it did not send.
+   *
+   * `behind`: entries that were not sent are missing here or cannot be compared. `refuted`: the recorded entries
+   * differ from the applied ones.
    */
   compare(journal: StepRequest['journal']): 'fits' | 'behind' | 'refuted' {
     const { applied, digests, optimistic } = this;
@@ -220,9 +229,10 @@ export class Execution {
   }
 
   /**
-   * Gives the code what it has not been given of the journal. Throws
-   * JournalMismatchError; stops early, without throwing, when the code fails
-   * before it asks for a recorded step.
+   * Delivers to the code the journal entries that it has not received. Returns early if the code fails before it
+   * requests a recorded step.
+   *
+   * @throws {JournalMismatchError} If the code requests other steps than the recorded ones.
    */
   async apply(journal: StepRequest['journal']): Promise<void> {
     while (this.applied < journal.length) {
@@ -236,7 +246,7 @@ export class Execution {
     }
   }
 
-  /** Gives a result that the service has not recorded yet, and lets the code run on. */
+  /** Delivers a result that the service has not recorded yet, and lets the code continue. */
   async applyOptimistically(step: AskedStep, out: string | undefined): Promise<void> {
     this.optimistic = true;
     this.give(step, { stepId: step.plan.stepId, out });
@@ -263,34 +273,38 @@ export class Execution {
     }
     if (step.plan.name !== entry.name || step.plan.type !== entry.type) {
       throw new JournalMismatchError(
-        `Step ${entry.stepId} is recorded as ${describe(entry)}, but the workflow now asks for ${describe(step.plan)} there. ${HOW_IT_HAPPENS}`,
+        `Step ${entry.stepId} is recorded as ${describe(entry)}, but the workflow now requests ${describe(step.plan)} at this position. ${HOW_IT_HAPPENS}`,
       );
     }
     return step;
   }
 
   private whyNotAsked(stepId: number, isWhat: string): string {
-    if (stepId <= this.asked) return `Step ${stepId} ${isWhat}, a second time.`;
+    if (stepId <= this.asked) return `Step ${stepId} ${isWhat} twice.`;
     const instead =
       this.settlement?.kind === 'finished'
-        ? 'the workflow now returns before it asks for it'
+        ? 'the workflow now returns before it requests it'
         : this.settlement?.kind === 'canceled'
-          ? 'the workflow now cancels the run before it asks for it'
+          ? 'the workflow now cancels the run before it requests it'
           : `the workflow now waits for ${[...this.pending.values()]
               .slice(0, 3)
               .map((step) => `${describe(step.plan)} (step ${step.plan.stepId})`)
-              .join(', ')} and does not ask for it`;
+              .join(', ')} and does not request it`;
     return `Step ${stepId} ${isWhat}, but ${instead}.`;
   }
 
-  /** Throws JournalMismatchError unless the code has asked for all that the service knows of. False when the code failed before. */
+  /**
+   * Verifies that the code has requested every step that the service knows. Returns false if the code failed before.
+   *
+   * @throws {JournalMismatchError} If the code has not requested a known step.
+   */
   async requireAsked(stepId: number): Promise<boolean> {
     if (this.asked >= stepId || (await this.hasAsked(stepId))) return true;
     if (this.settlement?.kind === 'failed') return false;
     throw new JournalMismatchError(`${this.whyNotAsked(stepId, 'is planned')} ${HOW_IT_HAPPENS}`);
   }
 
-  /** Runs the action of a step. Rejects with what it throws. */
+  /** Runs the action of a step. Rejects with the error that it throws. */
   async execute(step: AskedStep): Promise<unknown> {
     let result: unknown;
     this.insideStep = step.plan.name;
@@ -302,7 +316,7 @@ export class Execution {
     return result;
   }
 
-  /** Steps at positions from `known` on that wait for their result. */
+  /** Returns the steps at positions from `known` on that wait for their result. */
   plannedFrom(known: number): PlannedStep[] {
     const planned: PlannedStep[] = [];
     for (let stepId = known; stepId <= this.asked; stepId++) {

@@ -17,7 +17,7 @@ async function driven(workflow: Code, options: ServeOptions<unknown> = {}): Prom
 
 const task = (service: FakeService, slot: number): Task => {
   const found = service.tasks.get(slot);
-  assert.ok(found, `there is a task in slot ${slot}`);
+  assert.ok(found, `slot ${slot} has a task`);
   return found;
 };
 
@@ -25,7 +25,7 @@ const holdings = [{ holdRuns: true }, { holdRuns: false }] as const;
 
 for (const options of holdings) {
   describe(`a run driven by requests, ${options.holdRuns ? 'held between them' : 'replayed each time'}`, () => {
-    it('goes through sequential steps in order, each executed once', async () => {
+    it('executes sequential steps in order, each once', async () => {
       const executed: string[] = [];
       const service = await driven(async (context) => {
         const one = await context.run('one', () => {
@@ -50,7 +50,7 @@ for (const options of holdings) {
       ]);
     });
 
-    it('takes one request per sequential step and none for the end', async () => {
+    it('needs one request per sequential step and none for the end', async () => {
       const service = await driven(async (context) => {
         for (let i = 0; i < 20; i++) await context.run(`s${i}`, () => i);
       }, options);
@@ -58,7 +58,7 @@ for (const options of holdings) {
       assert.equal(service.misses, 0);
     });
 
-    it('plans parallel steps and resolves them in the order in which they were recorded', async () => {
+    it('plans parallel steps and resolves them in recorded order', async () => {
       const order: number[] = [];
       const service = new FakeService('k');
       const endpoint = endpointFor(async (context) => {
@@ -75,7 +75,7 @@ for (const options of holdings) {
       assert.deepEqual(order.slice(-3), [3, 2, 1]);
     });
 
-    it('lets branches go on independently of each other', async () => {
+    it('lets branches continue independently of each other', async () => {
       const service = new FakeService('k');
       const endpoint = endpointFor(async (context) => {
         const branch = async (name: string) => {
@@ -89,7 +89,7 @@ for (const options of holdings) {
       assert.deepEqual(service.result, ['xabc', 'yabc']);
     });
 
-    it('ends a race with the first and leaves the other open', async () => {
+    it('ends a race with the first step and leaves the other open', async () => {
       const service = new FakeService('k');
       const endpoint = endpointFor(
         (context) => Promise.race([context.run('slow', () => 'slow'), context.sleep('limit', 5).then(() => 'timed out')]),
@@ -99,7 +99,7 @@ for (const options of holdings) {
       assert.equal(service.result, 'timed out');
     });
 
-    it('does not execute the target when the code has ended without it', async () => {
+    it('does not execute the target if the code has ended without it', async () => {
       const service = new FakeService('k');
       let executed = 0;
       const endpoint = endpointFor(
@@ -127,7 +127,7 @@ for (const options of holdings) {
       assert.deepEqual(service.end, { kind: 'canceled' });
     });
 
-    it('waits for an await that is no step', async () => {
+    it('waits for an await that is not a step', async () => {
       const service = await driven(async (context) => {
         await new Promise((resolve) => setTimeout(resolve, 5));
         const a = await context.run('a', () => 1);
@@ -138,7 +138,7 @@ for (const options of holdings) {
       assert.equal(service.requests, 2);
     });
 
-    it('gives what a step returned as it comes out of JSON, at once and on replay', async () => {
+    it('returns the result of a step as JSON represents it, at once and on replay', async () => {
       const service = await driven(async (context) => {
         const at: string = await context.run('date', () => new Date(0));
         const nothing = await context.run('nothing', () => {});
@@ -147,7 +147,7 @@ for (const options of holdings) {
       assert.deepEqual(service.result, { at: '1970-01-01T00:00:00.000Z', nothing: true });
     });
 
-    it('retries a failed step and goes on', async () => {
+    it('retries a failed step and continues', async () => {
       let attempts = 0;
       const service = await driven(async (context) => {
         return context.run('flaky', () => {
@@ -159,7 +159,7 @@ for (const options of holdings) {
       assert.equal(service.result, 3);
     });
 
-    it('replays a run of steps of which one found by the replay fails first', async () => {
+    it('replays a run in which a step found by the replay fails first', async () => {
       let failed = false;
       const service = await driven(async (context) => {
         await context.run('a', () => 1);
@@ -177,7 +177,7 @@ for (const options of holdings) {
   });
 }
 
-describe('what a step or the code between steps throws', () => {
+describe('an error from a step or from the code between steps', () => {
   const cases: readonly {
     readonly name: string;
     readonly thrown: unknown;
@@ -229,7 +229,7 @@ describe('what a step or the code between steps throws', () => {
     }
   }
 
-  it('code that fails after a step keeps the step', async () => {
+  it('keeps a step when the code after it fails', async () => {
     let fail = true;
     const service = new FakeService('k');
     const endpoint = endpointFor(async (context) => {
@@ -260,14 +260,14 @@ describe('what a step or the code between steps throws', () => {
     ['a Map', () => new Map([[1, 2]])],
   ];
   for (const [name, action] of unrecordable) {
-    it(`${name} as a result fails at once and names the step`, async () => {
+    it(`fails at once and names the step if its result is ${name}`, async () => {
       const service = await driven((context) => context.run('makes it', action));
       assert.equal(service.failure?.retry.kind, 'never');
       assert.match(service.failure?.error.message ?? '', /result of step "makes it" cannot be recorded/);
     });
   }
 
-  it('a result of the workflow that JSON cannot hold fails at once, and keeps the step before', async () => {
+  it('fails at once and keeps the step before if JSON cannot represent the result of the workflow', async () => {
     const service = await driven(async (context) => {
       await context.run('a', () => 1);
       return 1n;
@@ -276,12 +276,12 @@ describe('what a step or the code between steps throws', () => {
     assert.equal(service.journal.length, 1);
   });
 
-  it('a step asked for inside a step fails at once', async () => {
+  it('fails at once if a step requests another step', async () => {
     const service = await driven((context) => context.run('outer', () => context.run('inner', () => 1)));
-    assert.match(service.failure?.error.message ?? '', /"outer" asks for another step: steps cannot be nested/);
+    assert.match(service.failure?.error.message ?? '', /"outer" requests another step: steps cannot be nested/);
   });
 
-  it('a malformed duration, instant or name fails at once and names the step', async () => {
+  it('fails at once and names the step for a malformed duration, instant or name', async () => {
     const asks: readonly Code[] = [
       (context) => context.sleep('nap', 'soon'),
       (context) => context.sleep('nap', -1),
@@ -289,10 +289,10 @@ describe('what a step or the code between steps throws', () => {
       (context) => context.sleepUntil('nap', 'never'),
     ];
     for (const ask of asks) assert.match((await driven(ask)).failure?.error.message ?? '', /^step "nap": /);
-    assert.match((await driven((context) => context.run('', () => 1))).failure?.error.message ?? '', /name of 1 to 1024/);
+    assert.match((await driven((context) => context.run('', () => 1))).failure?.error.message ?? '', /string of 1 to 1024/);
   });
 
-  it('the retries option only lowers what the run was triggered with', async () => {
+  it('the retries option only lowers the number that the run was triggered with', async () => {
     let attempts = 0;
     const service = await driven(
       (context) =>
@@ -307,7 +307,7 @@ describe('what a step or the code between steps throws', () => {
   });
 });
 
-describe('a journal that is not of this code', () => {
+describe('a journal of other code', () => {
   const recorded: Code = async (context) => {
     await context.run('a', () => 1);
     await context.sleep('b', 1);
@@ -317,7 +317,7 @@ describe('a journal that is not of this code', () => {
     [
       'another name',
       async (context) => void (await context.run('z', () => 1)),
-      /Step 1 is recorded as Run "a", but the workflow now asks for Run "z"/,
+      /Step 1 is recorded as Run "a", but the workflow now requests Run "z"/,
     ],
     [
       'another type',
@@ -325,15 +325,15 @@ describe('a journal that is not of this code', () => {
         await context.run('a', () => 1);
         await context.run('b', () => 1);
       },
-      /Step 2 is recorded as SleepFor "b", but the workflow now asks for Run "b"/,
+      /Step 2 is recorded as SleepFor "b", but the workflow now requests Run "b"/,
     ],
     [
-      'an end too early',
+      'an end that is too early',
       async (context) => void (await context.run('a', () => 1)),
       /Step 2 is recorded as SleepFor "b", but the workflow now returns/,
     ],
     [
-      'a cancel too early',
+      'a cancel that is too early',
       async (context) => {
         await context.run('a', () => 1);
         await context.cancel();
@@ -342,7 +342,7 @@ describe('a journal that is not of this code', () => {
     ],
   ];
   for (const [name, changed, message] of cases) {
-    it(`is refused: ${name}`, async () => {
+    it(`is rejected: ${name}`, async () => {
       const service = new FakeService('k');
       const before = endpointFor(recorded);
       await service.drive(before, (tasks) => (service.journal.length < 2 ? tasks[0] : undefined)).catch(() => {});
@@ -359,7 +359,7 @@ describe('a journal that is not of this code', () => {
     });
   }
 
-  it('is refused when the target is never asked for', async () => {
+  it('is rejected if the target is never requested', async () => {
     const service = new FakeService('k');
     const request = service.request(task(service, 0));
     const response = await post(
@@ -371,7 +371,7 @@ describe('a journal that is not of this code', () => {
     assert.match(reply.message, /Step 2 is planned, but the workflow now waits for Run "a" \(step 1\)/);
   });
 
-  it('waits a moment for a recorded step behind an await that is no step', async () => {
+  it('waits briefly for a recorded step after an await that is not a step', async () => {
     const code: Code = async (context) => {
       const first = context.run('a', () => 1);
       await new Promise((resolve) => setTimeout(resolve, 10));

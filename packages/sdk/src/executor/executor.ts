@@ -1,7 +1,6 @@
 /**
- * Answers step requests: finds or rebuilds the execution of the run, brings it
- * to the journal of the request, executes at most one step, and says how far
- * the code got. Knows nothing of how a request travels.
+ * Answers step requests. It finds or rebuilds the execution of the run, applies the journal of the request, executes
+ * at most one step, and reports how far the code progressed. It does not depend on the transport.
  */
 import { describeError, JournalMismatchError, retryAdvice } from '../errors.js';
 import {
@@ -21,15 +20,15 @@ import { type AskedStep, Execution, type Settlement } from './execution.js';
 import type { HeldRuns } from './held-runs.js';
 
 export interface ExecutorOptions {
-  /** Runs the workflow function of a new execution. What it throws or rejects with is a failure of the code. */
+  /** Runs the workflow function of a new execution. An error that it throws or rejects with is a failure of the code. */
   readonly body: (execution: Execution, request: Pick<StepRequest, 'run' | 'input'>) => unknown;
-  /** Null: nothing is kept between requests. */
+  /** Null: no execution is kept between requests. */
   readonly heldRuns: HeldRuns | null;
-  /** A name that no other worker has, for its life. */
+  /** Returns a name that is unique to this worker. */
   readonly worker: () => string;
-  /** Failed attempts after which the endpoint itself gives up; undefined leaves it to the service. */
+  /** Number of failed attempts after which the endpoint itself gives up. Undefined: the service decides. */
   readonly maxRetries?: number;
-  /** True: replies say that there is a failure function. */
+  /** True: replies report that the endpoint has a failure function. */
   readonly failureFunction?: boolean;
 }
 
@@ -39,9 +38,9 @@ export function refusal(code: RefusedReply['code'], message: string): RefusedRep
   return { protocol: PROTOCOL_VERSION, kind: 'refused', code, message };
 }
 
-/** What the code revealed when it was quiet on the journal of the request, before anything was executed. */
+/** State of the code when it was quiet on the journal of the request, before anything was executed. */
 interface Standing {
-  /** True when the code stands exactly at the end of the journal of the request, not past it. */
+  /** True if the code is exactly at the end of the journal of the request, not past it. */
   readonly atBase: boolean;
   readonly planned: readonly PlannedStep[];
   readonly settlement: Settlement | null;
@@ -75,7 +74,7 @@ export class Executor {
       } catch (error) {
         this.release(request, execution);
         if (!(error instanceof JournalMismatchError)) throw error;
-        // Only a replay of the whole journal is proof.
+        // Only a replay of the whole journal proves a mismatch.
         if (isFresh) return refusal('journal-mismatch', error.message);
       } finally {
         execution.exchanges.delete(request.messageId);
@@ -83,12 +82,13 @@ export class Executor {
     }
   }
 
-  /** The execution to go on with; null when that takes entries which were not sent. */
+  /** Returns the execution to continue with, or null if it needs entries that were not sent. */
   private find(request: StepRequest): Execution | null {
     const { heldRuns } = this.options;
     const held = heldRuns?.get(request.run.key);
     if (held) {
-      // The same message again, while its first delivery is under way here: the service has given that one up.
+      // The same message arrived again while its first delivery is in progress here. The service has given up on the
+      // first one.
       if (held.exchanges.has(request.messageId)) this.release(request, held);
       else if (request.journal.from === 0 || request.journal.worker === held.name) return held;
     }
@@ -103,7 +103,10 @@ export class Executor {
     this.options.heldRuns?.release(request.run.key, execution);
   }
 
-  /** One request on an execution of which we have the turn. Null: the execution was dropped for a fresh one, begin again. */
+  /**
+   * Handles one request on an execution whose turn we hold. Returns null if the execution was dropped; the caller
+   * starts again with a fresh one.
+   */
   private async exchange(execution: Execution, request: StepRequest): Promise<StepReply | null> {
     let standing: Standing;
     let step: AskedStep | null;
@@ -138,21 +141,21 @@ export class Executor {
     }
     const { known } = request;
     const planned = execution.plannedFrom(known);
-    // Past the end of the journal the code may have been given steps that this request does not know of. What it asked for
-    // after them is no news to who recorded them, and means nothing to who has not.
+    // Past the end of the journal, the code may have received steps that this request does not include. The sender of
+    // this request either knows the steps that the code requested after them, or cannot use them.
     const follows = atBase || planned.every(({ stepId }, index) => stepId === known + index);
     return { atBase, planned: follows ? planned : [], settlement: execution.settlement };
   }
 
   private stepToExecute(execution: Execution, request: StepRequest, standing: Standing): AskedStep | null {
     const { target, known } = request;
-    // Code that has ended has no use for the step: what it would do outside would be done for nothing.
+    // Code that has ended no longer needs the step, so its side effects would be wasted.
     if (standing.settlement && standing.settlement.kind !== 'failed') return null;
     if (target !== null) {
       const step = execution.pending.get(target);
       if (step && step.plan.type !== 'Run') {
         throw new JournalMismatchError(
-          `Step ${target} is planned as a step to run, but the workflow now asks for ${step.plan.type} there.`,
+          `Step ${target} is planned as a step to run, but the workflow now requests ${step.plan.type} at this position.`,
         );
       }
       return step ?? null;
@@ -253,7 +256,7 @@ export class Executor {
   private withHold<Reply extends ProgressReply | FailedReply>(execution: Execution, request: StepRequest, reply: Reply): Reply {
     if (!this.options.heldRuns?.has(request.run.key, execution)) return reply;
     const { applied, optimistic, name: worker } = execution;
-    // A service that sends no digest could not say later whether it has recorded the last one.
+    // A service that sends no digest cannot confirm later whether it has recorded the last entry.
     const confirmed = optimistic && request.journal.digest === undefined ? applied - 1 : applied;
     const hold: Hold = { worker, through: confirmed };
     return { ...reply, hold };

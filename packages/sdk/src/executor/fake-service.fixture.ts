@@ -1,7 +1,6 @@
 /**
- * A service in miniature for tests: keeps the journal and the open tasks of
- * one run, makes requests, and applies replies by the rules of the protocol.
- * Checks on the way that what the endpoint says is consistent.
+ * A miniature service for tests. It keeps the journal and the open tasks of one run, makes requests, and applies
+ * replies by the rules of the protocol. It also asserts that the replies of the endpoint are consistent.
  */
 import assert from 'node:assert/strict';
 import type { Endpoint, EndpointResponse } from '../endpoint.js';
@@ -28,21 +27,21 @@ export interface Task {
   readonly slot: number;
   readonly messageId: string;
   retried: number;
-  /** Absent for the task that moves the code on. */
+  /** Absent for the task that continues the code. */
   readonly plan?: PlannedStep;
   inFlight: boolean;
 }
 
-/** What the service makes of a step that is not run by the endpoint. */
+/** Outcome of a step that the service executes. */
 export type Outcome = WaitOutcome | NotifyOutcome | CallOutcome | InvokeOutcome | WebhookOutcome | undefined;
 
 const jsonBody = (value: unknown) => ({ encoding: 'utf8', data: JSON.stringify(value) }) as const;
 
-/** All goes well, and what comes back is the name of the step. */
+/** Returns a successful outcome that contains the name of the step. */
 export function successOf(plan: PlannedStep): Outcome {
   switch (plan.type) {
     case 'Run':
-      throw new Error('the endpoint runs it');
+      throw new Error('the endpoint must run this step');
     case 'SleepFor':
     case 'SleepUntil':
       return undefined;
@@ -65,20 +64,20 @@ export function successOf(plan: PlannedStep): Outcome {
 export class FakeService {
   readonly journal: JournalEntry[] = [];
   readonly tasks = new Map<number, Task>();
-  /** Every name that a position was ever given. */
+  /** Every name that a position has had. */
   readonly names = new Map<number, string>();
   known = 1;
   quietAt = 0;
   hold: Hold | null = null;
   end: RunEnd | null = null;
   failure: FailedReply | null = null;
-  /** Requests that found nothing held of what they relied on. */
+  /** Number of requests whose prerequisite entries were not held. */
   misses = 0;
   requests = 0;
-  /** False: as services did before there were digests. */
+  /** False: behaves like a service without support for digests. */
   sendsDigests = true;
   outcomeOf: (plan: PlannedStep) => Outcome = successOf;
-  /** Steps that are recorded as soon as they are planned, as a wait is for an event that came before. */
+  /** Steps that are recorded as soon as they are planned, for example a wait for an event that arrived earlier. */
   isKnownAtOnce: (plan: PlannedStep) => boolean = ({ type }) => type === 'CreateWebhook';
   private messages = 0;
   private readonly runKey: string;
@@ -131,7 +130,7 @@ export class FakeService {
     return replyOf(await post(endpoint, request));
   }
 
-  /** Delivers the task until it is answered, with the whole journal if need be. */
+  /** Delivers the task until it is answered, with the whole journal if necessary. */
   async deliver(endpoint: Endpoint, task: Task): Promise<StepReply> {
     let request = this.request(task);
     let reply = await this.send(endpoint, request);
@@ -160,7 +159,7 @@ export class FakeService {
     this.names.set(stepId, name);
   }
 
-  /** What the service does itself for a step is done. */
+  /** Completes the work that the service does for a step. */
   wake({ plan }: Task): void {
     assert.ok(plan && plan.type !== 'Run');
     this.recordOutcome(plan);
@@ -173,14 +172,14 @@ export class FakeService {
     this.record(outcome === undefined ? { stepId, name, type } : { stepId, name, type, out: JSON.stringify(outcome) });
   }
 
-  /** Replies of parallel steps arrive in any order; what one worker holds at most counts. */
+  /** Records what a worker holds. Replies of parallel steps arrive in any order, so the largest value per worker counts. */
   noteHold(reply: StepReply): void {
     const hold = reply.kind === 'progress' || reply.kind === 'failed' ? (reply.hold ?? null) : null;
     const further = hold !== null && this.hold?.worker === hold.worker && this.hold.through > hold.through;
     if (!further) this.hold = hold;
   }
 
-  /** The attempt failed on the way: nothing is known of what the endpoint did. */
+  /** Loses the attempt in transit: the service does not know what the endpoint did. */
   loseAttempt(task: Task): void {
     this.hold = null;
     task.retried++;
@@ -201,7 +200,7 @@ export class FakeService {
       return;
     }
     if (task.slot === ADVANCE) this.tasks.delete(ADVANCE);
-    else assert.ok(reply.end || !this.tasks.has(task.slot), `step ${task.slot} was asked for and is reported`);
+    else assert.ok(reply.end || !this.tasks.has(task.slot), `step ${task.slot} was requested and is reported`);
     const pastDone = reply.done.length > 0 && reply.advanced;
     this.quietAt = Math.max(this.quietAt, pastDone && current ? reply.base + reply.done.length : reply.base);
     if (!pastDone || current) {
@@ -247,7 +246,7 @@ export class FakeService {
     assert.ok(this.tasks.size > 0, 'the run has ended or waits for something');
   }
 
-  /** Drives the run to its end, one delivery at a time, lowest slot first or as `choose` says. */
+  /** Drives the run to its end, one delivery at a time. Picks the lowest slot, or the task that `choose` returns. */
   async drive(endpoint: Endpoint, choose: (tasks: readonly Task[]) => Task | undefined = ([first]) => first): Promise<void> {
     while (!this.end && !this.failure) {
       const task = choose([...this.tasks.values()].sort((a, b) => a.slot - b.slot));
@@ -280,7 +279,7 @@ export function replyOf(response: EndpointResponse): StepReply {
 
 export const task = (service: FakeService, slot: number): Task => {
   const found = service.tasks.get(slot);
-  assert.ok(found, `there is a task in slot ${slot}`);
+  assert.ok(found, `slot ${slot} has a task`);
   return found;
 };
 

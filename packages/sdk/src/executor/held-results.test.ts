@@ -1,4 +1,4 @@
-/** A held run whose own result was not recorded, while the service believes that the worker holds what was. */
+/** A held run whose own result was not recorded, while the service assumes that the worker holds the recorded one. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WorkflowContext } from '../context.js';
@@ -7,7 +7,7 @@ import { FakeService, progress, task } from './fake-service.fixture.js';
 
 type Context = WorkflowContext<unknown>;
 
-/** A worker that has run on with 1 as the result of `b`, while 2 was recorded; and what its reply said it holds. */
+/** Returns a worker that continued with 1 as the result of `b` although 2 was recorded, and the hold that it reported. */
 async function atOdds(service: FakeService, seen: number[] = []) {
   let calls = 0;
   const endpoint = createEndpoint(async (context: Context) => {
@@ -30,7 +30,7 @@ async function atOdds(service: FakeService, seen: number[] = []) {
 }
 
 describe('a held run', () => {
-  it('does not go on from its own result when the service believes that it holds the recorded one', async () => {
+  it('does not continue from its own result if the service assumes that it holds the recorded one', async () => {
     const seen: number[] = [];
     const service = new FakeService('k');
     const { endpoint, hold } = await atOdds(service, seen);
@@ -42,11 +42,12 @@ describe('a held run', () => {
     assert.deepEqual([service.result, seen], [2, [2]]);
   });
 
-  it('does not go on from its own result when the whole journal has another, wherever the two differ', async () => {
+  it('does not continue from its own result if the whole journal contains another one, wherever the two differ', async () => {
     const seen: number[] = [];
     const service = new FakeService('k');
     const { endpoint, hold } = await atOdds(service, seen);
-    // It takes its own for the recorded one: the journal that it is sent first is not the one that it is sent next.
+    // The service takes the worker's result for the recorded one: the first journal that it sends differs from the
+    // next one.
     const recorded = service.journal.splice(1, 1, { stepId: 2, name: 'b', type: 'Run', out: '1' });
     service.hold = { worker: hold.worker, through: 2 };
     await service.send(endpoint, { ...service.request(task(service, 3)), target: null });
@@ -57,7 +58,7 @@ describe('a held run', () => {
     assert.deepEqual([service.result, seen], [2, [2]]);
   });
 
-  it('names to a service without digests only what that has recorded, and is still not replayed', async () => {
+  it('reports to a service without digests only what the service has recorded, and is still not replayed', async () => {
     let starts = 0;
     const service = new FakeService('k');
     service.sendsDigests = false;
@@ -74,7 +75,7 @@ describe('a held run', () => {
     assert.deepEqual([service.result, starts, service.misses], ['done', 1, 0]);
   });
 
-  it('asks a service without digests for the journal when that names its own result as held', async () => {
+  it('requests the journal if a service without digests lists its own result as held', async () => {
     const seen: number[] = [];
     const service = new FakeService('k');
     const { endpoint, hold } = await atOdds(service, seen);

@@ -11,7 +11,7 @@ import { HeldRuns } from './held-runs.js';
 
 type Context = WorkflowContext<unknown>;
 
-/** An action that ends when it is told to. */
+/** An action that ends when the test releases it. */
 function gate<T>() {
   const waiting: ((value: T) => void)[] = [];
   let calls = 0;
@@ -42,7 +42,7 @@ describe('a held run', () => {
     assert.equal(service.misses, 0);
   });
 
-  it('serves a hundred parallel steps asked for at once from one execution', async () => {
+  it('serves a hundred simultaneous parallel steps from one execution', async () => {
     let starts = 0;
     const service = new FakeService('k');
     const endpoint = createEndpoint(async (context: Context) => {
@@ -76,7 +76,7 @@ describe('a held run', () => {
     assert.equal(starts, 1);
   });
 
-  it('plans nothing in the answer to a request that is older than what it has gone on to', async () => {
+  it('plans nothing in the reply to a request that is older than its own progress', async () => {
     const endpoint = createEndpoint(async (context: Context) => {
       const branch = async (name: string, length: number) => {
         for (let i = 1; i <= length; i++) await context.run(`${name}${i}`, () => i);
@@ -85,7 +85,7 @@ describe('a held run', () => {
     });
     const service = new FakeService('k');
     await service.deliver(endpoint, task(service, 0));
-    // On its way while the other branch goes on, or from somebody who does not know of that.
+    // The request is in flight while the other branch continues, or its sender does not know about that.
     const late = { open: task(service, 2), request: service.request(task(service, 2)) };
     assert.deepEqual([late.request.known, late.request.journal.length], [3, 0]);
     await service.deliver(endpoint, task(service, 1));
@@ -116,7 +116,7 @@ describe('a held run', () => {
     assert.deepEqual([starts, attempts, service.misses], [1, 3, 0]);
   });
 
-  it('asks for the journal when its worker has been replaced', async () => {
+  it('requests the journal when its worker has been replaced', async () => {
     const workflow = async (context: Context) => {
       await context.run('a', () => 1);
       return context.run('b', () => 2);
@@ -131,7 +131,7 @@ describe('a held run', () => {
     assert.equal(service.result, 2);
   });
 
-  it('does not go on from a result that the service did not record', async () => {
+  it('does not continue from a result that the service did not record', async () => {
     let calls = 0;
     const seen: number[] = [];
     const service = new FakeService('k');
@@ -143,7 +143,7 @@ describe('a held run', () => {
     await service.deliver(endpoint, task(service, 0));
     const lost = service.request(task(service, 2));
     assert.equal(progress(await service.send(endpoint, lost)).done[0]?.out, '1');
-    // The reply was lost; the service tries again, still relying on what was held before.
+    // The reply was lost. The service retries and still relies on what was held before.
     assert.equal((await service.send(endpoint, lost)).kind, 'journal-needed');
     service.loseAttempt(task(service, 2));
     await service.deliver(endpoint, task(service, 2));
@@ -152,7 +152,7 @@ describe('a held run', () => {
     assert.deepEqual(seen, [1, 2]);
   });
 
-  it('does not go on from its result when another worker has recorded another', async () => {
+  it('does not continue from its result if another worker has recorded a different one', async () => {
     let calls = 0;
     const workflow = async (context: Context) => {
       const b = await context.run('b', () => ++calls);
@@ -172,7 +172,7 @@ describe('a held run', () => {
     assert.equal(service.result, 2);
   });
 
-  it('does not go on from what a late duplicate made it do', async () => {
+  it('does not continue from the effects of a late duplicate', async () => {
     let calls = 0;
     const service = new FakeService('k');
     const endpoint = createEndpoint(async (context: Context) => {
@@ -186,7 +186,7 @@ describe('a held run', () => {
     assert.equal(service.result, 1);
   });
 
-  it('is begun anew when a request comes again while its step runs, and the first still gets its result', async () => {
+  it('starts again when a request is repeated while its step runs, and the first request still receives its result', async () => {
     const { action, open } = gate<string>();
     const service = new FakeService('k');
     const endpoint = createEndpoint((context: Context) => context.run('slow', action));
@@ -203,7 +203,7 @@ describe('a held run', () => {
     assert.deepEqual([late.done[0]?.out, late.advanced, late.end], ['"two"', true, { kind: 'finished', result: '"two"' }]);
   });
 
-  it('does not stay stuck behind an await that never ends', async () => {
+  it('does not hang on an await that never ends', async () => {
     let hangs = true;
     const service = new FakeService('k');
     const endpoint = createEndpoint(async (context: Context) => {
@@ -217,7 +217,7 @@ describe('a held run', () => {
     assert.equal(progress(await service.send(endpoint, request)).end?.kind, 'finished');
   });
 
-  it('does not run on past a step when another was recorded while it ran', async () => {
+  it('does not continue past a step if another one was recorded while it ran', async () => {
     const slow = gate<string>();
     const service = new FakeService('k');
     const endpoint = createEndpoint((context: Context) =>
@@ -239,7 +239,7 @@ describe('a held run', () => {
     assert.deepEqual(service.result, ['done', null]);
   });
 
-  it('executes nothing for a request that comes after a later one', async () => {
+  it('executes nothing for a request that arrives after a later one', async () => {
     const b = gate<string>();
     const service = new FakeService('k');
     const endpoint = createEndpoint(async (context: Context) => {
@@ -257,14 +257,14 @@ describe('a held run', () => {
     assert.equal(b.calls, 1);
   });
 
-  it('is let go when the run ends', async () => {
+  it('is released when the run ends', async () => {
     const service = new FakeService('k');
     const endpoint = createEndpoint((context: Context) => context.run('a', () => 1));
     const reply = progress(await service.send(endpoint, service.request(task(service, 0))));
     assert.equal(reply.hold, undefined);
   });
 
-  it('can be garbage once it has been let go', async () => {
+  it('can be garbage-collected after it is released', async () => {
     setFlagsFromString('--expose-gc');
     const collect: () => void = runInNewContext('gc');
     const refs: WeakRef<object>[] = [];
@@ -286,11 +286,11 @@ describe('a held run', () => {
       collect();
     }
     assert.equal(refs[0]?.deref(), undefined);
-    assert.ok(refs[1]?.deref(), 'the one that is held is not garbage');
+    assert.ok(refs[1]?.deref(), 'the held execution is not garbage');
   });
 });
 
-it('a held run does not keep the journal that it was rebuilt from', async () => {
+it('a held run does not retain the journal that it was rebuilt from', async () => {
   setFlagsFromString('--expose-gc');
   const collect: () => void = runInNewContext('gc');
   const endpoint = createEndpoint(async (context: Context) => {
@@ -313,7 +313,7 @@ it('a held run does not keep the journal that it was rebuilt from', async () => 
   assert.ok(perRun < 50_000, `${perRun} bytes are kept per run`);
 });
 
-describe('what is held', () => {
+describe('held runs', () => {
   const filled = (options: { max: number; idleMs: number }, keys: readonly string[]) => {
     let nowMs = 0;
     const held = new HeldRuns({ ...options, now: () => nowMs });
@@ -321,14 +321,14 @@ describe('what is held', () => {
     return { held, pass: (ms: number) => (nowMs += ms) };
   };
 
-  it('is at most so many, and the longest unused goes first', () => {
+  it('are limited in number; the least recently used one is removed first', () => {
     const { held } = filled({ max: 2, idleMs: 1000 }, ['a', 'b']);
     assert.ok(held.get('a'));
     held.put('c', new Execution('c'));
     assert.deepEqual([held.get('a')?.name, held.get('b'), held.get('c')?.name], ['a', null, 'c']);
   });
 
-  it('goes when nothing asks for it for a while', () => {
+  it('are removed after being idle for a while', () => {
     const { held, pass } = filled({ max: 10, idleMs: 1000 }, ['a', 'b']);
     pass(800);
     assert.ok(held.get('a'));
@@ -337,14 +337,14 @@ describe('what is held', () => {
     assert.equal(held.size, 1);
   });
 
-  it('does not go while a step of it runs', () => {
+  it('are not removed while a step runs', () => {
     const { held, pass } = filled({ max: 10, idleMs: 1000 }, ['a']);
     held.get('a')?.exchanges.add('m1');
     pass(5000);
     assert.ok(held.get('a'));
   });
 
-  it('drops the execution that another takes the place of', () => {
+  it('drop the execution that another one replaces', () => {
     const { held } = filled({ max: 10, idleMs: 1000 }, ['a']);
     const first = held.get('a');
     held.put('a', new Execution('a2'));
@@ -352,7 +352,7 @@ describe('what is held', () => {
   });
 });
 
-it('a journal of 10,000 steps is replayed in well under a second', async () => {
+it('replays a journal of 10,000 steps in well under a second', async () => {
   const workflow = async (context: Context) => {
     let sum = 0;
     for (let i = 0; i < 10_000; i++) sum += (await context.run('step', () => ({ i }))).i;
@@ -365,5 +365,5 @@ it('a journal of 10,000 steps is replayed in well under a second', async () => {
   const reply = progress(await service.send(createEndpoint(workflow), service.request(task(service, 0))));
   const tookMs = performance.now() - startedAt;
   assert.deepEqual(reply.end, { kind: 'finished', result: '49995000' });
-  assert.ok(tookMs < 800, `it took ${tookMs} ms`);
+  assert.ok(tookMs < 800, `took ${tookMs} ms`);
 });

@@ -1,15 +1,15 @@
 /**
- * Live executions kept between requests, so that a step need not replay the
- * journal. The least recently used go first when there are too many, and each
- * goes when nobody asked for it for a while.
+ * Live executions that are kept between requests, so that a step does not need to replay the journal. The least
+ * recently used ones are removed first if there are too many, and each one is removed after it has been idle for a
+ * while.
  */
 import type { Execution } from './execution.js';
 
 export interface HeldRunsOptions {
-  /** How many runs are kept at most. */
+  /** Maximum number of runs to keep. */
   readonly max: number;
   readonly idleMs: number;
-  /** Unix ms. */
+  /** Returns the current time in Unix ms. Default: Date.now. */
   readonly now?: () => number;
 }
 
@@ -18,13 +18,13 @@ interface Held {
   lastUsedAt: number;
 }
 
-/** A longer time would wrap round to none. */
+/** Longest delay of a timer in milliseconds. A longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class HeldRuns {
   private readonly options: HeldRunsOptions;
   private readonly now: () => number;
-  /** In order of use, the longest unused first. */
+  /** Held runs in order of use, the least recently used first. */
   private readonly held = new Map<string, Held>();
   private sweepTimer: ReturnType<typeof setTimeout> | null = null;
 
@@ -49,7 +49,7 @@ export class HeldRuns {
     return this.held.get(runKey)?.execution === execution;
   }
 
-  /** Keeps the execution in place of any other of the run. */
+  /** Keeps the execution and drops any other execution of the run. */
   put(runKey: string, execution: Execution): void {
     this.held.get(runKey)?.execution.drop();
     this.touch(runKey, { execution, lastUsedAt: 0 });
@@ -57,7 +57,7 @@ export class HeldRuns {
     this.sweepLater();
   }
 
-  /** Lets the run go, if it is this execution that is kept for it. */
+  /** Releases the run if this execution is the one kept for it. */
   release(runKey: string, execution: Execution): void {
     if (this.has(runKey, execution)) this.held.delete(runKey);
   }
@@ -73,13 +73,16 @@ export class HeldRuns {
     for (const [runKey, held] of this.held) {
       const over = this.held.size > this.options.max;
       if (!over && held.lastUsedAt >= idleSince) return;
-      // A step that takes long is not idleness.
+      // A run with a long step is not idle.
       if (!over && held.execution.exchanges.size > 0) this.touch(runKey, held);
       else this.held.delete(runKey);
     }
   }
 
-  /** Lets idle runs go when no request comes any more; only where a timer can be left out of what keeps the process alive. */
+  /**
+   * Removes idle runs even if no more requests arrive. Runs only where a timer can be excluded from keeping the
+   * process alive.
+   */
   private sweepLater(): void {
     if (this.sweepTimer !== null) return;
     const timer = setTimeout(

@@ -9,7 +9,7 @@ async function hop(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await null;
 }
 
-/** The module as it loads where Node's own means are not there. */
+/** Loads the module without the functions that are specific to Node. */
 async function loadedElsewhere(test: TestContext, means: 'setImmediate' | 'MessageChannel'): Promise<Quiet> {
   const { setImmediate, MessageChannel } = globalThis;
   const ports: MessagePort[] = [];
@@ -38,7 +38,7 @@ const platforms: readonly (readonly [string, (test: TestContext) => Promise<Quie
 
 for (const [name, load] of platforms) {
   describe(`on ${name}`, () => {
-    it('code is quiet only when all its microtasks have run', async (test) => {
+    it('code is quiet only after all its microtasks have run', async (test) => {
       const { microtasksDrained } = await load(test);
       for (let round = 0; round < 3; round++) {
         let done = 0;
@@ -48,7 +48,7 @@ for (const [name, load] of platforms) {
       }
     });
 
-    it('several that wait at once are all told', async (test) => {
+    it('wakes all callers that wait at the same time', async (test) => {
       const { microtasksDrained, nextTurn } = await load(test);
       await Promise.all([microtasksDrained(), nextTurn(), microtasksDrained(), nextTurn()]);
     });

@@ -1,8 +1,8 @@
 /**
- * Waiting until workflow code is quiet: until nothing that it can do without
- * a step or the outside world is left, that is until all microtasks have run.
+ * Waits until workflow code is quiet: until it can do nothing more without a step or external input, that is, until
+ * all microtasks have run.
  *
- * Taken at load, so that fake timers of a test do not stop runs.
+ * The timer functions are captured when the module loads, so that fake timers of a test do not stop runs.
  */
 
 const tick = isNode() ? process.nextTick : undefined;
@@ -14,7 +14,7 @@ function isNode(): boolean {
 
 let channel: { readonly port: MessagePort; readonly waiting: (() => void)[] } | undefined;
 
-/** Messages of one channel are tasks of their own, so each finds the microtasks drained. */
+/** Each message of a channel is a separate task, so the microtasks are drained before it. */
 function postTask(done: () => void): void {
   if (!channel) {
     const { port1, port2 } = new MessageChannel();
@@ -26,7 +26,7 @@ function postTask(done: () => void): void {
   channel.port.postMessage(null);
 }
 
-/** Resolves in a later turn of the event loop, so that others get theirs. */
+/** Resolves in a later turn of the event loop, so that other work can run. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     if (immediate) immediate(resolve);
@@ -35,9 +35,8 @@ export function nextTurn(): Promise<void> {
 }
 
 /**
- * Resolves when all microtasks have run. Node empties the microtask queue
- * before it takes the next tick, so there a tick queued from a microtask is
- * enough and no turn of the event loop is spent; elsewhere it takes one.
+ * Resolves when all microtasks have run. Node drains the microtask queue before the next tick, so a tick that is
+ * queued from a microtask is sufficient and uses no turn of the event loop. Other platforms need a turn.
  */
 export const microtasksDrained: () => Promise<void> = tick
   ? () => new Promise((resolve) => queueMicrotask(() => tick(resolve)))

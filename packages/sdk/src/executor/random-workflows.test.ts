@@ -1,7 +1,7 @@
 /**
- * Random workflows on an unreliable way: requests and replies get lost, come
- * twice or late, workers restart, and several workers hold the same run. The
- * journal stays consistent, and the result is that of the code run plainly.
+ * Random workflows over an unreliable transport: requests and replies are lost, duplicated or delayed, workers
+ * restart, and several workers hold the same run. The journal stays consistent, and the result equals that of the
+ * plain code.
  */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -34,7 +34,7 @@ function randomFrom(seed: number): Random {
 
 const below = (random: Random, limit: number) => Math.floor(random() * limit);
 
-/** Steps that the service carries out. */
+/** Steps that the service executes. */
 const SERVED = ['sleep', 'wait', 'wait for any', 'notify', 'call', 'invoke', 'webhook'] as const;
 
 type Plan =
@@ -55,13 +55,13 @@ function randomPlan(random: Random, depth: number, counter: { next: number }, ma
   return { kind: kind < 7 ? 'all' : 'sequence', parts };
 }
 
-/** The steps that a plan takes, whoever provides them. What one gives is its name, whatever the way. */
+/** The steps of a plan, for any implementation. Each step returns its name. */
 interface Steps {
   run(name: string, action: () => Promise<unknown>): Promise<unknown>;
   served(kind: (typeof SERVED)[number], name: string): Promise<unknown>;
 }
 
-/** An event's data, or a timeout, or an answer of any kind: the workflow makes the same of each. */
+/** Event data, a timeout and any response are all treated alike by the workflow. */
 async function servedBy(context: WorkflowContext<unknown>, kind: (typeof SERVED)[number], name: string): Promise<unknown> {
   switch (kind) {
     case 'sleep':
@@ -186,7 +186,7 @@ class World {
     );
   }
 
-  /** True with the given probability, as long as there is something left to go wrong. */
+  /** Returns true with the given probability, as long as the budget of faults is not used up. */
   private chance(probability: number): boolean {
     if (this.faults >= MAX_FAULTS || this.random() >= probability) return false;
     this.faults++;
@@ -194,13 +194,16 @@ class World {
   }
 
   private get worker(): Endpoint {
-    // Mostly the same one, as behind a keep-alive connection.
+    // Usually the same worker, as with a keep-alive connection.
     const worker = this.workers[this.chance(0.2) ? 1 : 0];
     assert.ok(worker);
     return worker;
   }
 
-  /** An answer that comes when nobody waits for it any more. Whatever it says is held, the service may believe. */
+  /**
+   * Handles a reply that arrives after the service stopped waiting for it. The service may still rely on the reported
+   * hold.
+   */
   private late(answer: Promise<StepReply>): void {
     this.background(answer.then((reply) => this.random() < 0.5 && this.service.noteHold(reply)));
   }
@@ -217,7 +220,7 @@ class World {
     const request = service.request(task);
     if (this.chance(0.1)) this.late(service.send(this.worker, request));
     if (this.chance(0.05)) {
-      // Given up while the endpoint works on it; the reply comes late or never, and nobody listens.
+      // The service gave up while the endpoint worked on it. The reply arrives late or never and is ignored.
       this.late(service.send(this.worker, request));
       await turns(below(this.random, 3));
       return service.loseAttempt(task);
@@ -267,7 +270,7 @@ class World {
     return this.service.journal.map(({ name, out }) => ({ name, out: out === undefined ? undefined : JSON.parse(out) }));
   }
 
-  /** What a worker that has never seen the run makes of its journal. */
+  /** Replays the journal on a worker that has never seen the run. */
   async replayed() {
     const { service } = this;
     service.hold = null;
@@ -281,7 +284,7 @@ class World {
 const plainly: Steps = { run: (_name, action) => action(), served: async (_kind, name) => name };
 
 for (const mayRace of [false, true]) {
-  it(`${SEEDS} random workflows ${mayRace ? 'with races ' : ''}end as their code does, whatever is lost, doubled or late`, async (test) => {
+  it(`${SEEDS} random workflows ${mayRace ? 'with races ' : ''}end as their code does, despite lost, duplicated and late messages`, async (test) => {
     for (let seed = 1; seed <= SEEDS; seed++) {
       const random = randomFrom(seed * 2 + Number(mayRace));
       const counter = { next: 1 };

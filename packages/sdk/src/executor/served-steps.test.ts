@@ -1,4 +1,7 @@
-/** Steps that the service carries out: asked for here, never executed here, and resolved by the journal. */
+/**
+ * Steps that the service executes: the code requests them here, the endpoint never executes them, and the journal
+ * resolves them.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WorkflowContext } from '../context.js';
@@ -28,7 +31,7 @@ const advanceOf = (service: FakeService): Task => {
 
 for (const holdRuns of [true, false]) {
   describe(`steps of the service, ${holdRuns ? 'held between requests' : 'replayed each time'}`, () => {
-    it('are planned alone as well as beside others, and nothing is done for them', async () => {
+    it('are planned alone and beside other steps, and not executed by the endpoint', async () => {
       for (const [type, code] of ALL) {
         const service = new FakeService('k');
         const reply = await service.send(createEndpoint(code, { holdRuns }), service.request(advanceOf(service)));
@@ -41,7 +44,7 @@ for (const holdRuns of [true, false]) {
       }
     });
 
-    it('stand beside steps to run in any mix, and resolve in the order in which they were recorded', async () => {
+    it('mix with steps to run, and resolve in recorded order', async () => {
       const order: string[] = [];
       const endpoint = createEndpoint(
         async (context) => {
@@ -74,7 +77,7 @@ for (const holdRuns of [true, false]) {
       assert.deepEqual(service.result, recorded);
     });
 
-    it('lose a race to a step of the service that is recorded first', async () => {
+    it('lose a race against a step of the service that is recorded first', async () => {
       const service = new FakeService('k');
       const endpoint = createEndpoint(
         (context) =>
@@ -90,9 +93,9 @@ for (const holdRuns of [true, false]) {
   });
 }
 
-describe('a journal is refused', () => {
+describe('a journal is rejected', () => {
   for (const [recorded, code] of ALL) {
-    it(`when the code asks for another type than the ${recorded} that is recorded`, async () => {
+    it(`if the code requests another type than the recorded ${recorded}`, async () => {
       const other: Code = recorded === 'Call' ? (context) => context.createWebhook('x') : (context) => context.call('x', { url });
       const service = new FakeService('k');
       await service.deliver(createEndpoint(code), advanceOf(service));
@@ -104,12 +107,12 @@ describe('a journal is refused', () => {
       const asked = recorded === 'Call' ? 'CreateWebhook' : 'Call';
       assert.match(
         reply.message,
-        new RegExp(`^Step 1 is recorded as ${recorded} "x", but the workflow now asks for ${asked} "x"`),
+        new RegExp(`^Step 1 is recorded as ${recorded} "x", but the workflow now requests ${asked} "x"`),
       );
     });
   }
 
-  it('when a step of the service is to be run here', async () => {
+  it('if the endpoint is asked to run a step of the service', async () => {
     const service = new FakeService('k');
     const request = { ...service.request(advanceOf(service)), target: 1, known: 2 };
     const reply = await service.send(
@@ -117,6 +120,6 @@ describe('a journal is refused', () => {
       request,
     );
     assert.ok(reply.kind === 'refused');
-    assert.match(reply.message, /Step 1 is planned as a step to run, but the workflow now asks for Wait there/);
+    assert.match(reply.message, /Step 1 is planned as a step to run, but the workflow now requests Wait at this position/);
   });
 });

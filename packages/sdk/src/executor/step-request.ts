@@ -1,4 +1,4 @@
-/** Reads a step request from the text that came. Expected errors are values. */
+/** Reads a step request from parsed JSON. Expected errors are return values. */
 import { type CheckRequest, type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '../protocol.js';
 
 export type ReadRequest =
@@ -60,12 +60,12 @@ export function unsupportedProtocol(theirs: unknown): {
     ok: false,
     code: 'unsupported-protocol',
     message:
-      `the service speaks version ${String(theirs)} of the step protocol, this endpoint speaks version ${PROTOCOL_VERSION}: ` +
+      `the service uses version ${String(theirs)} of the step protocol, but this endpoint supports only version ${PROTOCOL_VERSION}: ` +
       `upgrade ${newer ? '@everstep/sdk in this app' : 'the service'}`,
   };
 }
 
-/** What is wrong with a request is said by the first part that is wrong. */
+/** Returns the name of the first invalid field, or null. */
 function firstFault(value: Shape): string | null {
   if (!isRun(value.run)) return 'run';
   if (typeof value.messageId !== 'string') return 'messageId';
@@ -81,7 +81,8 @@ function firstFault(value: Shape): string | null {
 const isStepRequest = (value: Shape): value is Shape & StepRequest => firstFault(value) === null;
 
 export function readStepRequest(value: unknown): ReadRequest {
-  if (!isShape(value)) return { ok: false, code: 'bad-request', message: 'the body is not a step request: it is no JSON object' };
+  if (!isShape(value))
+    return { ok: false, code: 'bad-request', message: 'the body is not a step request: it is not a JSON object' };
   if (value.protocol !== PROTOCOL_VERSION) return unsupportedProtocol(value.protocol);
   if (isStepRequest(value)) return { ok: true, request: value };
   return {
@@ -103,7 +104,7 @@ const isCheck = (value: Shape): value is Shape & CheckRequest =>
   isInput(value.input) &&
   isCount(value.limitMs);
 
-/** Null: it is none, and so perhaps a step request. */
+/** Returns the check request, or null if the value is something else, such as a step request. */
 export function readCheckRequest(value: unknown): CheckRequest | null {
   return isShape(value) && value.protocol === PROTOCOL_VERSION && value.kind === 'check' && isCheck(value) ? value : null;
 }

@@ -1,6 +1,6 @@
 /**
- * The cryptography that signatures need, by node:crypto where there is one, because it is synchronous and several times
- * faster, and by WebCrypto everywhere else.
+ * The cryptography for signatures. Uses node:crypto where it is available, because it is synchronous and several
+ * times faster, and WebCrypto everywhere else.
  */
 import { MESSAGE_KEY_CONTEXT, SIGNING_KEY_PREFIX } from '../protocol.js';
 
@@ -10,20 +10,20 @@ export interface PublicSigningKey {
   readonly crv: string;
   /** The key itself, base64url. */
   readonly x: string;
-  /** Names the key in the header of a signature. */
+  /** Identifies the key in the header of a signature. */
   readonly kid: string;
 }
 
-/** `seal` is over `text`. An invalid key or seal never matches. */
+/** Verifies seals and computes hashes. `seal` is the signature of `text`. An invalid key or seal never matches. */
 export interface Cryptography {
   isSealedWith(key: string, text: string, seal: string): boolean | Promise<boolean>;
   isSealedBy(key: PublicSigningKey, text: string, seal: string): boolean | Promise<boolean>;
-  /** SHA-256, base64url without padding. */
+  /** Returns the SHA-256 of a body, base64url without padding. */
   hashOf(body: Uint8Array | string): string | Promise<string>;
   messageKeyOf(signingKey: string): string | Promise<string>;
 }
 
-/** Continues synchronously if the value is not a promise. */
+/** Calls `next` with the value. Stays synchronous if the value is not a promise. */
 export const andThen = <Value, Result>(
   value: Value | Promise<Value>,
   next: (value: Value) => Result | Promise<Result>,
@@ -31,7 +31,7 @@ export const andThen = <Value, Result>(
 
 const isEd25519 = ({ kty, crv }: PublicSigningKey): boolean => kty === 'OKP' && crv === 'Ed25519';
 
-/** Caches what is made from a key. */
+/** Caches objects that are derived from a key. */
 class KeyCache<Made> {
   private readonly made = new Map<string, Made>();
   private readonly max: number;
@@ -141,7 +141,7 @@ const nodeCrypto =
     ? process.getBuiltinModule('node:crypto')
     : undefined;
 
-/** Both, so that tests can check each of them on any runtime. */
+/** Both implementations, so that tests can check each of them on any runtime. */
 export const cryptographies: { readonly node: Cryptography | null; readonly web: Cryptography } = {
   node: nodeCrypto ? createNodeCryptography(nodeCrypto) : null,
   web: createWebCryptography(),

@@ -5,7 +5,7 @@ import { newPrivateKey, publicPart } from './signed.fixture.js';
 
 const [a, b, c] = ['a', 'b', 'c'].map((kid) => publicPart(newPrivateKey(kid)));
 
-/** A key set whose answers and time a test sets. */
+/** A key set with responses and time that a test controls. */
 class Bench {
   now = 0;
   fetches = 0;
@@ -14,7 +14,7 @@ class Bench {
     url: 'https://service.test/v2/jwks/qi_1',
     fetch: async (_url, init) => {
       this.fetches++;
-      assert.ok(init?.signal, 'a fetch is bounded in time');
+      assert.ok(init?.signal, 'a fetch has a timeout');
       return this.answer();
     },
     elapsedMs: () => this.now,
@@ -26,7 +26,7 @@ test('concurrent lookups fetch the keys once', async () => {
   const found = await Promise.all([bench.set.find('a'), bench.set.find('b'), bench.set.find('a')]);
   assert.deepEqual(found, [a, b, a]);
   bench.now = FRESH_MS - 1;
-  assert.equal(bench.set.find('a') instanceof Promise, false, 'known keys are there at once');
+  assert.equal(bench.set.find('a') instanceof Promise, false, 'known keys are returned synchronously');
   assert.equal(bench.fetches, 1);
 });
 
@@ -40,7 +40,7 @@ test('an unknown key is looked up with a rate limit', async () => {
   bench.now = REFETCH_MS;
   assert.deepEqual(await bench.set.find('c'), c);
   for (let n = 0; n < 100; n++) assert.equal(await bench.set.find(`forged ${n}`), null);
-  assert.equal(await bench.set.find('a'), null, 'a key that was taken away is not accepted');
+  assert.equal(await bench.set.find('a'), null, 'a removed key is not accepted');
   assert.equal(bench.fetches, 2);
 });
 
@@ -55,7 +55,7 @@ test('stale keys are fetched again, and used for up to an hour if that fails', a
   assert.equal(bench.fetches, 2);
   bench.now = STALE_MS;
   assert.deepEqual(await bench.set.find('a'), {
-    problem: 'the public keys cannot be read from https://service.test/v2/jwks/qi_1: the answer has the status 503',
+    problem: 'the public keys cannot be read from https://service.test/v2/jwks/qi_1: the response has the status 503',
   });
 });
 
@@ -63,7 +63,7 @@ test('an invalid, oversized or unreachable key set is reported', async () => {
   const answers: readonly (readonly [() => Response | Promise<Response>, RegExp])[] = [
     [() => new Response('<html>'), /JSON/],
     [() => Response.json([]), /not a JSON Web Key Set/],
-    [() => new Response(`{"keys":[],"x":"${'y'.repeat(70_000)}"}`), /over 65536 bytes/],
+    [() => new Response(`{"keys":[],"x":"${'y'.repeat(70_000)}"}`), /larger than 65536 bytes/],
     [() => new Response(null, { status: 302, headers: { location: 'https://evil.test/' } }), /status 302/],
     [() => Promise.reject(new Error('connect ECONNREFUSED')), /ECONNREFUSED/],
   ];

@@ -1,20 +1,20 @@
 /**
- * The public keys of a queue instance, fetched from the service when a signature needs them and cached. Time and size of a
- * fetch are bounded. An unknown key causes another fetch, with a rate limit.
+ * The public keys of a queue instance, fetched from the service when a signature needs them, and cached. The duration
+ * and size of a fetch are limited. An unknown key causes another fetch, with a rate limit.
  */
 import type { PublicSigningKey } from './cryptography.js';
 
 const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 64 * 1024;
 const MAX_KEYS = 16;
-/** How long keys are used without asking for them again. */
+/** How long keys are used before they are fetched again, in milliseconds. */
 export const FRESH_MS = 10 * 60_000;
-/** How long keys are used if they cannot be fetched. */
+/** How long keys are used if they cannot be fetched, in milliseconds. */
 export const STALE_MS = 60 * 60_000;
-/** Shortest time between two fetches. */
+/** Shortest time between two fetches, in milliseconds. */
 export const REFETCH_MS = 30_000;
 
-/** Why the key is not known. */
+/** The reason why a key is not available. */
 export interface NoKey {
   readonly problem: string;
 }
@@ -23,7 +23,7 @@ export type FoundKey = PublicSigningKey | NoKey | null;
 export interface KeySetOptions {
   readonly url: string;
   readonly fetch: typeof fetch;
-  /** Ms that only ever grow. */
+  /** Monotonic time in milliseconds. */
   readonly elapsedMs: () => number;
 }
 
@@ -33,11 +33,11 @@ function isKey(value: unknown): value is PublicSigningKey {
   return kty === 'OKP' && crv === 'Ed25519' && typeof x === 'string' && typeof kid === 'string';
 }
 
-/** Throws when the body is not a key set. Keys of other kinds are left out. */
+/** Parses a key set. Keys of other types are skipped. Throws if the text is not a key set. */
 function readKeys(text: string): readonly PublicSigningKey[] {
   const value: unknown = JSON.parse(text);
   const keys: unknown = typeof value === 'object' && value !== null && 'keys' in value ? value.keys : undefined;
-  if (!Array.isArray(keys)) throw new Error('the answer is not a JSON Web Key Set');
+  if (!Array.isArray(keys)) throw new Error('the response is not a JSON Web Key Set');
   return keys.filter(isKey).slice(0, MAX_KEYS);
 }
 
@@ -52,7 +52,7 @@ async function boundedText(response: Response): Promise<string> {
     bytes += value.byteLength;
     if (bytes > MAX_BYTES) {
       await reader.cancel();
-      throw new Error(`the answer is over ${MAX_BYTES} bytes`);
+      throw new Error(`the response is larger than ${MAX_BYTES} bytes`);
     }
     text += decoder.decode(value, { stream: true });
   }
@@ -70,7 +70,7 @@ export class KeySet {
     this.options = options;
   }
 
-  /** Null: the queue instance has no such key. */
+  /** Returns the key, or null if the queue instance has no such key. */
   find(kid: string): FoundKey | Promise<FoundKey> {
     const key = this.keyOf(kid);
     if (key && this.age() < FRESH_MS) return key;
@@ -93,7 +93,7 @@ export class KeySet {
     return this.problem === null ? null : { problem: `the public keys cannot be read from ${url}: ${this.problem}` };
   }
 
-  /** Null: the last fetch was too recent. */
+  /** Fetches the keys, or returns null if the last fetch was too recent. */
   private fetchSoon(): Promise<void> | null {
     if (this.fetching) return this.fetching;
     const now = this.options.elapsedMs();
@@ -112,7 +112,7 @@ export class KeySet {
       const response = await this.options.fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
       if (response.status !== 200) {
         await response.body?.cancel();
-        throw new Error(`the answer has the status ${response.status}`);
+        throw new Error(`the response has the status ${response.status}`);
       }
       this.keys = readKeys(await boundedText(response));
       this.fetchedAt = elapsedMs();
@@ -126,14 +126,14 @@ export class KeySet {
 const MAX_KEY_SETS = 16;
 const keySets = new Map<string, KeySet>();
 
-/** The key set at a URL, which all endpoints of this process share. */
+/** Returns the key set at a URL. All endpoints of this process share it. */
 export function keySetAt(url: string): KeySet {
   const known = keySets.get(url);
   if (known) return known;
   if (keySets.size >= MAX_KEY_SETS) keySets.clear();
   const made = new KeySet({
     url,
-    // Looked up at each call, so that test doubles that replace the global one see it.
+    // Looked up at each call, so that test doubles of the global function are used.
     fetch: (input, init) => globalThis.fetch(input, init),
     elapsedMs: () => performance.now(),
   });

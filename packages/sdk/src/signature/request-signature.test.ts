@@ -1,4 +1,4 @@
-/** Which requests an endpoint answers: by their signatures, and where it has no keys. */
+/** Which requests an endpoint accepts, by their signatures, and its behavior without keys. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -41,7 +41,7 @@ class Worker {
     return { status: answer.status, message: reply.error?.message ?? '' };
   }
 
-  /** With a signature for the URL of the run. */
+  /** Sends a request with a signature for the URL of the run. */
   sendSigned(claims: object = {}, { body = BODY, ...sent }: Sent & { readonly body?: string } = {}) {
     return this.send({ ...sent, body, headers: { 'svc-signature': sign({ body, claims }) } });
   }
@@ -59,7 +59,7 @@ function setEnvironment(t: TestContext, values: Readonly<Record<string, string>>
 }
 
 describe('an endpoint with signing keys', () => {
-  it('accepts a step that is signed for its path, at any host, also without a kind', async () => {
+  it('accepts a step that is signed for its path, on any host, with or without a kind', async () => {
     const worker = new Worker(KEYS);
     assert.equal((await worker.sendSigned({ kind: 'step' })).status, 200);
     assert.equal((await worker.sendSigned()).status, 200);
@@ -72,7 +72,7 @@ describe('an endpoint with signing keys', () => {
     assert.equal(worker.executed, 3);
   });
 
-  it('refuses an unsigned request with an error that is retried', async () => {
+  it('rejects an unsigned request with an error that is retried', async () => {
     const answer = await createEndpoint(() => 1, KEYS).handle({
       method: 'POST',
       url: '/flow',
@@ -85,7 +85,7 @@ describe('an endpoint with signing keys', () => {
     assert.equal(answer.headers['Svc-Workflow-Protocol'], '1');
   });
 
-  it('refuses plain messages, calls and callbacks, whatever the body is', async () => {
+  it('rejects plain messages, calls and callbacks, whatever their body', async () => {
     const worker = new Worker(KEYS);
     for (const kind of ['message', 'call', 'failure-callback', 'budget-alert', 'failure-function', 'of a later version']) {
       const { status, message } = await worker.sendSigned({ kind });
@@ -95,14 +95,14 @@ describe('an endpoint with signing keys', () => {
     assert.equal(worker.executed, 0);
   });
 
-  it('refuses a step of another workflow: by the path, by the URL that is set, and by the run', async () => {
+  it('rejects a step of another workflow: by path, by the configured URL, and by run', async () => {
     const worker = new Worker(KEYS);
     assert.match((await worker.sendSigned({ kind: 'step', sub: 'http://app/other' })).message, /the path "\/other"/);
-    assert.match((await worker.sendSigned({ kind: 'step' }, { url: '/other' })).message, /came to "\/other"/);
+    assert.match((await worker.sendSigned({ kind: 'step' }, { url: '/other' })).message, /was sent to "\/other"/);
     const ofAnother = frame({ workflowUrl: 'http://app/other' });
     assert.match(
       (await worker.sendSigned({ kind: 'step' }, { body: ofAnother })).message,
-      /the run is one of "http:\/\/app\/other"/,
+      /the run belongs to "http:\/\/app\/other"/,
     );
 
     const atUrl = new Worker({ ...KEYS, url: 'https://public.test/api/flow' });
@@ -151,7 +151,7 @@ describe('an endpoint with signing keys', () => {
     assert.match(message, /before express\.json\(\).*toFastifyPlugin/);
   });
 
-  it('takes keys from the environment, and the option before it', async (t) => {
+  it('reads keys from the environment, and prefers the option', async (t) => {
     setEnvironment(t, { EVERSTEP_CURRENT_SIGNING_KEY: 'from-env' });
     const signed = () => ({ headers: { 'svc-signature': sign({ key: 'from-env', body: BODY }) } });
     assert.equal((await new Worker({}).send(signed())).status, 200);
@@ -165,7 +165,7 @@ describe('an endpoint with public keys', () => {
     'svc-signature-ed25519': sign({ key, body: BODY, claims }),
   });
 
-  it('accepts signatures of the private key only', async () => {
+  it('accepts only signatures of the private key', async () => {
     const worker = new Worker({ publicKeys: [publicPart(ours)] });
     assert.equal((await worker.send({ headers: ed25519() })).status, 200);
     assert.equal((await worker.send({ headers: ed25519(other) })).status, 401);
@@ -175,11 +175,15 @@ describe('an endpoint with public keys', () => {
     assert.equal(worker.executed, 1);
   });
 
-  it('accepts signing keys as well if it has both and the request has no Ed25519 signature', async () => {
+  it('also accepts signing keys if it has both and the request has no Ed25519 signature', async () => {
     const worker = new Worker({ ...KEYS, publicKeys: [publicPart(ours)] });
     const shared = { 'svc-signature': sign({ body: BODY, claims: { kind: 'step' } }) };
     assert.equal((await worker.send({ headers: shared })).status, 200);
-    assert.equal((await worker.send({ headers: { ...shared, ...ed25519(other) } })).status, 401, 'a bad one is not made good');
+    assert.equal(
+      (await worker.send({ headers: { ...shared, ...ed25519(other) } })).status,
+      401,
+      'an invalid Ed25519 signature is not replaced by a valid shared one',
+    );
     assert.equal((await worker.send({ headers: ed25519() })).status, 200);
   });
 
@@ -208,7 +212,7 @@ describe('an endpoint with public keys', () => {
 });
 
 describe('an endpoint without keys', () => {
-  /** What is logged meanwhile. */
+  /** Collects the log lines. */
   function listen(t: TestContext): string[] {
     const lines: string[] = [];
     for (const level of ['warn', 'error'] as const)
@@ -231,7 +235,7 @@ describe('an endpoint without keys', () => {
     assert.match(lines[0] ?? '', /^warn everstep: this endpoint has no signing keys.*EVERSTEP_CURRENT_SIGNING_KEY/);
   });
 
-  it('refuses everything in production, and logs why once', async (t) => {
+  it('rejects everything in production, and logs the reason once', async (t) => {
     const lines = listen(t);
     setEnvironment(t, { NODE_ENV: 'production' });
     for (const worker of [new Worker({}), new Worker({})]) {
@@ -253,7 +257,7 @@ describe('an endpoint without keys', () => {
     assert.deepEqual(lines, []);
   });
 
-  it('refuses everything if a key option is empty', async (t) => {
+  it('rejects everything if a key option is empty', async (t) => {
     listen(t);
     for (const options of [{ signingKeys: { current: '' } }, { jwksUrl: '' }, { publicKeys: [] }])
       assert.equal((await new Worker(options).send({})).status, 500);

@@ -1,4 +1,4 @@
-/** Decides whether an endpoint accepts a request: which keys its signature is checked with, and what happens without keys. */
+/** Decides whether an endpoint accepts a request: which keys verify its signature, and what happens without keys. */
 import { ED25519_SIGNATURE_HEADER, NATIVE_PREFIX, SIGNATURE_HEADER, type SignedKind } from '../protocol.js';
 import type { PublicSigningKey } from './cryptography.js';
 import { type CheckedSignature, checkSignature, pathOf, type SignatureCheck, type SignatureKeys } from './signature.js';
@@ -10,25 +10,25 @@ export interface SigningKeys {
 
 export interface SignatureOptions {
   /**
-   * Keys that requests must be signed with. Default: the environment variables
-   * EVERSTEP_CURRENT_SIGNING_KEY and EVERSTEP_NEXT_SIGNING_KEY.
+   * Keys that must have signed the requests. Default: the environment variables EVERSTEP_CURRENT_SIGNING_KEY and
+   * EVERSTEP_NEXT_SIGNING_KEY.
    */
   readonly signingKeys?: SigningKeys;
   /**
-   * The URL of the public keys of the queue instance, for an endpoint that shares no secret with the service:
-   * `<URL of the service>/v2/jwks/<ID of the queue instance>`. Default: the environment variable EVERSTEP_JWKS_URL.
+   * URL of the public keys of the queue instance, for an endpoint that shares no secret with the service: `<URL of
+   * the service>/v2/jwks/<ID of the queue instance>`. Default: the environment variable EVERSTEP_JWKS_URL.
    */
   readonly jwksUrl?: string;
   /** The public keys themselves, instead of their URL. */
   readonly publicKeys?: readonly PublicSigningKey[];
   /**
-   * The URL under which the service calls this endpoint: shown as `context.url`, and signatures must be for it. Without it,
-   * signatures must be for the path under which a request arrives.
+   * URL under which the service calls this endpoint. `context.url` returns it, and signatures must be for it. Without
+   * it, signatures must be for the path of the request.
    */
   readonly url?: string;
   /**
-   * Accepts unsigned requests where there are no keys. Without it, an endpoint without keys refuses all requests when
-   * NODE_ENV is "production", and logs a warning once unless NODE_ENV is "test".
+   * Accepts unsigned requests if no keys are configured. Without this option, an endpoint without keys rejects all
+   * requests if NODE_ENV is "production", and logs a warning once unless NODE_ENV is "test".
    */
   readonly allowUnsigned?: boolean;
 }
@@ -38,22 +38,22 @@ export interface SignedRequest {
   readonly signature: string | undefined;
   readonly ed25519Signature: string | undefined;
   readonly body: Uint8Array | string | { readonly parsed: unknown };
-  /** What the headers of the request say that it is. */
+  /** Kind of the request according to its headers. */
   readonly kind: SignedKind;
 }
 
 export type RequestVerdict =
   | SignatureCheck
-  /** There is no key, and unsigned requests are accepted. */
+  /** No key is configured, and unsigned requests are accepted. */
   | { readonly ok: true; readonly claims: null }
-  /** There is no key, and this app needs one. */
+  /** No key is configured, and this app needs one. */
   | { readonly ok: false; readonly message: string; readonly isMisconfigured: true };
 
 const NO_KEYS =
-  'this endpoint has no signing keys, so it cannot verify who calls it: set EVERSTEP_CURRENT_SIGNING_KEY and ' +
-  'EVERSTEP_NEXT_SIGNING_KEY (everstep keys get), or EVERSTEP_JWKS_URL, or the option allowUnsigned: true if nobody else can reach it';
+  'this endpoint has no signing keys, so it cannot verify its caller: set EVERSTEP_CURRENT_SIGNING_KEY and ' +
+  'EVERSTEP_NEXT_SIGNING_KEY (everstep keys get), or EVERSTEP_JWKS_URL; if nobody else can reach it, set the option allowUnsigned: true';
 const PARSED =
-  'the body was parsed before it reached this endpoint, so its signature cannot be checked: mount the endpoint before ' +
+  'the body was parsed before it reached this endpoint, so its signature cannot be verified: mount the endpoint before ' +
   'the JSON parser (Express: before express.json(), or express.raw({ type: "*/*" }) on this route; Fastify: toFastifyPlugin; ' +
   'Next.js pages: bodyParser: false), or keep the bytes as request.rawBody';
 
@@ -61,7 +61,7 @@ const environment = (): Readonly<Record<string, string | undefined>> => (typeof 
 
 function nodeEnv(): string | undefined {
   try {
-    // Bundlers replace exactly this expression, also where there is no process.
+    // Bundlers replace exactly this expression, also where `process` does not exist.
     return process.env.NODE_ENV;
   } catch {
     return undefined;
@@ -69,7 +69,7 @@ function nodeEnv(): string | undefined {
 }
 
 const logged = new Set<'error' | 'warn'>();
-/** Once in a process, however many endpoints it has. */
+/** Logs a text once per process, however many endpoints it has. */
 function logOnce(level: 'error' | 'warn', text: string): void {
   if (logged.has(level)) return;
   logged.add(level);
@@ -96,12 +96,12 @@ function keysOf(options: SignatureOptions): SignatureKeys | null {
 
 const takesPublicKeys = ({ jwksUrl, publicKeys }: SignatureKeys): boolean => jwksUrl !== undefined || publicKeys !== undefined;
 
-/** Returns the check that an endpoint makes of each request. */
+/** Returns the function that checks each request of an endpoint. */
 export function createRequestCheck(
   options: SignatureOptions,
 ): (request: SignedRequest) => RequestVerdict | Promise<RequestVerdict> {
   const { url, allowUnsigned = false } = options;
-  /** Read once: reading the environment costs more than checking a signature. */
+  /** Read once, because reading the environment takes longer than verifying a signature. */
   let keys: SignatureKeys | null = null;
 
   return ({ url: receivedAt, signature, ed25519Signature, body, kind }) => {
@@ -131,7 +131,7 @@ export function createRequestCheck(
   };
 }
 
-/** Names, in lower case, of the headers that signatures are in. */
+/** Lower-case names of the signature headers. */
 export const SIGNATURE_HEADERS = Object.freeze({
   signature: (NATIVE_PREFIX + SIGNATURE_HEADER).toLowerCase(),
   ed25519Signature: (NATIVE_PREFIX + ED25519_SIGNATURE_HEADER).toLowerCase(),

@@ -1,4 +1,4 @@
-/** Checks the signature of a request: a JWT over the hash of the body, the kind of the request and its receiver. */
+/** Verifies the signature of a request: a JWT over the hash of the body, the kind of the request and its receiver. */
 import { ED25519_SIGNATURE_HEADER, NATIVE_PREFIX, SIGNATURE_HEADER, type SignedKind } from '../protocol.js';
 import { andThen, type Cryptography, cryptography, type PublicSigningKey } from './cryptography.js';
 import { keySetAt } from './key-set.js';
@@ -6,66 +6,66 @@ import { usedSignatures } from './used-signatures.js';
 
 export interface SignatureClaims {
   readonly iss: string;
-  /** The URL that the request was sent to. */
+  /** URL that the request was sent to. */
   readonly sub: string;
   /** Unix seconds. */
   readonly iat: number;
   readonly nbf: number;
   readonly exp: number;
   readonly jti: string;
-  /** base64url of the SHA-256 of the body. */
+  /** SHA-256 of the body, base64url. */
   readonly body: string;
-  /** What the request is: one of `SIGNED_KINDS`, or one that a later service knows. Older services leave it out. */
+  /** Kind of the request: one of `SIGNED_KINDS`, or one that a later service defines. Older services omit it. */
   readonly kind?: string;
 }
 
 export type SignatureCheck =
   | { readonly ok: true; readonly claims: SignatureClaims }
-  | { readonly ok: false /** What is wrong and what to check, in words. */; readonly message: string };
+  | { readonly ok: false /** What is wrong and what to check. */; readonly message: string };
 
-/** Keys that signatures are checked with: signing keys, public keys, or both. */
+/** Keys that verify signatures: signing keys, public keys, or both. */
 export interface SignatureKeys {
   readonly currentSigningKey?: string;
-  /** Accepted as well, so that keys can be rotated. */
+  /** Also accepted, so that keys can be rotated. */
   readonly nextSigningKey?: string;
   /** Public keys of the queue instance, from its key set. */
   readonly publicKeys?: readonly PublicSigningKey[];
-  /** The URL of the key set of the queue instance: `<URL of the service>/v2/jwks/<ID of the queue instance>`. */
+  /** URL of the key set of the queue instance: `<URL of the service>/v2/jwks/<ID of the queue instance>`. */
   readonly jwksUrl?: string;
 }
 
 export interface SignatureInput extends SignatureKeys {
   /** Value of the `Svc-Signature` header; with public keys, of the `Svc-Signature-Ed25519` header. */
   readonly signature: string | null | undefined;
-  /** The body exactly as it came. */
+  /** The body exactly as received. */
   readonly body: Uint8Array | string;
-  /** When given, the URL that must be named as the receiver. */
+  /** Required receiver of the request. Default: not checked. */
   readonly url?: string;
-  /** When given, the kinds of request that are accepted. Signatures of older services, which name no kind, are accepted. */
+  /** Accepted kinds of requests. Default: all. Signatures of older services, which contain no kind, are always accepted. */
   readonly kinds?: readonly SignedKind[];
-  /** Refuse a signature that this process has accepted before. */
+  /** Rejects a signature that this process has accepted before. */
   readonly once?: boolean;
-  /** Default 30. */
+  /** Tolerance for clock differences in seconds. Default: 30. */
   readonly clockToleranceS?: number;
-  /** Unix ms; default the clock. */
+  /** Current time in Unix milliseconds. Default: the clock. */
   readonly now?: number;
 }
 
-/** With what only endpoints ask for. */
+/** Input with the options that only endpoints use. */
 export interface CheckedSignature extends SignatureInput {
-  /** Also accept the message keys that follow from the signing keys. */
+  /** Also accepts the message keys that are derived from the signing keys. */
   readonly messageKeys: boolean;
-  /** The path that the URL of the receiver must have. */
+  /** Required path of the receiver's URL. */
   readonly path?: string;
 }
 
 const ISSUER = 'Everstep';
 const DEFAULT_TOLERANCE_S = 30;
-/** Ours have less than 3,500 characters: a URL of 2,048 is the longest part. */
+/** Signatures of the service have less than 3,500 characters. The longest part is a URL of up to 2,048. */
 const MAX_SIGNATURE_LENGTH = 16_384;
 
 const decoder = new TextDecoder();
-/** Buffers decode several times faster than what every platform has. */
+/** Decodes a segment. Buffers decode several times faster than the functions of other platforms. */
 function segmentText(segment: string): string | null {
   if (typeof Buffer === 'function') return Buffer.from(segment, 'base64url').toString('utf8');
   try {
@@ -101,11 +101,11 @@ function isClaims(value: Readonly<Record<string, unknown>> | null): value is Rea
   );
 }
 
-/** `http://app` and `http://app/` are the same. */
+/** Makes `http://app` and `http://app/` equal. */
 const normalized = (url: string): string => (URL.canParse(url) ? new URL(url).href : url);
 export const isSameUrl = (a: string, b: string): boolean => a === b || normalized(a) === normalized(b);
 
-/** Of an absolute URL, or of what follows the host in one. A slash at the end makes no difference. */
+/** Returns the path of an absolute URL, or of a path with a query. A trailing slash is ignored. */
 export function pathOf(url: string): string {
   const base = 'http://host';
   const path = URL.canParse(url, base) ? new URL(url, base).pathname : url;
@@ -115,7 +115,7 @@ export function pathOf(url: string): string {
 const fault = (message: string): SignatureCheck => ({ ok: false, message });
 const shown = (text: string): string => JSON.stringify(text);
 
-/** Checks the kind and the receiver; null if both are right. */
+/** Checks the kind and the receiver. Returns null if both are correct. */
 function wrongUse({ url, path, kinds }: CheckedSignature, { sub, kind }: SignatureClaims): SignatureCheck | null {
   if (kinds !== undefined && kind !== undefined && !kinds.some((each) => each === kind))
     return fault(`the signature is for a request of the kind ${shown(kind)}, not for ${kinds.map(shown).join(' or ')}`);
@@ -123,14 +123,14 @@ function wrongUse({ url, path, kinds }: CheckedSignature, { sub, kind }: Signatu
     return fault(`the signature is for ${shown(sub)}, not for ${shown(url)}: check the url option`);
   if (url === undefined && path !== undefined && pathOf(sub) !== path) {
     return fault(
-      `the signature is for the path ${shown(pathOf(sub))}, and this request came to ${shown(path)}: if a proxy changes the path, ` +
+      `the signature is for the path ${shown(pathOf(sub))}, but this request was sent to ${shown(path)}: if a proxy changes the path, ` +
         'set the url option to the URL under which the service calls this endpoint',
     );
   }
   return null;
 }
 
-/** Everything but the seal and the hash of the body. */
+/** Checks everything except the seal and the hash of the body. */
 function checkClaims(input: CheckedSignature, payload: string): SignatureCheck {
   const claims = parseSegment(payload);
   if (!isClaims(claims)) return fault('the signature lacks one of the claims iss, sub, iat, nbf, exp, jti, body');
@@ -151,16 +151,17 @@ const WRONG_KEY =
 const WRONG_BODY =
   'the body is not the one that was signed: check that nothing between the service and this endpoint rewrites it ' +
   '(a body parser that parses and prints JSON again does)';
-const USED =
-  'the signature was used before: each request, and each retry, has a signature of its own, so this request was sent twice';
-const NO_SHARED_KEY = 'the signature was made with a shared key, and this endpoint has public keys only';
-const NO_PUBLIC_KEY = 'the signature was made with a private key, and this endpoint has no public keys';
+const USED = 'the signature was used before: each request and each retry has its own signature, so this request was sent twice';
+const NO_SHARED_KEY =
+  'the signature was made with a shared key, but this endpoint has only public keys: set EVERSTEP_CURRENT_SIGNING_KEY as well';
+const NO_PUBLIC_KEY =
+  'the signature was made with a private key, but this endpoint has no public keys: set EVERSTEP_JWKS_URL or the jwksUrl option';
 const FORGED = 'the signature was not made with the private key that it names';
 
 interface Parts {
   readonly header: Readonly<Record<string, unknown>> | null;
   readonly payload: string;
-  /** What the seal is over. */
+  /** The text that the seal signs. */
   readonly text: string;
   readonly seal: string;
 }
@@ -174,7 +175,7 @@ function split({ signature, currentSigningKey }: SignatureInput): Parts | Signat
   return { header: parseSegment(header), payload, text: `${header}.${payload}`, seal };
 }
 
-/** Whether one of the keys fits. */
+/** Returns whether one of the keys matches. */
 function isSealedWithAny(crypto: Cryptography, keys: readonly string[], parts: Parts): boolean | Promise<boolean> {
   const [key, ...others] = keys;
   if (key === undefined) return false;
@@ -189,7 +190,7 @@ function messageKeysOf(
   return andThen(crypto.messageKeyOf(key), (first) => andThen(messageKeysOf(crypto, others), (rest) => [first, ...rest]));
 }
 
-/** Null: the seal is valid. */
+/** The result of checking a seal. Null: it is valid. */
 type Seal = SignatureCheck | null;
 
 function checkSharedSeal(crypto: Cryptography, input: CheckedSignature, parts: Parts): Seal | Promise<Seal> {
@@ -219,7 +220,7 @@ function checkPublicSeal(crypto: Cryptography, input: CheckedSignature, parts: P
 }
 
 function checkSeal(crypto: Cryptography, input: CheckedSignature, parts: Parts): Seal | Promise<Seal> {
-  // Each kind of key is used with its own algorithm only, so the header cannot choose how a key is used.
+  // Each type of key is used only with its own algorithm, so the header cannot choose how a key is used.
   switch (parts.header?.alg) {
     case 'HS256':
       return checkSharedSeal(crypto, input, parts);
@@ -236,7 +237,7 @@ function isUsed({ once, now, clockToleranceS }: CheckedSignature, { jti, exp }: 
   return !usedSignatures.use(jti, exp + (clockToleranceS ?? DEFAULT_TOLERANCE_S), nowS);
 }
 
-/** Returns a promise only if something must be awaited. */
+/** Verifies a signature. Returns a promise only if something must be awaited. */
 export function checkSignature(
   input: CheckedSignature,
   crypto: Cryptography = cryptography,
@@ -254,9 +255,8 @@ export function checkSignature(
 }
 
 /**
- * Checks the signature of a request that the service sent: to a workflow, or
- * to any other receiver such as a failure callback. Never rejects for a bad
- * signature: the result says what is wrong with it.
+ * Verifies the signature of a request that the service sent to a workflow or to any other receiver, such as a failure
+ * callback. Never rejects for an invalid signature: `message` in the result explains the problem.
  */
 export async function verifySignature(input: SignatureInput): Promise<SignatureCheck> {
   return checkSignature({ ...input, messageKeys: true });

@@ -1,4 +1,4 @@
-/** Signatures as the service makes them, and as nobody should. */
+/** Valid signatures as the service makes them, and forged ones. */
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign as signWith } from 'node:crypto';
 import type { PublicSigningKey } from './cryptography.js';
 
@@ -15,7 +15,7 @@ export function newPrivateKey(kid: string): PrivateKey {
   return { kty: 'OKP', crv: 'Ed25519', x, kid, privateKey };
 }
 
-/** As a key set lists it. */
+/** Returns the public part of a key, as a key set lists it. */
 export const publicPart = ({ kty, crv, x, kid }: PrivateKey): PublicSigningKey => ({ kty, crv, x, kid });
 
 export interface Forged {
@@ -23,13 +23,13 @@ export interface Forged {
   readonly header?: object;
   readonly claims?: object;
   readonly body?: string;
-  /** Unix ms; default the clock. */
+  /** Unix ms. Default: the clock. */
   readonly now?: number;
 }
 
 let signatures = 0;
 
-/** For `http://app/flow`; each has an id of its own. */
+/** Signs a request for `http://app/flow`. Each signature has its own id. */
 export function sign({ key = 'current', header = {}, claims = {}, body = '', now = Date.now() }: Forged = {}): string {
   const iat = Math.floor(now / 1000);
   const jti = `j${++signatures}`;

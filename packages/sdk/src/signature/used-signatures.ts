@@ -1,9 +1,10 @@
 /**
- * Remembers accepted signatures by their ids, so that this process accepts each of them once. A retry has its own signature.
- * The memory is bounded: beyond `max` the oldest one is forgotten, and could be used again until it expires.
+ * Remembers the ids of accepted signatures, so that this process accepts each of them once. A retry has its own
+ * signature. The memory is limited: beyond `max`, the oldest signature is forgotten and could be used again until it
+ * expires.
  */
 export class UsedSignatures {
-  /** By id, when it expires (Unix seconds); in the order of use. */
+  /** Expiry in Unix seconds, by signature id, in order of use. */
   private readonly used = new Map<string, number>();
   private readonly max: number;
 
@@ -15,7 +16,7 @@ export class UsedSignatures {
     return this.used.size;
   }
 
-  /** Returns false if the signature was used before. `untilS`: when it expires, Unix seconds. */
+  /** Marks a signature as used. Returns false if it was used before. `untilS` is its expiry in Unix seconds. */
   use(id: string, untilS: number, nowS: number): boolean {
     for (const [oldest, forgetS] of this.used) {
       if (forgetS > nowS && this.used.size < this.max) break;
@@ -28,6 +29,6 @@ export class UsedSignatures {
   }
 }
 
-/** All signatures of the 5.5 minutes for which they are accepted, at 300 requests a second. About 10 MB. */
+/** Enough for all signatures of the 5.5 minutes for which they are accepted, at 300 requests a second. About 10 MB. */
 const MAX_USED = 100_000;
 export const usedSignatures = new UsedSignatures(MAX_USED);

@@ -1,7 +1,6 @@
 /**
- * Checks what workflow code gives to the steps that the service carries out.
- * All throw TypeError or RangeError, in words that begin with what is wrong.
- * Limits of the service that a person rarely meets are left to the service.
+ * Validates the arguments of steps that the service executes. Errors are TypeError or RangeError, and their message
+ * starts with the invalid argument. The service itself checks limits that are rarely reached.
  */
 import { type Duration, durationMs } from '../duration.js';
 import type { FlowControlSpec } from '../protocol.js';
@@ -13,42 +12,43 @@ const MAX_SHOWN_LENGTH = 80;
 
 export const shown = (value: unknown): string => String(JSON.stringify(value) ?? value).slice(0, MAX_SHOWN_LENGTH);
 
-/** U+0000 and halves of surrogate pairs do not come back from every store as they went in, so a text with one would not match. */
+/** Not every store can represent U+0000 and unpaired surrogates, so a text that contains one might not match later. */
 export const keepable = (text: string): boolean => !text.includes('\u0000') && !/\p{Surrogate}/u.test(text);
 
 export function eventIdOf(value: unknown): string {
-  if (typeof value !== 'string' || value === '') throw new TypeError(`the id of an event is a text, not ${shown(value)}`);
+  if (typeof value !== 'string' || value === '')
+    throw new TypeError(`an event id must be a non-empty string, not ${shown(value)}`);
   if (value.length > MAX_EVENT_ID_LENGTH) {
-    throw new RangeError(`the id of an event has at most ${MAX_EVENT_ID_LENGTH} characters, and this has ${value.length}`);
+    throw new RangeError(`an event id must have at most ${MAX_EVENT_ID_LENGTH} characters, but this one has ${value.length}`);
   }
   if (!keepable(value))
-    throw new TypeError(`the id of an event must not have U+0000 or half a surrogate pair, as ${shown(value)} has`);
+    throw new TypeError(`an event id must not contain U+0000 or an unpaired surrogate, but ${shown(value)} does`);
   return value;
 }
 
 export function eventIdsOf(values: unknown): readonly string[] {
-  if (!Array.isArray(values) || values.length === 0) throw new TypeError('the ids of the events are a list with at least one');
+  if (!Array.isArray(values) || values.length === 0) throw new TypeError('event ids must be an array with at least one id');
   const eventIds = [...new Set(values.map(eventIdOf))];
   if (eventIds.length > MAX_EVENTS_PER_WAIT) {
-    throw new RangeError(`a step waits for at most ${MAX_EVENTS_PER_WAIT} events, and this is to wait for ${eventIds.length}`);
+    throw new RangeError(`a step can wait for at most ${MAX_EVENTS_PER_WAIT} events, not ${eventIds.length}`);
   }
   return eventIds;
 }
 
 function wordOf(value: unknown, what: string): string {
   if (typeof value !== 'string' || value === '' || !keepable(value))
-    throw new TypeError(`${what} is a text, not ${shown(value)}`);
+    throw new TypeError(`${what} must be a non-empty string, not ${shown(value)}`);
   return value;
 }
 
-export const runIdOf = (value: unknown): string => wordOf(value, 'the id of a run');
+export const runIdOf = (value: unknown): string => wordOf(value, 'a run id');
 
 function countOf(value: unknown, least: number, what: string): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
-  throw new RangeError(`${what} must be a whole number from ${least}, not ${shown(value)}`);
+  throw new RangeError(`${what} must be a whole number of at least ${least}, not ${shown(value)}`);
 }
 
-/** The URL as it was given, when it is one that can be called. */
+/** Returns the URL unchanged if it is an absolute http or https URL. */
 export function httpUrlOf(value: unknown, what: string): string {
   const url = value instanceof URL ? value.href : value;
   if (typeof url === 'string' && URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
@@ -58,13 +58,13 @@ export function httpUrlOf(value: unknown, what: string): string {
 export function headersOf(given: unknown): Readonly<Record<string, string>> {
   if (given === undefined) return {};
   if (typeof given !== 'object' || given === null || Array.isArray(given) || given instanceof Headers) {
-    throw new TypeError('headers must be an object of names and texts');
+    throw new TypeError('headers must be an object of names and strings');
   }
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined) continue;
-    // Values may be secrets: an error shows names only.
-    if (typeof value !== 'string') throw new TypeError(`the header ${shown(name)} must be a text; its type is ${typeof value}`);
+    // Values may be secrets, so the error shows only names.
+    if (typeof value !== 'string') throw new TypeError(`the header ${shown(name)} must be a string, not ${typeof value}`);
     headers[name] = value;
   }
   return headers;
@@ -74,13 +74,13 @@ export const headerNamed = (headers: Readonly<Record<string, string>>, name: str
   Object.entries(headers).find(([given]) => given.toLowerCase() === name)?.[1];
 
 export function labelsOf(given: unknown): readonly string[] {
-  if (!Array.isArray(given)) throw new TypeError(`labels must be a list of texts, not ${shown(given)}`);
+  if (!Array.isArray(given)) throw new TypeError(`labels must be an array of strings, not ${shown(given)}`);
   return given.map((label) => wordOf(label, 'a label'));
 }
 
 function flowControlOf({ key, parallelism, rate, period }: FlowControlLimits): FlowControlSpec {
   if (rate === undefined && period !== undefined)
-    throw new TypeError('the period of a flow control key goes with its rate, which is missing');
+    throw new TypeError('a flow control period requires a rate: set both, or omit the period');
   return {
     key: wordOf(key, 'a flow control key'),
     ...(parallelism === undefined ? {} : { parallelism: countOf(parallelism, 1, 'parallelism') }),
@@ -95,10 +95,10 @@ interface DeliveryOptions {
   readonly flowControl?: FlowControlLimits;
 }
 
-/** What calls and invocations have in common, as it travels. */
+/** Converts the options that calls and invocations share to their form on the wire. */
 export function deliveryOf({ retries, retryDelay, timeout, flowControl }: DeliveryOptions) {
   const timeoutMs = timeout === undefined ? undefined : durationMs(timeout);
-  if (timeoutMs === 0) throw new RangeError('a timeout must be longer than nothing');
+  if (timeoutMs === 0) throw new RangeError('the timeout must be greater than 0, for example "30s"; omit it for the default');
   return {
     ...(retries === undefined ? {} : { retries: countOf(retries, 0, 'retries') }),
     ...(retryDelay === undefined ? {} : { retryDelay: wordOf(retryDelay, 'a retry delay') }),

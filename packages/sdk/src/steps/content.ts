@@ -1,4 +1,4 @@
-/** What steps send and receive: values as bodies with a content type, and back. */
+/** Converts values that steps send to bodies with a content type, and received bodies to values. */
 import { bytesOf, encodedBody, isJsonType, textOf } from '../encoded-body.js';
 import { jsonProblem, PayloadError } from '../errors.js';
 import type { EncodedBody, EventContent } from '../protocol.js';
@@ -13,7 +13,11 @@ export interface SentContent {
   readonly contentType: string;
 }
 
-/** Text and bytes as they are, everything else as JSON; null for undefined. Throws NonRetryableError when JSON cannot hold it. */
+/**
+ * Encodes a value: text and bytes as they are, everything else as JSON. Returns null for undefined.
+ *
+ * @throws {NonRetryableError} If JSON cannot represent the value.
+ */
 export function sentContent(value: unknown, what: string): SentContent | null {
   if (typeof value === 'string') return { body: encodedBody(value), contentType: 'text/plain; charset=utf-8' };
   if (value instanceof Uint8Array) return { body: encodedBody(value), contentType: BYTES_TYPE };
@@ -21,15 +25,19 @@ export function sentContent(value: unknown, what: string): SentContent | null {
   return text === undefined ? null : { body: encodedBody(text), contentType: JSON_TYPE };
 }
 
-/** Bytes that were sent as bytes stay bytes, though they may happen to be text. */
+/** Data that was sent as bytes stays bytes, even if it is valid text. */
 function textOrBytes(body: EncodedBody, contentType: string | undefined): string | Uint8Array {
   return body.encoding === 'utf8' && !contentType?.trim().toLowerCase().startsWith(BYTES_TYPE) ? body.data : bytesOf(body);
 }
 
-/** A byte order mark may stand in front. Throws SyntaxError. */
+/** Parses JSON, with or without a byte order mark. Throws SyntaxError. */
 const parsed = (body: EncodedBody): unknown => JSON.parse(textOf(body).replace(/^\uFEFF/, ''));
 
-/** Throws PayloadError when the data is said to be JSON and is not. */
+/**
+ * Returns the data of an event.
+ *
+ * @throws {PayloadError} If the data is declared as JSON but is not valid JSON.
+ */
 export function eventDataOf(content: EventContent): unknown {
   const { body } = content;
   const contentType = content.kind === 'data' ? content.contentType : content.headers['content-type']?.[0];
@@ -38,11 +46,11 @@ export function eventDataOf(content: EventContent): unknown {
   try {
     return parsed(body);
   } catch (error) {
-    throw new PayloadError(`the data of the event is said to be ${contentType} but is not JSON: ${jsonProblem(error)}`);
+    throw new PayloadError(`the event data has content type ${contentType} but is not valid JSON: ${jsonProblem(error)}`);
   }
 }
 
-/** What is said to be JSON and is not stays text: a call gives what came, and does not fail. */
+/** Returns the body of a response. Invalid JSON is returned as text: a call returns what arrived and does not fail. */
 export function answerBodyOf(body: EncodedBody, contentType: string | undefined): unknown {
   if (body.data === '') return undefined;
   if (contentType !== undefined && isJsonType(contentType)) {
@@ -55,13 +63,13 @@ export function answerBodyOf(body: EncodedBody, contentType: string | undefined)
   return textOrBytes(body, contentType);
 }
 
-/** Ways to read a body. */
+/** Functions that read a body. */
 export const readersOf = (body: EncodedBody) => ({
   text: (): string => textOf(body),
   json: (): unknown => parsed(body),
 });
 
-/** The request that came to a webhook. One that was notified instead looks like a POST of its data. */
+/** Returns the request that a webhook received. An event that was notified instead is returned as a POST with its data. */
 export function webhookRequestOf(content: EventContent): WebhookRequest {
   const { body } = content;
   const asRequest =

@@ -10,7 +10,7 @@ type Code = (context: WorkflowContext<unknown>) => unknown;
 const utf8 = (data: string): EncodedBody => ({ encoding: 'utf8', data });
 const FF = { encoding: 'base64', data: '/w==' } as const;
 
-/** What the workflow returns when its steps have these outcomes, in the order in which it asks for them. */
+/** Returns the result of a workflow whose steps have these outcomes, in the order in which it requests them. */
 async function resultOf(code: Code, ...outcomes: readonly Outcome[]): Promise<unknown> {
   const service = new FakeService('k');
   service.outcomeOf = ({ stepId }) => outcomes[stepId - 1];
@@ -18,19 +18,19 @@ async function resultOf(code: Code, ...outcomes: readonly Outcome[]): Promise<un
   return service.result;
 }
 
-describe('an event gives what was sent', () => {
+describe('an event returns the sent data', () => {
   const data = (body: EncodedBody, contentType?: string): EventContent =>
     contentType === undefined ? { kind: 'data', body } : { kind: 'data', body, contentType };
   const cases: readonly (readonly [string, EventContent, unknown])[] = [
     ['JSON', data(utf8('{"n":1}'), 'application/json; charset=utf-8'), { n: 1 }],
-    ['JSON behind a byte order mark', data(utf8('\uFEFF[1]'), 'application/json'), [1]],
+    ['JSON after a byte order mark', data(utf8('\uFEFF[1]'), 'application/json'), [1]],
     ['text', data(utf8('{"n":1}'), 'text/plain'), '{"n":1}'],
-    ['text of no type', data(utf8('7')), '7'],
+    ['text without a type', data(utf8('7')), '7'],
     ['nothing', data(utf8(''), 'application/json'), 'undefined'],
     ['bytes', data(FF), { bytes: [255] }],
-    ['bytes that happen to be text', data(utf8('A'), 'application/octet-stream'), { bytes: [65] }],
+    ['bytes that are valid text', data(utf8('A'), 'application/octet-stream'), { bytes: [65] }],
     [
-      'what was posted to a webhook',
+      'a POST to a webhook',
       { kind: 'request', method: 'POST', query: '', headers: { 'content-type': ['application/json'] }, body: utf8('5') },
       5,
     ],
@@ -47,7 +47,7 @@ describe('an event gives what was sent', () => {
     });
   }
 
-  it('the time is up: neither an id nor data', async () => {
+  it('neither an id nor data after a timeout', async () => {
     const code: Code = async (context) => {
       const event = await context.waitForAny('wait', ['x', 'y']);
       return [event.timeout, event.eventId === undefined, event.eventData === undefined];
@@ -57,7 +57,7 @@ describe('an event gives what was sent', () => {
 
   const broken = { timeout: false, eventId: 'x', content: data(utf8('{'), 'application/json') } as const;
 
-  it('what is said to be JSON and is not rejects, and can be caught', async () => {
+  it('rejects with an error that can be caught if the data is declared as JSON but invalid', async () => {
     const code: Code = async (context) => {
       try {
         return await context.waitForEvent('wait', 'x');
@@ -65,10 +65,10 @@ describe('an event gives what was sent', () => {
         return error instanceof Error ? `${error.name}: ${error.message}` : '';
       }
     };
-    assert.match(String(await resultOf(code, broken)), /^PayloadError: the data of the event is said to be application\/json/);
+    assert.match(String(await resultOf(code, broken)), /^PayloadError: the event data has content type application\/json/);
   });
 
-  it('what is rejected before the code awaits it waits for the code', async () => {
+  it('holds a rejection until the code awaits it', async () => {
     const code: Code = async (context) => {
       const event = context.waitForEvent('wait', 'x');
       await context.sleep('meanwhile', 1);
@@ -82,7 +82,7 @@ describe('an event gives what was sent', () => {
   });
 });
 
-describe('a call gives the answer', () => {
+describe('a call returns the response', () => {
   const answered = (body: EncodedBody, contentType?: string, status = 200): CallOutcome => ({
     status,
     headers: contentType === undefined ? {} : { 'content-type': [contentType] },
@@ -102,7 +102,7 @@ describe('a call gives the answer', () => {
       { status: 404, ok: false, attempts: 2, body: { ü: 1 }, text: '{"ü":1}', size: 8 },
     ],
     [
-      'what is said to be JSON and is not',
+      'invalid JSON declared as JSON',
       answered(utf8('<p>'), 'application/json', 502),
       { status: 502, ok: false, attempts: 2, body: '<p>', text: '<p>', size: 3 },
     ],
@@ -110,7 +110,7 @@ describe('a call gives the answer', () => {
     ['bytes', answered(FF), { status: 200, ok: true, attempts: 2, body: { bytes: [255] }, text: '\uFFFD', size: 1 }],
     ['nothing', answered(utf8(''), undefined, 299), { status: 299, ok: true, attempts: 2, body: 'undefined', text: '', size: 0 }],
     [
-      'no answer, and why',
+      'the reason why no response arrived',
       { ...answered(utf8('')), status: 0, error: 'no such host' },
       { status: 0, ok: false, attempts: 2, error: 'no such host', body: 'undefined', text: '', size: 0 },
     ],
@@ -119,7 +119,7 @@ describe('a call gives the answer', () => {
     it(name, async () => assert.deepEqual(await resultOf(code, outcome), expected));
   }
 
-  it('which json() reads whatever its type, or says why it cannot', async () => {
+  it('whose json() parses any content type, or explains why it cannot', async () => {
     const reading: Code = async (context) => {
       const answer = await context.call('call', { url: 'http://api/' });
       try {
@@ -133,11 +133,11 @@ describe('a call gives the answer', () => {
   });
 });
 
-describe('an invocation gives how the run ended', () => {
+describe('an invocation returns how the run ended', () => {
   const run = { workflowRunId: 'r', workflowCreatedAt: 5 };
   const cases: readonly (readonly [string, Outcome, unknown])[] = [
     ['with a result', { ...run, state: 'succeeded', result: '{"n":1}' }, { ...run, state: 'succeeded', body: { n: 1 } }],
-    ['with none', { ...run, state: 'succeeded' }, { ...run, state: 'succeeded' }],
+    ['without a result', { ...run, state: 'succeeded' }, { ...run, state: 'succeeded' }],
     ['with an error', { ...run, state: 'failed', error: 'bad' }, { ...run, state: 'failed', error: 'bad' }],
     ['canceled', { ...run, state: 'canceled' }, { ...run, state: 'canceled' }],
   ];
@@ -148,12 +148,12 @@ describe('an invocation gives how the run ended', () => {
   }
 });
 
-it('a notification gives those who were notified', async () => {
+it('a notification returns the notified runs', async () => {
   const outcome = { notified: [{ messageId: 'm', workflowRunId: 'r', workflowUrl: 'http://app/' }], kept: false };
   assert.deepEqual(await resultOf((context) => context.notify('tell', 'x'), outcome), outcome);
 });
 
-describe('a webhook gives the request that came', () => {
+describe('a webhook returns the request', () => {
   const code: Code = async (context) => {
     const webhook = await context.createWebhook('make');
     const called = await context.waitForWebhook('wait', webhook);
@@ -173,11 +173,11 @@ describe('a webhook gives the request that came', () => {
       { method: 'PUT', query: '?a=1', headers: { 'x-a': ['1', '2'] }, bytes: [55], text: '7', json: 7 },
     ],
     [
-      'or what was notified in its place, as a POST',
+      'or the notified data as a POST',
       { timeout: false, eventId: 'whk_1', content: { kind: 'data', body: utf8('7'), contentType: 'application/json' } },
       { method: 'POST', query: '', headers: { 'content-type': ['application/json'] }, bytes: [55], text: '7', json: 7 },
     ],
-    ['or that nobody called', { timeout: true }, 'nobody called http://service/whk_1'],
+    ['or a timeout', { timeout: true }, 'nobody called http://service/whk_1'],
   ];
   for (const [name, outcome, expected] of cases) {
     it(name, async () => assert.deepEqual(await resultOf(code, made, outcome), expected));

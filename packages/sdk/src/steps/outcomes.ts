@@ -1,18 +1,17 @@
 /**
- * Results of the steps that the service carries out, as workflow code sees
- * them. What is recorded is plain JSON; the helpers on a result are made anew
- * from it on each replay. The shapes are the word of the service.
+ * Results of the steps that the service executes, as workflow code receives them. The recorded results are plain
+ * JSON; the helper functions on them are created again on each replay. The service guarantees the shapes.
  */
 import { bytesOf } from '../encoded-body.js';
 import type { CallOutcome, InvokeOutcome, NotifyOutcome, WaitOutcome, WebhookOutcome } from '../protocol.js';
 import { answerBodyOf, eventDataOf, readersOf, webhookRequestOf } from './content.js';
 import type { CallResult, InvokeResult, NotifyResult, WaitResult, Webhook, WebhookResult } from './step-types.js';
 
-/** Throws PayloadError. */
+/** Throws PayloadError if the event data is declared as JSON but is not valid JSON. */
 export function waitResultOf<Data>(recorded: unknown): WaitResult<Data> {
   const outcome = recorded as WaitOutcome;
   if (outcome.timeout) return { timeout: true, eventId: undefined, eventData: undefined };
-  // The type of the data is the word of whoever sends the event.
+  // The type of the data is what the sender of the event promises.
   return { timeout: false, eventId: outcome.eventId, eventData: eventDataOf(outcome.content) as Data };
 }
 

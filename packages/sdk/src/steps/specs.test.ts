@@ -11,7 +11,7 @@ const utf8 = (data: string): EncodedBody => ({ encoding: 'utf8', data });
 const FF = { encoding: 'base64', data: '/w==' } as const;
 const DAY_MS = 86_400_000;
 
-/** What the code asks the service for. */
+/** Returns the step that the code requests from the service. */
 async function plannedBy(code: Code): Promise<PlannedStep | undefined> {
   const service = new FakeService('k');
   const [open] = service.tasks.values();
@@ -21,11 +21,11 @@ async function plannedBy(code: Code): Promise<PlannedStep | undefined> {
   return reply.planned[0];
 }
 
-describe('a step that the service carries out travels as it was asked for', () => {
+describe('a step for the service is sent as requested', () => {
   const head = { stepId: 1, name: 'a' } as const;
   const cases: readonly (readonly [string, Code, PlannedStep])[] = [
     [
-      'a wait, which lasts 7 days unless something is said',
+      'a wait with the default timeout of 7 days',
       (context) => context.waitForEvent('a', 'order/7'),
       { ...head, type: 'Wait', eventIds: ['order/7'], timeoutMs: 7 * DAY_MS },
     ],
@@ -35,7 +35,7 @@ describe('a step that the service carries out travels as it was asked for', () =
       { ...head, type: 'Wait', eventIds: ['x'], timeoutMs: 1_500 },
     ],
     [
-      'a wait for several events, each named once',
+      'a wait for several events, each listed once',
       (context) => context.waitForAny('a', ['x', 'y', 'x'], { timeout: '2d' }),
       { ...head, type: 'Wait', eventIds: ['x', 'y'], timeoutMs: 2 * DAY_MS },
     ],
@@ -66,12 +66,12 @@ describe('a step that the service carries out travels as it was asked for', () =
       },
     ],
     [
-      'a call that says no more than where to',
+      'a call with only a URL',
       (context) => context.call('a', { url: 'https://api.test/' }),
       { ...head, type: 'Call', call: { url: 'https://api.test/', method: 'GET', headers: {} } },
     ],
     [
-      'a call with everything',
+      'a call with all options',
       (context) =>
         context.call('a', {
           url: new URL('https://api.test/x?y=1'),
@@ -99,7 +99,7 @@ describe('a step that the service carries out travels as it was asked for', () =
       },
     ],
     [
-      'a call with text of a type',
+      'a call with text and a content type',
       (context) => context.call('a', { url: 'http://a/', method: 'POST', headers: { 'content-type': 'text/csv' }, body: 'a,b' }),
       {
         ...head,
@@ -113,7 +113,7 @@ describe('a step that the service carries out travels as it was asked for', () =
       { ...head, type: 'Invoke', invoke: { workflowUrl: 'http://app/b', headers: {} } },
     ],
     [
-      'an invocation with everything',
+      'an invocation with all options',
       (context) =>
         context.invoke('a', {
           workflow: new URL('http://app/b'),
@@ -153,21 +153,25 @@ describe('a step that the service carries out travels as it was asked for', () =
   }
 });
 
-describe('what cannot be asked for fails the run at once, and names the step', () => {
+describe('an invalid argument fails the run at once and names the step', () => {
   const url = 'http://api/';
   const workflow = 'http://app/b';
   const cyclic: { self?: unknown } = {};
   cyclic.self = cyclic;
   const cases: readonly (readonly [string, Code, RegExp])[] = [
-    ['a bad timeout', (context) => context.waitForEvent('a', 'x', { timeout: 'soon' }), /a duration is a number of seconds/],
-    ['an empty event id', (context) => context.waitForEvent('a', ''), /the id of an event is a text, not ""/],
+    [
+      'an invalid timeout',
+      (context) => context.waitForEvent('a', 'x', { timeout: 'soon' }),
+      /a duration must be a number of seconds/,
+    ],
+    ['an empty event id', (context) => context.waitForEvent('a', ''), /an event id must be a non-empty string, not ""/],
     [
       'an event id of 513 characters',
       (context) => context.notify('a', 'x'.repeat(513)),
-      /at most 512 characters, and this has 513/,
+      /at most 512 characters, but this one has 513/,
     ],
-    ['an event id with U+0000', (context) => context.waitForEvent('a', 'x\u0000'), /must not have U\+0000/],
-    ['no events', (context) => context.waitForAny('a', []), /a list with at least one/],
+    ['an event id with U+0000', (context) => context.waitForEvent('a', 'x\u0000'), /must not contain U\+0000/],
+    ['no events', (context) => context.waitForAny('a', []), /an array with at least one id/],
     [
       '101 events',
       (context) =>
@@ -175,36 +179,36 @@ describe('what cannot be asked for fails the run at once, and names the step', (
           'a',
           Array.from({ length: 101 }, (_, i) => `e${i}`),
         ),
-      /at most 100 events, and this is to wait for 101/,
+      /at most 100 events, not 101/,
     ],
-    ['an empty run id', (context) => context.notify('a', 'x', 1, { workflowRunId: '' }), /the id of a run is a text/],
-    ['data in a cycle', (context) => context.notify('a', 'x', cyclic), /the data of the event cannot be sent as JSON/],
+    ['an empty run id', (context) => context.notify('a', 'x', 1, { workflowRunId: '' }), /a run id must be a non-empty string/],
+    ['data with a cycle', (context) => context.notify('a', 'x', cyclic), /the data of the event cannot be sent as JSON/],
     [
       'a relative URL',
       (context) => context.call('a', { url: '/path' }),
       /the URL of a call must be an absolute http or https URL/,
     ],
-    ['a URL of another kind', (context) => context.call('a', { url: 'ftp://a/' }), /absolute http or https URL/],
-    ['a GET with a body', (context) => context.call('a', { url, body: 1 }), /a GET has no body/],
+    ['a URL with another scheme', (context) => context.call('a', { url: 'ftp://a/' }), /absolute http or https URL/],
+    ['a GET with a body', (context) => context.call('a', { url, body: 1 }), /a GET request cannot have a body/],
     [
-      'a body that JSON empties',
+      'a body that JSON turns into an empty object',
       (context) => context.call('a', { url, method: 'POST', body: new Map() }),
       /the body of the call cannot be sent/,
     ],
-    ['negative retries', (context) => context.call('a', { url, retries: -1 }), /retries must be a whole number from 0, not -1/],
-    ['no time at all', (context) => context.call('a', { url, timeout: 0 }), /a timeout must be longer than nothing/],
     [
-      'a period without a rate',
-      (context) => context.call('a', { url, flowControl: { key: 'k', period: 1 } }),
-      /goes with its rate/,
+      'negative retries',
+      (context) => context.call('a', { url, retries: -1 }),
+      /retries must be a whole number of at least 0, not -1/,
     ],
+    ['a timeout of 0', (context) => context.call('a', { url, timeout: 0 }), /the timeout must be greater than 0/],
+    ['a period without a rate', (context) => context.call('a', { url, flowControl: { key: 'k', period: 1 } }), /requires a rate/],
     [
       'a parallelism of 0',
       (context) => context.call('a', { url, flowControl: { key: 'k', parallelism: 0 } }),
       /parallelism must be/,
     ],
-    ['an invocation of nothing', (context) => context.invoke('a', { workflow: '' }), /the URL of a workflow must be/],
-    ['a label that is empty', (context) => context.invoke('a', { workflow, labels: [''] }), /a label is a text/],
+    ['an invocation without a URL', (context) => context.invoke('a', { workflow: '' }), /the URL of a workflow must be/],
+    ['an empty label', (context) => context.invoke('a', { workflow, labels: [''] }), /a label must be a non-empty string/],
   ];
   for (const [name, code, message] of cases) {
     it(name, async () => {
@@ -217,9 +221,9 @@ describe('what cannot be asked for fails the run at once, and names the step', (
   }
 });
 
-it('a header that is no text is named, and its value is not', async () => {
+it('an invalid header is reported by name, without its value', async () => {
   const headers = JSON.parse('{"Authorization":{"secret":"s3cret"}}');
   const service = new FakeService('k');
   await service.drive(createEndpoint((context) => context.call('a', { url: 'http://api/', headers })));
-  assert.equal(service.failure?.error.message, 'step "a": the header "Authorization" must be a text; its type is object');
+  assert.equal(service.failure?.error.message, 'step "a": the header "Authorization" must be a string, not object');
 });

@@ -1,4 +1,4 @@
-/** Calls and invocations as they travel, from what workflow code says. */
+/** Converts the options of calls and invocations to their form on the wire. */
 import type { CallSpec, InvokeSpec } from '../protocol.js';
 import { deliveryOf, headerNamed, headersOf, httpUrlOf, labelsOf, runIdOf, shown } from './arguments.js';
 import { sentContent } from './content.js';
@@ -7,12 +7,18 @@ import type { CallOptions, InvokeOptions } from './step-types.js';
 const METHODS: readonly unknown[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const CONTENT_TYPE = 'content-type';
 
-/** Throws TypeError or RangeError; NonRetryableError for a body that JSON cannot hold. */
+/**
+ * Converts the options of a call.
+ *
+ * @throws {TypeError | RangeError} If an option is invalid.
+ * @throws {NonRetryableError} If JSON cannot represent the body.
+ */
 export function callSpecOf(request: CallOptions): CallSpec {
   const { method = 'GET' } = request;
   if (!METHODS.includes(method)) throw new TypeError(`the method must be one of ${METHODS.join(', ')}, not ${shown(method)}`);
   const content = sentContent(request.body, 'the body of the call');
-  if (content && (method === 'GET' || method === 'HEAD')) throw new TypeError(`a ${method} has no body`);
+  if (content && (method === 'GET' || method === 'HEAD'))
+    throw new TypeError(`a ${method} request cannot have a body; omit it or use another method`);
   const given = headersOf(request.headers);
   const headers =
     content && headerNamed(given, CONTENT_TYPE) === undefined ? { ...given, 'Content-Type': content.contentType } : given;
@@ -25,11 +31,16 @@ export function callSpecOf(request: CallOptions): CallSpec {
   };
 }
 
-/** Throws TypeError or RangeError; NonRetryableError for a payload that JSON cannot hold. */
+/**
+ * Converts the options of an invocation.
+ *
+ * @throws {TypeError | RangeError} If an option is invalid.
+ * @throws {NonRetryableError} If JSON cannot represent the payload.
+ */
 export function invokeSpecOf(invocation: InvokeOptions): InvokeSpec {
   const { workflow, workflowUrl, workflowRunId, labels } = invocation;
   if (workflow !== undefined && workflowUrl !== undefined)
-    throw new TypeError('workflow and workflowUrl are the same: give one of them');
+    throw new TypeError('workflow and workflowUrl are aliases; specify only one of them');
   const content = sentContent(invocation.payload, 'the payload of the invocation');
   const given = headersOf(invocation.headers);
   const contentType = headerNamed(given, CONTENT_TYPE) ?? content?.contentType;

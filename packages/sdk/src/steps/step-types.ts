@@ -1,124 +1,127 @@
-/** What the steps that the service carries out are given, and what they give. */
+/** Options and results of the steps that the service executes. */
 import type { Duration } from '../duration.js';
 
 export interface WaitOptions {
-  /** How long to wait at most; default 7 days. */
+  /** Maximum time to wait. Default: 7 days. */
   readonly timeout?: Duration;
 }
 
-/** The event that came, or that none did in time. */
+/** Result of a wait: the event that occurred, or a timeout. */
 export type WaitResult<Data> =
   | {
       readonly timeout: false;
       readonly eventId: string;
-      /** What the event carries: the JSON value when it was sent as JSON, else text, or bytes; undefined when it is empty. */
+      /** Data of the event: the parsed value if it was sent as JSON, otherwise text or bytes; undefined if it is empty. */
       readonly eventData: Data;
     }
   | { readonly timeout: true; readonly eventId: undefined; readonly eventData: undefined };
 
 export interface NotifyOptions {
-  /** Notifies this run alone; the event is kept for it when it does not wait for it yet. */
+  /** Notifies only this run. If it does not wait for the event yet, the service keeps the event for it. */
   readonly workflowRunId?: string;
 }
 
 export interface NotifyResult {
   /** The runs that waited for the event. */
   readonly notified: readonly { readonly messageId: string; readonly workflowRunId: string; readonly workflowUrl: string }[];
-  /** True when the named run did not wait for the event: it will find it when it does. */
+  /** True if the specified run did not wait for the event. It receives the event when it waits for it. */
   readonly kept: boolean;
 }
 
 /** Limits of a flow control key. */
 export interface FlowControlLimits {
   readonly key: string;
-  /** Requests in flight at most. */
+  /** Maximum number of requests in flight. */
   readonly parallelism?: number;
-  /** Starts per period. */
+  /** Maximum number of starts per period. */
   readonly rate?: number;
-  /** Default one second. Goes with `rate`. */
+  /** Length of the period. Default: one second. Requires `rate`. */
   readonly period?: Duration;
 }
 
-/** What calls and invocations have in common. */
+/** Options that calls and invocations share. */
 interface DeliveryOptions {
-  /** Retries after the first attempt. */
+  /** Number of retries after the first attempt. */
   readonly retries?: number;
-  /** Expression over `retried` whose value is ms, such as `'pow(2, retried) * 1000'`. */
+  /** Retry delay in milliseconds, as an expression over `retried`, such as `'pow(2, retried) * 1000'`. */
   readonly retryDelay?: string;
-  /** How long one attempt may take. */
+  /** Maximum duration of one attempt. */
   readonly timeout?: Duration;
   readonly flowControl?: FlowControlLimits;
 }
 
 export interface CallOptions extends DeliveryOptions {
   readonly url: string | URL;
-  /** Default GET. */
+  /** HTTP method. Default: GET. */
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
   readonly headers?: Readonly<Record<string, string>>;
-  /** Text and bytes are sent as they are, everything else as JSON. */
+  /** Body of the request. Text and bytes are sent as they are, everything else as JSON. */
   readonly body?: unknown;
 }
 
-/** The last answer, whatever its status. */
+/** The last response to a call, whatever its status. */
 export interface CallResult<Body> {
-  /** 0 when no answer came. */
+  /** HTTP status; 0 if no response arrived. */
   readonly status: number;
   /** True for a status from 200 to 299. */
   readonly ok: boolean;
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
-  /** The JSON value of an answer that is JSON, else text, or bytes where it is no text; undefined when it is empty. */
+  /**
+   * Body of the response: the parsed value if it is JSON, otherwise text, or bytes if it is not text; undefined if it
+   * is empty.
+   */
   readonly body: Body;
-  /** Attempts made, the last included. */
+  /** Number of attempts, including the last one. */
   readonly attempts: number;
-  /** Why no answer came; absent when one did. */
+  /** Reason why no response arrived; absent if one did. */
   readonly error?: string;
   bytes(): Uint8Array;
   text(): string;
-  /** Throws SyntaxError when the body is not JSON. */
+  /** Throws SyntaxError if the body is not valid JSON. */
   json(): unknown;
 }
 
 interface InvokeSettings extends DeliveryOptions {
-  /** Text and bytes are sent as they are, everything else as JSON. */
+  /** Payload of the invoked run. Text and bytes are sent as they are, everything else as JSON. */
   readonly payload?: unknown;
-  /** Sent on to the invoked workflow. */
+  /** Headers that are forwarded to the invoked workflow. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The id of the new run; made by the service when absent. */
+  /** Id of the new run. Default: generated by the service. */
   readonly workflowRunId?: string;
   readonly labels?: readonly string[];
 }
 
-/** `workflow` and `workflowUrl` are the same. */
+/** Options of an invocation. `workflow` and `workflowUrl` are aliases; specify one of them. */
 export type InvokeOptions = InvokeSettings &
   (
     | { readonly workflow: string | URL; readonly workflowUrl?: undefined }
     | { readonly workflowUrl: string | URL; readonly workflow?: undefined }
   );
 
-/** How the invoked run ended. */
+/** Result of an invocation: how the invoked run ended. */
 export type InvokeResult<Body> = { readonly workflowRunId: string; readonly workflowCreatedAt: number } & (
-  | { readonly state: 'succeeded' /** What the workflow returned. */; readonly body: Body }
+  | { readonly state: 'succeeded' /** The value that the workflow returned. */; readonly body: Body }
   | { readonly state: 'failed'; readonly error: string }
   | { readonly state: 'canceled' }
 );
 
-/** An address of this run alone. */
+/** A webhook that belongs to this run. */
 export interface Webhook {
   readonly webhookUrl: string;
   readonly eventId: string;
 }
 
-/** A request that came to a webhook. */
+/** A request that a webhook received. */
 export interface WebhookRequest {
   readonly method: string;
-  /** With the `?` in front; empty when there was none. */
+  /** Query including the `?`; empty if there was none. */
   readonly query: string;
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: Uint8Array;
   text(): string;
-  /** Throws SyntaxError when the body is not JSON. */
+  /** Throws SyntaxError if the body is not valid JSON. */
   json(): unknown;
 }
 

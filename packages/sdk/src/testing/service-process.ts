@@ -1,4 +1,4 @@
-/** A service of a test's own: `everstep dev` on a virtual clock, a free port and a data directory that is thrown away. */
+/** A separate service for a test: `everstep dev` with a virtual clock, a free port and a temporary data directory. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -9,33 +9,33 @@ import { connectTestService, type TestService } from './test-service.js';
 
 export interface StartOptions {
   /**
-   * The program and its arguments, such as `['npx', 'everstep']`; `dev` and its options are put behind them. Default: the
-   * package `everstep` as it is found from the working directory.
+   * Command and arguments that start the program, such as `['npx', 'everstep']`. `dev` and its options are appended.
+   * Default: the package `everstep`, resolved from the working directory.
    */
   readonly command?: readonly string[];
-  /** More settings of the service, such as EVERSTEP_LOG_LEVEL. */
+  /** Additional settings of the service, such as EVERSTEP_LOG_LEVEL. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Default 30,000. */
+  /** Maximum startup time in milliseconds. Default: 30,000. */
   readonly startTimeoutMs?: number;
 }
 
 export interface StartedTestService extends TestService {
-  /** Those that the service signs its requests with, for the option `signingKeys` of `serve`. */
+  /** Keys that sign the requests of the service. Pass them to the option `signingKeys` of `serve`. */
   readonly signingKeys: { readonly current: string; readonly next: string };
-  /** The management API, as the first user. */
+  /** Client of the management API, logged in as the first user. */
   readonly admin: AdminClient;
-  /** Ends the process and removes its data. */
+  /** Stops the process and removes its data. */
   stop(): Promise<void>;
 }
 
 const START_TIMEOUT_MS = 30_000;
-/** A process that has not ended by itself so long after it was asked to is killed. */
+/** Time after which a process that does not stop is killed. */
 const STOP_TIMEOUT_MS = 10_000;
 const KEPT_OUTPUT_LENGTH = 8_000;
-/** Printed when the service takes requests and its env file is written. */
+/** Printed when the service accepts requests and its env file is written. */
 const LISTENS = /listens at/;
 
-/** From the working directory, where an app has it; else from here, where a workspace has it. */
+/** Resolves the package from the working directory (an app), or from here (a workspace). */
 async function installedCommand(): Promise<readonly string[]> {
   for (const from of [join(process.cwd(), 'package.json'), import.meta.url]) {
     let file: string;
@@ -47,12 +47,14 @@ async function installedCommand(): Promise<readonly string[]> {
     const { bin }: { readonly bin: { readonly everstep: string } } = JSON.parse(await readFile(file, 'utf8'));
     return [process.execPath, join(dirname(file), bin.everstep)];
   }
-  throw new Error('the package everstep is not installed here: npm install --save-dev everstep, or give the option command');
+  throw new Error(
+    'the package everstep is not installed here: run "npm install --save-dev everstep", or pass the option command',
+  );
 }
 
 class ServiceProcess {
   private readonly child: ChildProcess;
-  /** Resolves with how it ended, in words. */
+  /** Resolves with a description of how the process ended. */
   private readonly ended: Promise<string>;
   private readonly listens: Promise<null>;
   private readonly killAtExit = () => void this.child.kill('SIGKILL');
@@ -75,11 +77,19 @@ class ServiceProcess {
     });
   }
 
-  /** Resolves when the service takes requests. Rejects with what it printed when it ends before, or takes too long. */
+  /**
+   * Resolves when the service accepts requests.
+   *
+   * Rejects with the output of the process if it ends early or takes too long.
+   */
   async ready(timeoutMs: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<string>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs, `does not listen after ${timeoutMs} ms`);
+      timer = setTimeout(
+        resolve,
+        timeoutMs,
+        `did not start within ${timeoutMs} ms; increase startTimeoutMs if the machine is slow`,
+      );
     });
     const failure = await Promise.race([this.listens, this.ended, late]);
     clearTimeout(timer);
@@ -95,14 +105,15 @@ class ServiceProcess {
   }
 }
 
-/** KEY=value lines. */
+/** Parses KEY=value lines. */
 async function readEnvFile(path: string): Promise<ReadonlyMap<string, string>> {
   const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line.includes('='));
   return new Map(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
 }
 
 /**
- * Starts a service and resolves when it takes requests. Rejects with what it printed when it does not come up.
+ * Starts a service and resolves when it accepts requests. Rejects with the output of the process if it does not
+ * start.
  *
  * @example
  * const service = await startTestService();
@@ -112,7 +123,7 @@ export async function startTestService(options: StartOptions = {}): Promise<Star
   const command = options.command ?? (await installedCommand());
   const directory = await mkdtemp(join(tmpdir(), 'everstep-test-'));
   const envFile = join(directory, 'service.env');
-  // What is set around the test is meant for another service.
+  // Settings in the environment of the test belong to another service.
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_'));
   const service = new ServiceProcess(command, {
     ...Object.fromEntries(inherited),

@@ -1,20 +1,21 @@
 /**
- * Checks what the code of runs has seen. Each execution of a step gets a token of its own, and its recorded result carries
- * that token, together with the tokens of all results that the code had been given before. So it shows when two observers
- * of one step, a later step, the result of the run or a replay, were given different results, or one that was not recorded.
+ * Checks the results that the code of runs has received. Each execution of a step creates a unique token. Its
+ * recorded result contains that token and the tokens of all results that the code had received before. This detects
+ * when two observers of one step received different results, or a result that was not recorded. Observers are later
+ * steps, the result of the run and replays.
  */
 
-/** Tokens of the results that the code had been given, by the names of their steps. */
+/** Tokens of the results that the code had received, by step name. */
 export type Seen = Readonly<Record<string, string>>;
 
-/** What is recorded of a step that was executed. */
+/** Recorded result of an executed step. */
 export interface Witnessed<T> {
   readonly value: T;
   readonly token: string;
   readonly seen: Seen;
 }
 
-/** What a run returns. */
+/** Return value of a run. */
 export interface WitnessedEnd<T> {
   readonly result: T;
   readonly seen: Seen;
@@ -26,7 +27,7 @@ interface Execution {
   readonly seen: Seen;
 }
 
-/** A step as it was recorded; `out` is its result, null or undefined when it has none. */
+/** A recorded step. `out` is its result; null or undefined if it has none. */
 export interface RecordedOut {
   readonly name: string;
   readonly out: unknown;
@@ -35,7 +36,7 @@ export interface RecordedOut {
 const isWitnessed = (out: unknown): out is Witnessed<unknown> =>
   typeof out === 'object' && out !== null && 'token' in out && 'seen' in out;
 
-/** What a run returned, when its code ended through `StepWitness.end`. */
+/** Returns the return value of a run whose code ended through `StepWitness.end`, otherwise null. */
 export function witnessedEnd(result: unknown): WitnessedEnd<unknown> | null {
   if (typeof result !== 'object' || result === null || !('seen' in result)) return null;
   const { seen } = result;
@@ -44,7 +45,7 @@ export function witnessedEnd(result: unknown): WitnessedEnd<unknown> | null {
   return { result: 'result' in result ? result.result : undefined, seen: Object.fromEntries(tokens) };
 }
 
-/** One execution of the code of a run, from its start: a replay has one of its own. */
+/** One execution of the code of a run, from its start. Each replay is a separate one. */
 export class StepWitness {
   private readonly executed: (step: string, seen: Seen) => string;
   private readonly seen: Record<string, string> = {};
@@ -53,7 +54,7 @@ export class StepWitness {
     this.executed = executed;
   }
 
-  /** Has a step run by `take`, which is given the action to record; returns what `work` came to. */
+  /** Runs a step through `take`, which receives the action to record. Returns the value of `work`. */
   async run<T>(
     step: string,
     take: (action: () => Promise<Witnessed<T>>) => Promise<Witnessed<T>>,
@@ -68,7 +69,7 @@ export class StepWitness {
     return witnessed.value;
   }
 
-  /** Notes the outcome of a step that the service carries out. */
+  /** Notes the outcome of a step that the service executes. */
   saw(step: string, outcome: unknown): void {
     this.seen[step] = JSON.stringify(outcome) ?? 'undefined';
   }
@@ -82,7 +83,7 @@ export class StepHistory {
   private tokens = 0;
   private readonly executions = new Map<string, Execution[]>();
 
-  /** Called where the code of a run starts, also when it only replays. `run` names the run for all time. */
+  /** Called at the start of the code of a run, also for a replay. `run` is a unique name of the run. */
   witness(run: string): StepWitness {
     return new StepWitness((step, seen) => {
       const token = `${step}#${++this.tokens}`;
@@ -93,14 +94,14 @@ export class StepHistory {
     });
   }
 
-  /** Executions of steps so far, of runs that were not checked. */
+  /** Returns the number of executions of steps so far, for a run that has not been checked. */
   executionsOf(run: string): number {
     return this.executions.get(run)?.length ?? 0;
   }
 
   /**
-   * Returns what is wrong with the history of a run, each in a sentence; empty when all observers agree with the journal.
-   * Forgets the run. `end` is what it returned, when it has.
+   * Returns the problems in the history of a run, one sentence each; empty if all observers agree with the journal.
+   * Then forgets the run. `end` is its return value, if it has one.
    */
   problems(run: string, recorded: readonly RecordedOut[], end?: WitnessedEnd<unknown>): readonly string[] {
     const truth = new Map<string, string>();
@@ -113,7 +114,7 @@ export class StepHistory {
     const look = (observer: string, seen: Seen): void => {
       for (const [step, token] of Object.entries(seen)) {
         const known = truth.get(step);
-        // What the service carried out has no token in the journal: all who saw it have to agree.
+        // Steps that the service executed have no token in the journal. All observers of them must agree.
         if (known === undefined && names.has(step)) truth.set(step, token);
         else if (known !== token) problems.push(`${observer} saw ${token}, but "${step}" is recorded as ${known ?? 'nothing'}`);
       }

@@ -1,4 +1,4 @@
-/** A service on a virtual clock, as a test sees it. */
+/** A service with a virtual clock, as a test uses it. */
 import { Client } from '../client/client.js';
 import { durationText, type TriggerOptions } from '../client/settings.js';
 import { callApi } from '../client/transport.js';
@@ -11,9 +11,9 @@ export interface TestConnection {
 }
 
 export interface Advanced {
-  /** Unix ms on the service's clock. */
+  /** Time on the service's clock, Unix milliseconds. */
   readonly now: number;
-  /** How many timers fell due on the way. */
+  /** Number of timers that became due. */
   readonly fired: number;
 }
 
@@ -21,32 +21,31 @@ export interface TestService {
   readonly url: string;
   readonly token: string;
   readonly client: Client;
-  /** Unix ms on the service's clock. */
+  /** Returns the time on the service's clock in Unix milliseconds. */
   now(): Promise<number>;
   /**
-   * Moves time on; parts of a second count as a whole one. Sleeps, waits, retries and schedules that fall due on the way
-   * happen in order, each at its time. Resolves when all that follows from them is done, up to the next thing that waits
-   * for its time.
+   * Advances the clock, rounded up to whole seconds. Sleeps, waits, retries and schedules that become due run in
+   * order, each at its time. Resolves when all resulting work is done, up to the next item that waits for its time.
    */
   advance(by: Duration): Promise<Advanced>;
-  /** Moves time on to a Date, an ISO 8601 text or Unix milliseconds on the service's clock. */
+  /** Advances the clock to a Date, an ISO 8601 string or Unix milliseconds on the service's clock. */
   advanceTo(at: Instant): Promise<Advanced>;
-  /** Resolves when nothing is under way and nothing is due any more. Time is not moved. */
+  /** Resolves when no work is in progress or due. The clock does not advance. */
   settle(): Promise<Advanced>;
-  /** Starts a run and resolves when it has ended, or waits for its time or for an event. */
+  /** Starts a run and resolves when it has ended or waits for its time or for an event. */
   triggerAndSettle(workflowUrl: string, options?: Omit<TriggerOptions, 'waitForResult'>): Promise<TriggeredRun>;
   stateOf(workflowRunId: string): Promise<RunState>;
-  /** What the workflow returned. Rejects when the run has not ended yet, and with the run's error when it did not succeed. */
+  /** Returns the value that the workflow returned. Rejects if the run has not ended or did not succeed. */
   resultOf<Result = unknown>(workflowRunId: string): Promise<Result>;
 }
 
-/** Does not reach out: whether the service is there, and on a virtual clock, shows at the first call. */
+/** Returns a service without connecting to it. The first call shows whether the service exists and has a virtual clock. */
 export function connectTestService({ url, token }: TestConnection): TestService {
   const client = new Client({ baseUrl: url, token });
   const transport = { baseUrl: url.replace(/\/+$/, ''), authorization: `Bearer ${token}`, fetch: globalThis.fetch };
   const clock = async <Answer>(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer> => {
     const json = body ? { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) } : {};
-    // The shapes of the answers are the word of the service; a test of the service holds it to them.
+    // The service guarantees the shapes of its responses; a test of the service verifies them.
     return (await callApi(transport, { method, path: `/v2/clock${path}`, ...json })) as Answer;
   };
   const settle = () => clock<Advanced>('POST', '/settle');
@@ -69,7 +68,7 @@ export function connectTestService({ url, token }: TestConnection): TestService 
       const end = await endOf(workflowRunId);
       if (end.workflowState === 'RUN_SUCCESS') return end.result as Result;
       const why = 'error' in end && end.error !== undefined ? `: ${end.error}` : '';
-      throw new Error(`run ${workflowRunId} has not succeeded: it is ${end.workflowState}${why}`);
+      throw new Error(`run ${workflowRunId} has not succeeded: its state is ${end.workflowState}${why}`);
     },
   };
 }

@@ -11,25 +11,25 @@ test('each workflow answers at its path, with or without a query', async (t) => 
   const { '/one': one, '/two': two } = server.urls;
   assert.match(one, /^http:\/\/127\.0\.0\.1:\d+\/one$/);
   for (const url of [one, two, `${one}?tenant=7`]) {
-    const answer = await fetch(url, { method: 'POST', body: 'no step request' });
+    const answer = await fetch(url, { method: 'POST', body: 'not a step request' });
     assert.equal(answer.status, 400, `${url} is answered by the workflow`);
     assert.equal(answer.headers.get('svc-workflow-protocol'), '1');
   }
 });
 
-test('another path is a 404 that names those that there are', async (t) => {
+test('another path returns 404 and lists the existing paths', async (t) => {
   const server = await serveWorkflows({ '/one': done });
   t.after(() => server.stop());
   const answer = await fetch(server.urls['/one'].replace('/one', '/three'), { method: 'POST' });
   assert.equal(answer.status, 404);
-  assert.match(await answer.text(), /there are \/one/);
+  assert.match(await answer.text(), /available paths: \/one/);
 });
 
-test('a path without a slash is a mistake that is told', async () => {
-  await assert.rejects(serveWorkflows({ order: done }), /begins with a slash, not "order"/);
+test('a path without a leading slash is rejected', async () => {
+  await assert.rejects(serveWorkflows({ order: done }), /must start with a slash, not "order"/);
 });
 
-test('nothing listens any more when it was stopped, though a client kept its connection', async () => {
+test('stops listening even if a client keeps its connection', async () => {
   const server = await serveWorkflows({ '/one': done });
   await (await fetch(server.urls['/one'], { method: 'POST', body: '{}' })).text();
   await server.stop();

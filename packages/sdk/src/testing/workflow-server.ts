@@ -1,13 +1,13 @@
-/** Workflows on a server of their own, for a test. */
+/** A server that serves workflows for a test. */
 import { createServer } from 'node:http';
 import { endpointOf, toNodeHandler } from '../adapters/node.js';
 import type { Endpoint } from '../endpoint.js';
 import type { WorkflowHandler } from '../serve.js';
 
 export interface WorkflowServer<Path extends string> {
-  /** The URL of each workflow, by its path. */
+  /** URL of each workflow, by its path. */
   readonly urls: Readonly<Record<Path, string>>;
-  /** Closes all connections; requests that are under way get no answer. */
+  /** Closes all connections. Requests in progress receive no response. */
   stop(): Promise<void>;
 }
 
@@ -16,27 +16,29 @@ export interface WorkflowServer<Path extends string> {
  *
  * @example
  * const { urls } = await serveWorkflows({ '/order': serve(async (context) => { ... }) });
+ *
+ * @throws {TypeError} If a path does not start with a slash.
  */
 export async function serveWorkflows<Path extends string>(
   workflows: Readonly<Record<Path, WorkflowHandler | Endpoint>>,
 ): Promise<WorkflowServer<Path>> {
   const paths = Object.keys(workflows) as Path[];
   const wrong = paths.find((path) => !path.startsWith('/'));
-  if (wrong !== undefined) throw new TypeError(`the path of a workflow begins with a slash, not ${JSON.stringify(wrong)}`);
+  if (wrong !== undefined) throw new TypeError(`the path of a workflow must start with a slash, not ${JSON.stringify(wrong)}`);
   const handlers = new Map<string, ReturnType<typeof toNodeHandler>>(
     paths.map((path) => [path, toNodeHandler(endpointOf(workflows[path]))]),
   );
   const server = createServer((request, response) => {
     const handler = handlers.get(request.url?.split('?')[0] ?? '');
     if (handler) void handler(request, response);
-    else response.writeHead(404).end(`there is no workflow at this path; there are ${paths.join(', ')}`);
+    else response.writeHead(404).end(`there is no workflow at this path; available paths: ${paths.join(', ')}`);
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(0, '127.0.0.1', resolve);
   });
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the server listens on no port');
+  if (address === null || typeof address === 'string') throw new Error('the server has no port');
   const urls = Object.fromEntries(paths.map((path) => [path, `http://127.0.0.1:${address.port}${path}`]));
   return {
     urls: urls as Record<Path, string>,

@@ -143,12 +143,12 @@ test('a result over the limit is refused and the limit named', () => {
 });
 
 test('a reply or a result that is nested too deep is refused before it is parsed', () => {
-  const words = 'the body is JSON that exceeds a limit: it is nested deeper than 256 levels';
+  const words = 'the body is JSON that exceeds a limit: nested deeper than 256 levels';
   for (const bracket of ['[', '{"a":'])
     assert.deepEqual(parseReply(bracket.repeat(1_000_000), REQUEST, NOW), { ok: false, problem: words, words });
   const parsed = parse({ ...PROGRESS, done: [run(3, { out: '['.repeat(1_000) })] });
   assert.ok(!parsed.ok);
-  assert.match(parsed.problem, /out is JSON text that exceeds a limit: it is nested deeper than 256 levels/);
+  assert.match(parsed.problem, /out is JSON text that exceeds a limit: nested deeper than 256 levels/);
 });
 
 test('a body that is no JSON is said to be none', () => {
