@@ -1,11 +1,14 @@
-/** The code of a TypeScript source without what is not code. */
+/** Extracts the code of a TypeScript source. */
 
-/** A `/` begins a regular expression where a value is expected. */
+/** A `/` starts a regular expression where a value is expected. */
 const BEFORE_REGEX = /(?:^|[(,=:[!&|?{};+\-*%<>~^]|\b(?:return|typeof|case|in|of))\s*$/;
 const TOKEN =
   /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`|\}|\{|\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/[a-z]*/g;
 
-/** The code of a source: comments, regular expressions and, unless they are kept, strings are emptied, also around `${}`. */
+/**
+ * Returns the code of a source. Comments, regular expressions and, unless they are kept, strings are emptied, also
+ * around `${}`.
+ */
 export function codeOf(text: string, strings: 'emptied' | 'kept' = 'emptied'): string {
   let code = '';
   let at = 0;

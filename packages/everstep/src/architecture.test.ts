@@ -1,6 +1,6 @@
 /**
- * Rules of this repository that a compiler does not check, as tests over the
- * TypeScript sources: who may import whom, what must not be written where.
+ * Rules of this repository that a compiler does not check, as tests over the TypeScript sources: allowed imports, and
+ * code that is not allowed.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -10,15 +10,15 @@ import { fileURLToPath } from 'node:url';
 import { codeOf } from './architecture.fixture.js';
 
 interface Source {
-  /** From `packages/` on, for example `everstep/src/engine/run.ts`. */
+  /** Relative to `packages/`, for example `everstep/src/engine/run.ts`. */
   readonly path: string;
   readonly text: string;
 }
 
 interface DirectionRule {
-  /** Every source below this path (the longest that fits counts) ... */
+  /** Sources below this path. The longest matching path applies. */
   readonly area: string;
-  /** ... may import, besides its own area: these paths (`types ` in front: types alone), these packages. */
+  /** Additional allowed imports: paths (with `types ` in front: only types) and packages. */
   readonly may: readonly string[];
   readonly because: string;
 }
@@ -38,34 +38,38 @@ const STORE_MAY = [
 ];
 
 const DIRECTIONS: readonly DirectionRule[] = [
-  { area: ENGINE, may: [LIMITS_FILE, PROTOCOL, 'jsep', 'croner'], because: 'decisions are a pure function of what is passed in' },
-  { area: PORTS, may: [`types ${ENGINE}`, PROTOCOL], because: 'a port says what is needed, in the terms of the engine' },
+  { area: ENGINE, may: [LIMITS_FILE, PROTOCOL, 'jsep', 'croner'], because: 'decisions are a pure function of their inputs' },
+  { area: PORTS, may: [`types ${ENGINE}`, PROTOCOL], because: 'a port describes a need in terms of the engine' },
   {
     area: 'everstep/src/runtime',
     may: [ENGINE, PORTS, ANSWERS, FAIRNESS, AUDIT, LIMITS_FILE, PROTOCOL],
-    because: 'the runtime drives any store and any way to call a step',
+    because: 'the runtime works with any store and any transport of steps',
   },
   {
     area: ANSWERS,
     may: [`types ${ENGINE}`, LIMITS_FILE, PROTOCOL],
-    because: 'what an HTTP answer says is the same whoever reads it',
+    because: 'an HTTP response is interpreted in the same way for every sender',
   },
-  { area: AUDIT, may: [`types ${ENGINE}`, `${ENGINE}/ids`, PORTS, LIMITS_FILE, NODE], because: 'requests are recorded alike' },
-  { area: FAIRNESS, may: [`types ${PORTS}`], because: 'a share is the same rule, whatever is shared' },
+  {
+    area: AUDIT,
+    may: [`types ${ENGINE}`, `${ENGINE}/ids`, PORTS, LIMITS_FILE, NODE],
+    because: 'all requests are recorded in the same way',
+  },
+  { area: FAIRNESS, may: [`types ${PORTS}`], because: 'the rule of shares does not depend on the shared resource' },
   {
     area: 'everstep/src/stores/sqlite',
     may: [...STORE_MAY, NODE],
-    because: 'a store keeps what it is given: it knows neither those who use it nor other stores',
+    because: 'a store does not depend on its users or on other stores',
   },
   {
     area: 'everstep/src/stores/postgres',
     may: [...STORE_MAY, 'pg', NODE],
-    because: 'a store keeps what it is given: it knows neither those who use it nor other stores',
+    because: 'a store does not depend on its users or on other stores',
   },
   {
     area: 'everstep/src/stores/conformance',
     may: [ENGINE, PORTS, `${AUDIT}/chain`, LIMITS_FILE, PROTOCOL, NODE],
-    because: 'the suite is the same for every store, so it knows none',
+    because: 'the suite is the same for every store and depends on none',
   },
   {
     area: 'everstep/src/step-calls',
@@ -80,7 +84,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
       'undici',
       NODE,
     ],
-    because: 'a way to call steps is exchangeable, so it knows nothing but its port; what a call says is the matter of a dialect',
+    because: 'a transport of steps is replaceable, so it depends only on its port; the content of a call belongs to a dialect',
   },
   {
     area: 'everstep/src/http-api',
@@ -89,12 +93,12 @@ const DIRECTIONS: readonly DirectionRule[] = [
       ...inEverstep('answers/header-names', 'fairness', 'secrets/key-ring', 'sign-in', 'audit'),
       ...['@everstep/sdk/protocol', 'fastify', 'typebox', 'pino', 'jose', 'ajv', NODE],
     ],
-    because: 'the API speaks to the service through its interface, whatever runs or stores behind it',
+    because: 'the API uses the service through its interface, whatever runtime or store is behind it',
   },
   {
     area: 'everstep/src/contract',
     may: [LIMITS_FILE, `types ${ENGINE}`, 'typebox', PROTOCOL],
-    because: 'the contract stands by itself, so that every side can rely on it',
+    because: 'every side relies on the contract, so it depends on none of them',
   },
   {
     area: 'everstep/src/dialects/upstash/operations',
@@ -102,22 +106,22 @@ const DIRECTIONS: readonly DirectionRule[] = [
       ...inEverstep('dialects', 'http-api', 'runtime/workflow-service', 'contract', 'accounts', 'engine', 'ports', 'config'),
       ...['@everstep/sdk/protocol', 'typebox', NODE],
     ],
-    because: 'the operations of a dialect are operations like the native ones, and main alone brings them together',
+    because: 'the operations of a dialect are like native ones, and only main combines them',
   },
   {
     area: 'everstep/src/dialects',
     may: [`types ${ENGINE}`, `types ${PORTS}`, ANSWERS, LIMITS_FILE, PROTOCOL],
-    because: 'a dialect says how things are written and what answers mean, whoever sends them',
+    because: 'a dialect defines how data is written and what responses mean, for every sender',
   },
   {
     area: 'everstep/src/accounts',
     may: [PORTS, ENGINE, AUDIT, LIMITS_FILE, PROTOCOL, ...inEverstep('contract', 'dialects', 'config', 'secrets'), 'jose', NODE],
-    because: 'tokens and keys are the same for whoever asks',
+    because: 'tokens and keys do not depend on the caller',
   },
   {
     area: 'everstep/src/search',
     may: [PORTS, LIMITS_FILE, ...inEverstep('accounts'), NODE],
-    because: 'who may do what with an index follows from its account; how documents are kept is behind a port',
+    because: 'permissions of an index follow from its account; a port hides how documents are stored',
   },
   {
     area: 'everstep/src/rotation',
@@ -127,25 +131,25 @@ const DIRECTIONS: readonly DirectionRule[] = [
   {
     area: 'everstep/src/sign-in',
     may: [PORTS, ...inEverstep('config', 'accounts', 'contract', 'secrets/key-ring'), 'openid-client', 'oidc-provider', NODE],
-    because: 'how an identity provider is spoken to is known here alone; which user it is, is a rule of accounts',
+    because: 'only this area knows how to use an identity provider; accounts decide which user it identifies',
   },
-  { area: 'everstep/src/secrets', may: [PORTS, PROTOCOL, NODE], because: 'secrets are sealed alike in every store' },
-  { area: 'everstep/src/config', may: [NODE], because: 'settings are read before there is anything else' },
+  { area: 'everstep/src/secrets', may: [PORTS, PROTOCOL, NODE], because: 'secrets are encrypted in the same way in every store' },
+  { area: 'everstep/src/config', may: [NODE], because: 'settings are read before anything else exists' },
   { area: 'everstep/src/clock', may: [PORTS, NODE], because: 'the real clock and randomness implement ports' },
   {
     area: 'everstep/src/bootstrap',
     may: [PORTS, ENGINE, PROTOCOL, ...inEverstep('accounts', 'config', 'clock', 'dialects', 'secrets'), 'pino', NODE],
-    because: 'the first start prepares what the service needs, and serves nobody',
+    because: 'the first start prepares what the service needs, and serves no requests',
   },
   {
     area: 'everstep/src/backup',
     may: [PROTOCOL, `types ${PORTS}`, ...inEverstep('bootstrap', 'secrets', 'config/secret-keys', 'stores/sqlite'), NODE],
-    because: 'a back-up is of the embedded store, whoever asks for it',
+    because: 'a backup is of the embedded store, whoever requests it',
   },
   {
     area: 'everstep/src/store-copy',
     may: [...inEverstep('backup', 'stores/sqlite', 'stores/postgres'), NODE],
-    because: 'whoever takes everything from one store to another knows both, and nobody else',
+    because: 'only code that copies one store to another knows both',
   },
   {
     area: 'everstep/src/simulation',
@@ -160,54 +164,63 @@ const DIRECTIONS: readonly DirectionRule[] = [
   {
     area: 'everstep/src/cli/commands/service',
     may: [...inEverstep('main', 'cli', 'config', 'bootstrap'), '@everstep/sdk', 'commander', 'pino', NODE],
-    because: 'dev and serve start the service, which main alone puts together',
+    because: 'dev and serve start the service, which only main assembles',
   },
   {
     area: 'everstep/src/cli/commands/backup',
     may: [...inEverstep('backup', 'cli', 'config', 'step-calls/version'), 'commander', NODE],
-    because: 'a back-up is made where the store lies, also when no service runs',
+    because: 'a backup is made where the store is, even if no service runs',
   },
   {
     area: 'everstep/src/cli/commands/rotate-secrets',
     may: [...inEverstep('rotation', 'bootstrap', 'cli', 'config'), 'commander', NODE],
-    because: 'secrets are replaced where the store is, also when no service runs',
+    because: 'secrets are replaced where the store is, even if no service runs',
   },
   {
     area: 'everstep/src/cli/commands/copy-store',
     may: [...inEverstep('store-copy', 'cli', 'config'), 'commander', NODE],
-    because: 'a store is copied when no service runs on it',
+    because: 'a store is copied while no service uses it',
   },
   {
     area: 'everstep/src/end-to-end',
     may: ['@everstep/sdk', '@everstep/example-guides', 'undici', 'playwright-core', 'axe-core', NODE],
-    because: 'from end to end means from outside; the examples of the guides are apps like those of users',
+    because: 'end-to-end tests work from outside; the examples of the guides are apps like those of users',
   },
   {
     area: 'everstep/src/documentation',
     may: [...inEverstep('cli'), 'commander', NODE],
-    because: 'the documentation is compared with the program; there are only tests here',
+    because: 'the documentation is compared with the program; this area contains only tests',
   },
   {
     area: 'everstep/src/open-store',
     may: ['everstep/src', 'pino', NODE],
-    because: 'which store there is is decided in one file',
+    because: 'only one file decides which store is used',
   },
-  { area: 'everstep/src/main', may: ['everstep/src', 'pino', PROTOCOL, NODE], because: 'main is the only file that wires' },
-  { area: 'sdk/src', may: [NODE], because: 'the SDK costs the user no dependency' },
-  { area: 'sdk/src/protocol', may: ['sdk/src/bounded-json'], because: 'the protocol stands by itself' },
+  {
+    area: 'everstep/src/main',
+    may: ['everstep/src', 'pino', PROTOCOL, NODE],
+    because: 'main is the only file that wires the parts together',
+  },
+  { area: 'sdk/src', may: [NODE], because: "the SDK adds no dependency to the user's app" },
+  {
+    area: 'sdk/src/protocol',
+    may: ['sdk/src/bounded-json', 'sdk/src/journal-digest'],
+    because: 'the protocol does not depend on either side',
+  },
+  { area: 'sdk/src/journal-digest', may: [], because: 'both sides of the protocol compute it' },
   { area: 'sdk/src/bounded-json', may: [], because: 'both sides of the protocol parse with it' },
   {
     area: 'dashboard/src',
     may: ['types everstep/src/contract', 'react', 'react-dom', '@base-ui/react', '@tanstack', 'croner'],
-    because: 'the pages know the service by its contract alone, and what they load goes over the network',
+    because: 'the pages depend only on the contract of the service, and everything they import is sent over the network',
   },
 ];
 
-/** What tests may import besides what the sources of their area may: worlds to run in, and libraries to check against. */
+/** Additional imports of tests: worlds to run in, and libraries to check against. */
 const TESTS_MAY = [
   ...inEverstep('answers', 'simulation', 'stores', 'ports', 'engine', 'config', 'clock', 'step-calls', 'accounts', 'runtime'),
   ...inEverstep('http-api', 'contract', 'search', 'main', 'bootstrap', 'dialects', 'audit'),
-  // What tests on both sides share, and no package exports.
+  // Shared by tests on both sides, and not exported by a package.
   'sdk/dist/testing/step-history.fixture',
   '@everstep/sdk',
   'jose',
@@ -229,22 +242,22 @@ const TESTS_MAY = [
 
 const MAX_LINES = 450;
 const BANNED_NAMES = ['utils', 'util', 'common', 'manager', 'helper', 'helpers'];
-/** In code, with what to do instead. Words that would find this file are taken apart. */
+/** Patterns that are not allowed in code, with what to do instead. Words that would match this file are split. */
 const BANNED_CODE: readonly (readonly [pattern: RegExp, instead: string])[] = [
-  [/[:<]\s*any\b|\bas any\b|\bany\[\]|[,|]\s*any\s*[>,|;)]/, 'no any: say what it is, or unknown'],
+  [/[:<]\s*any\b|\bas any\b|\bany\[\]|[,|]\s*any\s*[>,|;)]/, 'no any: use the actual type, or unknown'],
   [/\bas unknown as\b/, 'no cast through unknown: check the value'],
-  [/\b(test|it|describe|suite)\.(only|skip)\b/, 'every test runs'],
+  [/\b(test|it|describe|suite)\.(only|skip)\b/, 'every test must run'],
 ];
 const BANNED_IN_ENGINE: readonly (readonly [pattern: RegExp, instead: string])[] = [
-  [/\bDate\.now\b|\bnew Date\(\)|\bperformance\b/, 'time is passed in'],
-  [/\bMath\.random\b|\bcrypto\b/, 'randomness is passed in'],
+  [/\bDate\.now\b|\bnew Date\(\)|\bperformance\b/, 'pass in the time'],
+  [/\bMath\.random\b|\bcrypto\b/, 'pass in randomness'],
   [/\bset(Timeout|Interval|Immediate)\b|\bqueueMicrotask\b/, 'the engine plans, the runtime waits'],
-  [/\bfetch\(|\bprocess\./, 'the engine touches nothing outside'],
+  [/\bfetch\(|\bprocess\./, 'the engine has no side effects'],
   [/\basync\b|\bawait\b|\bnew Promise\b/, 'the engine is synchronous'],
 ];
 
 const moduleOf = (path: string): string => path.replace(/\.tsx?$/, '');
-/** Tests, what they share or start, and the measurements beside them: none of it is part of the service. */
+/** Returns whether a source is not part of the service: tests, their fixtures and programs, and benchmarks. */
 const isTest = (path: string): boolean => /\.(test|fixture|bench)$|\/testing\/|-check$/.test(moduleOf(path));
 
 interface Import {
@@ -268,7 +281,7 @@ function importsOf(text: string): Import[] {
   return found;
 }
 
-/** Path of the imported source without its extension, or the name of the package. */
+/** Returns the path of the imported source without its extension, or the name of the package. */
 function targetOf(importer: string, from: string): string {
   return from.startsWith('.') ? posix.join(posix.dirname(importer), from).replace(/\.(js|tsx?)$/, '') : from;
 }
@@ -290,7 +303,7 @@ function directionProblems({ path, text }: Source): string[] {
         if (entry.startsWith('types ')) return typesOnly && below(target, entry.slice('types '.length));
         return below(target, entry);
       });
-    if (isTest(target) && !isTest(path)) return [`${path}: imports ${target}, which is there for tests`];
+    if (isTest(target) && !isTest(path)) return [`${path}: imports ${target}, which is only for tests`];
     return ok ? [] : [`${path}: imports ${typesOnly ? 'types of ' : ''}${target}, but ${rule.because}`];
   });
 }
@@ -298,9 +311,10 @@ function directionProblems({ path, text }: Source): string[] {
 function textProblems({ path, text }: Source): string[] {
   const problems: string[] = [];
   const lines = text.split('\n').length - 1;
-  if (lines > MAX_LINES) problems.push(`${path}: ${lines} lines; split it by idea, ${MAX_LINES} are the most`);
+  if (lines > MAX_LINES) problems.push(`${path}: ${lines} lines; split it by topic, the maximum is ${MAX_LINES}`);
   for (const part of moduleOf(path).split(/[/.-]/)) {
-    if (BANNED_NAMES.includes(part.toLowerCase())) problems.push(`${path}: "${part}" says nothing; name it after what it does`);
+    if (BANNED_NAMES.includes(part.toLowerCase()))
+      problems.push(`${path}: "${part}" is not descriptive; name it after what it does`);
   }
   for (const [mark] of text.matchAll(/\b(?:TO[D]O|FIX[M]E|XX[X])\b/g)) problems.push(`${path}: ${mark}: do it, or open an issue`);
   const code = codeOf(text);
@@ -312,7 +326,7 @@ function textProblems({ path, text }: Source): string[] {
   const speaks = ['dialects', 'cli', 'simulation'].some((area) => path.startsWith(`everstep/src/${area}/`));
   const spelled =
     path.startsWith('everstep/') && !speaks && !isTest(path) ? /['"`][^'"`\n]*\bsvc[-_]/i.exec(codeOf(text, 'kept')) : null;
-  if (spelled) problems.push(`${path}: ${spelled[0]}: only a dialect knows how a header is spelled`);
+  if (spelled) problems.push(`${path}: ${spelled[0]}: only a dialect knows the spelling of a header`);
   return problems;
 }
 
@@ -330,19 +344,19 @@ function readSources(): Source[] {
   );
 }
 
-test('the sources keep the rules of the repository', () => {
+test('the sources follow the rules of the repository', () => {
   const sources = readSources();
   assert.ok(sources.length > 50, 'the sources were not found');
   assert.deepEqual(sources.flatMap(problemsOf), []);
 });
 
-test('every area of the table exists', () => {
+test('every area in the table exists', () => {
   const modules = readSources().map(({ path }) => moduleOf(path));
   const missing = DIRECTIONS.filter(({ area }) => !modules.some((module) => below(module, area)));
   assert.deepEqual(missing, []);
 });
 
-test('a source that breaks a rule is found', async (t) => {
+test('detects a source that violates a rule', async (t) => {
   const engine = 'everstep/src/engine/x.ts';
   const table: readonly (readonly [path: string, text: string, problem: RegExp | null])[] = [
     [engine, "import { LIMITS } from '../config/limits.js';\nimport { a } from './a.js';\nimport jsep from 'jsep';", null],
@@ -376,20 +390,20 @@ test('a source that breaks a rule is found', async (t) => {
     ['everstep/src/runtime/x.ts', "import { a } from '../main.js';", /imports everstep\/src\/main/],
     ['sdk/src/x.ts', "import { Pool } from 'undici';", /imports undici, but the SDK/],
     ['dashboard/src/x.tsx', "import { RUN_STATES } from '../../everstep/src/contract/runs.js';", /but the pages/],
-    ['everstep/src/runtime/x.ts', "import { a } from './a.fixture.js';", /a\.fixture, which is there for tests/],
-    ['everstep/src/http-api/x.ts', "import { a } from './testing/a.js';", /testing\/a, which is there for tests/],
+    ['everstep/src/runtime/x.ts', "import { a } from './a.fixture.js';", /a\.fixture, which is only for tests/],
+    ['everstep/src/http-api/x.ts', "import { a } from './testing/a.js';", /testing\/a, which is only for tests/],
     [
       'everstep/src/http-api/testing/x.ts',
       "import { a } from '../../stores/sqlite/index.js';\nimport { b } from './b.js';",
       null,
     ],
     ['everstep/src/new-room/x.ts', '', /no rule says/],
-    ['everstep/src/clock/time-utils.ts', '', /"utils" says nothing/],
+    ['everstep/src/clock/time-utils.ts', '', /"utils" is not descriptive/],
     ['everstep/src/clock/x.ts', '\n'.repeat(451), /451 lines/],
     ['everstep/src/clock/x.ts', `// ${'TO'}DO later`, /do it, or open an issue/],
     ['everstep/src/clock/x.ts', 'function f(a: any) {}', /:1: ": any": no any/],
     ['everstep/src/clock/x.ts', 'const a = b as unknown as string;', /no cast/],
-    ['everstep/src/clock/x.test.ts', 'test.only(() => {});', /every test runs/],
+    ['everstep/src/clock/x.test.ts', 'test.only(() => {});', /every test must run/],
     ['everstep/src/clock/x.ts', "const a = ': any'; // as any\nconst b = /: any/.test(a) ? `x: any` : 8 / 2; /* <any> */", null],
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the source of a template
     ['everstep/src/clock/x.ts', "const a = `it's ${f(`${b as any}`)} // `;", /no any/],
@@ -398,13 +412,13 @@ test('a source that breaks a rule is found', async (t) => {
     ['everstep/src/http-api/x.ts', 'const name = `the svc-${x}`;', /only a dialect knows/],
     ['everstep/src/http-api/x.ts', "// 'Svc-Delay'\nconst a = b.spell('Delay');", null],
     ['everstep/src/http-api/x.test.ts', "const a = 'Svc-Delay';", null],
-    [engine, 'const now = Date.now();', /:1: "Date.now": time is passed in/],
+    [engine, 'const now = Date.now();', /:1: "Date.now": pass in the time/],
     [engine, '\n// Date.now\nconst at = new Date();', /:3: "new Date\(\)"/],
     [engine, 'const a = new Date(ms);', null],
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the source of a template
-    [engine, 'const a = `${Math.random()}`;', /randomness is passed in/],
+    [engine, 'const a = `${Math.random()}`;', /pass in randomness/],
     [engine, 'setTimeout(() => {}, 1);', /the runtime waits/],
-    [engine, "void fetch('x');", /touches nothing outside/],
+    [engine, "void fetch('x');", /the engine has no side effects/],
     [engine, 'async function f() {}', /synchronous/],
     ['everstep/src/engine/x.test.ts', 'const now = Date.now();', null],
   ];

@@ -27,9 +27,11 @@ export interface WorkflowContext<Payload> {
    * `schema`, their result.
    */
   readonly payload: Payload;
+  /** Id of the run. */
   readonly runId: string;
   /** Time at which the run was created, Unix milliseconds. */
   readonly runCreatedAt: number;
+  /** Labels of the run. */
   readonly labels: readonly string[];
   /** Headers that the trigger forwarded, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
@@ -94,4 +96,5 @@ export interface WorkflowContext<Payload> {
   cancel(): Promise<never>;
 }
 
+/** A workflow function. Its return value is the result of the run and must be valid JSON. */
 export type Workflow<Payload, Result> = (context: WorkflowContext<Payload>) => Result | Promise<Result>;

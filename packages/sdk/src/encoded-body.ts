@@ -36,4 +36,5 @@ export function bytesOf(body: EncodedBody): Uint8Array {
 /** Returns the body as text. Bytes that are not UTF-8 are replaced. */
 export const textOf = (body: EncodedBody): string => (body.encoding === 'utf8' ? body.data : lenientUtf8.decode(bytesOf(body)));
 
+/** Returns whether a content type is JSON. */
 export const isJsonType = (contentType: string): boolean => /^application\/(?:[\w.+-]+\+)?json\b/i.test(contentType.trim());

@@ -23,6 +23,7 @@ import { createRequestCheck, SIGNATURE_HEADERS, type SignatureOptions } from './
 import { isSameUrl, type SignatureClaims } from './signature/signature.js';
 import { contextOf } from './workflow-context.js';
 
+/** Limits of the runs that are kept in memory between their steps. */
 export interface HoldOptions {
   /** Maximum number of runs kept in memory. Default: 10,000. */
   readonly max?: number;
@@ -30,6 +31,7 @@ export interface HoldOptions {
   readonly idleMs?: number;
 }
 
+/** Options of a served workflow. */
 export interface ServeOptions<Payload> extends PayloadOptions<Payload>, SignatureOptions {
   /**
    * Maximum number of retries of a step or of the code between steps. It can only lower the number that the run was
@@ -51,6 +53,7 @@ export interface ServeOptions<Payload> extends PayloadOptions<Payload>, Signatur
   readonly failureFunction?: FailureFunction<Payload>;
 }
 
+/** A request in the form that an endpoint handles. */
 export interface EndpointRequest {
   readonly method: string;
   readonly url: string;
@@ -60,12 +63,14 @@ export interface EndpointRequest {
   readonly body: Uint8Array | string | { readonly parsed: unknown };
 }
 
+/** The response of an endpoint. */
 export interface EndpointResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
+/** A workflow endpoint that does not depend on an HTTP library. */
 export interface Endpoint {
   /** Handles a request from the service and returns the response to send. Never rejects. */
   handle(request: EndpointRequest): Promise<EndpointResponse>;
@@ -138,6 +143,11 @@ function heldRunsFor(option: boolean | HoldOptions | undefined): HeldRuns | null
   return new HeldRuns({ max, idleMs });
 }
 
+/**
+ * Creates an endpoint for a workflow. Most apps call `serve` or an adapter instead.
+ *
+ * @throws {RangeError} If an option is invalid.
+ */
 export function createEndpoint<Payload, Result>(
   workflow: Workflow<Payload, Result>,
   options: ServeOptions<Payload> = {},

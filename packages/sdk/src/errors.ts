@@ -47,6 +47,7 @@ export class EverstepError extends Error {
   }
 }
 
+/** An error as plain data. */
 export interface ErrorDescription {
   readonly name: string;
   readonly message: string;
@@ -77,6 +78,7 @@ export function describeError(thrown: unknown): ErrorDescription {
  */
 export const jsonProblem = (thrown: unknown): string => describeError(thrown).message.replace(/,? (?:\.\.\.)?".*$/s, '');
 
+/** When a failed attempt may be retried. */
 export type RetryAdvice =
   | { readonly kind: 'backoff' }
   | { readonly kind: 'after'; readonly delayMs: number }

@@ -7,7 +7,9 @@ import type { RunInput } from './protocol.js';
 export interface RawPayload {
   /** The text, if the body is UTF-8. */
   readonly text: string | undefined;
+  /** Returns the raw bytes. */
   readonly bytes: () => Uint8Array;
+  /** Content type of the trigger, if it had one. */
   readonly contentType: string | undefined;
 }
 
@@ -18,6 +20,7 @@ export interface PayloadSchema<Payload> {
   };
 }
 
+/** Result of validating a payload. */
 export type SchemaResult<Payload> =
   | { readonly value: Payload; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
@@ -65,6 +68,7 @@ function defaultPayload({ text, bytes, contentType: given }: RawPayload): unknow
   }
 }
 
+/** How the payload of a run is read. */
 export interface PayloadOptions<Payload> {
   /** Reads the raw body into the payload, instead of the default JSON parsing. */
   readonly parsePayload?: (raw: RawPayload) => Payload | Promise<Payload>;

@@ -10,12 +10,14 @@
  */
 
 export * from './bounded-json.js';
+export * from './journal-digest.js';
 
 /** Version of the frames below. It is a number in every frame, and the value of the header `Svc-Workflow-Protocol`. */
 export const PROTOCOL_VERSION = 1;
 
 /** Header names without their prefix (`Svc-` in the native dialect). */
 export const PROTOCOL_HEADER = 'Workflow-Protocol';
+/** Prefix of header names in the native dialect. */
 export const NATIVE_PREFIX = 'Svc-';
 
 /**
@@ -31,6 +33,7 @@ export const SIGNED_KINDS = [
   'budget-alert',
   'audit-log',
 ] as const;
+/** Kind of a signed request. */
 export type SignedKind = (typeof SIGNED_KINDS)[number];
 
 /** Signature headers without their prefix: signed with a shared key, and with the private key of the queue instance. */
@@ -42,11 +45,13 @@ export const ED25519_SIGNATURE_HEADER = 'Signature-Ed25519';
  * It signs plain messages to origins that do not belong to the queue instance.
  */
 export const MESSAGE_KEY_CONTEXT = 'everstep.message-key.1';
+/** Prefix of signing keys and message keys. */
 export const SIGNING_KEY_PREFIX = 'sig_';
 
 /** HTTP status with which an endpoint reports that a retry cannot help (together with `NonRetryable-Error: true`). */
 export const NON_RETRYABLE_STATUS = 489;
 
+/** Types of steps, as they are recorded in the journal. */
 export const STEP_TYPES = [
   'Run',
   'SleepFor',
@@ -58,6 +63,7 @@ export const STEP_TYPES = [
   'CreateWebhook',
   'WaitForWebhook',
 ] as const;
+/** Type of a step. */
 export type StepType = (typeof STEP_TYPES)[number];
 
 /** One recorded step. `out` is the result as JSON text; absent if the step has no result (undefined). */
@@ -66,53 +72,6 @@ export interface JournalEntry {
   readonly name: string;
   readonly type: StepType;
   readonly out?: string;
-}
-
-/**
- * Digest of an empty journal. A journal digest is one number that depends on every recorded step and on their order. The
- * service and a worker compute it separately and compare it, to verify that they have the same journal. Each entry extends
- * it, at a cost that depends only on that entry. It detects mistakes, not forgery: 53 bits, an exact integer in JSON.
- */
-export const EMPTY_JOURNAL_DIGEST = 0;
-
-const LANE = 2 ** 32;
-const HIGH_BITS = 0x1fffff;
-
-/** Spreads each bit of a 32-bit integer over all bits. */
-function spread(value: number): number {
-  let bits = value;
-  bits = Math.imul(bits ^ (bits >>> 16), 0x7feb352d);
-  bits = Math.imul(bits ^ (bits >>> 15), 0x846ca68b);
-  return bits ^ (bits >>> 16);
-}
-
-/** The part of a journal entry that the digest covers. */
-export interface DigestedEntry {
-  readonly stepId: number;
-  readonly out?: string | undefined;
-}
-
-/**
- * Returns the digest of a journal that ends with this entry. `digest` is the digest of the entries before it.
- *
- * It covers the position of the step and its result, which are identical on both sides: the UTF-16 code units of the
- * JSON text in `out`, or its absence. It omits names and types, because an execution checks them when it applies an
- * entry.
- */
-export function extendJournalDigest(digest: number, { stepId, out }: DigestedEntry): number {
-  const text = out ?? '';
-  const length = out === undefined ? -1 : text.length;
-  let low = spread((digest % LANE) ^ Math.imul(stepId, 0x9e3779b1));
-  let high = spread(Math.floor(digest / LANE) ^ Math.imul(length, 0x85ebca6b) ^ low);
-  for (let index = 0; index < length; index += 2) {
-    // Reads two units at a time. After the last unit, charCodeAt returns NaN, which counts as 0.
-    const units = text.charCodeAt(index) | (text.charCodeAt(index + 1) << 16);
-    low = Math.imul(low ^ units, 0x01000193);
-    high = Math.imul(((high << 5) | (high >>> 27)) ^ units, 0x9e3779b1);
-  }
-  low = spread(low ^ high);
-  high = spread(high ^ low);
-  return (high & HIGH_BITS) * LANE + (low >>> 0);
 }
 
 /** Bytes as text: UTF-8 if that is lossless, otherwise base64. */
@@ -324,6 +283,7 @@ export interface Hold {
   readonly through: number;
 }
 
+/** How the code of a run ended. */
 export type RunEnd =
   | { readonly kind: 'finished' /** JSON text of the returned value; absent for undefined. */; readonly result?: string }
   | { readonly kind: 'canceled' };
@@ -384,6 +344,7 @@ export interface RefusedReply {
   readonly message: string;
 }
 
+/** A reply to a StepRequest. */
 export type StepReply = ProgressReply | FailedReply | JournalNeededReply | RefusedReply;
 
 /**

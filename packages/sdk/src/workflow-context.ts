@@ -43,6 +43,7 @@ function eventContentOf(data: unknown): Extract<EventContent, { kind: 'data' }> 
   return content ? { kind: 'data', ...content } : { kind: 'data', body: { encoding: 'utf8', data: '' } };
 }
 
+/** Creates the context of an execution. */
 export function contextOf<Payload>(
   execution: Execution,
   run: StepRequest['run'],

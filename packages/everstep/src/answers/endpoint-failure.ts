@@ -1,26 +1,26 @@
-/** What an HTTP answer of a workflow endpoint says when it is none of the step protocol, whichever of those that is. */
+/** Interprets HTTP responses of a workflow endpoint that do not follow its step protocol, for any protocol. */
 import type { DeliveryFailure } from '../engine/run.js';
 import { type AnswerHeaders, describeRedirect, headerOf, retryAdviceOf, snippetOf } from './http-advice.js';
 
 const BACKOFF = { kind: 'backoff' } as const;
 
 const STATUS_WORDS: Readonly<Record<number, string>> = {
-  400: 'the request was refused as malformed by something other than a workflow endpoint; is the workflow URL right?',
-  401: 'something in front of the workflow asks for credentials; send them as Forward-Authorization',
-  403: 'something in front of the workflow forbids the request; is it reachable from outside?',
-  404: 'is the workflow URL right?',
-  405: 'the URL exists but does not take POST; is the workflow URL right?',
-  410: 'the workflow is gone; is the workflow URL right?',
-  413: 'something in front of the workflow refuses a body of this size',
-  415: 'the URL does not take JSON; is the workflow URL right?',
-  429: 'the endpoint is asked too often',
+  400: 'something other than a workflow endpoint rejected the request as malformed; check the workflow URL',
+  401: 'something in front of the workflow requires credentials; send them as Forward-Authorization',
+  403: 'something in front of the workflow forbids the request; check that it is reachable from outside',
+  404: 'check the workflow URL',
+  405: 'the URL exists but does not accept POST; check the workflow URL',
+  410: 'the workflow no longer exists at this URL; check the workflow URL',
+  413: 'something in front of the workflow rejects a body of this size',
+  415: 'the URL does not accept JSON; check the workflow URL',
+  429: 'the endpoint receives too many requests',
   500: 'the endpoint failed before the workflow could answer',
   502: 'a gateway in front of the endpoint could not reach it',
   503: 'the endpoint is not available',
-  504: 'a gateway in front of the endpoint gave up waiting for it',
+  504: 'a gateway in front of the endpoint timed out waiting for it',
 };
 
-/** An answer of an endpoint, read whole. */
+/** A complete response of an endpoint. */
 export interface EndpointAnswer {
   readonly status: number;
   /** Lower-case names. */
@@ -28,15 +28,18 @@ export interface EndpointAnswer {
   readonly body: Buffer;
 }
 
-/** What the words of a failure may quote, and when it was. */
+/** Context of a failure message. */
 export interface FailureView {
-  /** The run hides data: nothing of the answer is quoted. */
+  /** The run redacts data, so nothing of the response is quoted. */
   readonly discreet: boolean;
-  /** Unix ms. */
+  /** Current time, Unix ms. */
   readonly now: number;
 }
 
-/** Every header with all its values. One named `__proto__` is left out: it would be no property, but change the object. */
+/**
+ * Returns every header with all its values. A header named `__proto__` is omitted, because it would change the
+ * prototype of the object.
+ */
 export function valuesOf(headers: AnswerHeaders): Record<string, readonly string[]> {
   const values: Record<string, readonly string[]> = {};
   for (const [name, value] of Object.entries(headers)) {
@@ -45,15 +48,15 @@ export function valuesOf(headers: AnswerHeaders): Record<string, readonly string
   return values;
 }
 
-/** Its type, and how it begins. */
+/** Describes a body by its type and its start. */
 export function describeBody({ headers, body }: EndpointAnswer, discreet: boolean): string {
   if (discreet) return snippetOf(body, discreet);
   const encoding = headerOf(headers, 'content-encoding');
-  const encoded = encoding && encoding !== 'identity' ? `, content-encoding ${encoding} (which was not asked for)` : '';
+  const encoded = encoding && encoding !== 'identity' ? `, content-encoding ${encoding} (which was not requested)` : '';
   return `content-type ${headerOf(headers, 'content-type') ?? 'missing'}${encoded} and ${snippetOf(body, discreet)}`;
 }
 
-/** An answer that is no success, and was not made by a workflow. */
+/** Describes an error response that was not produced by a workflow. */
 export function endpointFailure(
   { status, headers, body }: EndpointAnswer,
   { discreet, now }: FailureView,

@@ -1,9 +1,9 @@
-/** Header names are shown in one form, whoever sent them and however. */
+/** Header names are shown in one form, whatever form they were sent in. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { canonicalHeaderName, canonicalHeaders } from './header-names.js';
 
-test('a header name is canonical when each word starts with a capital letter and continues in lower case', () => {
+test('a canonical header name has capital letters at the start of each word and lower case elsewhere', () => {
   const names = {
     'content-length': 'Content-Length',
     'X-REQUEST-ID': 'X-Request-Id',
@@ -21,11 +21,11 @@ test('a header name is canonical when each word starts with a capital letter and
   }
 });
 
-test('a text that is not a header name stays as it is', () => {
+test('a text that is not a header name does not change', () => {
   for (const text of ['', 'two words', 'größe', 'a:b', 'a\nb']) assert.equal(canonicalHeaderName(text), text);
 });
 
-test('of two header names that differ in case only, the later one counts', () => {
+test('of two header names that differ only in case, the later one wins', () => {
   assert.deepEqual(canonicalHeaders({ 'x-a': ['1'], 'X-A': ['2'], 'set-cookie': ['a', 'b'] }), {
     'X-A': ['2'],
     'Set-Cookie': ['a', 'b'],

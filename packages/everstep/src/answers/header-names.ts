@@ -1,4 +1,4 @@
-/** Names of headers as answers and callbacks show them. */
+/** Header names in responses and callbacks. */
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
@@ -9,7 +9,7 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 export const canonicalHeaderName = (name: string): string =>
   TOKEN.test(name) ? name.toLowerCase().replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase()) : name;
 
-/** Returns the headers under their canonical names. Of two names that differ in case only, the later one counts. */
+/** Returns the headers under their canonical names. Of two names that differ only in case, the later one wins. */
 export const canonicalHeaders = (
   headers: Readonly<Record<string, readonly string[]>>,
 ): Readonly<Record<string, readonly string[]>> =>

@@ -1,4 +1,4 @@
-/** What an HTTP answer that is no success says: whether trying again can help, and its body in few words. Whoever asked. */
+/** Interprets HTTP error responses for any sender: whether a retry can help, and a short excerpt of the body. */
 import { NON_RETRYABLE_STATUS } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import type { DeliveryFailure } from '../engine/run.js';
@@ -9,17 +9,20 @@ const NON_RETRYABLE_HEADER = /^(?:[a-z0-9]+-)?nonretryable-error$/;
 const SNIPPET_LENGTH = 100;
 const MAX_SHOWN_HEADER_LENGTH = 300;
 
-/** Header values as an answer may carry them, by lower-case name. */
+/** Headers of a response, by lower-case name. */
 export type AnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** The first value of a header, shortened to what may be shown. */
+/** Returns the first value of a header, shortened for display. */
 export function headerOf(headers: AnswerHeaders, name: string): string | undefined {
   const value = headers[name.toLowerCase()];
   const first = typeof value === 'string' ? value : value?.[0];
   return first?.slice(0, MAX_SHOWN_HEADER_LENGTH);
 }
 
-/** Delay that a Retry-After header asks for (seconds, or an HTTP date), bounded; undefined when it is absent or unreadable. */
+/**
+ * Returns the delay of a Retry-After header (seconds, or an HTTP date), up to the limit; undefined if it is absent or
+ * invalid.
+ */
 function retryAfterMs(value: string | undefined, now: number): number | undefined {
   const text = value?.trim();
   if (text === undefined || text === '') return undefined;
@@ -27,14 +30,14 @@ function retryAfterMs(value: string | undefined, now: number): number | undefine
   return Number.isNaN(ms) ? undefined : Math.min(LIMITS.maxRetryDelayMs, Math.max(0, ms));
 }
 
-/** NonRetryable-Error: true, bare or with the prefix of any dialect. */
+/** Returns whether the header NonRetryable-Error is true, without a prefix or with the prefix of any dialect. */
 function saysNever(headers: AnswerHeaders): boolean {
   return Object.keys(headers).some(
     (name) => NON_RETRYABLE_HEADER.test(name) && headerOf(headers, name)?.trim().toLowerCase() === 'true',
   );
 }
 
-/** Whether and when to try again after an answer that is neither a success nor a redirect. `now` in Unix ms. */
+/** Returns whether and when to retry after a response that is neither a success nor a redirect. `now` in Unix ms. */
 export function retryAdviceOf(status: number, headers: AnswerHeaders, now: number): DeliveryFailure['retry'] {
   if (status === NON_RETRYABLE_STATUS) return saysNever(headers) ? NEVER : BACKOFF;
   const delayMs = status === 429 || status === 503 ? retryAfterMs(headerOf(headers, 'retry-after'), now) : undefined;
@@ -42,8 +45,8 @@ export function retryAdviceOf(status: number, headers: AnswerHeaders, now: numbe
 }
 
 /**
- * `with a redirect (302) to https://...`, as it follows on "answered". `discreet`, here and below: nothing of the answer
- * is quoted, since the run that it is for hides data and the answer may repeat it.
+ * Describes a redirect: `with a redirect (302) to https://...`, to follow the word "answered". `discreet`, here and
+ * below: quotes nothing of the response, because the run redacts data and the response may contain it.
  */
 export function describeRedirect(status: number, headers: AnswerHeaders, discreet: boolean): string {
   if (discreet) return `with a redirect (${status})`;
@@ -51,10 +54,10 @@ export function describeRedirect(status: number, headers: AnswerHeaders, discree
   return `with a redirect (${status}) ${location === undefined ? 'without a Location' : `to ${location}`}`;
 }
 
-/** The first characters of a body on one line. */
+/** Returns the first characters of a body on one line. */
 export function snippetOf(body: Uint8Array, discreet: boolean): string {
-  if (discreet) return body.byteLength === 0 ? 'an empty body' : 'a body that is not shown';
-  // Four bytes are the most that a character takes.
+  if (discreet) return body.byteLength === 0 ? 'an empty body' : 'a redacted body';
+  // A character has at most four bytes.
   const text = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, SNIPPET_LENGTH * 4))
     .toString('utf8')
     .replace(/[\s\p{Cc}]+/gu, ' ')
@@ -64,7 +67,7 @@ export function snippetOf(body: Uint8Array, discreet: boolean): string {
   return `a body that begins with "${characters.slice(0, SNIPPET_LENGTH).join('')}"`;
 }
 
-/** The part of a body that is kept; a copy when it would keep a longer one alive. */
+/** Returns the stored part of a body. It is copied if it would otherwise keep a longer body in memory. */
 export function keptOf(body: Uint8Array): Uint8Array {
   return body.byteLength <= LIMITS.maxKeptResponseBytes ? body : new Uint8Array(body.subarray(0, LIMITS.maxKeptResponseBytes));
 }

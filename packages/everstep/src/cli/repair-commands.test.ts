@@ -64,7 +64,7 @@ describe('the commands that repair many failed runs', () => {
     assert.match(stdout, /stopped \(canary-failed: 1 of the first 1 failed again, which is more than 0 %/);
     const refused = await everstep('continue', repairId);
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /plan a new one for what is left/);
+    assert.match(refused.stderr, /plan a new repair for the remaining entries/);
   });
 
   test('a delete can be undone, and paused', async () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createSystemClock } from './system-clock.js';
 import { createSystemRandom } from './system-random.js';
 
-test('the clock goes on from where it was when the machine is set back', () => {
+test("the clock continues from its last value when the machine's time is set back", () => {
   let wallMs = 10_000;
   const clock = createSystemClock({ wall: () => wallMs });
   assert.equal(clock.now(), 10_000);
@@ -15,7 +15,7 @@ test('the clock goes on from where it was when the machine is set back', () => {
   assert.ok(clock.now() >= 20_000);
 });
 
-test('the clock does not start before the latest time that is recorded, and then moves', () => {
+test('the clock does not start before the latest recorded time, and then moves', () => {
   let wallMs = 1_000;
   const clock = createSystemClock({ notBefore: 5_000, wall: () => wallMs });
   assert.equal(clock.now(), 5_000);
@@ -36,7 +36,7 @@ test('a timer fires at its time or later, never before, and once', async (t) => 
   assert.ok((fired[0] ?? 0) >= 150_000);
 });
 
-test('a timer that was taken back does not fire, also after it was armed again', (t) => {
+test('a canceled timer does not fire, even after it was armed again', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 0 });
   const clock = createSystemClock({ wall: () => Date.now() });
   let fired = false;
@@ -49,7 +49,7 @@ test('a timer that was taken back does not fire, also after it was armed again',
   assert.equal(fired, false);
 });
 
-test('what is left for the end of the turn happens after the present turn', async () => {
+test('an end-of-turn callback runs after the current turn', async () => {
   const order: string[] = [];
   const clock = createSystemClock();
   await new Promise<void>((done) => {
@@ -63,7 +63,7 @@ test('what is left for the end of the turn happens after the present turn', asyn
   assert.deepEqual(order, ['now', 'microtask', 'end']);
 });
 
-test('random bytes that were given out are not changed or given out again', () => {
+test('returned random bytes are neither changed nor returned again', () => {
   const random = createSystemRandom();
   const seen = new Set<string>();
   const first = random.bytes(16);

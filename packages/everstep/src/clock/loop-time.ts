@@ -1,4 +1,4 @@
-/** How long the event loop of this process was busy. */
+/** Measures how long the event loop of this process was busy. */
 import { performance } from 'node:perf_hooks';
 import type { LoopTime } from '../ports/loop-time.js';
 

@@ -1,19 +1,19 @@
-/** The machine's clock, made steady: it never goes backwards, whatever is done to the machine's time. */
+/** The machine's clock, made monotonic: it never goes backwards, even if the machine's time is set back. */
 import type { Clock } from '../ports/clock.js';
 
-/** Timers look at the time again at least this often, so that a machine that slept or was set forward is noticed. */
+/** Longest time between two checks of a timer, so that a machine that slept or was set forward is noticed. */
 const MAX_TIMER_MS = 60_000;
 
 export interface SystemClockOptions {
-  /** Unix ms before which the clock does not start: the latest time that the store has recorded. */
+  /** Earliest start of the clock in Unix ms: the latest time that the store has recorded. */
   readonly notBefore?: number;
-  /** Unix ms as the machine tells it. */
+  /** Returns the machine's time in Unix ms. */
   readonly wall?: () => number;
 }
 
 export function createSystemClock({ notBefore = 0, wall = Date.now }: SystemClockOptions = {}): Clock {
   let latest = notBefore;
-  /** How far this clock runs ahead of a machine whose time was set back. Time goes on from where it was. */
+  /** How far this clock is ahead of a machine whose time was set back. Time continues from its last value. */
   let aheadMs = 0;
 
   function now(): number {

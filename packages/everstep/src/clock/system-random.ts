@@ -1,4 +1,7 @@
-/** Unguessable bytes from the machine, drawn in larger portions: ids are made thousands of times a second. */
+/**
+ * Cryptographically secure random bytes, drawn in large portions, because ids are generated thousands of times a
+ * second.
+ */
 import { randomBytes } from 'node:crypto';
 import type { Random } from '../ports/random.js';
 

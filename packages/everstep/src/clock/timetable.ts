@@ -1,4 +1,4 @@
-/** Timers by the time at which they are due; those of one millisecond in the order in which they were set. */
+/** Timers by due time; those of one millisecond in the order in which they were set. */
 interface Entry {
   readonly atMs: number;
   readonly fire: () => void;
@@ -8,12 +8,12 @@ interface Entry {
 export class Timetable {
   private entries: Entry[] = [];
 
-  /** Unix ms of the first timer; infinite when there is none. */
+  /** Unix ms of the first timer; infinite if there is none. */
   get nextAt(): number {
     return this.entries[0]?.atMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Returns a function that takes the timer back. */
+  /** Returns a function that cancels the timer. */
   add(atMs: number, fire: () => void): () => void {
     const entry: Entry = { atMs, fire, isSet: true };
     this.entries.splice(this.placeBehind(atMs), 0, entry);
@@ -25,12 +25,15 @@ export class Timetable {
     };
   }
 
-  /** Fires what is due at `untilMs`, in order, and says how many. What is set meanwhile is left for the next time. */
+  /**
+   * Fires timers that are due at `untilMs`, in order, and returns their number. Timers that are set meanwhile are
+   * left for the next call.
+   */
   fireUntil(untilMs: number): number {
     const due = this.entries.splice(0, this.placeBehind(untilMs));
     let fired = 0;
     for (const entry of due) {
-      // One that fired before it may have taken it back.
+      // A timer that fired before it may have canceled it.
       if (!entry.isSet) continue;
       entry.isSet = false;
       fired++;
@@ -39,7 +42,7 @@ export class Timetable {
     return fired;
   }
 
-  /** Where a timer goes that is due at `atMs`: behind all that are due then or before. */
+  /** Returns the index for a timer that is due at `atMs`: after all timers due then or before. */
   private placeBehind(atMs: number): number {
     let low = 0;
     let high = this.entries.length;

@@ -12,7 +12,7 @@ function world(options: Partial<VirtualClockOptions> = {}) {
   const base = new SimulatedClock(START_MS);
   const quiet = async () => {};
   const clock = createVirtualClock({ base, quiet, maxInstants: 1_000, quietTimeoutMs: 5_000, ...options });
-  /** Lets turns of the event loop pass until the promise is settled. The base clock stands still. */
+  /** Lets turns of the event loop pass until the promise is settled. The base clock does not advance. */
   async function drive<Value>(promise: Promise<Value>): Promise<Value> {
     let open = true;
     const settled = promise.finally(() => {
@@ -25,13 +25,13 @@ function world(options: Partial<VirtualClockOptions> = {}) {
     }
     return settled;
   }
-  /** What happened, with the time at which it did, counted from the start. */
+  /** Events with their times, relative to the start. */
   const events: (readonly [what: string, atMs: number])[] = [];
   const note = (what: string) => events.push([what, clock.now() - START_MS]);
   return { base, clock, drive, events, note };
 }
 
-/** Work that a test begins and ends by hand. */
+/** Work that a test starts and ends manually. */
 function handwork() {
   let open = 0;
   let waiting: (() => void)[] = [];
@@ -62,7 +62,7 @@ test('time runs with the base clock', () => {
   assert.equal(base.advance(), false, 'nothing is left to wait for');
 });
 
-test('a move ends where it was asked to, by a length or at a point in time', async () => {
+test('a move ends at its target, given as a duration or as a point in time', async () => {
   const { clock, drive } = world();
   assert.deepEqual(await drive(clock.move({ byMs: 7 * DAY_MS })), { kind: 'moved', now: START_MS + 7 * DAY_MS, fired: 0 });
   const atMs = START_MS + 30 * DAY_MS;
@@ -70,7 +70,7 @@ test('a move ends where it was asked to, by a length or at a point in time', asy
   assert.equal(clock.now(), atMs);
 });
 
-test('what falls due on the way happens in order, each at its own time, and so does what it leads to', async () => {
+test('work that becomes due runs in order, each at its own time, and so does the work that it causes', async () => {
   const { clock, drive, events, note } = world();
   const naps = (name: string, everyMs: number, count: number) => {
     if (count === 0) return;
@@ -116,7 +116,7 @@ test('timers in any order fire by their times', async () => {
   );
 });
 
-test('time does not move on before the service is quiet', async () => {
+test('time does not advance before the service is quiet', async () => {
   const work = handwork();
   const { clock, drive, events, note } = world({ quiet: work.quiet });
   let end = () => {};
@@ -128,7 +128,7 @@ test('time does not move on before the service is quiet', async () => {
   const move = clock.move({ byMs: 3 * DAY_MS });
   for (let turn = 0; turn < 10; turn++) await drive(nextTurn());
   assert.deepEqual(events, [['delivered', DAY_MS]]);
-  // What the delivery leads to is set at the time of the delivery, and comes before what was due later.
+  // The delivery sets this timer at its own time, so it fires before timers that were due later.
   clock.setTimer(clock.now() + 1_000, () => note('next'));
   end();
   await drive(move);
@@ -139,7 +139,7 @@ test('time does not move on before the service is quiet', async () => {
   ]);
 });
 
-test('what is under way is worked off before the first move of time', async () => {
+test('work in progress is completed before the first move', async () => {
   const work = handwork();
   const { clock, drive } = world({ quiet: work.quiet });
   const end = work.begin();
@@ -151,7 +151,7 @@ test('what is under way is worked off before the first move of time', async () =
   assert.equal(clock.now(), START_MS + DAY_MS);
 });
 
-test('while the service works, time goes on as the base clock does', async () => {
+test('while the service works, time advances with the base clock', async () => {
   const work = handwork();
   const { base, clock, drive, events, note } = world({ quiet: work.quiet });
   let end = () => {};
@@ -170,7 +170,7 @@ test('while the service works, time goes on as the base clock does', async () =>
   assert.deepEqual(events, [['asked again', DAY_MS + 10]]);
 });
 
-test('a service that does not become quiet ends the move in words, and the next one goes on from there', async () => {
+test('a service that does not become quiet ends the move with a reason, and the next move continues from there', async () => {
   const work = handwork();
   const { base, clock, drive } = world({ quiet: work.quiet });
   let end = () => {};
@@ -179,14 +179,14 @@ test('a service that does not become quiet ends the move in words, and the next 
   });
   const move = clock.move({ byMs: 2 * DAY_MS });
   for (let turn = 0; turn < 10; turn++) await drive(nextTurn());
-  assert.ok(base.advance(), 'the patience is over');
+  assert.ok(base.advance(), 'the timeout has passed');
   assert.deepEqual(await drive(move), { kind: 'not-quiet', now: START_MS + DAY_MS + 5_000, fired: 1, waitedMs: 5_000 });
   end();
   const again = await drive(clock.move({ atMs: START_MS + 2 * DAY_MS }));
   assert.deepEqual(again, { kind: 'moved', now: START_MS + 2 * DAY_MS, fired: 0 });
 });
 
-test('moves that are asked for at once follow one after the other', async () => {
+test('concurrent moves run one after the other', async () => {
   const { clock, drive, events, note } = world();
   clock.setTimer(START_MS + DAY_MS, () => note('first day'));
   clock.setTimer(START_MS + 2 * DAY_MS, () => note('second day'));
@@ -205,7 +205,7 @@ test('time does not go back', async () => {
   assert.equal(clock.now(), START_MS);
 });
 
-test('a move by nothing works off what is due', async () => {
+test('a move by 0 completes due work', async () => {
   const { clock, drive, events, note } = world();
   clock.setTimer(START_MS, () => note('due'));
   clock.setTimer(START_MS + 1, () => note('not due'));
@@ -213,7 +213,7 @@ test('a move by nothing works off what is due', async () => {
   assert.deepEqual(events, [['due', 0]]);
 });
 
-test('a move over more instants than are allowed stops at the last of them', async () => {
+test('a move over more instants than allowed stops at the last of them', async () => {
   const { clock, drive, events, note } = world({ maxInstants: 3 });
   for (let day = 1; day <= 5; day++) clock.setTimer(START_MS + day * DAY_MS, () => note(`day ${day}`));
   const stopped = await drive(clock.move({ byMs: 10 * DAY_MS }));
@@ -223,7 +223,7 @@ test('a move over more instants than are allowed stops at the last of them', asy
   assert.equal(events.length, 5);
 });
 
-test('a move is given up when whoever asked for it is gone', async () => {
+test('a move is aborted when its caller disconnects', async () => {
   const work = handwork();
   const { clock, drive } = world({ quiet: work.quiet });
   const end = work.begin();
@@ -246,7 +246,7 @@ test('a move that fails does not stop the next one', async () => {
   assert.equal((await drive(clock.move({ byMs: DAY_MS }))).kind, 'moved');
 });
 
-test('upkeep that comes round every few minutes happens once in a move, and as usual otherwise', async () => {
+test('periodic maintenance happens once in a move, and as usual otherwise', async () => {
   const { base, clock, drive, events, note } = world();
   const sweep = () => {
     clock.upkeep.setTimer(clock.upkeep.now() + 300_000, () => {
@@ -266,7 +266,7 @@ test('upkeep that comes round every few minutes happens once in a move, and as u
   ]);
 });
 
-test('a timer that another one takes back at the same instant does not fire', async () => {
+test('a timer that another one cancels at the same instant does not fire', async () => {
   const { clock, drive, events, note } = world();
   clock.setTimer(START_MS + 5, () => {
     note('one');
@@ -277,7 +277,7 @@ test('a timer that another one takes back at the same instant does not fire', as
   assert.deepEqual(events, [['one', 5]]);
 });
 
-test('moving by nothing is no move into the past, though time goes on between two looks at the clock', async () => {
+test('a move by 0 is never in the past, even if time passes between two readings of the clock', async () => {
   const { base, drive } = world();
   let looks = 0;
   const running = {

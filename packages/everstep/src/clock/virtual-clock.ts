@@ -1,7 +1,6 @@
 /**
- * A clock that runs with another one, and can be moved ahead of it. It does
- * not stand still in between: an endpoint that is slow, or a queue that waits
- * a moment, go on as they do with the real clock.
+ * A clock that runs with another clock and can be advanced ahead of it. It keeps running between moves, so a slow
+ * endpoint or a short wait behaves as with the real clock.
  */
 import type { Clock } from '../ports/clock.js';
 import type { MoveOutcome, MoveTarget, VirtualTime } from '../ports/virtual-time.js';
@@ -11,21 +10,21 @@ export interface VirtualClockOptions {
   /** The clock that it runs with. */
   readonly base: Clock;
   /**
-   * Resolves when the service is quiet: nothing is delivered or waits for a place, nothing is being written or read to
-   * find what is due. What waits for its time to come does not count. Timers call work into being without waiting for it,
-   * so it must be known to this from the moment the timer fires.
+   * Resolves when the service is quiet: no delivery is in flight or waits for a slot, and no write or scan of due
+   * tasks is in progress. Work that waits for its time does not count. Timers start work without awaiting it, so that
+   * work must be visible here from the moment the timer fires.
    */
   readonly quiet: () => Promise<void>;
-  /** So many instants at most are worked off in one move. */
+  /** Maximum number of instants processed in one move. */
   readonly maxInstants: number;
-  /** How long the service may take to become quiet, on the base clock. */
+  /** Maximum time for the service to become quiet, on the base clock. */
   readonly quietTimeoutMs: number;
 }
 
 export interface VirtualClock extends Clock, VirtualTime {
   /**
-   * The same time, for upkeep that comes round every few minutes: a move does not stop at its timers. Those that fell due
-   * on the way fire once, at its end.
+   * The same time for periodic maintenance. A move does not stop at these timers. Those that became due during a move
+   * fire once, at its end.
    */
   readonly upkeep: Clock;
 }
@@ -38,7 +37,7 @@ export function createVirtualClock({ base, quiet, maxInstants, quietTimeoutMs }:
   const timers = new Timetable();
   const upkeepTimers = new Timetable();
   let moving = false;
-  /** Timers that fell due in the present move. */
+  /** Number of timers that became due in the current move. */
   let fired = 0;
   let armedFor = Number.POSITIVE_INFINITY;
   let disarm = (): void => {};
@@ -46,7 +45,7 @@ export function createVirtualClock({ base, quiet, maxInstants, quietTimeoutMs }:
 
   const now = (): number => base.now() + aheadMs;
 
-  /** One timer of the base stands for the first of ours. */
+  /** Arms one timer of the base clock for the first of these timers. */
   function arm(): void {
     const nextAt = moving ? timers.nextAt : Math.min(timers.nextAt, upkeepTimers.nextAt);
     const at = nextAt - aheadMs;
@@ -56,7 +55,7 @@ export function createVirtualClock({ base, quiet, maxInstants, quietTimeoutMs }:
     disarm = Number.isFinite(at) ? base.setTimer(at, flow) : () => {};
   }
 
-  /** Time came to the first timer by itself. */
+  /** Fires timers that became due without a move. */
   function flow(): void {
     armedFor = Number.POSITIVE_INFINITY;
     fired += timers.fireUntil(now());
@@ -79,7 +78,7 @@ export function createVirtualClock({ base, quiet, maxInstants, quietTimeoutMs }:
     aheadMs += Math.max(0, toMs - now());
   }
 
-  /** Waits until the service is quiet, for a bounded time. */
+  /** Waits until the service is quiet, up to the timeout. */
   async function pause(signal: AbortSignal | undefined): Promise<Pause> {
     if (signal?.aborted) return 'given-up';
     let giveUp = (): void => {};
@@ -89,7 +88,8 @@ export function createVirtualClock({ base, quiet, maxInstants, quietTimeoutMs }:
       giveUp = () => resolve('given-up');
       signal?.addEventListener('abort', giveUp);
     });
-    // Work is handed on between turns of the event loop: quiet is what is quiet on both sides of one.
+    // Work can be passed on between turns of the event loop. The service is quiet only if it is quiet before and
+    // after one.
     const becameQuiet = async (): Promise<Pause> => {
       await quiet();
       await new Promise<void>((resolve) => base.endOfTurn(resolve));
@@ -128,7 +128,7 @@ export function createVirtualClock({ base, quiet, maxInstants, quietTimeoutMs }:
   }
 
   async function begin(target: MoveTarget, signal: AbortSignal | undefined): Promise<MoveOutcome> {
-    // Looked at once: the next look may be a millisecond later.
+    // Read once, because the next reading may be a millisecond later.
     const from = now();
     const toMs = 'byMs' in target ? from + target.byMs : target.atMs;
     if (toMs < from) return { kind: 'in-the-past', now: from };

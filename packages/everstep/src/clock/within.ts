@@ -1,6 +1,6 @@
 /** Waits for work that may take too long. */
 
-/** Resolves when `work` does, at most after `timeoutMs`. */
+/** Resolves when `work` does, or after `timeoutMs`. */
 export async function within(timeoutMs: number, work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-/** What is left owed after answers that are rare or wrong: a run must never be left with a task that nobody delivers. */
+/** Pending tasks after rare or invalid responses: a run must never have a task that nothing delivers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FailedReply, PlannedStep, StepReply, StepResult } from '@everstep/sdk/protocol';
@@ -43,7 +43,7 @@ const failed = (base: number, more: Partial<FailedReply> = {}): StepReply => ({
   ...more,
 });
 
-/** A run whose code waits for the given steps. */
+/** Returns a run whose code waits for the given steps. */
 function waitingFor(...planned: readonly PlannedStep[]): Run {
   const { run } = startRun(
     {
@@ -69,7 +69,7 @@ function waitingFor(...planned: readonly PlannedStep[]): Run {
   return answered(run, ADVANCE_SLOT, progress(0, [], planned), 1).run;
 }
 
-test('a step is attempted again when the code failed before it came to the step', () => {
+test('retries a step if the code failed before it reached the step', () => {
   const { run, writes } = answered(waitingFor(step(1), step(2)), 2, failed(0), 10);
   const task = run.tasks.get(2);
   assert.ok(task?.kind === 'step');
@@ -78,7 +78,7 @@ test('a step is attempted again when the code failed before it came to the step'
   assert.equal(run.tasks.has(ADVANCE_SLOT), false);
 });
 
-test('code that fails behind a step leaves an advance alone that is out already', () => {
+test('does not change an advance in flight when code fails after a step', () => {
   const before = answered(waitingFor(step(1), step(2)), 1, progress(0, [step(1)], [], false), 2).run;
   const waiting = before.tasks.get(ADVANCE_SLOT);
   assert.ok(waiting);
@@ -87,7 +87,7 @@ test('code that fails behind a step leaves an advance alone that is out already'
   assert.equal(run.tasks.get(ADVANCE_SLOT)?.messageId, waiting.messageId);
 });
 
-test('code that failed on results in another order than recorded is asked again on the real one', () => {
+test('calls the code again if it failed on results in another order than recorded', () => {
   const before = answered(waitingFor(step(1), step(2)), 1, progress(0, [step(1)], [], false), 2).run;
   const seen = answered(before, 2, progress(0, [step(2)], [], false), 3).run;
   const was = seen.tasks.get(ADVANCE_SLOT);
@@ -98,18 +98,18 @@ test('code that failed on results in another order than recorded is asked again 
   assert.ok(writes.some((write) => write.kind === 'put-task' && write.task === advance));
 });
 
-test('an answer that goes on from a step of its own journal again breaks the protocol', () => {
+test('a reply that continues from an already recorded step violates the protocol', () => {
   const before = answered(waitingFor(step(1), nap(2)), 1, progress(0, [step(1)], [], false), 2).run;
   const again = answered(before, ADVANCE_SLOT, progress(1, [step(1)], []), 3);
-  assert.match(again.deadLetter?.error ?? '', /went on from step 1, which was recorded before/);
+  assert.match(again.deadLetter?.error ?? '', /continued from step 1, which was already recorded/);
 });
 
-test('a failure of another step than the one that was asked for breaks the protocol', () => {
+test('a failure of a step that was not requested violates the protocol', () => {
   const decision = answered(waitingFor(step(1), step(2)), 1, failed(0, { step: { ...step(3) } }), 2);
   assert.match(decision.deadLetter?.error ?? '', /failure of step 3, which it was not asked for/);
 });
 
-test('a run that fails in a step behind entries that its code has not seen owes the advance after a resume', () => {
+test('resuming a run that failed in a step after entries that its code has not seen adds an advance', () => {
   const before = answered(waitingFor(step(1), step(2)), 1, progress(0, [step(1)], [], false), 2).run;
   const seen = answered(before, 2, progress(0, [step(2)], [], false), 3).run;
   const ended = answered(seen, ADVANCE_SLOT, failed(1, { step: step(3), retry: { kind: 'never' } }), 4);

@@ -1,7 +1,7 @@
 /**
- * Telling of a run's failure: the message stands in the slot of its own on a
- * run that has ended. Units are guarded by that task, because whoever takes
- * the dead letter (resume, restart, delete) takes it away.
+ * Reports a failed run to its failure callback or failure function. The message is a task in its own slot of a run
+ * that has ended. Its units are guarded by that task, because a resume, restart or delete of the dead letter removes
+ * it.
  */
 import { callbackTask } from './decision.js';
 import { attemptOf, nextDelayMs, type RetryRule } from './failure.js';
@@ -14,7 +14,7 @@ export type CallbackTask = Extract<Task, { kind: 'callback' }>;
 
 export interface CallbackDecision {
   readonly unit: CommitUnit;
-  /** The next attempt; null when it is over. */
+  /** The next attempt; null if there is none. */
   readonly next: CallbackTask | null;
 }
 
@@ -22,7 +22,7 @@ const guardOf = (run: Run, task: CallbackTask): CommitUnit['guards'] => [
   { kind: 'task-open', runKey: run.key, slot: CALLBACK_SLOT, messageId: task.messageId },
 ];
 
-/** How often the message is tried: what is said of it, or else of the run. */
+/** Returns the retry rule of the message: its own settings, with those of the run as defaults. */
 export function callbackRetryRule({ failureCallback, maxRetries, retryDelay }: Run['settings']): RetryRule {
   return {
     maxRetries: failureCallback?.maxRetries ?? maxRetries,
@@ -30,7 +30,10 @@ export function callbackRetryRule({ failureCallback, maxRetries, retryDelay }: R
   };
 }
 
-/** `failure` null: it was taken. `unwanted`: the endpoint has nobody to be told, so that nothing is owed and nothing was told. */
+/**
+ * Decides what an attempt of the message leads to. `failure` null: the message was accepted. `unwanted`: the endpoint
+ * has no failure function, so nothing is reported.
+ */
 export function decideCallback(
   run: Run,
   task: CallbackTask,
@@ -52,7 +55,7 @@ export function decideCallback(
   return { unit: { guards, writes: [attempt, { kind: 'put-task', runKey, task: next }] }, next };
 }
 
-/** Tells again, from the first attempt on. */
+/** Sends the message again, starting with the first attempt. */
 export function retryCallback(
   run: Run,
   dlqId: string,
@@ -73,7 +76,7 @@ export function retryCallback(
   };
 }
 
-/** Gives it up; an answer that is still under way is ignored. */
+/** Cancels the message. A response to an attempt in flight is ignored. */
 export function cancelCallback(run: Run, task: CallbackTask): CommitUnit {
   const { instanceId, key: runKey } = run;
   return {

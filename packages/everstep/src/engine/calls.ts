@@ -1,4 +1,7 @@
-/** Answers to calls: tried again while that may help, and in the end a value, whatever it is. */
+/**
+ * Responses to calls. A call is retried while that can help; its last response is the result of the step, whatever
+ * its status.
+ */
 import type { CallOutcome, EncodedBody } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import type { Draft } from './decision.js';
@@ -8,18 +11,18 @@ import type { DeliveryFailure, Task } from './run.js';
 
 type CallTask = Extract<Task, { kind: 'call' }>;
 
-/** What came back of a call; null when nothing did. */
+/** The response to a call; null if none arrived. */
 export interface CallAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: EncodedBody;
-  /** What was sent for it, where that is known. */
+  /** The request that was sent, if it is known. */
   readonly sent?: SentRequest;
 }
 
 const NO_BODY: EncodedBody = { encoding: 'utf8', data: '' };
 
-/** `failure` null: the answer is a success. */
+/** Applies the response to an attempt of a call. `failure` null: the response is a success. */
 export function takeCallAnswer(draft: Draft, task: CallTask, answer: CallAnswer | null, failure: DeliveryFailure | null): void {
   if (failure) {
     const rule = { maxRetries: task.call.retries ?? 0, retryDelay: task.call.retryDelay ?? null };
@@ -37,7 +40,7 @@ export function takeCallAnswer(draft: Draft, task: CallTask, answer: CallAnswer 
     attempts: task.retried + 1,
     ...(answer === null && failure ? { error: failure.message } : {}),
   };
-  // Attempts that failed have kept what they sent, which is the same.
+  // Failed attempts have already stored the same request.
   const sent = task.retried === 0 && !failure && answer?.sent ? keptRequest(answer.sent) : undefined;
   draft.recordStep({ stepId: task.slot, name: task.name, type: 'Call', out: JSON.stringify(outcome) }, task, {
     startedAt: answer?.sent?.startedAt,

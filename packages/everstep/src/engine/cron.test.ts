@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { nextTickMs, parseCron } from './cron.js';
 
-/** The ticks after a time, as ISO texts in UTC. */
+/** Returns the ticks after a time, as ISO texts in UTC. */
 function ticks(cron: string, timeZone: string, after: string, count: number): string[] {
   const found: string[] = [];
   let at = Date.parse(after);
@@ -29,7 +29,7 @@ for (const [cron, after, expected] of [
   ['0 0 * * 7', '2027-01-01T00:00:00Z', ['2027-01-03T00:00Z', '2027-01-10T00:00Z']],
   ['0 0 29 2 *', '2027-01-01T00:00:00Z', ['2028-02-29T00:00Z', '2032-02-29T00:00Z']],
   ['@weekly', '2027-01-01T00:00:00Z', ['2027-01-03T00:00Z']],
-  // Of a day of the month and a day of the week one is enough, as everywhere; with a plus both must fit.
+  // Either the day of the month or the day of the week is sufficient, as usual; with a plus both must match.
   ['0 0 13 * FRI', '2027-01-01T00:00:00Z', ['2027-01-08T00:00Z', '2027-01-13T00:00Z']],
   ['0 0 13 * +FRI', '2027-01-01T00:00:00Z', ['2027-08-13T00:00Z']],
 ] as const) {
@@ -40,28 +40,28 @@ for (const [cron, after, expected] of [
   });
 }
 
-test('a time of day is one of the time zone, in winter and in summer', () => {
+test('a time of day is interpreted in the time zone, in winter and in summer', () => {
   assert.deepEqual(ticks('0 9 15 1,7 *', 'Europe/Berlin', '2027-01-01T00:00:00Z', 2), ['2027-01-15T08:00Z', '2027-07-15T07:00Z']);
   assert.deepEqual(ticks('0 9 * * *', 'Asia/Kolkata', '2027-01-01T00:00:00Z', 1), ['2027-01-01T03:30Z']);
 });
 
 test('a time of day that is skipped in spring ticks once, when the clock has jumped', () => {
-  // In Berlin on 28 March 2027 two o'clock (01:00 UTC) is three o'clock.
+  // In Berlin on 28 March 2027, two o'clock (01:00 UTC) becomes three o'clock.
   const [before, day] = ['2027-03-27T12:00:00Z', '2027-03-28T01:00Z'];
   assert.deepEqual(ticks('30 2 * * *', 'Europe/Berlin', before, 2), [day, '2027-03-29T00:30Z']);
   assert.deepEqual(ticks('0,30 2 * * *', 'Europe/Berlin', before, 2), [day, '2027-03-29T00:00Z']);
   assert.deepEqual(ticks('0 1-3 * * *', 'Europe/Berlin', before, 3), ['2027-03-28T00:00Z', day, '2027-03-28T23:00Z']);
-  // On Lord Howe Island it jumps by half an hour.
+  // On Lord Howe Island the clock jumps by half an hour.
   assert.deepEqual(ticks('15 2 * * *', 'Australia/Lord_Howe', '2027-10-02T00:00:00Z', 1), ['2027-10-02T15:30Z']);
 });
 
-test('a time of day that comes twice in autumn ticks once, the first time', () => {
-  // In Berlin on 31 October 2027 three o'clock (01:00 UTC) is two o'clock again.
+test('a time of day that occurs twice in autumn ticks once, the first time', () => {
+  // In Berlin on 31 October 2027, three o'clock (01:00 UTC) becomes two o'clock again.
   assert.deepEqual(ticks('30 2 * * *', 'Europe/Berlin', '2027-10-30T12:00:00Z', 2), ['2027-10-31T00:30Z', '2027-11-01T01:30Z']);
   assert.deepEqual(ticks('30 2 * * *', 'Europe/Berlin', '2027-10-31T00:45:00Z', 1), ['2027-11-01T01:30Z']);
 });
 
-test('what ticks again and again follows the time that passes, through a change of the clocks too', () => {
+test('repeating expressions follow elapsed time, even when clocks change', () => {
   for (const after of ['2027-03-28T00:00:00Z', '2027-10-31T00:00:00Z']) {
     let at = Date.parse(after);
     for (let n = 0; n < 16; n++) {
@@ -80,7 +80,7 @@ for (const [given, timeZone, expected] of [
   // The runtime knows it by an older name.
   ['0 9 * * *', 'Asia/Kolkata', ['0 9 * * *', 'Asia/Kolkata']],
 ] as const) {
-  test(`"${given}" in ${timeZone} is "${expected[0]}" in ${expected[1]}`, () => {
+  test(`parses "${given}" in ${timeZone} as "${expected[0]}" in ${expected[1]}`, () => {
     const parsed = parseCron(given, timeZone);
     assert.ok(parsed.ok);
     assert.deepEqual([parsed.cron, parsed.timeZone], expected);
@@ -88,40 +88,40 @@ for (const [given, timeZone, expected] of [
 }
 
 for (const [cron, timeZone, said] of [
-  ['', 'UTC', /five fields, or six with seconds in front.*it is empty/],
+  ['', 'UTC', /five fields, or six with seconds first.*it is empty/],
   ['CRON_TZ=UTC', 'UTC', /it is empty/],
   ['0 9 * *', 'UTC', /it has 4/],
   ['0 0 9 * * * 2030', 'UTC', /it has 7/],
-  ['60 * * * *', 'UTC', /"60" is no minute: it takes 0 to 59/],
-  ['0 24 * * *', 'UTC', /"24" is no hour: it takes 0 to 23/],
-  ['0 0 32 * *', 'UTC', /"32" is no day of the month: it takes 1 to 31/],
-  ['0 0 * FOO *', 'UTC', /"FOO" is no month: it takes 1 to 12 or JAN to DEC/],
-  ['0 0 * * MON#6', 'UTC', /"MON#6" is no day of the week: it takes 0 to 7/],
-  ['99 0 9 * * *', 'UTC', /"99" is no second/],
-  ['*/0 * * * *', 'UTC', /"\*\/0" is no minute.*steps/],
-  ['5-1 * * * *', 'UTC', /"5-1" is no minute.*a range "1-5"/],
-  ['1,,2 * * * *', 'UTC', /"1,,2" is no minute/],
-  ['9:00 * * * *', 'UTC', /"9:00" is no minute/],
+  ['60 * * * *', 'UTC', /"60" is not a valid minute: use 0 to 59/],
+  ['0 24 * * *', 'UTC', /"24" is not a valid hour: use 0 to 23/],
+  ['0 0 32 * *', 'UTC', /"32" is not a valid day of the month: use 1 to 31/],
+  ['0 0 * FOO *', 'UTC', /"FOO" is not a valid month: use 1 to 12 or JAN to DEC/],
+  ['0 0 * * MON#6', 'UTC', /"MON#6" is not a valid day of the week: use 0 to 7/],
+  ['99 0 9 * * *', 'UTC', /"99" is not a valid second/],
+  ['*/0 * * * *', 'UTC', /"\*\/0" is not a valid minute.*steps/],
+  ['5-1 * * * *', 'UTC', /"5-1" is not a valid minute.*a range "1-5"/],
+  ['1,,2 * * * *', 'UTC', /"1,,2" is not a valid minute/],
+  ['9:00 * * * *', 'UTC', /"9:00" is not a valid minute/],
   ['2027-01-01T09:00:00', 'UTC', /it has 1/],
-  ['@reboot', 'UTC', /"@reboot" is none of @yearly/],
-  ['0 0 30 2 *', 'UTC', /never comes true/],
-  ['0 0 31 APR,JUN,SEP,NOV *', 'UTC', /never comes true/],
-  ['0 0 9 2 +MON#1', 'UTC', /never comes true/],
-  ['0 9 * * *', 'Mars/Olympus', /no time zone "Mars\/Olympus"; it is an IANA name/],
-  ['0 9 * * *', '', /no time zone ""/],
-  ['0 9 * * *', '+02:00', /no time zone "\+02:00"/],
-  ['CRON_TZ= 0 9 * * *', 'UTC', /no time zone ""/],
-  ['CRON_TZ=Berlin 0 9 * * *', 'UTC', /no time zone "Berlin"/],
+  ['@reboot', 'UTC', /"@reboot": use one of @yearly/],
+  ['0 0 30 2 *', 'UTC', /never ticks/],
+  ['0 0 31 APR,JUN,SEP,NOV *', 'UTC', /never ticks/],
+  ['0 0 9 2 +MON#1', 'UTC', /never ticks/],
+  ['0 9 * * *', 'Mars/Olympus', /unknown time zone "Mars\/Olympus": use an IANA name/],
+  ['0 9 * * *', '', /unknown time zone ""/],
+  ['0 9 * * *', '+02:00', /unknown time zone "\+02:00"/],
+  ['CRON_TZ= 0 9 * * *', 'UTC', /unknown time zone ""/],
+  ['CRON_TZ=Berlin 0 9 * * *', 'UTC', /unknown time zone "Berlin"/],
   [`${'1,'.repeat(200)}1 * * * *`, 'UTC', /longer than 256 characters/],
 ] as const) {
-  test(`"${cron.slice(0, 40)}" in "${timeZone}" is refused in plain words`, () => {
+  test(`rejects "${cron.slice(0, 40)}" in "${timeZone}" with a clear message`, () => {
     const parsed = parseCron(cron, timeZone);
     assert.ok(!parsed.ok);
     assert.match(parsed.message, said);
   });
 }
 
-test('the machine has no say: neither its clock nor its time zone', (t) => {
+test('does not depend on the clock or time zone of the machine', (t) => {
   const was = process.env.TZ;
   t.after(() => {
     if (was === undefined) delete process.env.TZ;
@@ -139,12 +139,12 @@ test('the machine has no say: neither its clock nor its time zone', (t) => {
   }
 });
 
-test('what this runtime cannot read any more does not tick', () => {
+test('an expression that this runtime can no longer parse does not tick', () => {
   assert.equal(nextTickMs('0 9 * * *', 'Mars/Olympus', 0), null);
   assert.equal(nextTickMs('0 9 * *', 'UTC', 0), null);
 });
 
-test('an expression of any characters is answered, and what is taken ticks', () => {
+test('any expression gets an answer, and an accepted one ticks', () => {
   const piece = fc.constantFrom(
     '*',
     '0',
@@ -183,7 +183,7 @@ test('an expression of any characters is answered, and what is taken ticks', () 
   );
 });
 
-test('in UTC the next tick is the first minute that fits', () => {
+test('in UTC the next tick is the first matching minute', () => {
   const values = (least: number, most: number) =>
     fc.oneof(fc.constant(null), fc.uniqueArray(fc.integer({ min: least, max: most }), { minLength: 1, maxLength: 4 }));
   const spelled = (list: readonly number[] | null) => list?.join(',') ?? '*';

@@ -1,13 +1,11 @@
 /**
- * When a schedule ticks: five cron fields, or six with seconds in front, in a
- * time zone. Croner reads the fields and finds the next time. It is asked with
- * the time to start from, so its answer does not depend on the machine's clock
- * or time zone, and it never gets a function to call, so it sets no timer.
+ * Ticks of a schedule: five cron fields, or six with seconds first, in a time zone. Croner parses the fields and
+ * finds the next time. It receives the start time, so its result does not depend on the machine's clock or time zone.
+ * It never receives a function to call, so it sets no timer.
  *
- * Where clocks change: times of day (no `*` and no `/` in seconds, minutes and
- * hours) that are skipped tick once, when the clock has jumped; those that come
- * twice tick the first time only. Everything else follows the time that passes:
- * what is skipped does not tick, and what comes twice ticks twice.
+ * When clocks change, fixed times of day (no `*` and no `/` in seconds, minutes and hours) that are skipped tick
+ * once, when the clock has jumped. Those that occur twice tick only the first time. All other expressions follow
+ * elapsed time: skipped times do not tick, and repeated times tick twice.
  */
 import { Cron } from 'croner';
 import { LIMITS } from '../config/limits.js';
@@ -15,7 +13,7 @@ import { LIMITS } from '../config/limits.js';
 export type ParsedCron =
   | {
       readonly ok: true;
-      /** The fields, one space between them, without a time zone. */
+      /** The fields, separated by one space, without a time zone. */
       readonly cron: string;
       /** IANA name. */
       readonly timeZone: string;
@@ -44,18 +42,22 @@ const NICKNAMES = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@mi
 
 const WITH_TIME_ZONE = /^CRON_TZ=(\S*)(?:\s+|$)/;
 const TIME_ZONE_NAME = /^[A-Za-z][\w+-]*(?:\/[\w+-]+)*$/;
-/** What croner would read as a date, or not at all. */
+/** Characters that croner would read as part of a date, or reject. */
 const FOREIGN_CHARACTER = /[^\w*,/\-#?+@]/;
-/** A search goes to the year 3000 from here: the calendar repeats every 400 years, so what is not found never comes. */
+/**
+ * A search continues from here to the year 3000. The calendar repeats every 400 years, so a time that is not found
+ * never occurs.
+ */
 const SEARCH_FROM = Date.UTC(2000, 0, 1);
 
 function croner(cron: string, timeZone: string): Cron {
   return new Cron(cron, { timezone: timeZone, mode: '5-or-6-parts', fixedTimeRule: 'no-wildcard' });
 }
 
-/** The one name by which this runtime knows the zone; null when it knows none of this name. */
+/** Returns the canonical name of the zone in this runtime, or null if the zone is unknown. */
 function knownTimeZone(timeZone: string): string | null {
-  // Without this an offset would be a zone too. It knows no summer time, which is hardly what was meant.
+  // Without this check, a UTC offset would be accepted as a zone. It has no daylight saving time, which is rarely
+  // intended.
   if (!TIME_ZONE_NAME.test(timeZone)) return null;
   try {
     return new Intl.DateTimeFormat('en-US', { timeZone }).resolvedOptions().timeZone;
@@ -64,7 +66,7 @@ function knownTimeZone(timeZone: string): string | null {
   }
 }
 
-/** What croner says against it; null for nothing. */
+/** Returns croner's error message, or null if the expression is valid. */
 function complaint(cron: string): string | null {
   try {
     croner(cron, 'UTC');
@@ -74,13 +76,13 @@ function complaint(cron: string): string | null {
   }
 }
 
-/** Says which field is wrong and what it may be: each is tried without the others. */
+/** Explains which field is invalid and which values it allows. Each field is tried without the others. */
 function explain(parts: readonly string[], problem: string): string {
   const fields = parts.length === FIELDS.length ? FIELDS : [SECOND, ...FIELDS];
   for (const [place, { name, takes }] of fields.entries()) {
     const part = parts[place] ?? '';
     const alone = complaint(fields.map((_, other) => (other === place ? part : '*')).join(' '));
-    if (alone !== null) return `"${part}" is no ${name}: it takes ${takes}; ${IN_GENERAL}`;
+    if (alone !== null) return `"${part}" is not a valid ${name}: use ${takes}; ${IN_GENERAL}`;
   }
   return problem;
 }
@@ -88,8 +90,8 @@ function explain(parts: readonly string[], problem: string): string {
 const refused = (message: string): ParsedCron => ({ ok: false, message });
 
 /**
- * Reads an expression. `CRON_TZ=Europe/Berlin` in front of it counts instead of `timeZone`. Refuses, in words that say
- * what is allowed, what cannot be read and what never ticks.
+ * Parses an expression. A prefix such as `CRON_TZ=Europe/Berlin` overrides `timeZone`. Rejects expressions that are
+ * invalid or never tick, with a message that lists the allowed values.
  */
 export function parseCron(source: string, timeZone: string): ParsedCron {
   if (source.length > LIMITS.maxCronLength) {
@@ -99,31 +101,32 @@ export function parseCron(source: string, timeZone: string): ParsedCron {
   const [prefix = '', zoneInFront] = WITH_TIME_ZONE.exec(trimmed) ?? [];
   const zone = zoneInFront ?? timeZone;
   const known = knownTimeZone(zone);
-  if (known === null) return refused(`there is no time zone "${zone}"; it is an IANA name, such as Europe/Berlin or UTC`);
+  if (known === null) return refused(`unknown time zone "${zone}": use an IANA name such as Europe/Berlin or UTC`);
   const parts = trimmed.slice(prefix.length).match(/\S+/g) ?? [];
   const cron = parts.join(' ');
   if (cron.startsWith('@')) {
-    if (!NICKNAMES.includes(cron.toLowerCase())) return refused(`"${cron}" is none of ${NICKNAMES.join(', ')}`);
+    if (!NICKNAMES.includes(cron.toLowerCase())) return refused(`unknown nickname "${cron}": use one of ${NICKNAMES.join(', ')}`);
   } else {
     if (parts.length !== FIELDS.length && parts.length !== FIELDS.length + 1) {
       const count = parts.length === 0 ? 'it is empty' : `it has ${parts.length}`;
-      return refused(`the expression takes five fields, or six with seconds in front, ${EXAMPLE}; ${count}`);
+      return refused(`the expression must have five fields, or six with seconds first, ${EXAMPLE}; ${count}`);
     }
     const strange = parts.find((part) => FOREIGN_CHARACTER.test(part));
-    if (strange !== undefined) return refused(explain(parts, `"${strange}" is no field of an expression`));
+    if (strange !== undefined) return refused(explain(parts, `"${strange}" is not a valid field of an expression`));
     const problem = complaint(cron);
     if (problem !== null) return refused(explain(parts, problem));
   }
   if (croner(cron, known).nextRun(new Date(SEARCH_FROM)) === null) {
-    return refused('the expression never comes true: there is no such day');
+    return refused('the expression never ticks: there is no such day');
   }
-  // Written as the runtime writes it, unless that is another name for the zone: who says Asia/Kolkata reads Asia/Kolkata.
+  // Uses the runtime's spelling of the zone, unless the runtime knows it by another name. A caller that specifies
+  // Asia/Kolkata reads Asia/Kolkata back.
   return { ok: true, cron, timeZone: known.toLowerCase() === zone.toLowerCase() ? known : zone };
 }
 
 /**
- * Unix ms of the first tick after `afterMs`; null when there is none any more (before the year 3000), or when this
- * runtime cannot read the expression or does not know the zone: another version may have taken it.
+ * Returns the first tick after `afterMs` in Unix ms. Returns null if there is none before the year 3000, or if this
+ * runtime cannot parse the expression or does not know the zone. Another version may have accepted it.
  */
 export function nextTickMs(cron: string, timeZone: string, afterMs: number): number | null {
   const known = knownTimeZone(timeZone);

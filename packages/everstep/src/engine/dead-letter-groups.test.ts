@@ -9,28 +9,28 @@ const HOUR_MS = 3_600_000;
 describe('a group is', () => {
   const times = { firstSeenAt: T0, acknowledgedAt: null, regressedAt: null };
 
-  test('new for 24 hours, and known from then on', () => {
+  test('new for 24 hours, and known after that', () => {
     assert.equal(groupState(times, T0), 'new');
     assert.equal(groupState(times, T0 + NEW_FOR_MS - 1), 'new');
     assert.equal(groupState(times, T0 + NEW_FOR_MS), 'known');
   });
 
-  test('known as soon as somebody has acknowledged it, however young', () => {
+  test('known once it is acknowledged, however recent', () => {
     assert.equal(groupState({ ...times, acknowledgedAt: T0 }, T0), 'known');
   });
 
-  test('regressed whatever its age, and although it was acknowledged before', () => {
+  test('regressed whatever its age, even if it was acknowledged before', () => {
     const regressed = { ...times, acknowledgedAt: T0 + 1, regressedAt: T0 + 2 };
     assert.equal(groupState(regressed, T0 + 2), 'regressed');
     assert.equal(groupState(regressed, T0 + 9 * NEW_FOR_MS), 'regressed');
   });
 
-  test('new when a clock that was set back is before its first entry', () => {
+  test('new if a clock that was set back is before its first entry', () => {
     assert.equal(groupState(times, T0 - 1), 'new');
   });
 });
 
-test('a histogram has the last 24 hours, with zeros, the present one last', () => {
+test('a histogram has the last 24 hours, with zeros, ending with the current hour', () => {
   const hour = hourOf(T0);
   const histogram = histogramOf(
     [
@@ -51,7 +51,7 @@ describe('the changes of a batch', () => {
   const group = (message: string, workflowUrl = 'https://app.test/a') =>
     groupOf({ kind: 'workflow', workflowUrl, stepName: null, status: 500, cause: 'step', message });
 
-  test('are summed by group, workflow and hour, and come out in one order', () => {
+  test('are summed by group, workflow and hour, and returned in a fixed order', () => {
     const changes = new GroupChanges();
     assert.equal(changes.any, false);
     for (const instanceId of ['b', 'a'])
@@ -81,7 +81,7 @@ describe('the changes of a batch', () => {
     assert.equal(changes.any, false);
   });
 
-  test('tell how the last entry left, and leave out what came and went', () => {
+  test('report how the last entry left, and omit entries that were added and removed', () => {
     const changes = new GroupChanges();
     changes.entryCame('a', group('one'), null, T0);
     changes.entryLeft('a', group('one'), null);

@@ -1,38 +1,41 @@
-/** What becomes of a group of dead letters as its entries come and go. */
+/** Changes to groups of dead letters as their entries are added and removed. */
 
-/** What a dead letter has in common with others. */
+/** The group of a dead letter: properties that similar failures share. */
 export interface FailureGroup {
-  /** 16 hexadecimal digits: of the kind, the step, the status and the message below. */
+  /** 16 hexadecimal digits, computed from the kind, the step, the status and the message below. */
   readonly fingerprint: string;
-  /** Whether runs of workflows failed, or plain messages: they are in no group together. */
+  /** Whether workflow runs or plain messages failed. A group contains only one kind. */
   readonly kind: 'workflow' | 'message';
-  /** The step that failed, its numbers left out; null for the code between steps, and for a message. */
+  /** The step that failed, without numbers; null for the code between steps, and for a message. */
   readonly stepName: string | null;
-  /** What went wrong, without what differs from one to the next. */
+  /** The error text, without the parts that differ between failures. */
   readonly message: string;
-  /** Of this one: a group may have entries of several workflows. */
+  /** Workflow of this entry. A group can contain entries of several workflows. */
   readonly workflowUrl: string;
 }
 
 const HOUR_MS = 3_600_000;
-/** So long a group that nobody has acknowledged is new. */
+/** How long an unacknowledged group is new. */
 export const NEW_FOR_MS = 24 * HOUR_MS;
-/** How many hours are told of a group. */
+/** Number of hours in the histogram of a group. */
 export const HISTOGRAM_HOURS = 24;
-/** So long the counts of an hour are kept. */
+/** How long the counts of an hour are kept. */
 export const HOURS_KEPT_MS = 7 * 24 * HOUR_MS;
-/** So long a group without entries is remembered: what comes later is new. */
+/** How long a group without entries is kept. An entry that is added later starts a new group. */
 export const EMPTY_GROUPS_KEPT_MS = 30 * 24 * HOUR_MS;
 
 export const GROUP_STATES = ['regressed', 'new', 'known'] as const;
-/** In the order in which they are listed. */
+/** State of a group, in the order of listings. */
 export type GroupState = (typeof GROUP_STATES)[number];
 
 /** Times are Unix ms. */
 export interface GroupTimes {
   readonly firstSeenAt: number;
   readonly acknowledgedAt: number | null;
-  /** When an entry came after it was resolved, until somebody acknowledges or resolves it. */
+  /**
+   * Time at which an entry was added after the group was resolved. Null again once the group is acknowledged or
+   * resolved.
+   */
   readonly regressedAt: number | null;
 }
 
@@ -44,7 +47,7 @@ export function groupState({ firstSeenAt, acknowledgedAt, regressedAt }: GroupTi
 /** Hours since 1970 (UTC). */
 export const hourOf = (at: number): number => Math.floor(at / HOUR_MS);
 
-/** The last 24 hours (UTC), oldest first, the present one last. */
+/** Returns the counts of the last 24 hours (UTC), oldest first, including the current hour. */
 export function histogramOf(
   hours: readonly { readonly hour: number; readonly count: number }[],
   now: number,
@@ -62,18 +65,18 @@ export interface GroupPlace {
   readonly fingerprint: string;
 }
 
-/** What is kept of a group besides what is counted. */
+/** The stored properties of a group, except its counters. */
 export type GroupLooks = Pick<FailureGroup, 'kind' | 'stepName' | 'message'> & { readonly responseStatus: number | null };
 
-/** What a batch changes of one group. */
+/** Changes of a batch to one group. */
 export interface GroupChange extends GroupPlace {
-  /** Of an entry that came; null when none did. */
+  /** Properties of an added entry; null if none was added. */
   readonly looks: GroupLooks | null;
   readonly firstAt: number;
   readonly lastAt: number;
   readonly came: number;
   readonly left: number;
-  /** When the last one that left was resumed or restarted; null when it was deleted, or none left. */
+  /** Time at which the last removed entry was resumed or restarted. Null if it was deleted, or if no entry was removed. */
   readonly recoveredAt: number | null;
 }
 export interface WorkflowChange extends GroupPlace {
@@ -87,8 +90,8 @@ export interface HourChange extends GroupPlace {
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 /**
- * The changes of a batch, summed, so that many failures of one kind cost a few rows. They come out in one order, so that
- * processes that write several at once wait for each other instead of blocking each other.
+ * Sums the changes of a batch, so that many similar failures write only a few rows. The changes are returned in a
+ * fixed order, so that processes that write several groups at once wait for each other and do not deadlock.
  */
 export class GroupChanges {
   private readonly groups = new Map<string, Mutable<GroupChange>>();
@@ -99,7 +102,7 @@ export class GroupChanges {
     return this.groups.size > 0;
   }
 
-  /** An entry of that time was added. */
+  /** Adds an entry that failed at this time. */
   entryCame(instanceId: string, group: FailureGroup, responseStatus: number | null, at: number): void {
     const { fingerprint, workflowUrl, kind, stepName, message } = group;
     const change = this.groupOf(instanceId, fingerprint);
@@ -111,7 +114,7 @@ export class GroupChanges {
     this.hourOf(instanceId, fingerprint, hourOf(at)).came++;
   }
 
-  /** `recoveredAt`: when it was resumed or restarted; null when it was deleted. */
+  /** Removes an entry. `recoveredAt`: when it was resumed or restarted; null if it was deleted. */
   entryLeft(instanceId: string, left: Pick<FailureGroup, 'fingerprint' | 'workflowUrl'>, recoveredAt: number | null): void {
     const change = this.groupOf(instanceId, left.fingerprint);
     change.left++;
@@ -119,7 +122,7 @@ export class GroupChanges {
     this.workflowOf(instanceId, left.fingerprint, left.workflowUrl).entries--;
   }
 
-  /** All of it, which is then forgotten here. */
+  /** Returns all changes and clears them. */
   take(): {
     readonly groups: readonly GroupChange[];
     readonly workflows: readonly WorkflowChange[];

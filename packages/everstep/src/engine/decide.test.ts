@@ -79,13 +79,13 @@ function failed(run: Run, slot: number, failure: Partial<DeliveryFailure>, ms = 
 
 const recorded = (decision: Decision): number[] =>
   decision.writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.stepId] : []));
-/** When each step that is recorded was begun. */
+/** Returns when each recorded step started. */
 const begun = (decision: Decision) =>
   decision.writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.startedAt] : []));
 const slots = (run: Run): number[] => [...run.tasks.keys()].sort((a, b) => a - b);
 
-describe('a run in a row', () => {
-  test('one exchange records a step and plans the next', () => {
+describe('a sequential run', () => {
+  test('records a step and plans the next one in one exchange', () => {
     const decision = replied(begin(), ADVANCE_SLOT, { done: [done(1, '{"i":0}')], planned: [runStep(2)] });
     assert.deepEqual(recorded(decision), [1]);
     assert.deepEqual(slots(decision.run), [2]);
@@ -94,16 +94,16 @@ describe('a run in a row', () => {
     assert.equal(decision.run.quietAt, 1);
   });
 
-  test('a step was begun when the endpoint was asked for it, and not when the run waited to be started', () => {
+  test('a step starts when the endpoint is called, not while the run waits', () => {
     const run = begin({}, T0 + 60_000);
     assert.deepEqual(begun(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 + 60_010)), [T0 + 60_010]);
     assert.deepEqual(begun(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050)), [undefined]);
-    // The clock of another node may be another.
+    // The clock of another node may differ.
     assert.deepEqual(begun(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 + 90_000)), [T0 + 60_050]);
     assert.deepEqual(begun(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 - 5)), [T0]);
   });
 
-  test('the last step and the end come in one decision', () => {
+  test('records the last step and the end in one decision', () => {
     const first = replied(begin(), ADVANCE_SLOT, { done: [done(1)], planned: [runStep(2)] }).run;
     const decision = replied(first, 2, { done: [done(2)], end: { kind: 'finished', result: '{"ok":true}' } });
     assert.deepEqual(decision.outcome, { status: 'succeeded', result: '{"ok":true}' });
@@ -121,13 +121,13 @@ describe('a run in a row', () => {
     assert.equal(decision.deadLetter, null);
   });
 
-  test('a reply that neither ends nor waits for anything fails the run instead of hanging', () => {
+  test('fails the run instead of hanging if a reply neither ends it nor waits for anything', () => {
     const decision = replied(begin(), ADVANCE_SLOT, {});
     assert.equal(decision.outcome?.status, 'failed');
-    assert.match(decision.deadLetter?.error ?? '', /neither finished nor waits/);
+    assert.match(decision.deadLetter?.error ?? '', /neither finished nor waiting/);
   });
 
-  test('a run with a not-before time is due then', () => {
+  test('a run with a not-before time is due at that time', () => {
     assert.equal(begin({}, T0 + 5000).tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 5000);
   });
 });
@@ -136,13 +136,13 @@ describe('sleeps', () => {
   const asleep = () =>
     replied(begin(), ADVANCE_SLOT, { planned: [{ stepId: 1, name: 'nap', type: 'SleepFor', sleepMs: 500 }] }).run;
 
-  test('a sleep is due after its time and not before', () => {
+  test('a sleep is due after its duration and not before', () => {
     const run = asleep();
     assert.equal(run.tasks.get(1)?.dueAt, T0 + 501);
     assert.deepEqual(decide(run, { kind: 'due', slot: 1 }, at(500)).writes, []);
     const woken = decide(run, { kind: 'due', slot: 1 }, at(501));
     assert.deepEqual(recorded(woken), [1]);
-    assert.deepEqual(slots(woken.run), [ADVANCE_SLOT], 'its code is asked to go on');
+    assert.deepEqual(slots(woken.run), [ADVANCE_SLOT], 'its code is called again');
   });
 
   test('a time in the past is due at once', () => {
@@ -155,13 +155,13 @@ describe('parallel steps', () => {
   const fan = (count: number): Run =>
     replied(begin(), ADVANCE_SLOT, { planned: Array.from({ length: count }, (_, i) => runStep(i + 1)) }).run;
 
-  test('each gets a task of its own in one group', () => {
+  test('each step gets its own task in one group', () => {
     const run = fan(3);
     assert.deepEqual(slots(run), [1, 2, 3]);
     for (const task of run.tasks.values()) assert.ok(task.kind === 'step' && task.group === 1 && task.concurrent === 3);
   });
 
-  test('a step that is done while others are out makes the code be asked soon, and at once when none is out', () => {
+  test('a finished step delays the advance while others are in flight, and makes it due at once otherwise', () => {
     const first = replied(fan(2), 1, { done: [done(1)], advanced: false }, 10).run;
     assert.equal(first.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 10 + LIMITS.advanceCoalesceMs);
     const second = replied(first, 2, { base: 0, done: [done(2)], advanced: false }, 12).run;
@@ -169,7 +169,7 @@ describe('parallel steps', () => {
     assert.equal(second.journalLength, 2);
   });
 
-  test('what the code did after its own result does not count when something else was recorded first', () => {
+  test('ignores what the code did after its own result if another entry was recorded first', () => {
     const first = replied(fan(2), 1, { done: [done(1)], advanced: false }).run;
     const decision = replied(first, 2, {
       base: 0,
@@ -183,7 +183,7 @@ describe('parallel steps', () => {
     assert.equal(decision.run.known, 3);
   });
 
-  test('what was planned on an earlier prefix stays planned', () => {
+  test('steps planned on an earlier prefix stay planned', () => {
     const first = replied(fan(3), 1, { done: [done(1)], advanced: false }).run;
     const moved = replied(first, 2, { done: [done(2)], advanced: false, planned: [runStep(4)] }).run;
     const again = replied(moved, ADVANCE_SLOT, { base: 1, planned: [runStep(4)] });
@@ -191,14 +191,14 @@ describe('parallel steps', () => {
     assert.equal(again.outcome, null);
   });
 
-  test('the code may end while steps are still out (a race)', () => {
+  test('the code can end while steps are in flight (a race)', () => {
     const first = replied(fan(2), 1, { done: [done(1)], advanced: false }).run;
     const decision = replied(first, ADVANCE_SLOT, { end: { kind: 'finished' } });
     assert.equal(decision.outcome?.status, 'succeeded');
     assert.deepEqual(slots(decision.run), []);
   });
 
-  test('a step that was recorded before is ignored when it comes again', () => {
+  test('ignores a step that is reported again', () => {
     const first = replied(fan(2), 1, { done: [done(1, '1')], advanced: false }).run;
     const again = replied(first, 2, { done: [done(1, '9'), done(2)], advanced: false });
     assert.deepEqual(recorded(again), [2]);
@@ -206,7 +206,7 @@ describe('parallel steps', () => {
 });
 
 describe('failures', () => {
-  test('an attempt is repeated after its delay until the retries are used up, then the run is a dead letter', () => {
+  test('repeats an attempt after its delay until the retries are used up, then adds a dead letter', () => {
     const first = failed(begin(), ADVANCE_SLOT, {}).run;
     assert.equal(first.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 1 + 1000);
     const second = failed(first, ADVANCE_SLOT, {}).run;
@@ -226,11 +226,11 @@ describe('failures', () => {
     assert.equal(run.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 1 + 7000);
   });
 
-  test('what cannot be helped by retrying fails at once', () => {
+  test('fails at once if a retry cannot help', () => {
     assert.equal(failed(begin(), ADVANCE_SLOT, { retry: { kind: 'never' } }).outcome?.status, 'failed');
   });
 
-  test('a step that fails where it was found has retries of its own under its own name', () => {
+  test('a step that fails when it is found has its own retries and its own name', () => {
     const run = begin();
     const task = run.tasks.get(ADVANCE_SLOT);
     assert.ok(task?.kind === 'advance');
@@ -257,7 +257,7 @@ describe('failures', () => {
     assert.deepEqual(slots(decision.run), [1]);
   });
 
-  test('code that fails after a step keeps the step', () => {
+  test('keeps a step when the code after it fails', () => {
     const one = replied(begin(), ADVANCE_SLOT, { done: [done(1)], planned: [runStep(2)] }).run;
     const task = one.tasks.get(2);
     assert.ok(task?.kind === 'step');
@@ -283,7 +283,7 @@ describe('failures', () => {
     assert.ok(advance?.kind === 'advance' && advance.retried === 1);
   });
 
-  test('an answer to an attempt that is not the present one has no effect', () => {
+  test('a response to any attempt except the current one has no effect', () => {
     const run = begin();
     const retried = failed(run, ADVANCE_SLOT, {}).run;
     const task = run.tasks.get(ADVANCE_SLOT);
@@ -299,24 +299,24 @@ describe('failures', () => {
 
   for (const [what, reply] of [
     ['leaves a gap', { planned: [runStep(2)] }],
-    ['reports a step it could not know', { done: [done(7)] }],
+    ['reports an unknown step', { done: [done(7)] }],
   ] as const) {
-    test(`a reply that ${what} breaks the protocol, and nothing of it is kept`, () => {
+    test(`a reply that ${what} violates the protocol and has no effect`, () => {
       const decision = replied(begin(), ADVANCE_SLOT, reply);
       assert.equal(decision.outcome?.status, 'failed');
-      assert.match(decision.deadLetter?.error ?? '', /broke the step protocol/);
+      assert.match(decision.deadLetter?.error ?? '', /violated the step protocol/);
       assert.deepEqual(recorded(decision), []);
     });
   }
 
-  test('a reply without the step that was asked for breaks the protocol', () => {
+  test('a reply without the requested step violates the protocol', () => {
     const one = replied(begin(), ADVANCE_SLOT, { done: [done(1)], planned: [runStep(2)] }).run;
     assert.equal(replied(one, 2, {}).outcome?.status, 'failed');
   });
 });
 
 describe('cancel', () => {
-  test('ends an active run, parks what is open and makes no dead letter', () => {
+  test('ends an active run, parks its open tasks and adds no dead letter', () => {
     const decision = decide(begin(), { kind: 'cancel' }, at(1));
     assert.equal(decision.outcome?.status, 'canceled');
     assert.equal(decision.deadLetter, null);
@@ -332,7 +332,7 @@ describe('resume and restart', () => {
   }
   const request = { dlqId: 'dlq_1', overrides: {}, workflowRunId: null };
 
-  test('a resume keeps what is recorded and the pending sleep with its time; the failed step starts over', () => {
+  test('a resume keeps recorded steps and the time of a pending sleep; the failed step starts over', () => {
     const result = recoverRun(deadRun(), { ...request, kind: 'resume' }, at(10));
     assert.ok(result !== 'no-flow-control-key');
     const { run, unit } = result;
@@ -345,7 +345,7 @@ describe('resume and restart', () => {
     assert.deepEqual(unit.guards, [{ kind: 'dead-letters-present', instanceId: 'qi_1', dlqIds: ['dlq_1'] }]);
   });
 
-  test('a restart keeps nothing but the configuration', () => {
+  test('a restart keeps only the configuration', () => {
     const result = recoverRun(deadRun(), { ...request, kind: 'restart' }, at(10));
     assert.ok(result !== 'no-flow-control-key');
     assert.equal(result.run.journalLength, 0);
@@ -354,7 +354,7 @@ describe('resume and restart', () => {
     assert.ok(!result.unit.writes.some((write) => write.kind === 'copy-journal'));
   });
 
-  test('overrides replace the settings; limits without a key need a key', () => {
+  test('overrides replace the settings; limits without a key require a key', () => {
     const overrides = { maxRetries: 9, labels: ['b'], delayMs: 500, flowControlLimits: { parallelism: 2 } };
     const dead = deadRun();
     assert.equal(recoverRun(dead, { ...request, kind: 'resume', overrides }, at(0)), 'no-flow-control-key');
@@ -365,7 +365,7 @@ describe('resume and restart', () => {
     assert.equal(result.run.tasks.get(2)?.dueAt, T0 + 500);
   });
 
-  test('a run that failed with nothing open asks its code when it is resumed', () => {
+  test('resuming a run that failed without open tasks calls its code', () => {
     const stuck = replied(begin(), ADVANCE_SLOT, {}).run;
     const result = recoverRun(stuck, { ...request, kind: 'resume' }, at(5));
     assert.ok(result !== 'no-flow-control-key');
@@ -373,20 +373,20 @@ describe('resume and restart', () => {
   });
 });
 
-describe('a fork that has kept some of parallel steps', () => {
+describe('a fork that has kept some of a group of parallel steps', () => {
   const forked: Run = { ...begin(), known: 3, ahead: [4, 5], journalLength: 4 };
 
-  test('plans the others at their positions, and new ones behind all of them', () => {
+  test('plans the others at their positions, and new ones after all of them', () => {
     const { run } = replied(forked, ADVANCE_SLOT, { planned: [runStep(3), runStep(6)] });
     assert.deepEqual([slots(run), run.known, run.ahead], [[3, 6], 7, undefined]);
   });
 
-  test('records the only one that is missing as the next', () => {
+  test('records the only missing step as the next one', () => {
     const decision = replied(forked, ADVANCE_SLOT, { done: [done(3)], planned: [runStep(6)] });
     assert.deepEqual([recorded(decision), slots(decision.run), decision.run.known], [[3], [6], 7]);
   });
 
-  test('is resumed as it was when its code failed before it was asked for them', () => {
+  test('is resumed unchanged if its code failed before it was asked for them', () => {
     const { run, deadLetter } = failed(forked, ADVANCE_SLOT, { retry: { kind: 'never' } });
     assert.ok(deadLetter);
     const again = recoverRun(run, { kind: 'resume', dlqId: deadLetter.dlqId, overrides: {}, workflowRunId: null }, at(2));
@@ -394,10 +394,10 @@ describe('a fork that has kept some of parallel steps', () => {
     assert.deepEqual([again.run.known, again.run.ahead], [3, [4, 5]]);
   });
 
-  test('breaks the protocol with a position that is recorded', () => {
+  test('rejects a plan for a recorded position', () => {
     assert.match(
       replied(forked, ADVANCE_SLOT, { planned: [runStep(3), runStep(4)] }).deadLetter?.error ?? '',
-      /broke the step protocol/,
+      /violated the step protocol/,
     );
   });
 });

@@ -1,7 +1,7 @@
 /**
- * The engine: what an event means for a run. Synchronous and total; time and
- * randomness come in, writes go out, nothing is performed here. Blind to how
- * a step travels: an attempt is answered by a reply or a failure.
+ * The engine decides what an event means for a run. It is synchronous and total. Time and randomness are inputs,
+ * writes are outputs, and there are no side effects. It does not know how a step is transported: an attempt is
+ * answered by a reply or a failure.
  */
 import type { EventContent, InvokeOutcome, NotifyOutcome, StepReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
@@ -16,7 +16,7 @@ import type { AttemptedTask, DeliveryFailure, KeptEvent, Run, Task } from './run
 import { endExchange, type Submitted, takeSubmission } from './submissions.js';
 import { keepsTooMuch, notifyWait, receiveEvent, timeOutWait } from './waits.js';
 
-/** Which attempt an answer belongs to. An answer to any other than the present one has no effect. */
+/** Identifies an attempt. A response to any attempt except the current one has no effect. */
 export interface AttemptReference {
   readonly slot: number;
   readonly messageId: string;
@@ -25,36 +25,36 @@ export interface AttemptReference {
 
 export type RunEvent =
   | { readonly kind: 'replied'; readonly attempt: AttemptReference; readonly reply: StepReply; readonly envelope: ReplyEnvelope }
-  /** The endpoint submitted steps in a request of their own. */
+  /** The endpoint submitted steps in a separate request. */
   | ({ readonly kind: 'submitted' } & Submitted)
-  /** It answered a delivery, and its answer says nothing: what there was to say it submitted. */
+  /** The endpoint returned an empty response to a delivery, because it submits its results in separate requests. */
   | { readonly kind: 'exchange-ended'; readonly attempt: AttemptReference; readonly envelope: ReplyEnvelope }
   | { readonly kind: 'attempt-failed'; readonly attempt: AttemptReference; readonly failure: DeliveryFailure }
-  /** What came of a call's attempt; see takeCallAnswer. */
+  /** The outcome of an attempt of a call; see takeCallAnswer. */
   | {
       readonly kind: 'call-answered';
       readonly attempt: AttemptReference;
       readonly answer: CallAnswer | null;
       readonly failure: DeliveryFailure | null;
     }
-  /** What came of an attempt of a plain message; see takeMessageAnswer. */
+  /** The outcome of an attempt of a plain message; see takeMessageAnswer. */
   | {
       readonly kind: 'message-answered';
       readonly attempt: AttemptReference;
       readonly failure: DeliveryFailure | null;
       readonly notice: Uint8Array | null;
     }
-  /** A task that calls nobody (a sleep, a wait) may be due. */
+  /** A task without a request (a sleep, a wait) may be due. */
   | { readonly kind: 'due'; readonly slot: number }
-  /** Somebody notified the event that the wait in this slot waits for. */
+  /** The event that the wait in this slot waits for was notified. */
   | { readonly kind: 'notified'; readonly slot: number; readonly eventId: string; readonly content: EventContent }
-  /** An event for this run alone. Without effect when it has as many kept as it may. */
+  /** An event for this run only. It has no effect if the run already stores the maximum number of events. */
   | { readonly kind: 'event-received'; readonly event: KeptEvent }
-  /** A notify step was carried out. */
+  /** A notify step was executed. */
   | { readonly kind: 'notify-done'; readonly slot: number; readonly messageId: string; readonly outcome: NotifyOutcome }
-  /** The run that a step invokes is made. */
+  /** The run that a step invokes was created. */
   | { readonly kind: 'invoke-started'; readonly slot: number; readonly messageId: string; readonly createdAt: number }
-  /** The run that a step invokes has ended, or could not be made. */
+  /** The run that a step invokes has ended, or could not be created. */
   | { readonly kind: 'invoke-ended'; readonly slot: number; readonly messageId: string; readonly outcome: InvokeOutcome }
   | { readonly kind: 'cancel' };
 
@@ -92,7 +92,7 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
     }
     case 'notified': {
       const task = run.tasks.get(event.slot);
-      // One that timed out or was notified is no task any more: exactly one of the two was first.
+      // A wait that timed out or was notified has no task anymore, so exactly one of the two applies.
       if (task?.kind !== 'wait' || !task.eventIds.includes(event.eventId)) return unchanged(run);
       notifyWait(draft, task, event.eventId, event.content);
       draft.owe(LIMITS.advanceCoalesceMs);

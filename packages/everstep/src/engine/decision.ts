@@ -1,7 +1,6 @@
 /**
- * A decision under construction: the run as it will be, and the writes that
- * make it so. Keeps the two in step, so that no rule of the engine can change
- * one and forget the other.
+ * A decision under construction: the new state of the run, and the writes that produce it. Each method changes both,
+ * so that no rule of the engine can change one and forget the other.
  */
 import type { StepResult } from '@everstep/sdk/protocol';
 import type { KeptRequest } from './exchanges.js';
@@ -25,18 +24,18 @@ import {
 import { TaskTable } from './task-table.js';
 import type { DayCountKind, StoreWrite } from './writes.js';
 
-/** What an event led to. `writes` empty means that the event had no effect. */
+/** The result of an event. Without `writes`, the event had no effect. */
 export interface Decision {
   readonly run: Run;
   readonly writes: readonly StoreWrite[];
-  /** Present when this decision ended the run. */
+  /** Present if this decision ended the run. */
   readonly outcome: RunOutcome | null;
   readonly deadLetter: DeadLetter | null;
-  /** Runs that it makes, in the same unit; absent when there are none. */
+  /** Runs that the decision creates in the same unit; absent if there are none. */
   readonly begun?: readonly Begun[];
 }
 
-/** A run that is new, with what it was triggered with. */
+/** A new run with its payload. */
 export interface Begun {
   readonly run: Run;
   readonly payload: RunPayload;
@@ -44,7 +43,7 @@ export interface Begun {
 
 export const unchanged = (run: Run): Decision => ({ run, writes: [], outcome: null, deadLetter: null });
 
-/** The message that tells of a failure. */
+/** Returns the task that reports a failed run. */
 export function callbackTask(dlqId: string, context: DecisionContext, delayMs = 0): Extract<Task, { kind: 'callback' }> {
   return {
     kind: 'callback',
@@ -57,7 +56,7 @@ export function callbackTask(dlqId: string, context: DecisionContext, delayMs = 
   };
 }
 
-/** What is known once that position is: behind it and what is recorded right after it already. */
+/** Returns the next free position once `stepId` is taken, skipping positions that are already recorded after it. */
 function knownPast(stepId: number, { known: before, ahead }: Run): Pick<Run, 'known' | 'ahead'> {
   let known = Math.max(before, stepId + 1);
   if (!ahead) return { known };
@@ -66,9 +65,9 @@ function knownPast(stepId: number, { known: before, ahead }: Run): Pick<Run, 'kn
   return left.length > 0 ? { known, ahead: left } : { known, ahead: undefined };
 }
 
-/** How a result came to be, as far as it is known and kept. */
+/** How a result was produced, as far as it is known and stored. */
 interface MakingOf {
-  /** Unix ms at which the attempt that succeeded was begun. */
+  /** Time at which the successful attempt started, Unix ms. */
   readonly startedAt?: number | undefined;
   readonly sent?: KeptRequest | undefined;
 }
@@ -93,7 +92,7 @@ export class Draft {
   get now(): number {
     return this.context.now;
   }
-  /** The run as it is now in this decision, but for its tasks. */
+  /** The run as it is now in this decision, except for its tasks. */
   get state(): Run {
     return this.run;
   }
@@ -126,7 +125,7 @@ export class Draft {
 
   putTask(task: Task): void {
     const { messageId } = task;
-    // A message that goes on in another slot is the one that was closed just before.
+    // A message that moves to another slot is the one that was just closed.
     const known = this.tasks.get(task.slot)?.messageId === messageId || this.lastClosed === messageId;
     if (!known && isMessage(task)) this.messages++;
     this.tasks.put(task);
@@ -142,7 +141,7 @@ export class Draft {
     this.writes.push({ kind: 'delete-task', runKey: this.run.key, slot });
   }
 
-  /** The code has been run until quiet on the first `length` entries of the journal. */
+  /** Notes that the code has run until quiet on the first `length` entries of the journal. */
   markQuietAt(length: number): void {
     if (length > this.run.quietAt) this.run = { ...this.run, quietAt: length };
   }
@@ -158,7 +157,7 @@ export class Draft {
       group: planned?.group ?? result.stepId,
       concurrent: planned?.concurrent ?? 1,
       createdAt,
-      // Clocks of other nodes may be others.
+      // Clocks of other nodes may differ.
       ...(startedAt === undefined ? {} : { startedAt: Math.min(this.now, Math.max(createdAt, startedAt)) }),
       sleepMs: planned?.kind === 'sleep' ? planned.sleepMs : null,
       wakeAt: planned?.kind === 'sleep' ? planned.wakeAt : null,
@@ -191,12 +190,12 @@ export class Draft {
     };
   }
 
-  /** Limits that a step brings with it count from now on. */
+  /** Applies the flow control limits that a step specifies. */
   bringLimits(flowControl: FlowControl): void {
     this.writes.push({ kind: 'put-flow-control', instanceId: this.run.instanceId, flowControl, at: this.now });
   }
 
-  /** Records a step that was planned just now and needs nobody. */
+  /** Records a step that was just planned and needs no further work. */
   recordPlanned(result: StepResult, { group, concurrent }: { readonly group: number; readonly concurrent: number }): void {
     const messageId = this.newMessageId();
     this.appendStep(result, { messageId, group, concurrent, createdAt: this.now, sleepMs: null, wakeAt: null });
@@ -218,14 +217,14 @@ export class Draft {
     this.run = { ...this.run, failureFunction: true };
   }
 
-  /** Makes another run in the same unit. Its id must be one that was made for it: nothing guards it. */
+  /** Creates another run in the same unit. Its id must be newly generated, because no guard checks it. */
   begin(begun: Begun, writes: readonly StoreWrite[]): void {
     this.begun ??= [];
     this.begun.push(begun);
     this.writes.push(...writes);
   }
 
-  /** Something that the run asked for was refused, for its owner to see. */
+  /** Counts a request of the run that was rejected, for the owner of the instance. */
   countRefused(what: DayCountKind): void {
     this.writes.push(countOfDay(this.run.instanceId, what, this.context));
   }
@@ -234,7 +233,7 @@ export class Draft {
     this.writes.push({ kind: 'record-attempt', runKey: this.run.key, attempt });
   }
 
-  /** Ends the run. A run that succeeded has no use for what is left open; others keep it parked, for the log and a resume. */
+  /** Ends the run. If it succeeded, open tasks are deleted. Otherwise they are parked, for the log and a resume. */
   end(outcome: RunOutcome): void {
     this.outcome = outcome;
     this.run = { ...this.run, status: outcome.status };
@@ -250,9 +249,9 @@ export class Draft {
   }
 
   /**
-   * Ends the run as failed and puts it into the dead letter queue, in one and the same unit; and with it the message to
-   * those who want to be told, if there are any. `stepName` of the step that failed; null for the code between steps, and for
-   * a message.
+   * Ends the run as failed. The same unit adds it to the dead letter queue, and adds the callback message if there is
+   * a failure callback or failure function. `stepName` is the step that failed; null for the code between steps, and
+   * for a message.
    */
   fail(error: string, failure: DeliveryFailure, stepName: string | null): void {
     this.end({ status: 'failed', error });
@@ -282,10 +281,9 @@ export class Draft {
   }
 
   /**
-   * Closes the decision on an active run: a run whose journal is longer than
-   * what its code has seen owes itself an advance (invariant of Run.quietAt).
-   * `othersOutDueMs`: while other steps are out, it may wait that long, so that
-   * a wide fan-out does not ask the endpoint once per finished step.
+   * Adds an advance to an active run whose journal is longer than its code has seen (invariant of Run.quietAt). While
+   * other steps are in flight, the advance may wait for `advanceCoalesceMs`, so that a wide fan-out does not call the
+   * endpoint once per finished step.
    */
   owe(advanceCoalesceMs: number): void {
     if (this.outcome !== null) return;
@@ -294,7 +292,7 @@ export class Draft {
     let othersOut = false;
     const joined = this.run.settings.steps?.joined === true;
     for (const task of this.tasks.values()) {
-      // Code that joins what it planned together would have nothing to say before the last of it is recorded.
+      // Code that joins the steps it planned together cannot continue before the last of them is recorded.
       if (joined && task.slot > ADVANCE_SLOT) return;
       if (task.kind === 'step' && task.dueAt !== null && task.dueAt <= this.now) {
         othersOut = true;

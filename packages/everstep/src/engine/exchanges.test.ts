@@ -15,7 +15,7 @@ const SENT: SentRequest = {
 };
 const ANSWER = { status: 503, responseHeaders: { 'retry-after': ['2'] }, responseBody: Buffer.from('later') };
 
-test('what is kept of a failed attempt are its times, its request without the body, and its answer', () => {
+test('stores the times, the request without its body, and the response of a failed attempt', () => {
   assert.deepEqual(keptExchange(SENT, ANSWER), {
     startedAt: 1_000,
     durationMs: 250,
@@ -36,13 +36,13 @@ test('what is kept of a failed attempt are its times, its request without the bo
   assert.equal(keptExchange({ ...SENT, answerBytes: null }, unanswered).response, null);
 });
 
-test('of a body that nothing else tells of the beginning is kept', () => {
+test('stores the start of a body that is not stored elsewhere', () => {
   const body = Buffer.from('é'.repeat(LIMITS.maxKeptAttemptRequestBytes));
   const kept = keptExchange({ ...SENT, body }, ANSWER).request.body;
   assert.deepEqual(kept, { encoding: 'utf8', data: 'é'.repeat(LIMITS.maxKeptAttemptRequestBytes / 2) });
 });
 
-test('a header that may hold a secret keeps its name alone, whoever sent it', () => {
+test('stores only the name of a header that may contain a secret', () => {
   const secret = [
     ...['Authorization', 'Proxy-Authorization', 'Cookie', 'X-Api-Key', 'apikey', 'Upstash-Signature', 'X-GitHub-Token'],
     ...['Client-Secret', 'X-Amz-Security-Token', 'x-session-id', 'X-CSRF', 'Password', 'X-Access-Key-Id', 'x-auth'],
@@ -56,13 +56,13 @@ test('a header that may hold a secret keeps its name alone, whoever sent it', ()
   assert.deepEqual(answer.response?.headers, { 'set-cookie': [NOT_KEPT], 'x-trace': ['1', '2'] });
 });
 
-test('headers that are too much are left out, and no name becomes a property of objects', () => {
+test('omits headers beyond the limit, and no header name becomes a property of objects', () => {
   const long = 'x'.repeat(LIMITS.maxKeptAttemptHeadersLength);
   const headers = ['a', '1', '__proto__', 'x', 'b', long, 'c', '2'];
   assert.deepEqual(keptExchange({ ...SENT, headers }, ANSWER).request.headers, { a: ['1'] });
 });
 
-test('the beginning of a body ends between two characters, and is base64 when it is no text', () => {
+test('the start of a body ends between two characters, and is base64 if it is not text', () => {
   assert.deepEqual(beginningOf(Buffer.from('grün'), 3), { encoding: 'utf8', data: 'gr' });
   assert.deepEqual(beginningOf(Buffer.from('grün'), 4), { encoding: 'utf8', data: 'grü' });
   assert.deepEqual(beginningOf(Buffer.from('😀😀'), 7), { encoding: 'utf8', data: '😀' });

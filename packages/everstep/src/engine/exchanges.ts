@@ -1,33 +1,31 @@
 /**
- * What is kept of the exchange of a failed attempt: what was sent, without
- * secrets, and how the answer begins. The body of a request is kept, in its
- * beginning, where nothing else that is kept tells what it was; what a step is
- * asked is in the payload and the journal. Attempts that succeed keep no
- * answers, which are in the journal; and only a call keeps what it sent, when
- * no attempt before it has.
+ * The stored part of an exchange of a failed attempt: the request without secrets, and the start of the response. The
+ * start of a request body is stored only if nothing else that is stored contains it; the content of a step request is
+ * in the payload and the journal. Successful attempts store no response, because it is in the journal. Of these, only
+ * calls store their request, if no failed attempt has stored it.
  */
 import type { EncodedBody } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 
-/** A request that was sent, as whoever sent it knows it. */
+/** A request that was sent, as its sender knows it. */
 export interface SentRequest {
   /** Unix ms. */
   readonly startedAt: number;
   readonly durationMs: number;
   readonly method: string;
   readonly url: string;
-  /** Names and values in turns. */
+  /** Alternating names and values. */
   readonly headers: readonly string[];
   readonly bodyBytes: number;
-  /** Null where it can be made again from what is recorded, and where there is none. */
+  /** Null if it can be rebuilt from recorded data, or if there is none. */
   readonly body: Uint8Array | null;
-  /** Length of the body that came back, as far as it was read; null when nothing came. */
+  /** Size of the response body, as far as it was read; null if nothing arrived. */
   readonly answerBytes: number | null;
 }
 
 type HeaderMap = Readonly<Record<string, readonly string[]>>;
 
-/** What was sent. */
+/** The stored part of a request. */
 export interface KeptRequest {
   /** Unix ms. */
   readonly startedAt: number;
@@ -38,32 +36,32 @@ export interface KeptRequest {
     /** Lower-case names. */
     readonly headers: HeaderMap;
     readonly bodyBytes: number;
-    /** Its beginning; absent where it is made again from what is recorded. */
+    /** Start of the body; absent if it can be rebuilt from recorded data. */
     readonly body?: EncodedBody;
   };
 }
 
 export interface KeptExchange extends KeptRequest {
-  /** Null when nothing came back. */
+  /** Null if no response arrived. */
   readonly response: {
     readonly status: number;
     readonly headers: HeaderMap;
-    /** Its beginning. */
+    /** Start of the body. */
     readonly body: EncodedBody;
     readonly bodyBytes: number;
   } | null;
 }
 
-/** Stands for a value that may be a secret. */
+/** Replaces a value that may be a secret. */
 export const NOT_KEPT = '[NOT KEPT]';
 
 const MAY_BE_SECRET =
   /auth|cookie|token|secret|signature|password|passwd|credential|session|api-?key|access-?key|private-?key|csrf/i;
 
-/** Whether the value of a header or parameter of this name may be a secret. */
+/** Returns whether the value of a header or parameter with this name may be a secret. */
 export const mayBeSecret = (name: string): boolean => MAY_BE_SECRET.test(name);
 
-/** A value each; what is too much is left out. */
+/** Collects headers up to the size limit. */
 function keptHeaders(pairs: Iterable<readonly [name: string, values: readonly string[]]>): HeaderMap {
   const kept = new Map<string, readonly string[]>();
   let length = 0;
@@ -83,11 +81,11 @@ function* inPairs(headers: readonly string[]): Generator<readonly [string, reado
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The beginning of a body: as text, when the whole of it that is known is UTF-8; a character is not cut in two. */
+/** Returns the start of a body: as text if it is valid UTF-8, without splitting a character, otherwise as base64. */
 export function beginningOf(body: Uint8Array, mostBytes: number = LIMITS.maxKeptAttemptBodyBytes): EncodedBody {
   let end = Math.min(body.byteLength, mostBytes);
   if (end < body.byteLength) {
-    // At most three bytes follow on the first of a character.
+    // At most three bytes follow the first byte of a character.
     for (let back = 0; back < 3 && end > 0 && ((body[end] ?? 0) & 0xc0) === 0x80; back++) end--;
   }
   const beginning = body.subarray(0, end);
@@ -99,7 +97,7 @@ export function beginningOf(body: Uint8Array, mostBytes: number = LIMITS.maxKept
   }
 }
 
-/** What of the answer a failure knows. */
+/** The part of a response that a failure contains. */
 interface Answered {
   readonly status: number | null;
   readonly responseHeaders: HeaderMap;

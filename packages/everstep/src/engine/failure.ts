@@ -1,4 +1,4 @@
-/** What a failed attempt leads to: another attempt later, or the dead letter queue. */
+/** Consequences of a failed attempt: a later attempt, or the dead letter queue. */
 import { LIMITS } from '../config/limits.js';
 import type { Draft } from './decision.js';
 import { keptExchange } from './exchanges.js';
@@ -9,21 +9,24 @@ type Attempted = Extract<Task, { kind: 'advance' | 'step' | 'message' }>;
 
 const NOT_STEPS = { advance: 'the workflow', message: 'the message' } as const;
 
-/** How often, and after which delay, something is tried again. */
+/** Number of retries and the delay between them. */
 export interface RetryRule {
   readonly maxRetries: number;
   /** Source of the retry delay expression, or null for the default back-off. */
   readonly retryDelay: string | null;
 }
 
-/** The delay before the next attempt, ms; null when there is none. `retried`: failed attempts before this one. */
+/**
+ * Returns the delay before the next attempt in ms, or null if there is none. `retried` is the number of failed
+ * attempts before this one.
+ */
 export function nextDelayMs(rule: RetryRule, retried: number, failure: DeliveryFailure): number | null {
   if (failure.retry.kind === 'never' || retried >= rule.maxRetries) return null;
   if (failure.retry.kind === 'after') return Math.min(LIMITS.maxRetryDelayMs, Math.max(0, failure.retry.delayMs));
   return retryDelayMs(rule.retryDelay, retried);
 }
 
-/** A failed attempt as the log keeps it. `delayMs` null: it was the last. */
+/** Returns a failed attempt in the form that the log stores. `delayMs` null: it was the last attempt. */
 export function attemptOf(task: AttemptedTask, failure: DeliveryFailure, now: number, delayMs: number | null): FailedAttempt {
   return {
     slot: task.slot,
@@ -47,12 +50,12 @@ function inWords(task: Attempted, failure: DeliveryFailure): string {
   return `${what} ${how}: ${failure.message}`.slice(0, LIMITS.maxKeptErrorLength);
 }
 
-/** Applies a failed attempt of `task`, which must be the one in its slot. */
+/** Applies a failed attempt of `task`, which must be the task in its slot. */
 export function failAttempt(draft: Draft, task: Attempted, failure: DeliveryFailure): void {
   const delayMs = nextDelayMs(draft.settings, task.retried, failure);
   draft.recordAttempt(attemptOf(task, failure, draft.now, delayMs));
   if (delayMs === null) {
-    // What failed stays open (parked), so that a resume knows where to go on.
+    // The failed task stays open (parked), so that a resume knows where to continue.
     draft.putTask(task);
     draft.fail(inWords(task, failure), failure, task.kind === 'step' ? task.name : null);
   } else draft.putTask({ ...task, retried: task.retried + 1, dueAt: draft.now + delayMs });

@@ -55,7 +55,7 @@ const step = (index: number, stepId: number, more: Partial<RecordedStep> = {}): 
   ...more,
 });
 const row = (length: number): RecordedStep[] => Array.from({ length }, (_, index) => step(index, index + 1));
-/** Planned together as 1 to 4; the order in which they were recorded. */
+/** Returns steps planned together as 1 to 4, in recorded order. */
 const group = (...stepIds: number[]): RecordedStep[] =>
   stepIds.map((stepId, index) => step(index, stepId, { group: 1, concurrent: 4 }));
 const parked = (slot: number, more: object = {}): Task => ({
@@ -91,8 +91,8 @@ function refusal(run: Run, journal: readonly RecordedStep[], request: Partial<Fo
   return outcome;
 }
 
-describe('what a fork keeps', () => {
-  test('is what was recorded before the step; the run has one task, and asks its code', () => {
+describe('a fork keeps', () => {
+  test('the steps recorded before the step; the run has one task, which calls its code', () => {
     const was = original({ status: 'succeeded', known: 6 });
     const { run, copy, steps, unit } = forked(was, row(5), { fromStep: 3, note: 'again' });
     assert.deepEqual([copy.length, copy.without, steps], [2, [], []]);
@@ -111,13 +111,13 @@ describe('what a fork keeps', () => {
     assert.deepEqual(unit.guards, [{ kind: 'run-present', runKey }]);
   });
 
-  test('is in recorded order: what a later sibling came to before it is kept, and what came after it is not', () => {
+  test('steps in recorded order: results of parallel steps before it, and none after it', () => {
     const { run, copy } = forked(original({ known: 5 }), group(2, 4, 1, 3), { fromStep: 1 });
     assert.equal(copy.length, 2);
     assert.deepEqual([run.known, run.ahead], [1, [2, 4]]);
   });
 
-  test('is everything where the step is not recorded yet, and where it is the one behind the last', () => {
+  test('all steps if the step is not recorded yet, or is the one after the last', () => {
     const failed = original({ known: 4, status: 'failed', tasks: new Map([[3, parked(3)]]) });
     assert.equal(forked(failed, row(2), { fromStep: 3 }).copy.length, 2);
     assert.equal(forked(original({ known: 3 }), row(2), { fromStep: 3 }).copy.length, 2);
@@ -125,31 +125,31 @@ describe('what a fork keeps', () => {
     assert.match(beyond.message, /fromStep must be .* at most 3, not 4/);
   });
 
-  test('is nothing from the first step: the same code, with the same input', () => {
+  test('no step when forked from the first: the same code with the same input', () => {
     const { run, copy, payload } = forked(original({ known: 3 }), row(2), { fromStep: 1 });
     assert.deepEqual([copy.length, run.known, run.journalLength], [0, 1, 0]);
     assert.equal(payload, PAYLOAD);
   });
 
-  test('ends before a group whose code joins it, when not all of the group would be kept', () => {
+  test('no part of a group whose code joins it, unless the whole group is kept', () => {
     const joined = original({ known: 6 }, { steps: { joined: true, introduced: false } });
     const journal = [step(0, 1), ...[2, 4, 3].map((stepId, at) => step(at + 1, stepId, { group: 2, concurrent: 3 }))];
     for (const fromStep of [2, 3, 4]) {
       const { run, copy } = forked(joined, journal, { fromStep });
       assert.deepEqual([copy.length, run.known, run.ahead], [1, 2, undefined], `from step ${fromStep}`);
     }
-    assert.equal(forked(joined, journal, { fromStep: 5 }).copy.length, 4, 'all of the group is there');
+    assert.equal(forked(joined, journal, { fromStep: 5 }).copy.length, 4, 'the whole group is kept');
     const failed = original({ known: 5, tasks: new Map([[3, parked(3, { group: 2, concurrent: 3 })]]) }, joined.settings);
     assert.equal(forked(failed, journal.slice(0, 3), { fromStep: 3 }).copy.length, 1);
     assert.match(
       refusal(failed, journal.slice(0, 3), { fromStep: 3, results: [{ stepId: 3, out: '1' }] }).message,
-      /planned together with 2 others/,
+      /planned together with 2 other steps/,
     );
   });
 });
 
 describe('edited results', () => {
-  test('replace those of kept steps, and carry a mark', () => {
+  test('replace those of kept steps, and are marked', () => {
     const { run, copy, steps, edited } = forked(original({ known: 6 }), row(5), {
       fromStep: 4,
       results: [{ stepId: 2, out: '{"ok":true}' }],
@@ -160,7 +160,7 @@ describe('edited results', () => {
     assert.equal(run.journalBytes, 2 + 11 + 2);
   });
 
-  test('stand for the step itself, so that the code goes on behind it, recorded or not', () => {
+  test('replace the step itself, so that the code continues after it, recorded or not', () => {
     const results = [{ stepId: 3, out: '7' }];
     const recorded = forked(original({ known: 6 }), row(5), { fromStep: 3, results });
     assert.deepEqual([recorded.copy.length, recorded.run.journalLength, recorded.run.known], [2, 3, 4]);
@@ -170,12 +170,12 @@ describe('edited results', () => {
     assert.deepEqual(supplied.steps, [step(2, 3, { out: '7', edited: true, createdAt: NOW - 900, completedAt: NOW })]);
   });
 
-  test('are refused for what is not kept, and for what has no name yet', () => {
+  test('are rejected for a step that is not kept, and for one without a known name', () => {
     const later = refusal(original({ known: 6 }), row(5), { fromStep: 3, results: [{ stepId: 4, out: '1' }] });
     assert.deepEqual(later.because, 'request');
     assert.match(later.message, /step 4 .* is not kept/);
     const unknown = refusal(original({ known: 3 }), row(2), { fromStep: 3, results: [{ stepId: 3, out: '1' }] });
-    assert.match(unknown.message, /has not come to it/);
+    assert.match(unknown.message, /has not reached it/);
   });
 
   const content = { kind: 'data', body: { encoding: 'utf8', data: '{}' } };
@@ -192,7 +192,7 @@ describe('edited results', () => {
     ],
     ['Notify', { notified: [], kept: false }, []],
   ] as const) {
-    test(`of a ${type} have the form that its results have`, () => {
+    test(`of a ${type} step must have the form of its results`, () => {
       const journal = [step(0, 1, { type })];
       const of = (value: unknown) => ({
         fromStep: 1,
@@ -203,14 +203,14 @@ describe('edited results', () => {
     });
   }
 
-  test('of a webhook cannot be made up', () => {
+  test('of a webhook are rejected', () => {
     const journal = [step(0, 1, { type: 'CreateWebhook' })];
     const asked = { fromStep: 1, results: [{ stepId: 1, out: '{"eventId":"a","webhookUrl":"b"}' }] };
-    assert.match(refusal(original({ known: 2 }), journal, asked).message, /cannot be made up/);
+    assert.match(refusal(original({ known: 2 }), journal, asked).message, /cannot be supplied/);
   });
 });
 
-test('an edited input takes the place of the old one, with its type unless another is named, and the run says so', () => {
+test('an edited input replaces the old one, with its content type unless another is given, and the run is marked', () => {
   const body = Buffer.from('{"n":2}');
   const { payload, run, unit } = forked(original({ known: 3 }), row(2), { fromStep: 2, input: { body } });
   assert.deepEqual(payload, { ...PAYLOAD, body });
@@ -219,7 +219,7 @@ test('an edited input takes the place of the old one, with its type unless anoth
   assert.equal(forked(original(), [], { input: { body, contentType: 'text/plain' } }).payload.contentType, 'text/plain');
 });
 
-test('a fork of an invoked run reports to nobody, and counts as a run that somebody started', () => {
+test('a fork of an invoked run does not report to the invoking run, and counts as a started run', () => {
   const origin = {
     kind: 'invoke',
     runKey: 'k',
@@ -235,7 +235,7 @@ test('a fork of an invoked run reports to nobody, and counts as a run that someb
   assert.ok(unit.writes.some((write) => write.kind === 'count-messages' && write.messages === 1));
 });
 
-test('what the run hides, its labels and its limits go on counting', () => {
+test('redaction, labels and limits of the run still apply', () => {
   const redact = { body: true, headers: [], fields: [] };
   const flowControl = { key: 'k', parallelism: 1 };
   const { run, unit } = forked(original({}, { redact, flowControl }), [], {});
@@ -243,7 +243,7 @@ test('what the run hides, its labels and its limits go on counting', () => {
   assert.ok(unit.writes.some((write) => write.kind === 'put-flow-control'));
 });
 
-test('events that were kept for the run, and what it owes, stay with it', () => {
+test('stored events and pending tasks stay with the original run', () => {
   const keptEvents = [
     { eventKey: 'k', eventId: 'e', content: { kind: 'data', body: { encoding: 'utf8', data: '' } }, receivedAt: 1 },
   ] as const;
@@ -253,13 +253,13 @@ test('events that were kept for the run, and what it owes, stay with it', () => 
   assert.ok(unit.writes.every((write) => !('runKey' in write) || write.runKey === run.key));
 });
 
-test('the id of a fork has to be free when it was asked for', () => {
+test('the requested id of a fork must be free', () => {
   const { run, unit } = forked(original(), [], { workflowRunId: 'mine' });
   assert.equal(run.workflowRunId, 'mine');
   assert.ok(unit.guards.some((guard) => guard.kind === 'run-id-free' && guard.workflowRunId === 'mine'));
 });
 
-test('a plain message has nothing to fork', () => {
+test('a plain message cannot be forked', () => {
   const refused = refusal(original({}, { message: { method: 'POST' } }), [], {});
   assert.deepEqual([refused.because, /plain message/.test(refused.message)], ['run', true]);
 });

@@ -1,18 +1,14 @@
 /**
- * A new run that goes on from the middle of another one: with the journal up
- * to a step, perhaps with another input, or with results that a person gave
- * in place of recorded ones. Nothing of the other run changes.
+ * Creates a new run that continues from the middle of another run. It keeps the journal up to a step, and can have a
+ * different input, or edited results in place of recorded ones. The other run does not change.
  *
- * What is kept is a prefix of the journal, because positions are a function of
- * the recorded order: the code finds itself where it was when the prefix was
- * all that was recorded. Whatever it had planned then is planned anew; of
- * parallel steps some may be recorded and others not, and the positions of the
- * former are `Run.ahead` until the code was asked. Code that joins what it
- * planned together cannot stand in the middle of a group, so there the prefix
- * ends before it.
+ * The kept part is a prefix of the journal, because positions are a function of the recorded order. The code is
+ * therefore in the same state as when only that prefix was recorded. It plans its open steps again. If some of a
+ * group of parallel steps are recorded, their positions are in `Run.ahead` until the code has been asked. Code that
+ * joins the steps it planned together cannot continue in the middle of a group, so the prefix then ends before the
+ * group.
  *
- * Events that were kept for the other run are its own, as is what it still
- * owes; a fork waits, sleeps, calls and invokes for itself.
+ * Stored events and pending tasks belong to the other run. A fork waits, sleeps, calls and invokes on its own.
  */
 import { LIMITS } from '../config/limits.js';
 import { givenResultProblem } from './given-result.js';
@@ -24,29 +20,29 @@ import { stepTypeOf } from './step-type.js';
 import type { StoreWrite } from './writes.js';
 
 export interface ForkRequest {
-  /** Position of a step: what was recorded before it is kept. */
+  /** Position of a step. Steps recorded before it are kept. */
   readonly fromStep: number;
-  /** What the new run is triggered with instead; null keeps it. `contentType` undefined keeps that. */
+  /** Input of the new run; null keeps the original input. `contentType` undefined keeps the original one. */
   readonly input: { readonly body: Uint8Array; readonly contentType?: string } | null;
-  /** JSON text; null for a step without a result. Each step at most once. */
+  /** JSON text; null for a step without a result. At most one result per step. */
   readonly results: readonly { readonly stepId: number; readonly out: string | null }[];
   readonly workflowRunId: string | null;
   readonly note: string | null;
-  /** As of a `StartCommand`. */
+  /** See `StartCommand.letInAt`. */
   readonly letInAt?: number | null;
 }
 
 export type Forked =
   | (Started & { readonly kind: 'forked'; readonly payload: RunPayload; readonly edited: readonly number[] })
-  /** `request`: another request would do; `run`: nothing can be forked from this run. The message is for who asked. */
+  /** `request`: a different request could succeed. `run`: this run cannot be forked. The message is for the caller. */
   | { readonly kind: 'refused'; readonly because: 'request' | 'run'; readonly message: string };
 
 const refused = (because: 'request' | 'run', message: string): Forked => ({ kind: 'refused', because, message });
 
-/** A recorded step, perhaps without its result: then `outLeftOut` has the bytes of that. */
+/** A recorded step. If its result was omitted, `outLeftOut` is the size of the result in bytes. */
 export type JournalEntry = RecordedStep & { readonly outLeftOut?: number };
 
-/** What is known of a step before it is recorded, or of one that is. */
+/** The known properties of a planned or recorded step. */
 type KnownStep = Pick<RecordedStep, 'name' | 'type' | 'messageId' | 'group' | 'concurrent' | 'createdAt' | 'sleepMs' | 'wakeAt'>;
 
 function knownStep(run: Run, journal: readonly JournalEntry[], stepId: number): KnownStep | null {
@@ -59,12 +55,12 @@ function knownStep(run: Run, journal: readonly JournalEntry[], stepId: number): 
   return { name, type: stepTypeOf(task), messageId, group, concurrent, createdAt, ...sleep };
 }
 
-/** The last position that the code has asked for, as far as that is known. */
+/** Returns the last position that the code is known to have requested. */
 function lastPosition(run: Run, journal: readonly JournalEntry[]): number {
   return journal.reduce((last, { stepId }) => Math.max(last, stepId), run.known - 1);
 }
 
-/** How many entries are kept. */
+/** Returns the number of kept entries. */
 function keptLength(run: Run, journal: readonly JournalEntry[], fromStep: number): number {
   const recordedAt = journal.findIndex(({ stepId }) => stepId === fromStep);
   let length = recordedAt < 0 ? journal.length : recordedAt;
@@ -77,9 +73,9 @@ function keptLength(run: Run, journal: readonly JournalEntry[], fromStep: number
 }
 
 interface Journal {
-  /** Entries that are taken from the other run as they are, or edited. */
+  /** Number of entries that are copied from the other run, unchanged or edited. */
   readonly length: number;
-  /** Edited, and the one that was supplied behind them. */
+  /** Edited entries, and the supplied entry after them. */
   readonly edited: readonly RecordedStep[];
 }
 
@@ -90,10 +86,10 @@ function edit(run: Run, journal: readonly JournalEntry[], request: ForkRequest, 
     const known = knownStep(run, journal, stepId);
     const keptAt = journal.findIndex((step, index) => index < length && step.stepId === stepId);
     if (stepId !== request.fromStep && keptAt < 0) {
-      return `step ${stepId} is given a result, but it is not kept: what is recorded before step ${request.fromStep} is, and that step itself may be given one`;
+      return `step ${stepId} cannot be given a result because it is not kept: only steps recorded before step ${request.fromStep}, and that step itself, can be given one`;
     }
     if (known === null)
-      return `step ${stepId} cannot be given a result, because the run has not come to it: its name is not known`;
+      return `step ${stepId} cannot be given a result because the run has not reached it, so its name is not known`;
     const problem = givenResultProblem(known.type, out);
     if (problem !== null) return `step ${stepId} (${JSON.stringify(known.name)}) ${problem}`;
     const bytes = Buffer.byteLength(out ?? '');
@@ -101,7 +97,7 @@ function edit(run: Run, journal: readonly JournalEntry[], request: ForkRequest, 
       return `the result of step ${stepId} has ${bytes} bytes, over the limit of ${LIMITS.maxStepResultBytes} (maxStepResultBytes)`;
     const entry = keptAt < 0 ? null : (journal[keptAt] ?? null);
     if (entry === null && known.concurrent > 1 && run.settings.steps?.joined) {
-      return `step ${stepId} was planned together with ${known.concurrent - 1} others, which this endpoint can only do again together, so it cannot be given a result`;
+      return `step ${stepId} cannot be given a result because it was planned together with ${known.concurrent - 1} other steps, and this endpoint can only run them together`;
     }
     edited.push(entry ? editedStep(entry, out) : suppliedStep(known, { stepId, out, index: length, now }));
   }
@@ -122,7 +118,7 @@ const suppliedStep = (
   return { ...given, name, type, messageId, group, concurrent, createdAt, completedAt: now, sleepMs, wakeAt, edited: true };
 };
 
-/** `journal`: all that is recorded of `original`, where results may be left out; `payload`: what that was triggered with. */
+/** Forks `original`. `journal` contains all its recorded steps, possibly without results; `payload` is its input. */
 export function forkRun(
   original: Run,
   journal: readonly JournalEntry[],
@@ -137,7 +133,7 @@ export function forkRun(
   if (fromStep > last + 1) {
     return refused(
       'request',
-      `fromStep must be a step of the run, or the one behind its last, so at most ${last + 1}, not ${fromStep}`,
+      `fromStep must be a step of the run or the position after its last step, so at most ${last + 1}, not ${fromStep}`,
     );
   }
   const kept = edit(original, journal, request, context.now);
@@ -148,7 +144,7 @@ export function forkRun(
   if (supplied) steps.push(supplied);
   const journalBytes = steps.reduce((sum, { out, outLeftOut }) => sum + (outLeftOut ?? out?.length ?? 0), 0);
   if (journalBytes > LIMITS.maxJournalBytes)
-    return refused('request', `the results are over ${LIMITS.maxJournalBytes} bytes in all (maxJournalBytes)`);
+    return refused('request', `the results exceed ${LIMITS.maxJournalBytes} bytes in total (maxJournalBytes)`);
 
   const edited: RunPayload =
     input === null ? payload : { ...payload, body: input.body, contentType: input.contentType ?? payload.contentType };

@@ -1,7 +1,6 @@
 /**
- * Results that a person gives a step in place of what it came to. The code
- * reads them as it reads recorded ones, so they have to have the form that
- * those of the type have.
+ * Results that a person supplies in place of the actual result of a step. The code reads them like recorded results,
+ * so they must have the same form.
  */
 import { parseJson, type StepType } from '@everstep/sdk/protocol';
 
@@ -70,20 +69,23 @@ const FORMS = {
   Notify: [isNotify, '{"notified":[{"messageId":text,"workflowRunId":text,"workflowUrl":text}],"kept":true or false}'],
 } as const satisfies Partial<Record<StepType, readonly [(value: unknown) => boolean, string]>>;
 
-/** What is wrong with a result (JSON text; null for none) for a step of that type; null when nothing is. */
+/**
+ * Returns the problem of a result for a step of this type, or null if it is valid. `out` is JSON text; null for no
+ * result.
+ */
 export function givenResultProblem(type: StepType, out: string | null): string | null {
   switch (type) {
     case 'Run':
       return null;
     case 'SleepFor':
     case 'SleepUntil':
-      return out === null ? null : `is a ${type}, which has no result; leave "result" out to have it over at once`;
+      return out === null ? null : `is a ${type} step, which has no result; omit "result" to end it at once`;
     case 'CreateWebhook':
-      return 'is a CreateWebhook, whose result is an address of this service that cannot be made up; fork from it to have a new one made';
+      return 'is a CreateWebhook step, whose result is a generated URL that cannot be supplied; fork from this step to create a new webhook';
     default: {
       const [is, form] = FORMS[type];
       if (out !== null && is(parseJson(out))) return null;
-      return `is a ${type}, whose result has the form ${form}, as its journal shows it`;
+      return `is a ${type} step, whose result must have the form ${form}, as in its journal`;
     }
   }
 }

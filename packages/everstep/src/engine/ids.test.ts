@@ -19,7 +19,7 @@ test('every random bit reaches the id', () => {
   assert.equal(key(255), `${'0'.repeat(10)}${'Z'.repeat(16)}`);
 });
 
-test('a version is behind the one that it was decided on, and another one for each decision on the same', () => {
+test('a version is greater than the one it was decided on, and differs between decisions on the same one', () => {
   let version = 0;
   for (let n = 0; n < 100; n++) {
     const next = [1, 2, 3, 4].map(() => nextVersion(version, at(0)));

@@ -1,6 +1,6 @@
 /**
- * Identifiers: unguessable (80 random bits), sortable by creation (48 bits of
- * Unix ms in front), in Crockford's base 32, so that they sort as text.
+ * Identifiers in Crockford's base 32: unguessable (80 random bits), and sortable by creation as text (48 bits of Unix
+ * ms first).
  */
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const TIME_CHARACTERS = 10;
@@ -8,29 +8,29 @@ const RANDOM_BYTES = 10;
 
 export type IdPrefix = 'wfr' | 'msg' | 'dlq' | 'whk' | 'sch' | 'rep';
 
-/** What an id is made of. */
+/** The inputs of an id. */
 export interface IdSource {
   /** Unix ms. */
   readonly now: number;
   readonly random: { bytes(count: number): Uint8Array };
 }
 
-/** What a decision may use: the time, randomness, and where the service stands. */
+/** The inputs of a decision: the time, randomness, and settings of the service. */
 export interface DecisionContext extends IdSource {
-  /** Where the service is reached from outside, without a slash at the end: webhook URLs begin with it. */
+  /** Public URL of the service, without a trailing slash. Webhook URLs start with it. */
   readonly publicUrl: string;
-  /** The largest body that a step may send to somebody; absent or null: no limit but those of the service. */
+  /** Largest body that a step may send. Absent or null: only the limits of the service apply. */
   readonly messageLimit?: MessageLimit | null;
 }
 
-/** What a plan says of the size of a message. */
+/** The message size limit of a plan. */
 export interface MessageLimit {
   /** Name of the plan. */
   readonly plan: string;
   readonly maxBytes: number;
 }
 
-/** 26 characters: 10 of time, 16 of randomness. */
+/** Returns a key of 26 characters: 10 for the time, 16 for randomness. */
 export function newKey(context: IdSource): string {
   let time = '';
   let rest = context.now;
@@ -57,13 +57,14 @@ export function newId(prefix: IdPrefix, context: IdSource): string {
   return `${prefix}_${newKey(context)}`;
 }
 
-/** Decisions that are taken on the same state are told apart by so many values. */
+/** Number of values that distinguish decisions on the same state. */
 const VERSION_SPREAD = 2 ** 24;
 const SPREAD_BYTES = 3;
 
 /**
- * The version of what is decided on that one. Two processes may decide on the same state, each go on from what it made of
- * it, and only one of the two is taken: with a mere count, what the other one decided next would seem to follow from that.
+ * Returns the version of a decision that is made on this version. Two processes can decide on the same state, and
+ * each continues from its own result, but only one of them is written. With a simple counter, the next decision of
+ * the other process would appear to follow from the written one.
  */
 export function nextVersion(version: number, { random }: Pick<IdSource, 'random'>): number {
   let lot = 0;
@@ -71,8 +72,8 @@ export function nextVersion(version: number, { random }: Pick<IdSource, 'random'
   return (Math.floor(version / VERSION_SPREAD) + 1) * VERSION_SPREAD + lot;
 }
 
-/** The id of a plain message: made of the key of its run, so that it leads there by itself. */
+/** Returns the id of a plain message. It contains the key of its run, so that the run can be found without a lookup. */
 export const messageIdOf = (runKey: string): string => `msg_${runKey}`;
 
-/** The key in the id of a plain message; null for what can be no such id. */
+/** Returns the key in the id of a plain message, or null if the id cannot be one. */
 export const keyOfMessage = (messageId: string): string | null => (messageId.startsWith('msg_') ? messageId.slice(4) : null);

@@ -1,4 +1,4 @@
-/** A journal has its limits whoever makes its entries: the endpoint, or the service. */
+/** A journal has limits, whether the endpoint or the service adds the entries. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PlannedStep } from '@everstep/sdk/protocol';
@@ -17,7 +17,7 @@ const at = (ms: number) => ({
 const NO_ANSWER = { status: null, responseHeaders: {}, responseBody: new Uint8Array() };
 const content = { kind: 'data', body: { encoding: 'utf8', data: 'x' } } as const;
 
-/** A run that may have retries, and has planned this step; with a journal that is as full as `journal` says. */
+/** Returns a run without retries that has planned this step, with a journal as full as `journal` specifies. */
 function planned(step: PlannedStep, journal: Partial<Pick<Run, 'journalBytes' | 'journalLength' | 'keptEvents'>> = {}) {
   const { run } = startRun(
     {
@@ -89,28 +89,28 @@ for (const [step, eventOf] of CASES) {
   };
   const kind = end(planned(step).run).kind;
 
-  test(`${step.type} by "${kind}": a result beyond the bytes of a journal fails the run, for good and in words`, () => {
+  test(`${step.type} by "${kind}": a result that exceeds the size of a journal fails the run permanently with a clear message`, () => {
     const { run } = planned(step, step.type === 'SleepFor' ? {} : { journalBytes: LIMITS.maxJournalBytes });
     const full = step.type === 'SleepFor' ? { ...run, journalBytes: LIMITS.maxJournalBytes + 1 } : run;
     const decision = decide(full, end(run), at(10));
     assert.equal(decision.outcome?.status, 'failed');
-    assert.match(decision.deadLetter?.error ?? '', /its results are over 268435456 bytes in all/);
+    assert.match(decision.deadLetter?.error ?? '', /its results exceed 268435456 bytes in total/);
     assert.ok(
       [...decision.run.tasks.values()].every(({ dueAt }) => dueAt === null),
-      'nothing is due any more',
+      'nothing is due anymore',
     );
   });
 
-  test(`${step.type} by "${kind}": one step more than a journal may have fails the run`, () => {
+  test(`${step.type} by "${kind}": one step more than the limit fails the run`, () => {
     const { run } = planned(step, { journalLength: LIMITS.maxJournalSteps });
     const decision = decide(run, end(run), at(10));
     assert.match(decision.deadLetter?.error ?? '', /its journal has more than 100000 steps/);
     const last = planned(step, { journalLength: LIMITS.maxJournalSteps - 1 });
-    assert.equal(decide(last.run, end(last.run), at(10)).outcome, null, 'the last one that it may have');
+    assert.equal(decide(last.run, end(last.run), at(10)).outcome, null, 'the last allowed step');
   });
 }
 
-test('what is recorded as it is planned counts as well', () => {
+test('steps that are recorded when they are planned count as well', () => {
   const journalLength = LIMITS.maxJournalSteps;
   const early = { eventKey: 'k', eventId: 'e', content, receivedAt: T0 };
   const webhook = planned({ ...STEP, type: 'CreateWebhook' }, { journalLength });

@@ -1,21 +1,24 @@
-/** How long a journal may get: what is beyond it could not be sent to the endpoint any more. */
+/** Limits of a journal. A larger journal could not be sent to the endpoint. */
 import { LIMITS } from '../config/limits.js';
 import type { Draft } from './decision.js';
 import { failAttempt } from './failure.js';
 import { ADVANCE_SLOT } from './run.js';
 
-/** What is wrong with the journal as it is now; null when nothing is. */
+/** Returns the problem of the journal, or null if it is within the limits. */
 export function journalProblem({ journalLength, journalBytes }: Draft): string | null {
   if (journalLength > LIMITS.maxJournalSteps) return `its journal has more than ${LIMITS.maxJournalSteps} steps`;
-  if (journalBytes > LIMITS.maxJournalBytes) return `its results are over ${LIMITS.maxJournalBytes} bytes in all`;
+  if (journalBytes > LIMITS.maxJournalBytes) return `its results exceed ${LIMITS.maxJournalBytes} bytes in total`;
   return null;
 }
 
-/** After a step of the service was recorded, for which nobody can be told that it broke the protocol: the run fails. */
+/**
+ * Fails the run if a step that the service recorded itself exceeds the limits. There is no endpoint that broke the
+ * protocol in this case.
+ */
 export function keepJournalLimits(draft: Draft): void {
   const message = journalProblem(draft);
   const advance = draft.task(ADVANCE_SLOT);
-  // It is there: the code has yet to see what was recorded.
+  // The advance exists, because the code has not seen the recorded step yet.
   if (message === null || advance?.kind !== 'advance') return;
   failAttempt(draft, advance, {
     cause: 'refused',

@@ -12,7 +12,7 @@ const FAILED: FailedAs = {
 };
 const fingerprintOf = (changes: Partial<FailedAs> = {}): string => groupOf({ ...FAILED, ...changes }).fingerprint;
 
-test('a group tells its step and its message without what changes, and its fingerprint never changes', () => {
+test('a group contains its step and message without variable parts, and its fingerprint never changes', () => {
   assert.deepEqual(groupOf(FAILED), {
     fingerprint: '0f45eafa82874b91',
     kind: 'workflow',
@@ -22,7 +22,7 @@ test('a group tells its step and its message without what changes, and its finge
   });
 });
 
-test('those that failed alike have one fingerprint, whatever the workflow and the numbers', () => {
+test('similar failures have the same fingerprint, whatever the workflow and the numbers', () => {
   const other = { workflowUrl: 'https://app.test/refund', stepName: 'charge-9000', message: 'Error: card 1 was declined' };
   assert.equal(fingerprintOf(other), fingerprintOf());
 });
@@ -41,10 +41,10 @@ test('another step, status, message or kind is another group', () => {
   assert.equal(new Set(different.map((each) => fingerprintOf(each))).size, different.length);
 });
 
-test('where there was an answer, its status counts and not the cause', () => {
+test('with a response, its status counts instead of the cause', () => {
   assert.equal(fingerprintOf({ cause: 'http' }), fingerprintOf());
 });
 
-test('a step that only the message tells is the step that failed', () => {
+test('a step that only the message names is the failed step', () => {
   assert.equal(fingerprintOf({ stepName: null, message: `step "charge-3": ${FAILED.message}` }), fingerprintOf());
 });

@@ -1,12 +1,12 @@
-/** What a failure has in common with others: their fingerprint, by which dead letters are grouped. */
+/** The fingerprint of a failure, by which dead letters are grouped. */
 import type { FailureGroup } from './dead-letter-groups.js';
 import { normalisedMessage, normalisedStepName } from './normalised-text.js';
 import type { DeliveryFailure } from './run.js';
 import { sha256 } from './sha256.js';
 
-/** Changes whenever the rules do: what was grouped by other rules is another group. */
+/** Version of the rules. Failures that were grouped by other rules have other fingerprints. */
 const RULES = 1;
-/** 64 bits: enough for groups of one instance. */
+/** 64 bits, which is sufficient for the groups of one instance. */
 const FINGERPRINT_DIGITS = 16;
 
 export interface FailedAs {
@@ -14,17 +14,20 @@ export interface FailedAs {
   readonly workflowUrl: string;
   /** The step that failed; null for the code between steps, and for a message. */
   readonly stepName: string | null;
-  /** HTTP status of the last answer, when there was one. */
+  /** HTTP status of the last response, if there was one. */
   readonly status: number | null;
-  /** Where there was none: what went wrong instead. Null when that is not known any more. */
+  /** Cause of the failure if there was no response. Null if it is no longer known. */
   readonly cause: DeliveryFailure['cause'] | null;
   readonly message: string;
 }
 
-/** Some endpoints tell the step in the message alone: see `dialects/upstash/step-codec.ts`. */
+/** Some endpoints name the step only in the message; see `dialects/upstash/step-codec.ts`. */
 const TOLD_STEP = /^step "([^"]{1,1024})": (.*)$/s;
 
-/** Depends on nothing but what it is given, now and in later versions, as long as `RULES` is the same. */
+/**
+ * Returns the group of a failure. The result depends only on the arguments, in later versions too, as long as `RULES`
+ * does not change.
+ */
 export function groupOf({ kind, workflowUrl, stepName, status, cause, message }: FailedAs): FailureGroup {
   const told = TOLD_STEP.exec(message);
   const name = stepName ?? told?.[1] ?? null;

@@ -1,4 +1,4 @@
-/** What a run may send when the plan of its instance bounds the size of a message. */
+/** What a run may send if the plan of its instance limits the size of a message. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EncodedBody, PlannedStep, ProgressReply } from '@everstep/sdk/protocol';
@@ -78,14 +78,14 @@ const SENDING: Readonly<Record<string, (stepId: number, body: EncodedBody) => Pl
 const refusals = ({ writes }: Decision) => writes.filter((write) => write.kind === 'count-of-day');
 
 for (const [what, step] of Object.entries(SENDING)) {
-  test(`${what} as large as the plan allows is made, and one that is larger fails the run for good`, () => {
+  test(`${what} within the limit of the plan is sent, and a larger one fails the run permanently`, () => {
     const allowed = answered(begin(), { planned: [step(1, utf8(10))] });
     assert.deepEqual([allowed.run.status, allowed.run.tasks.has(1), refusals(allowed)], ['active', true, []]);
     const refused = answered(begin(), { planned: [step(1, utf8(11))] });
     assert.equal(refused.run.status, 'failed');
     assert.match(
       refused.deadLetter?.error ?? '',
-      /step "send" \(1\) sends a message of 11 bytes, and the plan small takes at most 10 \(body-too-large\)/,
+      /step "send" \(1\) sends a message of 11 bytes, but the plan small allows at most 10 \(body-too-large\)/,
     );
     assert.deepEqual(refusals(refused), [
       { kind: 'count-of-day', instanceId: 'qi_1', what: 'step-body-too-large', count: 1, at: T0 },
@@ -94,7 +94,7 @@ for (const [what, step] of Object.entries(SENDING)) {
   });
 }
 
-test('a step that was planned by its name alone is held to the plan when it tells what it sends', () => {
+test('a step that was planned by name only is subject to the plan when it specifies what it sends', () => {
   const planned: PlannedStep[] = [
     { stepId: 1, name: 'send', type: 'Run', asks: 'Call' },
     { stepId: 2, name: 'other', type: 'Run' },
@@ -111,7 +111,7 @@ test('a step that was planned by its name alone is held to the plan when it tell
   assert.equal(refusals(refused).length, 1);
 });
 
-test('what was done before the step that is too large is kept, and a resume within another plan goes on from it', () => {
+test('steps before the one that is too large are kept, and a resume with another plan continues from them', () => {
   const done = [{ stepId: 1, name: 'charge', type: 'Run' as const, out: '"paid"' }];
   const step = SENDING['a call']?.(2, utf8(11)) ?? assert.fail();
   const failed = answered(begin(), { done, planned: [step] });
@@ -128,7 +128,7 @@ test('what was done before the step that is too large is kept, and a resume with
   assert.deepEqual([went.run.status, went.run.tasks.get(2)?.kind], ['active', 'call']);
 });
 
-test('bytes are counted, not characters, however they are encoded', () => {
+test('counts bytes, not characters, in any encoding', () => {
   assert.equal(bytesOf({ encoding: 'utf8', data: 'é€😀' }), 9);
   for (let length = 0; length < 8; length++) {
     assert.equal(bytesOf({ encoding: 'base64', data: Buffer.alloc(length, 1).toString('base64') }), length);

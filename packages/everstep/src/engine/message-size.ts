@@ -1,9 +1,9 @@
-/** How large a body is that travels as text. */
+/** Size of a body that is transported as text. */
 import type { EncodedBody } from '@everstep/sdk/protocol';
 
 const UTF8 = new TextEncoder();
 
-/** Bytes of the body itself, however it is encoded. */
+/** Returns the size of the body itself in bytes, for any encoding. */
 export function bytesOf({ encoding, data }: EncodedBody): number {
   if (encoding === 'utf8') return UTF8.encode(data).length;
   const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0;

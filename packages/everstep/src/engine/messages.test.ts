@@ -44,21 +44,21 @@ function answered(run: Run, more: Partial<Extract<RunEvent, { kind: 'message-ans
   return { kind: 'message-answered', attempt, failure: null, notice: null, ...more };
 }
 
-test('a message is a run with one task, whose id leads to it; it counts once and makes its queue', () => {
+test('a message is a run with one task, whose id contains its key; it counts once and registers its queue', () => {
   const { run, unit } = begin({ queue: 'q', notBefore: 5 }, T0 + 9);
   assert.equal(keyOfMessage(run.workflowRunId), run.key);
   assert.deepEqual(
     [...run.tasks.values()].map(({ kind, messageId, dueAt }) => [kind, messageId, dueAt]),
     [['message', run.workflowRunId, T0 + 9]],
   );
-  assert.equal(run.settings.message?.notBefore, T0 + 9, 'when it is sent is said by what holds it back');
+  assert.equal(run.settings.message?.notBefore, T0 + 9, 'stores its earliest time');
   assert.deepEqual(
     unit.writes.map(({ kind }) => kind),
     ['create-run', 'put-task', 'count-messages', 'count-of-day', 'register-queue'],
   );
 });
 
-test('an answer is taken once; the callback is made with it, in one unit', () => {
+test('a response is applied once; its callback is created in the same unit', () => {
   const callback = { url: 'http://app/called', headers: { 'x-a': 'b' }, delayMs: 50, timeoutMs: 7 };
   const { run } = begin({ callback, queue: 'q' });
   const event = answered(run, { notice: new Uint8Array([9]) });
@@ -79,7 +79,7 @@ test('an answer is taken once; the callback is made with it, in one unit', () =>
   assert.deepEqual(decide(decision.run, event, at(T0 + 2)).writes, []);
 });
 
-test('an answer to an attempt that is over has no effect', () => {
+test('a response to a finished attempt has no effect', () => {
   const { run } = begin();
   const event = answered(run, { failure: down });
   const retried = decide(run, event, at(T0 + 1));
@@ -87,7 +87,7 @@ test('an answer to an attempt that is over has no effect', () => {
   assert.deepEqual(decide(retried.run, event, at(T0 + 2)).writes, []);
 });
 
-test('a message that failed is restarted with all that it was published with, but for its time; it cannot be resumed', () => {
+test('a failed message is restarted with its settings except its time; it cannot be resumed', () => {
   const { run } = begin({ queue: 'q', urlGroup: 'g', scheduleId: 's' }, T0 + 5);
   const first = decide(run, answered(run, { failure: down }), at(T0 + 6)).run;
   const failed = decide(first, answered(first, { failure: down }), at(T0 + 7));

@@ -1,8 +1,7 @@
 /**
- * Plain messages: runs without code, whose one task is a request. A success
- * ends the run; a failure is tried again, and in the end is a dead letter. Who
- * wants to be told of answers is told by a message of its own, which is made
- * in the unit that takes the answer: so once for each of them.
+ * Plain messages: runs without code, whose only task is a request. A success ends the run. A failure is retried, and
+ * finally becomes a dead letter. A callback that reports responses is a separate message. It is created in the unit
+ * that records the response, so there is exactly one per response.
  */
 import { LIMITS } from '../config/limits.js';
 import type { Draft } from './decision.js';
@@ -12,7 +11,10 @@ import { startRun } from './start.js';
 
 type MessageTask = Extract<Task, { kind: 'message' }>;
 
-/** `failure` null: it was taken. `notice`: what the callback is told, as JSON; null when there is none, or nothing was answered. */
+/**
+ * Applies the outcome of an attempt. `failure` null: the message was accepted. `notice` is the JSON body of the
+ * callback; null if there is no callback or no response.
+ */
 export function takeMessageAnswer(
   draft: Draft,
   task: MessageTask,
@@ -54,7 +56,8 @@ function callbackSettings({ settings, workflowRunId }: Run, callback: FailureCal
     labels: [],
     flowControl: null,
     failureCallback: null,
-    // Its body tells all of the message, what must not be shown too, and in base64, where no field is found.
+    // The body of the callback contains all details of the message in base64, including redacted data, and fields in
+    // it cannot be redacted individually.
     ...(settings.redact ? { redact: { ...settings.redact, body: true } } : {}),
     message: { method: callback.method ?? 'POST', callbackOf: workflowRunId },
   };

@@ -1,4 +1,4 @@
-/** What is counted as a message, from the trigger to the failure callback. */
+/** Which deliveries count as messages, from the trigger to the failure callback. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CallSpec, PlannedStep, ProgressReply, StepReply } from '@everstep/sdk/protocol';
@@ -40,7 +40,7 @@ const command = (settings: Partial<RunSettings> = {}): StartCommand => ({
 });
 const begin = (settings: Partial<RunSettings> = {}): Run => startRun(command(settings), context).run;
 
-/** Messages counted by these writes: one write at most, of this instance and time. */
+/** Returns the number of messages counted by these writes: at most one write, of this instance and time. */
 function counted(writes: readonly StoreWrite[]): number {
   const counts = writes.filter((write) => write.kind === 'count-messages');
   assert.ok(counts.length <= 1);
@@ -80,7 +80,7 @@ test('a trigger is one message: the first call of the endpoint', () => {
   assert.equal(counted(startRun(command(), context).unit.writes), 1);
 });
 
-test('planned steps and calls are a message each; sleeps, waits and inner notifications are none', () => {
+test('each planned step and call is a message; sleeps, waits and internal notifications are not', () => {
   const run = begin();
   const planned: PlannedStep[] = [
     { stepId: 1, name: 'a', type: 'Run' },
@@ -93,7 +93,7 @@ test('planned steps and calls are a message each; sleeps, waits and inner notifi
   assert.equal(counted(decision.writes), 2);
 });
 
-test('steps that were done at once in an answer cost no message but that which brought it', () => {
+test('steps that a reply executes at once cost no additional message', () => {
   const run = begin();
   const done = [{ stepId: 1, name: 'a', type: 'Run' as const, out: '1' }];
   const end = { kind: 'finished' as const, result: '1' };
@@ -107,7 +107,7 @@ test('a retry is the same message', () => {
   assert.equal(counted(decision.writes), 0);
 });
 
-test('a step that is found by an attempt and fails in it goes on as the same message', () => {
+test('a step that fails in the attempt that found it continues as the same message', () => {
   const run = begin();
   const error = { name: 'Error', message: 'not yet' };
   const reply: StepReply = {
@@ -127,14 +127,14 @@ test('a step that is found by an attempt and fails in it goes on as the same mes
   assert.equal(counted(decision.writes), 0);
 });
 
-test('a sleep that ends owes the endpoint a call, and that is a message', () => {
+test('the end of a sleep calls the endpoint, which is a message', () => {
   const run = begin();
   const planned: PlannedStep[] = [{ stepId: 1, name: 'nap', type: 'SleepFor', sleepMs: 0 }];
   const asleep = answered(run, ADVANCE_SLOT, progress(run, { planned })).run;
   assert.equal(counted(decide(asleep, { kind: 'due', slot: 1 }, context).writes), 1);
 });
 
-test('telling of a failure is a message, and telling it again another', () => {
+test('reporting a failure is a message, and reporting it again is another', () => {
   const run = begin({ failureCallback: { url: 'http://app/failed', headers: {} } });
   const decision = decide(run, failing(run, ADVANCE_SLOT, 'never'), context);
   assert.equal(counted(decision.writes), 1);
@@ -142,12 +142,12 @@ test('telling of a failure is a message, and telling it again another', () => {
   assert.equal(counted(retryCallback(decision.run, decision.deadLetter.dlqId, context).unit.writes), 1);
 });
 
-test('a failure that nobody is told of is none', () => {
+test('a failure without a callback is not a message', () => {
   const run = begin();
   assert.equal(counted(decide(run, failing(run, ADVANCE_SLOT, 'never'), context).writes), 0);
 });
 
-test('a restart is one message; a resume one for each delivery that is open again', () => {
+test('a restart is one message; a resume is one for each delivery that is open again', () => {
   const run = begin();
   const planned: PlannedStep[] = [
     { stepId: 1, name: 'a', type: 'Run' },
@@ -165,7 +165,7 @@ test('a restart is one message; a resume one for each delivery that is open agai
   assert.deepEqual([recovered('restart'), recovered('resume')], [1, 2]);
 });
 
-test('a run counts for the day on which it was let in, however it is started, and its messages for the time of the decision', () => {
+test('a run counts for the day of its admission, however it is started, and its messages for the time of the decision', () => {
   const letInAt = T0 - 1;
   const daysOf = (writes: readonly StoreWrite[]) => writes.filter((write) => write.kind === 'count-of-day').map(({ at }) => at);
   const triggered = startRun({ ...command(), letInAt }, context);

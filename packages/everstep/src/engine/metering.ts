@@ -1,26 +1,28 @@
 /**
- * What an instance is billed for: messages, that is deliveries that the
- * service owes somebody. One is counted when it is decided on, in the unit
- * that makes it, whatever becomes of it; its retries are part of it. And what
- * plans bound by the day: runs that are started.
+ * What an instance is billed for: messages, that is, deliveries. A message is counted in the unit that creates it,
+ * whatever its outcome; its retries are included. This module also counts started runs, which plans limit per day.
  */
 import type { DecisionContext } from './ids.js';
 import type { Run, Task } from './run.js';
 import type { CountOfDay, DayCountKind, StoreWrite } from './writes.js';
 
-/** A sleep or a wait calls nobody, and a notification or an invocation stays inside the service: what they lead to is counted. */
+/**
+ * Returns whether a task is a message. A sleep or a wait sends no request, and a notification or an invocation stays
+ * inside the service; the messages that they cause are counted separately.
+ */
 export function isMessage({ kind }: Task): boolean {
   return kind === 'advance' || kind === 'step' || kind === 'call' || kind === 'message' || kind === 'callback';
 }
 
-/** Empty when there is nothing to count. */
+/** Returns the write that counts messages; empty if there are none. */
 export function countMessages(instanceId: string, messages: number, { now: at }: DecisionContext): readonly StoreWrite[] {
   return messages === 0 ? [] : [{ kind: 'count-messages', instanceId, messages, at }];
 }
 
 /**
- * All messages that a new run owes; and the run itself (an invoked run and a published message too), unless it is a callback:
- * for the day on which it was let in (Unix ms), null when it was not asked.
+ * Counts all messages of a new run, and the run itself, including invoked runs and published messages but not
+ * callbacks. The run counts for the day of its admission (`letInAt`, Unix ms); null if it was not subject to
+ * admission.
  */
 export function countStart(
   run: Pick<Run, 'instanceId' | 'tasks' | 'settings'>,

@@ -12,24 +12,24 @@ describe('a message keeps its words, and has placeholders for', () => {
     ['numbers within words', 'order-123 of step7 is not in v1.2.3', 'order-# of step# is not in v#.#.#'],
     ['UUIDs', 'no user 7f9c24e8-3b12-4fef-91e0-1d2c3b4a5968.', 'no user <id>.'],
     ['ids', 'no such run: wfr_01HZX5J9K2M4N6P8Q0R2S4T6V8', 'no such run: wfr_<id>'],
-    ['ids of others', 'No such customer: cus_NffrFeUfNV2Hib', 'No such customer: cus_<id>'],
+    ['ids of other services', 'No such customer: cus_NffrFeUfNV2Hib', 'No such customer: cus_<id>'],
     ['hexadecimal numbers', 'at 0x7ffee4c3 in commit 9fceb02d0ae598e95dc970b74767f19372d61af8', 'at <id> in commit <id>'],
     ['quotations', `reading 'foo' of "bar \\"baz\\"" and \`qux\``, 'reading \'…\' of "…" and `…`'],
-    ['values of JSON, not its names', '{"code": "E42", "user": {"id": 7}}', '{"code": "…", "user": {"id": #}}'],
+    ['values of JSON, but not its names', '{"code": "E42", "user": {"id": 7}}', '{"code": "…", "user": {"id": #}}'],
     ['times', 'at 2026-11-21T23:59:59.123Z and 2026-11-21 23:59:59', 'at <time> and <time>'],
     ['addresses', 'connect ECONNREFUSED 127.0.0.1:5432, ::1:5432', 'connect ECONNREFUSED <address>'],
     ['e-mail addresses', 'cannot write to ann.o-ther+x@mail.example.com', 'cannot write to <email>'],
     [
-      'what changes in URLs',
+      'variable parts of URLs',
       'GET HTTPS://ann:secret@api.example.com/v2/users/1234/orders/9fceb02d0ae5?token=abc#x answered',
       'GET https://api.example.com/v#/users/#/orders/<id>?<query> answered',
     ],
-    ['hosts that are addresses', 'fetch http://10.0.0.7:8080/x failed', 'fetch http://<address>/x failed'],
+    ['hosts that are IP addresses', 'fetch http://10.0.0.7:8080/x failed', 'fetch http://<address>/x failed'],
     ['tokens', 'bad token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl', 'bad token <id>'],
     ['base64', 'key c2VjcmV0LXNlY3JldC1zZWNyZXQtMTIzNDU2Nzg5MA== is bad', 'key <id> is bad'],
-    ['lines and control characters', 'first\r\n\tsecond\u0000 third', 'first second third'],
-    ['lists, whatever their length', 'missing: 1, 2, 3; bad: 7', 'missing: #; bad: #'],
-    ['other digits', 'شماره ۱۲۳ ناموفق', 'شماره # ناموفق'],
+    ['line breaks and control characters', 'first\r\n\tsecond\u0000 third', 'first second third'],
+    ['lists of any length', 'missing: 1, 2, 3; bad: 7', 'missing: #; bad: #'],
+    ['non-ASCII digits', 'شماره ۱۲۳ ناموفق', 'شماره # ناموفق'],
   ];
   for (const [what, message, normalised] of cases)
     test(what, () => {
@@ -37,19 +37,19 @@ describe('a message keeps its words, and has placeholders for', () => {
     });
 });
 
-test('an apostrophe begins no quotation', () => {
+test('an apostrophe does not start a quotation', () => {
   assert.equal(normalisedMessage("it can't be the user's or o'neil's"), "it can't be the user's or o'neil's");
 });
 
-test('a quotation that does not end is read as it is', () => {
+test('a quotation without an end is read literally', () => {
   assert.equal(normalisedMessage('unexpected " in line 7'), 'unexpected " in line #');
 });
 
-describe('the body that an answer is quoted with', () => {
+describe('the quoted body of a response', () => {
   const about = (body: string) =>
     normalisedMessage(`the endpoint answered 500 (${snippetOf(new TextEncoder().encode(body), false)}); look there`);
 
-  test('is told without what changes in it', () => {
+  test('is normalized', () => {
     assert.equal(about('order 77 is gone'), 'the endpoint answered # (a body that begins with "order # is gone")');
   });
 
@@ -59,7 +59,7 @@ describe('the body that an answer is quoted with', () => {
   });
 });
 
-test('messages that differ in ids and numbers alone read the same', () => {
+test('messages that differ only in ids and numbers are equal', () => {
   const words = fc.array(fc.constantFrom('order', 'of', 'user', 'is not', 'failed:', 'at', '(no', 'stock)'), {
     minLength: 1,
     maxLength: 8,
@@ -75,7 +75,7 @@ test('messages that differ in ids and numbers alone read the same', () => {
 });
 
 describe('any text', () => {
-  test('becomes a short one that is well-formed, and that stays as it is when it is read again in full', () => {
+  test('becomes a short, well-formed one that does not change when it is normalized again', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2000 }), (text) => {
         const normalised = normalisedMessage(text);
@@ -85,13 +85,13 @@ describe('any text', () => {
     );
   });
 
-  test('with halves of characters is cut between characters', () => {
+  test('with unpaired surrogates is cut between characters', () => {
     assert.equal(normalisedMessage('\ud83d bad'), '\ufffd bad');
     assert.doesNotMatch(normalisedMessage('x'.repeat(299) + '😀'.repeat(9)), /\p{Cs}/u);
     assert.equal(shortened('ab😀cd', 4), 'ab…');
   });
 
-  test('is read in a time that does not grow with it, whatever stands there', () => {
+  test('is read in constant time, whatever it contains', () => {
     const hostile = [
       '"',
       "'",
@@ -117,7 +117,7 @@ describe('any text', () => {
       normalisedMessage(piece.repeat(1_000_000 / piece.length));
       normalisedStepName(piece.repeat(100_000 / piece.length));
     }
-    // Each takes well below 10 ms: a pass that went over it again and again would take minutes.
+    // Each takes well below 10 ms. A quadratic pass would take minutes.
     assert.ok(performance.now() - started < 5_000);
   });
 });
@@ -134,7 +134,7 @@ describe('the name of a step', () => {
     ['Schritt №5 für Zoë', 'Schritt №# für Zoë'],
   ];
   for (const [name, normalised] of cases)
-    test(`${name} is ${normalised}`, () => {
+    test(`normalizes ${name} to ${normalised}`, () => {
       assert.equal(normalisedStepName(name), normalised);
     });
 });

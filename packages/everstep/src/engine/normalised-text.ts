@@ -1,16 +1,16 @@
 /**
- * Texts of failures with placeholders for what differs from one to the next: so that those that failed alike read alike.
- * One pass from the left to the right over a bounded beginning, so no text makes it slow.
+ * Normalizes failure texts: placeholders replace the parts that differ between failures, so that similar failures
+ * have equal texts. It makes one pass over a limited prefix, so no text makes it slow.
  */
 
-/** UTF-16 units that are looked at, and characters that are kept. */
+/** Number of UTF-16 units that are read, and number of characters that are kept. */
 const READ_LENGTH = 4_000;
 const KEPT_LENGTH = 300;
 
-/** Ends of a quotation by its beginning. */
+/** Closing quotation marks by their opening mark. */
 const CLOSING: Readonly<Record<string, string>> = { '"': '"', "'": "'", '`': '`', '“': '”', '‘': '’', '«': '»', '„': '“' };
 const BRACKETS = '()[]{}<>,;|';
-/** What belongs to the sentence when it stands at the end of a word. */
+/** Characters at the end of a word that belong to the sentence. */
 const TRAILING = '.:!?…';
 const OTHER_SPACE = /[\s\p{Cc}\p{Zl}\p{Zp}]/u;
 const OTHER_WORD = /[\p{L}\p{N}_]/u;
@@ -27,12 +27,12 @@ const AMOUNT = /^[+-]?\d[\d._]*(\p{L}{0,3}|%)$/u;
 const DIGITS = /[\p{Nd}]+(?:[.,][\p{Nd}]+)*/gu;
 const PART = /[\p{L}\p{N}]+|[^\p{L}\p{N}]+/gu;
 const OPAQUE = /^(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9+_-][A-Za-z0-9+/_-]{19,}={0,2}$/;
-/** Ids often say what they are of: `cus_`, `sk_live_`. */
+/** Prefixes that name the type of an id: `cus_`, `sk_live_`. */
 const ID_PREFIX = /^(?:[a-z]{1,12}_){1,2}/;
 
 const isSpace = (character: string): boolean => character <= ' ' || (character > '~' && OTHER_SPACE.test(character));
 
-/** Letters, digits and `_`. */
+/** Returns whether the character is a letter, a digit or `_`. */
 function isOfWord(character: string): boolean {
   const unit = character.charCodeAt(0);
   if (!(unit < 0x80)) return OTHER_WORD.test(character);
@@ -47,7 +47,7 @@ function kindOf(unit: number): Kind {
   return unit >= 0x61 && unit <= 0x7a ? 'lower' : 'other';
 }
 
-/** How often letters and digits, or (with `cases`) capitals and small letters, follow each other. */
+/** Counts the transitions between letters and digits, or (with `cases`) also between upper and lower case. */
 function changesIn(text: string, cases: boolean): number {
   const group = (unit: number): Kind => {
     const kind = kindOf(unit);
@@ -58,7 +58,7 @@ function changesIn(text: string, cases: boolean): number {
   return changes;
 }
 
-/** Made by a machine and not by a person: letters and digits in turn. */
+/** Returns whether the part looks generated: letters and digits alternate. */
 function isOpaquePart(part: string): boolean {
   if (HEX.test(part)) return true;
   const digits = part.replace(/\D/g, '').length;
@@ -66,12 +66,12 @@ function isOpaquePart(part: string): boolean {
   return changesIn(part, false) >= 3 || (part.length >= 12 && changesIn(part, true) >= part.length / 4);
 }
 
-/** Base64 and the like, of which signs are a part. */
+/** Returns whether the text looks like base64 or similar, which can contain signs. */
 function isOpaque(text: string): boolean {
   return OPAQUE.test(text) && changesIn(text, true) >= text.length * 0.4;
 }
 
-/** A word between whose letters there may be signs: ids, versions, paths. */
+/** Normalizes a word that may contain signs: ids, versions, paths. */
 function plainWord(word: string): string {
   if (!/\p{N}/u.test(word) && word.length < 16) return word;
   return word.replace(PART, (part) => (isOpaquePart(part) ? '<id>' : part.replace(DIGITS, '#')));
@@ -104,19 +104,19 @@ function normalisedWord(word: string): string {
   if (IPV4.test(word) || IPV6.test(word)) return '<address>';
   const amount = AMOUNT.exec(word);
   if (amount) return `#${amount[1] ?? ''}`;
-  // `key=value`, `host:port`, `a/b`: each by itself.
+  // `key=value`, `host:port`, `a/b`: each part separately.
   const parts = word.split(/([=:&])/);
   return parts.length === 1 ? plainWord(word) : parts.map((part) => (UUID.test(part) ? '<id>' : plainWord(part))).join('');
 }
 
-/** Lists of the same placeholder have one length: `#, #, #` is `#`. */
+/** Collapses lists of the same placeholder, so that lists of any length are equal: `#, #, #` becomes `#`. */
 const REPEATED = /(<\w{1,10}>|(?<![\p{L}\p{N}])#)(?:[ ,;|]{1,3}\1(?![\p{L}\p{N}]))+/gu;
 
 class Reader {
   private readonly text: string;
   private at = 0;
   private out = '';
-  /** Ends of quotations that do not come any more. */
+  /** Quotation marks that have no closing mark in the rest of the text. */
   private readonly missing = new Set<string>();
 
   constructor(text: string) {
@@ -124,7 +124,8 @@ class Reader {
   }
 
   read(): string {
-    // Placeholders are shorter than what they stand for, or nearly: a little more is read, since lists get shorter.
+    // Placeholders can be longer than the text they replace, and lists become shorter, so a little more than the
+    // limit is read.
     while (this.at < this.text.length && this.out.length < KEPT_LENGTH * 3) this.next();
     return this.out.trim();
   }
@@ -135,14 +136,14 @@ class Reader {
       this.at++;
       if (!this.out.endsWith(' ')) this.out += ' ';
     } else if (CLOSING[character] !== undefined && this.quotation(character)) {
-      // It is read.
+      // The quotation has been read.
     } else if (BRACKETS.includes(character) || CLOSING[character] !== undefined) {
       this.at++;
       this.out += character;
     } else this.word();
   }
 
-  /** False when it is no quotation, such as the apostrophe of a word. */
+  /** Reads a quotation. Returns false if it is not one, such as the apostrophe of a word. */
   private quotation(open: string): boolean {
     const { text, at } = this;
     const single = open === "'" || open === '‘';
@@ -154,7 +155,7 @@ class Reader {
       return false;
     }
     const inside = text.slice(at + 1, end);
-    // The name of a field says what it is about, its value does not.
+    // The name of a field identifies the problem, but its value does not.
     const names = /^\s{0,3}:/.test(text.slice(end + 1, end + 5)) && KEY.test(inside);
     this.out += `${open}${names ? plainWord(inside) : '…'}${close}`;
     this.at = end + 1;
@@ -179,7 +180,7 @@ class Reader {
     this.out += normalisedWord(text.slice(begun, end)) + text.slice(end, this.at);
   }
 
-  /** An apostrophe within a word belongs to it. */
+  /** Returns whether the character ends the word. An apostrophe inside a word does not. */
   private endsWord(character: string, begun: number): boolean {
     if (isSpace(character) || BRACKETS.includes(character)) return true;
     if (CLOSING[character] === undefined) return false;
@@ -187,10 +188,10 @@ class Reader {
   }
 }
 
-/** Well-formed: halves of characters are replaced, as is what no store keeps. */
+/** Replaces unpaired surrogates and U+0000, which not every store supports. */
 const wellFormed = (text: string): string => text.replace(/\p{Cs}/gu, '\u{fffd}').replaceAll('\0', ' ');
 
-/** The first so many characters, none of them cut in two. */
+/** Shortens a text to `most` characters, without splitting one. */
 export function shortened(text: string, most: number): string {
   if (text.length <= most) return text;
   const cut = text.slice(0, most - 1);
@@ -199,13 +200,13 @@ export function shortened(text: string, most: number): string {
 
 const normalised = (text: string): string => new Reader(wellFormed(text.slice(0, READ_LENGTH))).read().replace(REPEATED, '$1');
 
-/** How messages about answers quote these: see `answers/http-advice.ts`, which cuts what it quotes. */
+/** How messages about responses quote a body; see `answers/http-advice.ts`, which shortens the quotation. */
 const QUOTED_BODY = /^(.*?a body that begins with ")(.*)("(?:[);].*)?)$/su;
 const WHOLE_BODY_LENGTH = 90;
-/** Of a quotation that was cut: where that is depends on the length of what stands before. */
+/** Number of characters kept of a shortened quotation. Where it was cut depends on the length of the text before it. */
 const KEPT_OF_CUT_BODY = 40;
 
-/** At most 300 UTF-16 units, well-formed, on one line. */
+/** Normalizes an error message: at most 300 UTF-16 units, well-formed, on one line. */
 export function normalisedMessage(message: string): string {
   const read = message.slice(0, READ_LENGTH);
   const quoted = QUOTED_BODY.exec(read);
@@ -216,7 +217,7 @@ export function normalisedMessage(message: string): string {
   return shortened(`${normalised(before)}${kept}${after.slice(0, 2)}`, KEPT_LENGTH);
 }
 
-/** Numbers and ids in the name of a step become `#`. At most 300 UTF-16 units. */
+/** Normalizes a step name: `#` replaces numbers and ids. At most 300 UTF-16 units. */
 export function normalisedStepName(name: string): string {
   const read = wellFormed(name.slice(0, READ_LENGTH))
     .replace(/[\s\p{Cc}]+/gu, ' ')

@@ -1,9 +1,9 @@
-/** Which limits of a flow control key are pinned, as stores keep it. */
+/** The stored form of pinned flow control limits. */
 import type { FlowControlState } from './run.js';
 
 /**
- * The one limit that is pinned alone; null when both are, or none is. Stores keep it beside a flag that says whether anything is
- * pinned, which versions that pin both limits together read and write on its own.
+ * Returns the only pinned limit, or null if both or none are pinned. Stores keep it beside a flag that says whether
+ * anything is pinned. Versions that always pin both limits together read and write only that flag.
  */
 export function pinnedOnly({
   parallelismPinned,

@@ -1,7 +1,6 @@
 /**
- * What an endpoint plans: each new step becomes a task of the service. What
- * is known already (an event that came early, the address of a webhook) is
- * recorded at once, in the same decision.
+ * The steps that an endpoint plans. Each new step becomes a task. A result that is already known (an event that
+ * arrived earlier, the URL of a webhook) is recorded at once, in the same decision.
  */
 import type { EncodedBody, PlannedStep, WebhookOutcome } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
@@ -14,11 +13,11 @@ import type { Run, Task } from './run.js';
 import { takeKeptEvent } from './waits.js';
 import type { DayCountKind } from './writes.js';
 
-/** The reply breaks the step protocol. */
+/** The reply violates the step protocol. */
 export class Violation extends Error {}
-/** The reply keeps to the protocol, but asks for what the service does not do. */
+/** The reply is valid, but requests something that the service does not allow. */
 export class PlanRefused extends Error {
-  /** What is counted as refused, for the owner of the instance to see. */
+  /** Counter of rejected requests, for the owner of the instance. */
   readonly counted: DayCountKind | null;
   constructor(message: string, counted: DayCountKind | null = null) {
     super(message);
@@ -26,21 +25,21 @@ export class PlanRefused extends Error {
   }
 }
 
-/** Throws Violation when the journal is longer than one may be. */
+/** Throws Violation if the journal exceeds its limits. */
 export function checkJournal(draft: Draft): void {
   const problem = journalProblem(draft);
   if (problem !== null) throw new Violation(problem);
 }
 
-/** How many invocations lead to this run. */
+/** Returns the number of nested invocations that lead to this run. */
 const depthOf = (run: Run): number => (run.origin?.kind === 'invoke' ? run.origin.depth : 0);
 
 function checkRetryDelay(stepName: string, source: string | undefined): void {
   const parsed = source === undefined ? null : parseRetryDelay(source);
-  if (parsed?.ok === false) throw new PlanRefused(`step "${stepName}" has a retry delay that cannot be used: ${parsed.message}`);
+  if (parsed?.ok === false) throw new PlanRefused(`step "${stepName}" has an invalid retry delay: ${parsed.message}`);
 }
 
-/** What the step sends to somebody; undefined when it is nothing. */
+/** Returns the body that the step sends, if any. */
 function bodyOf(step: PlannedStep): EncodedBody | undefined {
   switch (step.type) {
     case 'Call':
@@ -54,7 +53,7 @@ function bodyOf(step: PlannedStep): EncodedBody | undefined {
   }
 }
 
-/** Throws PlanRefused before anything of the plan is taken on. */
+/** Throws PlanRefused before any step of the plan is added. */
 function checkSize(step: PlannedStep, { context }: Draft): void {
   const limit = context.messageLimit ?? null;
   const body = bodyOf(step);
@@ -62,8 +61,8 @@ function checkSize(step: PlannedStep, { context }: Draft): void {
   const bytes = bytesOf(body);
   if (bytes <= limit.maxBytes) return;
   throw new PlanRefused(
-    `step "${step.name}" (${step.stepId}) sends a message of ${bytes} bytes, and the plan ${limit.plan} takes at most ` +
-      `${limit.maxBytes} (body-too-large); send less, or resume the run when it has another plan`,
+    `step "${step.name}" (${step.stepId}) sends a message of ${bytes} bytes, but the plan ${limit.plan} allows at most ` +
+      `${limit.maxBytes} (body-too-large); send less, or resume the run after changing the plan`,
     'step-body-too-large',
   );
 }
@@ -105,7 +104,7 @@ function taskOf(step: PlannedStep, group: number, concurrent: number, draft: Dra
       if (depthOf(draft.state) >= LIMITS.maxInvokeDepth) {
         throw new PlanRefused(
           `step "${step.name}" invokes a workflow ${LIMITS.maxInvokeDepth + 1} invocations deep; the limit is ` +
-            `${LIMITS.maxInvokeDepth}. Does a workflow invoke itself without end?`,
+            `${LIMITS.maxInvokeDepth}. Check whether a workflow invokes itself without end`,
         );
       }
       const key = newKey(draft.context);
@@ -124,16 +123,16 @@ function taskOf(step: PlannedStep, group: number, concurrent: number, draft: Dra
   }
 }
 
-/** A webhook needs nobody: its address is its result. */
+/** Records a webhook at once: its result is its URL. */
 function createWebhook(step: PlannedStep, group: number, concurrent: number, draft: Draft): void {
-  // The id leads back to the run, so that a request needs no search; its randomness is what nobody can guess.
+  // The id contains the key of the run, so that a request needs no search. Its random part makes it unguessable.
   const eventId = `${newId('whk', draft.context)}.${draft.state.key}`;
   const outcome: WebhookOutcome = { eventId, webhookUrl: `${draft.context.publicUrl}/v2/webhooks/${eventId}` };
   const { stepId, name, type } = step;
   draft.recordPlanned({ stepId, name, type, out: JSON.stringify(outcome) }, { group, concurrent });
 }
 
-/** The endpoint was asked for a step that it had planned by its name alone, and tells what the step needs. */
+/** Replaces a step that was planned by name only, now that the endpoint has specified what it needs. */
 function carryOut(step: PlannedStep, open: Extract<Task, { kind: 'step' }>, draft: Draft): void {
   const { group, concurrent } = open;
   checkSize(step, draft);
@@ -147,18 +146,18 @@ function carryOut(step: PlannedStep, open: Extract<Task, { kind: 'step' }>, draf
   if (task.kind === 'wait') takeKeptEvent(draft, task);
 }
 
-/** Throws PlanRefused when more runs would be invoked than one run may wait for. */
+/** Throws PlanRefused if more runs would be invoked than one run may wait for. */
 function checkInvocations(draft: Draft, planned: readonly PlannedStep[]): void {
   let open = planned.reduce((sum, { type }) => sum + (type === 'Invoke' ? 1 : 0), 0);
   if (open === 0) return;
   for (const { kind } of draft.state.tasks.values()) if (kind === 'invoke') open++;
   if (open <= LIMITS.maxOpenInvocations) return;
   throw new PlanRefused(
-    `it waits for ${open} invoked runs at once, and the limit is ${LIMITS.maxOpenInvocations}; invoke them in groups`,
+    `it waits for ${open} invoked runs at once, but the limit is ${LIMITS.maxOpenInvocations}; invoke them in smaller groups`,
   );
 }
 
-/** Takes on what is new of the plan. Throws Violation or PlanRefused. */
+/** Adds the new steps of the plan. Throws Violation or PlanRefused. */
 export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
   const added = planned.filter((step) => step.stepId >= draft.known);
   if (added.length > LIMITS.maxPlannedAtOnce) throw new Violation(`it plans more than ${LIMITS.maxPlannedAtOnce} steps at once`);
@@ -168,7 +167,7 @@ export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
     if (step.stepId < group) {
       const open = draft.task(step.stepId);
       if (open && 'name' in open && open.name !== step.name) {
-        throw new Violation(`it plans step ${step.stepId} as "${step.name}", planned before as "${open.name}"`);
+        throw new Violation(`it plans step ${step.stepId} as "${step.name}", but planned it before as "${open.name}"`);
       }
       if (open?.kind === 'step' && open.stepType !== undefined && open.stepType === step.type) carryOut(step, open, draft);
       continue;
@@ -182,6 +181,6 @@ export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
       if (task.kind === 'wait') takeKeptEvent(draft, task);
     }
   }
-  // Some of it may have been recorded at once.
+  // Some of the steps may have been recorded at once.
   checkJournal(draft);
 }

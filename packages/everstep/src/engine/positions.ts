@@ -1,7 +1,7 @@
-/** Which positions of a run are taken, found out from its journal and its tasks. */
+/** Computes which positions of a run are taken, from its journal and its tasks. */
 import type { Run } from './run.js';
 
-/** The first position that is not recorded, and those recorded behind it. */
+/** Returns the first position that is not recorded, and the recorded positions after it. */
 export function positionsIn(recorded: readonly number[]): Pick<Run, 'known' | 'ahead'> {
   const taken = new Set(recorded);
   let known = 1;
@@ -10,19 +10,19 @@ export function positionsIn(recorded: readonly number[]): Pick<Run, 'known' | 'a
   return ahead.length > 0 ? { known, ahead } : { known };
 }
 
-/** What a store knows of it without reading the journal. */
+/** What a store knows about positions without reading the journal. */
 export interface TakenPositions {
-  /** Entries of the journal. */
+  /** Number of journal entries. */
   readonly entries: number;
-  /** The highest position in it; 0 when it is empty. */
+  /** Highest position in the journal; 0 if it is empty. */
   readonly lastStepId: number;
-  /** The highest slot of an open task; 0 for none. */
+  /** Highest slot of an open task; 0 if there is none. */
   readonly lastSlot: number;
 }
 
 /**
- * The next position; null where the journal has to be read to know it: something is recorded behind what is neither
- * recorded nor owed, in a fork whose code was not asked yet.
+ * Returns the next position. Returns null if only the journal contains the answer: a position is recorded after one
+ * that is neither recorded nor planned. This occurs in a fork whose code has not been asked yet.
  */
 export function nextPosition({ entries, lastStepId, lastSlot }: TakenPositions): number | null {
   return lastSlot > 0 || entries >= lastStepId ? Math.max(lastStepId, lastSlot) + 1 : null;

@@ -32,7 +32,7 @@ const moves = (count: number, from: ItemMove['from'], to: ItemMove['to'], canary
 });
 const CANARY = { count: 10, maxFailurePercent: 20, thenContinue: false, counts: NO_COUNTS };
 
-/** How many began at which ms, over so long, looked at each `everyMs` at the least. */
+/** Returns how many entries start at which ms, over this duration, looking at least every `everyMs`. */
 function begunOver(repair: Repair, lengthMs: number, everyMs: number) {
   const begun: { at: number; count: number }[] = [];
   let now = NOW;
@@ -50,7 +50,7 @@ function begunOver(repair: Repair, lengthMs: number, everyMs: number) {
 }
 const sum = (begun: readonly { count: number }[]) => begun.reduce((all, { count }) => all + count, 0);
 
-test('at two a second one entry begins each half second', () => {
+test('at two per second one entry starts every half second', () => {
   const begun = begunOver(start(planned(100), 2), 2_000, 1);
   assert.deepEqual(
     begun,
@@ -58,20 +58,20 @@ test('at two a second one entry begins each half second', () => {
   );
 });
 
-test('a high rate is kept over time, in rounds of fifty milliseconds', () => {
+test('keeps a high rate over time, in rounds of fifty milliseconds', () => {
   const begun = begunOver(start(planned(10_000), 300), 10_000, 1);
   assert.ok(Math.abs(sum(begun) - 3_000) <= 15, String(sum(begun)));
   assert.ok(Math.max(...begun.map(({ count }) => count)) <= 16);
 });
 
-test('what was missed for a minute is not made up for in a burst', () => {
+test('does not make up for a missed minute in a burst', () => {
   const running = start(planned(1_000), 10);
   const { begin, repair } = tickRepair(running, NOW + 60_000);
   assert.ok((begin?.count ?? 0) <= 3, String(begin?.count));
   assert.equal(tickRepair(repair, NOW + 60_001).begin, null);
 });
 
-test('a new rate does not let anything begin earlier than the old one did', () => {
+test('a new rate starts nothing earlier than the old one allowed', () => {
   const slow = tickRepair(start(planned(10), 0.1), NOW).repair;
   const paused = after(slow, { kind: 'paused' }, NOW + 1);
   const fast = after(paused, { kind: 'continued', ratePerSecond: 100 }, NOW + 2);
@@ -79,7 +79,7 @@ test('a new rate does not let anything begin earlier than the old one did', () =
   assert.equal(tickRepair(fast, NOW + 10_000).begin?.count, 1);
 });
 
-test('a canary is stopped as soon as it cannot get well any more, and not before', () => {
+test('a canary stops as soon as it can no longer pass, and not before', () => {
   let repair = start(planned(100), 1_000, CANARY);
   repair = after(repair, moves(10, 'pending', 'started', true));
   repair = after(repair, moves(2, 'started', 'failed', true));
@@ -91,14 +91,14 @@ test('a canary is stopped as soon as it cannot get well any more, and not before
   assert.match(stopped.stopMessage ?? '', /3 of the first 10 failed again, which is more than 20 %/);
 });
 
-test('entries that were gone or canceled say nothing in a canary', () => {
+test('entries that are gone or canceled do not count in a canary', () => {
   const counts = { ...NO_COUNTS, failed: 1, succeeded: 3, gone: 3, canceled: 3 };
   assert.equal(canaryVerdict({ ...CANARY, counts }), 'failed');
   assert.equal(canaryVerdict({ ...CANARY, maxFailurePercent: 25, counts }), 'passed');
   assert.equal(canaryVerdict({ ...CANARY, counts: { ...NO_COUNTS, gone: 10 } }), 'untried');
 });
 
-test('a canary that passed waits for continue, or goes on where that was asked for', () => {
+test('a canary that passed waits for continue, or continues if configured', () => {
   for (const thenContinue of [false, true]) {
     let repair = start(planned(100), 1_000, { ...CANARY, thenContinue });
     repair = after(repair, moves(10, 'pending', 'succeeded', true));
@@ -109,18 +109,18 @@ test('a canary that passed waits for continue, or goes on where that was asked f
   }
 });
 
-test('a canary of which nothing could be tried never goes on by itself', () => {
+test('a canary whose entries could not be tried never continues automatically', () => {
   const repair = after(start(planned(100), 1_000, { ...CANARY, thenContinue: true }), moves(10, 'pending', 'gone', true));
   assert.equal(tickRepair(repair, NOW).repair.phase, 'canary-passed');
 });
 
-test('a pause during the canary goes on with the canary', () => {
+test('a repair that was paused during the canary continues with the canary', () => {
   const paused = after(start(planned(100), 1_000, CANARY), { kind: 'paused' });
   assert.equal(tickRepair(paused, NOW + 5_000).begin, null);
   assert.equal(after(paused, { kind: 'continued', ratePerSecond: undefined }).phase, 'canary');
 });
 
-test('a delete begins when its undo window is over, and an abort within undoes it', () => {
+test('a delete starts after its undo window, and an abort within it undoes the delete', () => {
   const waiting = start(planned(3, { action: 'delete' }), null, null, 60_000);
   assert.equal(waiting.phase, 'undo-window');
   assert.deepEqual(tickRepair(waiting, NOW + 59_999), { repair: waiting, begin: null, wakeAt: NOW + 60_000 });
@@ -130,21 +130,21 @@ test('a delete begins when its undo window is over, and an abort within undoes i
   assert.equal(tickRepair(undone, NOW + 60_000).begin, null);
 });
 
-test('a repair is done when nothing is pending and nothing is out', () => {
+test('a repair is done when no entry is pending or started', () => {
   const running = after(start(planned(1), 10), moves(1, 'pending', 'started'));
   assert.equal(tickRepair(running, NOW).repair.phase, 'running');
   const { repair } = tickRepair(after(running, moves(1, 'started', 'failed')), NOW + 5);
   assert.deepEqual([repair.phase, repair.endedAt], ['done', NOW + 5]);
 });
 
-test('what the state does not allow is refused in plain words', () => {
+test('rejects what the state does not allow, with a clear message', () => {
   const cases: readonly (readonly [Repair, RepairEvent, RegExp])[] = [
     [FRESH, { kind: 'started', settings: { ratePerSecond: 1, canary: null, undoMs: 0 } }, /still being planned/],
     [start(planned(1), 1), { kind: 'started', settings: { ratePerSecond: 1, canary: null, undoMs: 0 } }, /is running/],
-    [planned(1), { kind: 'paused' }, /was not started; pause is for/],
-    [start(planned(1), 1), { kind: 'continued', ratePerSecond: 2 }, /continue is for one that is paused/],
-    [{ ...planned(1), phase: 'done' }, { kind: 'aborted' }, /is done; abort is for one that is not over/],
-    [{ ...planned(1), phase: 'stopped' }, { kind: 'continued', ratePerSecond: 1 }, /plan a new one for what is left/],
+    [planned(1), { kind: 'paused' }, /not started; pause requires/],
+    [start(planned(1), 1), { kind: 'continued', ratePerSecond: 2 }, /continue requires a repair that is paused/],
+    [{ ...planned(1), phase: 'done' }, { kind: 'aborted' }, /is done; abort requires a repair that is not over/],
+    [{ ...planned(1), phase: 'stopped' }, { kind: 'continued', ratePerSecond: 1 }, /plan a new repair for the remaining entries/],
   ];
   for (const [repair, event, words] of cases) {
     const outcome = decideRepair(repair, event, NOW);

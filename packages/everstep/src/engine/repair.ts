@@ -1,23 +1,23 @@
 /**
- * How a repair goes: a bulk job over dead letters that were frozen when it was planned. It is tried on a few first (the
- * canary) where that is asked for, goes on at a set rate, and can be paused and aborted. Decisions alone: the runtime
- * begins what may begin, and tells what became of it.
+ * The decisions of a repair: a bulk job over dead letters that were frozen when it was planned. A repair can try a
+ * few entries first (the canary), runs at a set rate, and can be paused and aborted. This module only decides; the
+ * runtime starts entries and reports their outcomes.
  */
 export type RepairAction = 'resume' | 'restart' | 'delete';
 
 export const REPAIR_PHASES = [
-  /** Entries are being frozen. */
+  /** The entries are being frozen. */
   'planning',
   'planned',
-  /** The first few are out, and watched. */
+  /** The entries of the canary are started and monitored. */
   'canary',
-  /** They did well; it waits for `continue`. */
+  /** The canary passed; the repair waits for `continue`. */
   'canary-passed',
   'running',
   'paused',
-  /** By itself: too many of the first few failed again. */
+  /** Stopped automatically: too many entries of the canary failed again. */
   'stopped',
-  /** Of a delete: nothing is deleted yet. */
+  /** For a delete: nothing is deleted yet. */
   'undo-window',
   'aborted',
   'done',
@@ -28,7 +28,7 @@ export const REPAIR_ITEM_STATES = ['pending', 'started', 'succeeded', 'failed', 
 export type RepairItemState = (typeof REPAIR_ITEM_STATES)[number];
 export type RepairCounts = Readonly<Record<RepairItemState, number>>;
 
-/** What the plan or the budget says against more. */
+/** Plan or budget limit that prevents further starts. */
 export type HeldReason = 'budget-exceeded' | 'daily-limit-reached' | 'storage-quota-exceeded' | 'too-many-active-runs';
 
 export type RepairStopReason =
@@ -43,20 +43,20 @@ export interface RepairCanary {
   readonly count: number;
   readonly maxFailurePercent: number;
   readonly thenContinue: boolean;
-  /** Of those that were chosen. */
+  /** Counts of the chosen entries. */
   readonly counts: RepairCounts;
 }
 
 export interface RepairPlan {
-  /** By count; the most frequent ones alone. */
+  /** By count; only the most frequent ones. */
   readonly workflows: readonly { readonly workflowUrl: string; readonly count: number }[];
   readonly groups: readonly { readonly fingerprint: string; readonly message: string; readonly count: number }[];
   /** Unix ms at which the first and the last of the runs failed. */
   readonly oldestAt: number | null;
   readonly newestAt: number | null;
-  /** Steps that the journals of the failed runs hold. */
+  /** Number of steps in the journals of the failed runs. */
   readonly recordedSteps: number;
-  /** There were more entries than one repair takes. */
+  /** There were more entries than one repair can contain. */
   readonly more: boolean;
 }
 
@@ -65,7 +65,7 @@ export interface Repair {
   readonly instanceId: string;
   readonly action: RepairAction;
   readonly phase: RepairPhase;
-  /** What a pause interrupted. */
+  /** The phase that a pause interrupted. */
   readonly paused: 'canary' | 'running' | 'undo-window' | null;
   /** Unix ms. */
   readonly createdAt: number;
@@ -73,11 +73,14 @@ export interface Repair {
   readonly startedAt: number | null;
   readonly endedAt: number | null;
   readonly undoUntil: number | null;
-  /** Null: as fast as the store takes it. */
+  /** Null: as fast as the store allows. */
   readonly ratePerSecond: number | null;
   readonly canary: RepairCanary | null;
   readonly counts: RepairCounts;
-  /** Unix ms, with fractions: nothing is begun before. Written before what it lets begin, so that no crash makes it faster. */
+  /**
+   * Earliest time of the next start, Unix ms with fractions. It is written before the starts that it admits, so that
+   * a crash cannot make the repair faster.
+   */
   readonly nextStartAt: number;
   readonly plan: RepairPlan;
   readonly stopReason: RepairStopReason | null;
@@ -101,18 +104,18 @@ export type RepairEvent =
   | { readonly kind: 'started'; readonly settings: StartSettings }
   | { readonly kind: 'items-moved'; readonly moves: readonly ItemMove[] }
   | { readonly kind: 'paused' }
-  /** The plan or the budget of the instance lets nothing begin. */
+  /** The plan or the budget of the instance prevents further starts. */
   | { readonly kind: 'held'; readonly reason: HeldReason; readonly message: string }
-  /** Undefined: at the rate that it has. */
+  /** Undefined: keeps the current rate. */
   | { readonly kind: 'continued'; readonly ratePerSecond: number | undefined }
   | { readonly kind: 'aborted' };
 
 export type RepairOutcome =
   | { readonly kind: 'decided'; readonly repair: Repair }
-  /** It is in no state that allows this; the message says which does. */
+  /** The current phase does not allow this. The message lists the phases that do. */
   | { readonly kind: 'refused'; readonly message: string };
 
-/** What may begin now. */
+/** Entries that may start now. */
 export interface Begin {
   readonly of: 'canary' | 'rest';
   readonly count: number;
@@ -121,17 +124,17 @@ export interface Begin {
 export interface RepairTick {
   readonly repair: Repair;
   readonly begin: Begin | null;
-  /** Unix ms at which there is something to decide again, if nothing happens before; null when there is not. */
+  /** Time of the next decision if nothing happens before, Unix ms; null if there is none. */
   readonly wakeAt: number | null;
 }
 
-/** Rounds are not closer than this, so that a high rate costs no more of them. */
+/** Shortest time between two rounds, so that a high rate does not cause more of them. */
 const LEAST_ROUND_MS = 50;
-/** What was not begun in time, because the process was down or busy, is not made up for beyond this. */
+/** Starts that were missed because the process was down or busy are made up only for this time. */
 const MOST_CATCH_UP_MS = 250;
-/** In one round without a rate. */
+/** Number of entries in one round without a rate. */
 const UNPACED_AT_ONCE = 100;
-/** About so many a second are done then. */
+/** Approximate number of entries per second without a rate. */
 const UNPACED_PER_SECOND = 500;
 
 export const NO_COUNTS: RepairCounts = Object.freeze({ pending: 0, started: 0, succeeded: 0, failed: 0, canceled: 0, gone: 0 });
@@ -139,7 +142,7 @@ export const NO_COUNTS: RepairCounts = Object.freeze({ pending: 0, started: 0, s
 export const totalOf = (counts: RepairCounts): number => REPAIR_ITEM_STATES.reduce((sum, state) => sum + counts[state], 0);
 const endedOf = (counts: RepairCounts): number => totalOf(counts) - counts.pending - counts.started;
 
-/** Whether anything may still become of it. */
+/** Returns whether the repair can no longer change. */
 export const isOver = ({ phase, counts }: Repair): boolean =>
   phase === 'done' || ((phase === 'aborted' || phase === 'stopped') && counts.started === 0);
 
@@ -161,9 +164,9 @@ export const newRepair = (given: NewRepair): Repair => ({
   stopMessage: null,
 });
 
-/** What a canary says: `open` while it may still go either way, `untried` when none of its entries could be tried. */
+/** Returns the verdict of a canary: `open` while it is undecided, `untried` if none of its entries could be tried. */
 export function canaryVerdict({ counts, maxFailurePercent }: RepairCanary): 'open' | 'passed' | 'failed' | 'untried' {
-  // Those that nobody tried, or that somebody canceled, say nothing; all others may still succeed.
+  // Entries that were not tried or were canceled do not count. All others may still succeed.
   const judged = totalOf(counts) - counts.gone - counts.canceled;
   if (counts.failed * 100 > judged * maxFailurePercent) return 'failed';
   if (counts.pending + counts.started > 0) return 'open';
@@ -171,21 +174,21 @@ export function canaryVerdict({ counts, maxFailurePercent }: RepairCanary): 'ope
 }
 
 const STATE_WORDS: Readonly<Record<RepairPhase, string>> = Object.freeze({
-  planning: 'is still being planned: ask for it until its state is planned',
-  planned: 'is planned and was not started',
-  canary: 'tries its first entries',
-  'canary-passed': 'waits for continue after its canary',
+  planning: 'is still being planned: get it until its state is planned',
+  planned: 'is planned but not started',
+  canary: 'is running its canary',
+  'canary-passed': 'is waiting for continue after its canary',
   running: 'is running',
   paused: 'is paused',
-  stopped: 'has stopped after its canary; plan a new one for what is left',
-  'undo-window': 'waits for the end of its undo window',
-  aborted: 'was aborted; plan a new one for what is left',
+  stopped: 'has stopped after its canary; plan a new repair for the remaining entries',
+  'undo-window': 'is in its undo window',
+  aborted: 'was aborted; plan a new repair for the remaining entries',
   done: 'is done',
 });
 
 const refused = ({ repairId, phase }: Repair, what: string, when: string): RepairOutcome => ({
   kind: 'refused',
-  message: `the repair ${repairId} ${STATE_WORDS[phase]}; ${what} is for one that ${when}`,
+  message: `cannot ${what} the repair ${repairId}: it ${STATE_WORDS[phase]}; ${what} requires a repair that ${when}`,
 });
 const decided = (repair: Repair): RepairOutcome => ({ kind: 'decided', repair });
 
@@ -194,9 +197,9 @@ export function decideRepair(repair: Repair, event: RepairEvent, now: number): R
     case 'frozen':
       return repair.phase === 'planning'
         ? decided({ ...repair, phase: 'planned' })
-        : refused(repair, 'the end of the planning', 'is being planned');
+        : refused(repair, 'finish the planning of', 'is being planned');
     case 'started':
-      if (repair.phase !== 'planned') return refused(repair, 'start', 'is planned and was not started');
+      if (repair.phase !== 'planned') return refused(repair, 'start', 'is planned but not started');
       return decided(started(repair, event.settings, now));
     case 'items-moved':
       return decided(moved(repair, event.moves));
@@ -234,7 +237,7 @@ function moved(repair: Repair, moves: readonly ItemMove[]): Repair {
 function pausedBy(repair: Repair, stopReason: RepairStopReason, stopMessage: string | null): RepairOutcome {
   const { phase } = repair;
   if (phase !== 'canary' && phase !== 'running' && phase !== 'undo-window')
-    return refused(repair, 'pause', 'is running, tries its canary, or waits for the end of its undo window');
+    return refused(repair, 'pause', 'is running, runs its canary, or is in its undo window');
   return decided({ ...repair, phase: 'paused', paused: phase, stopReason, stopMessage });
 }
 
@@ -246,7 +249,7 @@ function continued(repair: Repair, rate: number | undefined, now: number): Repai
     phase: phase === 'paused' && paused !== null ? paused : 'running',
     paused: null,
     ratePerSecond: rate ?? repair.ratePerSecond,
-    // At a new rate from now on, but never earlier than the old one allowed.
+    // Uses the new rate from now on, but never starts earlier than the old rate allowed.
     nextStartAt: Math.max(now, repair.nextStartAt),
     stopReason: null,
     stopMessage: null,
@@ -267,7 +270,7 @@ function aborted(repair: Repair, now: number): RepairOutcome {
   });
 }
 
-/** Time has passed, or something has happened. What it lets begin has begun for the pace, whatever becomes of it. */
+/** Advances the repair to the current time and state. Starts that it admits count for the pace, whatever their outcome. */
 export function tickRepair(given: Repair, now: number): RepairTick {
   const repair = advanced(given, now);
   const { phase } = repair;
@@ -282,7 +285,7 @@ export function tickRepair(given: Repair, now: number): RepairTick {
   return { repair: { ...repair, nextStartAt }, begin: { of: phase === 'canary' ? 'canary' : 'rest', count }, wakeAt };
 }
 
-/** At least one: its time has come. */
+/** Returns at least one start, because its time has come. */
 function granted({ ratePerSecond, nextStartAt }: Repair, pending: number, now: number) {
   if (ratePerSecond === null) return { count: Math.min(pending, UNPACED_AT_ONCE), nextStartAt: now };
   const intervalMs = 1000 / ratePerSecond;
@@ -291,7 +294,7 @@ function granted({ ratePerSecond, nextStartAt }: Repair, pending: number, now: n
   return { count, nextStartAt: from + count * intervalMs };
 }
 
-/** The phase that it is in by now. */
+/** Returns the repair in its current phase. */
 function advanced(given: Repair, now: number): Repair {
   let repair = given;
   if (repair.phase === 'undo-window' && now >= (repair.undoUntil ?? 0)) repair = { ...repair, phase: 'running' };
@@ -314,15 +317,15 @@ function judged(repair: Repair, canary: RepairCanary, now: number): Repair {
     case 'passed':
     case 'untried':
       if (repair.counts.pending === 0) return { ...repair, phase: 'running' };
-      // What was tried on nothing has not passed by itself.
+      // A canary whose entries were all gone does not continue automatically.
       return { ...repair, phase: canary.thenContinue && verdict === 'passed' ? 'running' : 'canary-passed' };
   }
 }
 
-/** Messages that it is billed for at the least: one for each run that goes on. */
+/** Minimum number of billed messages: one for each recovered run. */
 export const messagesAtLeast = ({ action, counts }: Repair): number => (action === 'delete' ? 0 : totalOf(counts));
 
-/** How long all entries take, ms: at its rate, or at one a second while it has none. */
+/** Returns the expected duration in ms: at its rate, or at one entry per second if it has none. */
 export function expectedDurationMs({ action, counts, ratePerSecond }: Repair): number {
   const unset = action === 'delete' ? UNPACED_PER_SECOND : 1;
   return Math.ceil((totalOf(counts) / (ratePerSecond ?? unset)) * 1000);

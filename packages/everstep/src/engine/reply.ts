@@ -1,8 +1,7 @@
 /**
- * What an endpoint's reply leads to. The reply was computed on a prefix of the
- * journal (`base`). What the code planned on a prefix is true on every longer
- * one; but what it did after its own result (`advanced`) is true only if that
- * result really became the next entry, that is if nothing was recorded since.
+ * Applies the reply of an endpoint. The reply was computed on a prefix of the journal (`base`). Steps that the code
+ * planned on a prefix are valid on every longer journal. Whatever the code did after its own result (`advanced`) is
+ * valid only if that result became the next entry, that is, if nothing was recorded in between.
  */
 import type { FailedReply, ProgressReply, StepReply, StepResult } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
@@ -14,13 +13,13 @@ import { ADVANCE_SLOT, type DeliveryFailure, type Task } from './run.js';
 
 type Attempted = Extract<Task, { kind: 'advance' | 'step' }>;
 
-/** How the reply came, kept for the dead letter should it be the last. */
+/** How the reply arrived. It is stored with the dead letter if this was the last attempt. */
 export interface ReplyEnvelope {
   readonly status: number | null;
   readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
   readonly responseBody: Uint8Array;
   readonly sent?: SentRequest;
-  /** When the endpoint was asked, Unix ms, where what was sent is not at hand. */
+  /** Time at which the endpoint was called, Unix ms, if the sent request is not available. */
   readonly startedAt?: number | undefined;
 }
 
@@ -33,7 +32,7 @@ function failureOf(
   return { cause, message, retry, ...envelope };
 }
 
-/** Records what is reported. `trusted`: what the reply says of the code behind `done` will be believed, so all of it must be new. */
+/** Records the reported results. `trusted`: the rest of the reply relies on these results, so all of them must be new. */
 function recordDone(
   draft: Draft,
   task: Attempted,
@@ -47,14 +46,15 @@ function recordDone(
       throw new Violation(`it reports step ${result.stepId}, but the next new step is ${draft.known}`);
     if (result.stepId < draft.known) {
       if (open === undefined || open.kind === 'advance' || open.kind === 'callback') {
-        if (trusted) throw new Violation(`it went on from step ${result.stepId}, which was recorded before`);
-        // Recorded before (a duplicate of an attempt that was given up): exactly-once recording is ours to keep.
+        if (trusted) throw new Violation(`it continued from step ${result.stepId}, which was already recorded`);
+        // Already recorded, by a duplicate of an attempt that the service gave up. The engine ensures that a step is
+        // recorded once.
         continue;
       }
       if (open.kind !== 'step')
-        throw new Violation(`it reports step ${result.stepId} as executed, but that is a ${open.kind} of the service`);
+        throw new Violation(`it reports step ${result.stepId} as executed, but the service executes it (${open.kind})`);
       if (open.name !== result.name) {
-        throw new Violation(`it reports step ${result.stepId} as "${result.name}", planned as "${open.name}"`);
+        throw new Violation(`it reports step ${result.stepId} as "${result.name}", but planned it as "${open.name}"`);
       }
     }
     draft.recordStep(result, task, { startedAt });
@@ -66,10 +66,11 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
   const current = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
   recordDone(draft, task, reply.done, current && reply.advanced, envelope);
-  // Code that has ended has no use for the step any more; of one that was planned by its name it may tell what it needs.
+  // Code that has ended does not need the step anymore. For a step that was planned by name, the reply may specify
+  // what it needs instead.
   const told = reply.planned.some(({ stepId }) => stepId === task.slot);
   if (task.kind === 'step' && draft.task(task.slot) !== undefined && !reply.end && !told) {
-    throw new Violation(`it was asked for step ${task.slot} ("${task.name}") and did not report it`);
+    throw new Violation(`it was asked for step ${task.slot} ("${task.name}") but did not report it`);
   }
   if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
   const pastDone = reply.done.length > 0 && reply.advanced;
@@ -84,7 +85,7 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
     const stuck = failureOf(
       envelope,
       'not-protocol',
-      'the endpoint answered that the workflow neither finished nor waits for a step',
+      'the endpoint replied that the workflow is neither finished nor waiting for a step',
       {
         kind: 'never',
       },
@@ -100,12 +101,12 @@ function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: R
   const { step, error } = reply;
   const failure = failureOf(envelope, step ? 'step' : 'workflow', `${error.name}: ${error.message}`, reply.retry);
   if (step && task.kind === 'advance' && step.stepId === draft.known) {
-    // The attempt found the step and failed in it: from now on the step is a task of its own.
+    // The attempt found the step and failed in it. From now on the step is a separate task.
     draft.deleteTask(ADVANCE_SLOT);
     const found: Attempted = { ...task, kind: 'step', slot: step.stepId, name: step.name, group: step.stepId, concurrent: 1 };
     draft.markQuietAt(reply.base);
     draft.putTask(found);
-    // Before the failure, which may end the run: a resume then finds the advance among what is parked.
+    // Before the failure, which may end the run, so that a resume finds the advance among the parked tasks.
     draft.owe(LIMITS.advanceCoalesceMs);
     failAttempt(draft, found, failure);
   } else if (step) {
@@ -113,10 +114,11 @@ function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: R
     if (own?.kind === 'step' && own.slot === task.slot) failAttempt(draft, own, failure);
     else throw new Violation(`it reports a failure of step ${step.stepId}, which it was not asked for`);
   } else if (task.kind === 'step' && draft.task(task.slot) !== undefined) {
-    // The code failed before it came to the step, so that is the attempt that failed: nobody else would make another.
+    // The code failed before it reached the step. The attempt therefore counts as failed, because nothing else would
+    // retry it.
     failAttempt(draft, task, failure);
   } else if (reply.done.length > 0 && !current) {
-    // The code failed on an order of results that did not come to be: ask again on the real one.
+    // The code failed on an order of results that did not occur. Ask again with the actual order.
     if (task.kind === 'advance') draft.putTask({ ...task, messageId: draft.newMessageId(), dueAt: draft.now, retried: 0 });
   } else if (task.kind === 'advance') failAttempt(draft, task, failure);
   else if (draft.task(ADVANCE_SLOT) === undefined) {
@@ -133,11 +135,11 @@ function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: R
       failure,
     );
   }
-  // Else an advance is owed, and perhaps out already: it comes to the same failure and counts its own attempts.
+  // Otherwise an advance is pending and may be in flight. It reaches the same failure and counts its own attempts.
   draft.owe(LIMITS.advanceCoalesceMs);
 }
 
-/** The run fails; the results that came along with the plan are kept, so that a resume goes on from them. */
+/** Fails the run. Results that were reported with the plan are kept, so that a resume continues from them. */
 function refusePlan(
   base: () => Draft,
   task: Attempted,
@@ -157,7 +159,7 @@ function refusePlan(
   return draft;
 }
 
-/** Applies a reply to the attempt of `task`, which is the one in its slot. */
+/** Applies a reply to the attempt of `task`, which must be the task in its slot. */
 export function applyReply(base: () => Draft, task: Attempted, reply: StepReply, envelope: ReplyEnvelope): Draft {
   const draft = base();
   try {
@@ -172,17 +174,17 @@ export function applyReply(base: () => Draft, task: Attempted, reply: StepReply,
         failAttempt(draft, task, failureOf(envelope, 'refused', reply.message, { kind: 'never' }));
         return draft;
       case 'journal-needed':
-        throw new Violation('it asks for the journal although the whole of it was sent');
+        throw new Violation('it requests the journal although the whole journal was sent');
     }
-    // Nobody would deliver it again.
-    if (!draft.ended && draft.task(task.slot) === task) throw new Violation('it leaves open what it was asked for');
+    // No other delivery would be made for this task.
+    if (!draft.ended && draft.task(task.slot) === task) throw new Violation('it does not answer what it was asked for');
     return draft;
   } catch (violation) {
     const fresh = base();
     if (violation instanceof PlanRefused) return refusePlan(base, task, reply, envelope, violation);
     if (!(violation instanceof Violation)) throw violation;
-    // Nothing of a reply that breaks the protocol is kept.
-    const message = `the endpoint broke the step protocol: ${violation.message}`;
+    // A reply that violates the protocol has no other effect.
+    const message = `the endpoint violated the step protocol: ${violation.message}`;
     failAttempt(fresh, task, failureOf(envelope, 'not-protocol', message, { kind: 'never' }));
     return fresh;
   }

@@ -46,7 +46,7 @@ for (const [source, said] of [
   ['1/0', /no finite value/],
   [`${'1+'.repeat(400)}1`, /longer than/],
 ] as const) {
-  test(`the expression "${source.slice(0, 30)}" is refused in plain words`, () => {
+  test(`rejects the expression "${source.slice(0, 30)}" with a clear message`, () => {
     const parsed = parseRetryDelay(source);
     assert.ok(!parsed.ok);
     assert.match(parsed.message, said);

@@ -1,9 +1,7 @@
 /**
- * When a failed attempt is tried again. The default is e^(2.5 n) seconds for
- * the n-th retry, at most a day. A Retry-Delay expression replaces it: ms, as
- * arithmetic over `retried` (0 at the first retry). Parsed by jsep into a tree
- * and walked here, so nothing is ever evaluated as code; only the node types
- * below exist.
+ * The delay before a failed attempt is retried. The default is e^(2.5 n) seconds for the n-th retry, at most one day.
+ * A Retry-Delay expression replaces it: milliseconds, as arithmetic over `retried` (0 at the first retry). Jsep
+ * parses it into a tree, which is evaluated here. Nothing is executed as code, and only the node types below exist.
  */
 import jsep from 'jsep';
 import { BACKOFF, LIMITS } from '../config/limits.js';
@@ -93,7 +91,7 @@ function evaluate(node: Node, retried: number): number {
   }
 }
 
-/** Parses a Retry-Delay expression; the message of a failure says what is wrong with it. */
+/** Parses a Retry-Delay expression. The message of a failure explains the problem. */
 export function parseRetryDelay(source: string): ParsedRetryDelay {
   if (source.trim() === '') return { ok: false, message: 'the expression is empty' };
   if (source.length > LIMITS.maxRetryExpressionLength) {
@@ -109,15 +107,14 @@ export function parseRetryDelay(source: string): ParsedRetryDelay {
   }
 }
 
-/** The default delay before the n-th retry, in ms; `retried` counts the retries before it. */
+/** Returns the default delay before a retry in ms. `retried` is the number of retries before it. */
 function defaultDelayMs(retried: number): number {
   return Math.min(BACKOFF.maxMs, Math.exp(BACKOFF.exponent * (retried + 1)) * 1000);
 }
 
 /**
- * Delay in ms before the next attempt, between 0 and the limit. An expression
- * that has no number at this `retried` falls back to the default rather than
- * to a hot loop.
+ * Returns the delay in ms before the next attempt, between 0 and the limit. If an expression has no numeric value for
+ * this `retried`, the default applies, which prevents a hot loop.
  */
 export function retryDelayMs(source: string | null, retried: number): number {
   const parsed = source === null ? null : parseRetryDelay(source);

@@ -1,7 +1,6 @@
 /**
- * What the engine knows of a run: plain immutable data. Everything that the
- * engine decides on is here; results of steps are not (they are bytes that
- * only travel), so a decision costs the same at step 10 and at step 10,000.
+ * The state of a run that the engine decides on: plain immutable data. It does not contain the results of steps,
+ * which are only transported, so a decision costs the same at step 10 and at step 10,000.
  */
 import type { CallSpec, EventContent, InvokeSpec, StepType } from '@everstep/sdk/protocol';
 import type { KeptExchange, KeptRequest, SentRequest } from './exchanges.js';
@@ -17,70 +16,76 @@ export interface FlowControl {
   readonly periodMs?: number;
 }
 
-/** A message about what became of a run or of another message. What is absent is as it is for the run, or the default. */
+/**
+ * A message that reports the outcome of a run or of another message. Absent settings take the value of the run, or
+ * the default.
+ */
 export interface FailureCallback {
   readonly url: string;
   /** Headers to send with the callback (`Failure-Callback-Forward-*` without the prefix). */
   readonly headers: Readonly<Record<string, string>>;
-  /** POST when absent. */
+  /** Default: POST. */
   readonly method?: string;
   readonly maxRetries?: number;
   readonly retryDelay?: string;
   readonly timeoutMs?: number;
-  /** How long it waits before it is sent first, ms. */
+  /** Delay before the first attempt, in ms. */
   readonly delayMs?: number;
 }
 
-/** What makes a run a plain message: one request, no code, no journal. Its URL, body and headers are those of the run. */
+/**
+ * Settings that make a run a plain message: one request, no code, no journal. Its URL, body and headers are those of
+ * the run.
+ */
 export interface MessageSettings {
   readonly method: string;
-  /** Where it keeps its place in line. */
+  /** The queue in which it keeps its position. */
   readonly queue?: string;
-  /** The group that it was published to, and the name of the endpoint in it. */
+  /** The URL group that it was published to, and the name of the endpoint in it. */
   readonly urlGroup?: string;
   readonly endpointName?: string;
   /** The schedule that published it. */
   readonly scheduleId?: string;
-  /** Unix ms before which it was not to be sent. */
+  /** Earliest time of its first attempt, Unix ms. */
   readonly notBefore?: number;
-  /** Told of every answer, as a message of its own. */
+  /** Receives every response, as a separate message. */
   readonly callback?: FailureCallback;
-  /** The message whose answer this one tells of. */
+  /** The message whose response this one reports. */
   readonly callbackOf?: string;
 }
 
-/** What logs, dead letters and whatever else is shown must not show. */
+/** Data that logs, dead letters and other views hide. */
 export interface Redaction {
-  /** The body it was triggered with, and what its steps and the run made of it. */
+  /** The body of the trigger, and the results of the steps and of the run. */
   readonly body: boolean;
   /** All forwarded headers, or those with these lower-case names. */
   readonly headers: true | readonly string[];
-  /** Fields of JSON bodies and results, wherever they stand in them. */
+  /** Fields of JSON bodies and results, at any depth. */
   readonly fields: readonly string[];
 }
 
-/** How the protocol that an endpoint speaks deals with steps. */
+/** How the protocol of an endpoint handles steps. */
 export interface StepRules {
-  /** The code goes on only when all that was planned together is recorded; asked before, it has nothing to say. */
+  /** The code continues only when all steps that were planned together are recorded. A call before that has no effect. */
   readonly joined: boolean;
-  /** False: the endpoint has to introduce itself before it is asked for its first step. */
+  /** False: the endpoint must introduce itself before it is asked for its first step. */
   readonly introduced: boolean;
 }
 
-/** What a trigger sets and a resume or restart may override. */
+/** Settings of a run. A trigger sets them, and a resume or restart can override them. */
 export interface RunSettings {
   readonly maxRetries: number;
-  /** Source of the retry delay expression (its value is ms), or null for the default back-off. */
+  /** Source of the retry delay expression (its value is in ms), or null for the default back-off. */
   readonly retryDelay: string | null;
-  /** How long one delivery to the workflow endpoint may take. */
+  /** Maximum duration of one delivery to the workflow endpoint. */
   readonly deliveryTimeoutMs: number;
   readonly labels: readonly string[];
   readonly flowControl: FlowControl | null;
   readonly failureCallback: FailureCallback | null;
   readonly redact?: Redaction;
-  /** Absent: the native protocol, where code goes on with any step that is recorded, and nobody introduces himself. */
+  /** Absent: the native protocol, in which code continues with any recorded step and needs no introduction. */
   readonly steps?: StepRules;
-  /** Present: it is a plain message. */
+  /** Present: the run is a plain message. */
   readonly message?: MessageSettings;
 }
 
@@ -91,20 +96,20 @@ interface OriginBase {
   readonly workflowCreatedAt: number;
 }
 
-/** Where a run came from when nobody triggered it. */
+/** The origin of a run that was not started by a trigger. */
 export type RunOrigin =
   | (OriginBase & { readonly kind: 'resume' | 'restart'; readonly dlqId: string })
-  /** Invoked by a step of that run. `depth`: how many invocations lead to it, 1 for the first. */
+  /** Invoked by a step of that run. `depth` is the number of nested invocations, 1 for the first. */
   | (OriginBase & { readonly kind: 'invoke'; readonly stepId: number; readonly stepName: string; readonly depth: number })
-  /** Goes on from that run's step `stepId`, with what was recorded before it. `input`: it was edited. */
+  /** Continues from step `stepId` of that run, with the steps recorded before it. `input`: it was edited. */
   | (OriginBase & { readonly kind: 'fork'; readonly stepId: number; readonly note?: string; readonly input?: 'edited' })
   | { readonly kind: 'schedule'; readonly scheduleId: string };
 
 export interface RunIdentity {
-  /** Unique for all time and sortable by creation; never shown to users. */
+  /** Globally unique and sortable by creation; never shown to users. */
   readonly key: string;
   readonly instanceId: string;
-  /** The caller's id or one of ours (`wfr_...`). At most one active run of an id in one instance. */
+  /** The caller's id or a generated one (`wfr_...`). At most one active run of an id in one instance. */
   readonly workflowRunId: string;
   /** Unix ms. */
   readonly createdAt: number;
@@ -116,16 +121,19 @@ export interface RunIdentity {
 
 export type RunStatus = 'active' | 'succeeded' | 'failed' | 'canceled';
 
-/** Slot of the task that moves the code on; positions of steps start at 1. */
+/** Slot of the task that continues the code. Positions of steps start at 1. */
 export const ADVANCE_SLOT = 0;
-/** Slot of the task that tells of a run's failure. The only task of a run that has ended. */
+/** Slot of the task that reports a failed run. A run that has ended has no other due task. */
 export const CALLBACK_SLOT = -1;
 
 interface TaskBase {
-  /** Position of the step, or ADVANCE_SLOT. One task per slot of a run. */
+  /** Position of the step, or ADVANCE_SLOT. A run has at most one task per slot. */
   readonly slot: number;
   readonly messageId: string;
-  /** Unix ms from which the task is to be acted on; null while it is parked (its run failed), or until its child ends (invoke). */
+  /**
+   * Unix ms from which the task is due; null while it is parked because its run failed, or while an invocation waits
+   * for its child to end.
+   */
   readonly dueAt: number | null;
   /** Unix ms at which it was planned. */
   readonly createdAt: number;
@@ -135,65 +143,65 @@ interface StepTaskBase extends TaskBase {
   readonly name: string;
   /** Position of the first step that was planned together with this one. */
   readonly group: number;
-  /** How many steps were planned together. */
+  /** Number of steps that were planned together. */
   readonly concurrent: number;
 }
 
-/** Something that the service owes a run, with the time at which it is due. One row each. */
+/** Pending work of a run, with its due time. One row each. */
 export type Task =
-  /** Send the message that the run is. Its message id is that of the run. */
+  /** Send the message that the run represents. Its message id is that of the run. */
   | (TaskBase & { readonly kind: 'message'; readonly retried: number })
-  /** Call the endpoint without a target, so that its code moves on. */
+  /** Call the endpoint without a target, so that its code continues. */
   | (TaskBase & { readonly kind: 'advance'; readonly retried: number })
   /**
-   * Call the endpoint to execute one planned step. With another type than Run it may tell what the step needs instead,
-   * and the service carries it out.
+   * Call the endpoint to execute one planned step. If the type is not Run, the endpoint can instead reply with what
+   * the step needs, and the service executes it.
    */
   | (StepTaskBase & { readonly kind: 'step'; readonly retried: number; readonly stepType?: StepType })
-  /** Nothing to call: record the step when it is due. */
+  /** Record the step when it is due, without a request. */
   | (StepTaskBase & {
       readonly kind: 'sleep';
       readonly stepType: 'SleepFor' | 'SleepUntil';
       readonly sleepMs: number | null;
-      /** Unix ms; the same as dueAt, but kept while the task is parked. */
+      /** Unix ms. Same as dueAt, but kept while the task is parked. */
       readonly wakeAt: number;
     })
-  /** Nothing to call: the first of these events is its result, or the timeout when it is due. */
+  /** Wait for the first of these events, or for the timeout when it is due, without a request. */
   | (StepTaskBase & {
       readonly kind: 'wait';
       readonly stepType: 'Wait' | 'WaitForWebhook';
       readonly eventIds: readonly string[];
-      /** Unix ms; the same as dueAt, but kept while the task is parked. */
+      /** Unix ms. Same as dueAt, but kept while the task is parked. */
       readonly deadlineAt: number;
     })
-  /** Make the HTTP request and record its answer. */
+  /** Send the HTTP request and record its response. */
   | (StepTaskBase & { readonly kind: 'call'; readonly retried: number; readonly call: CallSpec })
-  /** Notify those who wait for the event, and record who they were. */
+  /** Notify the runs that wait for the event, and record them. */
   | (StepTaskBase & {
       readonly kind: 'notify';
       readonly eventId: string;
       readonly workflowRunId: string | null;
       readonly content: EventContent;
     })
-  /** The end of the invoked run is its result. Due until that run is started, and again once it has ended. */
+  /** Wait for the end of the invoked run. Due until that run is started, and again once it has ended. */
   | (StepTaskBase & {
       readonly kind: 'invoke';
       readonly childRunKey: string;
       readonly childWorkflowRunId: string;
-      /** Unix ms; of the step until the child is started. */
+      /** Creation time of the child in Unix ms; until it is started, that of the step. */
       readonly childCreatedAt: number;
-      /** What to start; null once it is started. */
+      /** The run to start; null once it is started. */
       readonly invoke: InvokeSpec | null;
     })
-  /** The run failed: tell the failure callback or the failure function. */
+  /** The run failed: call the failure callback or the failure function. */
   | (TaskBase & { readonly kind: 'callback'; readonly retried: number; readonly dlqId: string });
 
-/** Tasks that call somebody, and may have to try again. */
+/** Tasks that send a request and may have to retry it. */
 export type AttemptedTask = Extract<Task, { readonly retried: number }>;
-/** Tasks that stand for a step of the code. */
+/** Tasks that represent a step of the code. */
 export type StepTask = Exclude<Task, { readonly kind: 'advance' | 'message' | 'callback' }>;
 
-/** An event that came before the run waited for it. */
+/** An event that arrived before the run waited for it. */
 export interface KeptEvent {
   readonly eventKey: string;
   readonly eventId: string;
@@ -205,42 +213,38 @@ export interface KeptEvent {
 export interface Run extends RunIdentity {
   readonly settings: RunSettings;
   readonly status: RunStatus;
-  /** Next free position: every id below is recorded or has a task. */
+  /** Next free position: every lower position is recorded or has a task. */
   readonly known: number;
-  /**
-   * Positions above it that are recorded: of parallel steps a fork has kept, while its code was not asked yet for those
-   * that it has not kept. Absent: none.
-   */
+  /** Recorded positions above `known`: parallel steps kept by a fork whose code was not asked yet. Absent: none. */
   readonly ahead?: readonly number[];
   readonly journalLength: number;
-  /** Bytes of all recorded results. */
+  /** Total size of all recorded results in bytes. */
   readonly journalBytes: number;
   /**
-   * The longest prefix of the journal up to which the code is known to have run until quiet.
+   * Length of the longest journal prefix on which the code is known to have run until quiet.
    * Invariant: an active run with `journalLength > quietAt` has an advance task.
    */
   readonly quietAt: number;
   /**
-   * Which decision made this state, where several processes share a store: what is decided on another state than the latest
-   * is refused there. It grows with every decision, and is another one for each of those that are taken on the same state
-   * (`nextVersion`). A store of one process has no use for it and gives back 0.
+   * Version of this state. If several processes share the store, a decision on any state except the latest is rejected.
+   * It grows with every decision, and differs between decisions on the same state (`nextVersion`). Otherwise it is 0.
    */
   readonly version: number;
   readonly tasks: ReadonlyMap<number, Task>;
-  /** Events that came early, oldest first. */
+  /** Events that arrived early, oldest first. */
   readonly keptEvents: readonly KeptEvent[];
-  /** Its endpoint said that it has a failure function. */
+  /** The endpoint reported that it has a failure function. */
   readonly failureFunction: boolean;
 }
 
 /** One row of the journal, as recorded. */
 export interface RecordedStep {
-  /** Place in the order of recording, from 0. */
+  /** Index in recorded order, from 0. */
   readonly index: number;
   readonly stepId: number;
   readonly name: string;
   readonly type: StepType;
-  /** JSON text; null when the step has no result. */
+  /** JSON text; null if the step has no result. */
   readonly out: string | null;
   readonly messageId: string;
   readonly group: number;
@@ -249,13 +253,13 @@ export interface RecordedStep {
   readonly createdAt: number;
   /** Unix ms at which it was recorded. */
   readonly completedAt: number;
-  /** Unix ms at which the attempt that succeeded was begun; absent where nobody was asked, or that is not known. */
+  /** Unix ms at which the successful attempt started; absent if there was no request, or if the time is unknown. */
   readonly startedAt?: number;
   readonly sleepMs: number | null;
   readonly wakeAt: number | null;
-  /** The result is not what the step came to: a fork was given it. */
+  /** The result was supplied in a fork. */
   readonly edited?: true;
-  /** What a call sent whose first attempt succeeded. It is read only where it is asked for. */
+  /** Request of a call whose first attempt succeeded. It is read only on demand. */
   readonly sent?: KeptRequest;
 }
 
@@ -270,15 +274,15 @@ export const FAILURE_CAUSES = [
   'blocked-address',
 ] as const;
 
-/** Why a delivery failed, and what the endpoint said of it. */
+/** Why a delivery failed, and the response of the endpoint. */
 export interface DeliveryFailure {
   readonly cause: (typeof FAILURE_CAUSES)[number];
   readonly message: string;
-  /** HTTP status of the answer, when there was one. */
+  /** HTTP status of the response, if there was one. */
   readonly status: number | null;
   readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
   readonly responseBody: Uint8Array;
-  /** What was sent; absent when nothing was, or it is not known. */
+  /** The request; absent if none was sent, or if it is unknown. */
   readonly sent?: SentRequest;
   readonly retry:
     | { readonly kind: 'backoff' }
@@ -286,22 +290,22 @@ export interface DeliveryFailure {
     | { readonly kind: 'never' };
 }
 
-/** A failed attempt, kept for the run log. */
+/** A failed attempt, stored for the run log. */
 export interface FailedAttempt {
-  /** Position of the step, or ADVANCE_SLOT when the code between steps failed. */
+  /** Position of the step, or ADVANCE_SLOT if the code between steps failed. */
   readonly slot: number;
-  /** Name of the step when known. */
+  /** Name of the step, if known. */
   readonly name: string | null;
   readonly messageId: string;
-  /** Failed attempts of the message before this one. */
+  /** Number of failed attempts of the message before this one. */
   readonly retried: number;
   readonly at: number;
   readonly cause: DeliveryFailure['cause'];
   readonly message: string;
   readonly status: number | null;
-  /** When the next attempt is due; null when this was the last. */
+  /** Time of the next attempt; null if this was the last one. */
   readonly retryAt: number | null;
-  /** Absent when nothing was sent, and where it was not asked for. */
+  /** Absent if nothing was sent, or if it was not requested. */
   readonly exchange?: KeptExchange;
 }
 
@@ -319,7 +323,7 @@ export interface DeadLetter {
   readonly responseStatus: number | null;
   readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
   readonly responseBody: Uint8Array;
-  /** What went wrong, in words. */
+  /** Error text. */
   readonly error: string;
 }
 
@@ -329,15 +333,15 @@ export type RunOutcome =
   | { readonly status: 'failed'; readonly error: string }
   | { readonly status: 'canceled' };
 
-/** What the run was triggered with. */
+/** The input of a run. */
 export interface RunPayload {
   readonly body: Uint8Array;
   readonly contentType: string | null;
-  /** Headers sent on to the workflow, lower-case names. */
+  /** Headers that are forwarded to the workflow, lower-case names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
 }
 
-/** What a flow control key allows, and how it stands. */
+/** Limits and state of a flow control key. */
 export interface FlowControlState {
   readonly key: string;
   readonly parallelism: number | null;
@@ -345,15 +349,15 @@ export interface FlowControlState {
   /** Null exactly when `rate` is. */
   readonly periodMs: number | null;
   readonly paused: boolean;
-  /** A pinned limit is not replaced by those that triggers bring. */
+  /** Triggers do not change a pinned limit. */
   readonly parallelismPinned: boolean;
-  /** Of the rate and its period. */
+  /** Whether the rate and its period are pinned. */
   readonly ratePinned: boolean;
-  /** The rate window under way: when it began (Unix ms) and how many starts it has granted. Null before the first. */
+  /** Current rate window: its start (Unix ms) and the number of granted starts. Null before the first one. */
   readonly window: { readonly startedAt: number; readonly granted: number } | null;
 }
 
-/** What a schedule starts, and when. */
+/** A schedule: what it starts, and when. */
 export interface Schedule {
   readonly scheduleId: string;
   readonly instanceId: string;
@@ -364,48 +368,48 @@ export interface Schedule {
   readonly workflowUrl: string;
   readonly payload: RunPayload;
   readonly settings: RunSettings;
-  /** How long after its tick a run is delivered first, ms. */
+  /** Delay in ms between a tick and the first delivery of its run. */
   readonly delayMs: number;
   readonly callerIp: string;
   readonly paused: boolean;
   /** Unix ms. */
   readonly createdAt: number;
-  /** Unix ms of the next tick; null while it is paused. */
+  /** Unix ms of the next tick; null while the schedule is paused. */
   readonly nextAt: number | null;
   readonly lastFiredAt: number | null;
   readonly lastRunId: string | null;
 }
 
-/** Why deliveries to a destination are held back. */
+/** Why deliveries to a destination are held. */
 export interface DestinationHold {
   /** Scheme, host and port. */
   readonly origin: string;
-  /** Tripped by failures, or held by hand. */
+  /** Tripped by failures, or held manually. */
   readonly by: 'breaker' | 'hand';
   readonly reason: string;
   /** Unix ms. */
   readonly since: number;
 }
 
-/** When a destination that keeps failing is held back. */
+/** When a destination that keeps failing is held. */
 export interface BreakerSettings {
   readonly enabled: boolean;
-  /** So many deliveries in a row without one that succeeded trip it. */
+  /** Number of consecutive failed deliveries that trip the breaker. */
   readonly failures: number;
-  /** How often one delivery is let through to see whether the destination is back. */
+  /** Time between two probe deliveries to a held destination. */
   readonly probeEveryMs: number;
 }
 
-/** How long runs that have ended are kept. Null: for ever, or however many there are. */
+/** How long runs that have ended are kept. Null: no limit on their age or number. */
 export interface RetentionRule {
   readonly maxAgeMs: number | null;
   readonly maxCount: number | null;
 }
-/** `failed`: what has no entry in the dead letter queue any more; an entry that nobody handled has a rule of its own. */
+/** `failed`: runs whose entry has left the dead letter queue. An unhandled entry has its own rule. */
 export type RetentionState = 'succeeded' | 'failed' | 'canceled' | 'deadLetter';
 export type RetentionSettings = Readonly<Record<RetentionState, RetentionRule>>;
 
-/** What an instance has set for itself; what it has not is the default. */
+/** Settings of an instance. Settings that it has not changed have their default. */
 export interface InstanceSettings {
   readonly breaker: BreakerSettings;
   readonly retention: RetentionSettings;
@@ -413,13 +417,13 @@ export interface InstanceSettings {
 
 const KEPT_FOR_EVER: RetentionRule = { maxAgeMs: null, maxCount: null };
 
-/** What counts for an instance that has set nothing: nothing is held back by itself, and nothing is removed. */
+/** Defaults of an instance: nothing is held automatically, and nothing is removed. */
 export const DEFAULT_INSTANCE_SETTINGS: InstanceSettings = {
   breaker: { enabled: false, failures: 10, probeEveryMs: 10_000 },
   retention: { succeeded: KEPT_FOR_EVER, failed: KEPT_FOR_EVER, canceled: KEPT_FOR_EVER, deadLetter: KEPT_FOR_EVER },
 };
 
-/** A line of messages: in the order in which they came, so many at a time. */
+/** A queue of messages. They are sent in the order in which they arrived, up to `parallelism` at a time. */
 export interface Queue {
   readonly name: string;
   readonly parallelism: number;
@@ -435,7 +439,7 @@ export interface GroupEndpoint {
   readonly url: string;
 }
 
-/** Endpoints that a message is published to together. */
+/** A group of endpoints to which a message is published. */
 export interface UrlGroup {
   readonly name: string;
   readonly endpoints: readonly GroupEndpoint[];

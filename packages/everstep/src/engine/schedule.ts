@@ -1,4 +1,4 @@
-/** Schedules: how one is made and changed, and what its tick starts. */
+/** Schedules: how they are created and changed, and what their ticks start. */
 import { nextTickMs } from './cron.js';
 import { type DecisionContext, newId } from './ids.js';
 import { countOfDay } from './metering.js';
@@ -12,9 +12,9 @@ export interface ScheduleRequest
     Schedule,
     'instanceId' | 'dialect' | 'cron' | 'timeZone' | 'workflowUrl' | 'payload' | 'settings' | 'delayMs' | 'callerIp'
   > {
-  /** Replaces the schedule of this id; null lets the engine make one. */
+  /** Id of the schedule to create or replace; null lets the engine generate one. */
   readonly scheduleId: string | null;
-  /** So many the instance may have, this one with them; absent: no limit. */
+  /** Maximum number of schedules of the instance, including this one; absent: no limit. */
   readonly most?: number;
 }
 
@@ -23,7 +23,7 @@ export interface ScheduleDecision {
   readonly unit: CommitUnit;
 }
 
-/** Nobody has changed it since it was read. */
+/** Guards against changes since the schedule was read. */
 const unchanged = ({ instanceId, scheduleId }: Schedule, was: Schedule | null): StoreGuard => ({
   kind: 'schedule-unchanged',
   instanceId,
@@ -40,8 +40,8 @@ const sameTimes = (a: Pick<Schedule, 'cron' | 'timeZone'>, b: Pick<Schedule, 'cr
   a.cron === b.cron && a.timeZone === b.timeZone;
 
 /**
- * A new schedule, or one in the place of `existing`: that keeps its creation and what it did, and stays paused if it was.
- * When its times are the same its next tick stays too, so that a tick which is due at this very moment is not lost.
+ * Creates a schedule, or replaces `existing`. A replacement keeps the creation time, history and paused state. If its
+ * times are the same, it also keeps the next tick, so that a tick which is due at this moment is not lost.
  */
 export function createSchedule(request: ScheduleRequest, existing: Schedule | null, context: DecisionContext): ScheduleDecision {
   const { cron, timeZone } = request;
@@ -70,14 +70,17 @@ export function createSchedule(request: ScheduleRequest, existing: Schedule | nu
   return putting(schedule, existing, below);
 }
 
-/** Null when it is so already. A schedule that is resumed ticks next at its next time from now: what it missed is left out. */
+/**
+ * Pauses or resumes a schedule. Returns null if it is already in that state. The next tick of a resumed schedule is
+ * the next time from now; missed ticks are skipped.
+ */
 export function pauseSchedule(schedule: Schedule, paused: boolean, context: DecisionContext): ScheduleDecision | null {
   if (schedule.paused === paused) return null;
   const nextAt = paused ? null : nextTickMs(schedule.cron, schedule.timeZone, context.now);
   return putting({ ...schedule, paused, nextAt }, schedule);
 }
 
-/** The tick that is due goes by and starts nothing; what refused it is counted, if anything did. Null when none is due. */
+/** Skips the due tick without starting anything, and counts the reason if there is one. Returns null if no tick is due. */
 export function skipTick(schedule: Schedule, because: DayCountKind | null, context: DecisionContext): ScheduleDecision | null {
   const { instanceId, scheduleId, nextAt: tickAt, cron, timeZone } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
@@ -92,19 +95,19 @@ export function skipTick(schedule: Schedule, because: DayCountKind | null, conte
 }
 
 export interface Fired extends ScheduleDecision {
-  /** One; of a message to a group, one for each endpoint. */
+  /** One run; for a message to a group, one for each endpoint. */
   readonly started: readonly Started[];
 }
 
-/** What is known of a tick beside its schedule. */
+/** Inputs of a tick besides its schedule. */
 export interface TickFacts {
-  /** Of the group that it publishes to; null: it is not for a group. */
+  /** Endpoints of the group that it publishes to; null: it does not publish to a group. */
   readonly endpoints?: readonly GroupEndpoint[] | null;
-  /** Unix ms at which it was let in; null: nobody had to. */
+  /** Time of its admission, Unix ms; null: no admission was required. */
   readonly letInAt?: number | null;
 }
 
-/** What a tick starts. A message goes to the endpoints, when it is for a group. */
+/** Returns the runs that a tick starts. A message to a group starts one for each endpoint. */
 function startedBy(schedule: Schedule, tickAt: number, facts: Required<TickFacts>, context: DecisionContext) {
   const { endpoints, letInAt } = facts;
   const { instanceId, scheduleId, settings } = schedule;
@@ -131,8 +134,8 @@ function startedBy(schedule: Schedule, tickAt: number, facts: Required<TickFacts
 }
 
 /**
- * The tick that is due starts a run. The run and the move to the next tick are one unit, guarded by this tick, so no tick
- * starts two. The next one is later than now: of ticks that were missed, while the service was down for instance, one run is made.
+ * Starts a run for the due tick. The run and the move to the next tick are one unit, guarded by this tick, so no tick
+ * starts two runs. The next tick is later than now. Several missed ticks, for example after downtime, start one run.
  */
 export function fireSchedule(
   schedule: Schedule,
@@ -159,7 +162,7 @@ export function fireSchedule(
   return { schedule: moved, started, unit };
 }
 
-/** Starts at once what its tick starts, paused or not; the tick that comes next stays as it is. */
+/** Starts a run now, as a tick would, even if the schedule is paused. The next tick does not change. */
 export function runSchedule(
   schedule: Schedule,
   context: DecisionContext,
@@ -179,7 +182,7 @@ export function runSchedule(
   return { schedule: run, started, unit };
 }
 
-/** Its next ticks after `afterMs`, Unix ms, whether it is paused or not; fewer when there are no more. */
+/** Returns the next ticks after `afterMs` in Unix ms, even if the schedule is paused; fewer if there are no more. */
 export function nextTicks(
   { cron, timeZone }: Pick<Schedule, 'cron' | 'timeZone'>,
   afterMs: number,

@@ -1,4 +1,4 @@
-/** SHA-256 without Node: the engine reads nothing outside itself, and what it makes of a text has to be the same for ever. */
+/** SHA-256 without Node: the engine has no dependencies on the environment, and fingerprints must never change. */
 
 /** The first 32 bits of the fractional parts of square (n = 2) or cube (n = 3) roots of the first primes. */
 function rootsOfPrimes(count: number, n: 2 | 3): Uint32Array {
@@ -20,7 +20,7 @@ const BLOCK_BYTES = 64;
 const rotated = (word: number, by: number): number => (word >>> by) | (word << (32 - by));
 const at = (words: Uint32Array, index: number): number => words[index] ?? 0;
 
-/** The text in UTF-8 with what SHA-256 puts behind it: a one, zeros, and the number of bits. */
+/** Returns the text in UTF-8 with the padding of SHA-256: a one bit, zeros, and the number of bits. */
 function padded(text: string): DataView {
   const bytes = new TextEncoder().encode(text);
   const blocks = Math.ceil((bytes.length + 9) / BLOCK_BYTES);
@@ -60,7 +60,7 @@ function mix(state: Uint32Array, words: Uint32Array): void {
   for (let i = 0; i < mixed.length; i++) state[i] = at(state, i) + (mixed[i] ?? 0);
 }
 
-/** The digest of the text in UTF-8, as 64 lower-case hexadecimal digits. */
+/** Returns the digest of the text in UTF-8, as 64 lower-case hexadecimal digits. */
 export function sha256(text: string): string {
   const view = padded(text);
   const state = Uint32Array.from(FIRST_STATE);

@@ -1,4 +1,4 @@
-/** How a run begins: triggered, or made from a dead letter. */
+/** Creates runs: from a trigger, or from a dead letter. */
 import { LIMITS } from '../config/limits.js';
 import { type DecisionContext, messageIdOf, newId, newKey } from './ids.js';
 import { countStart } from './metering.js';
@@ -25,16 +25,16 @@ export interface StartCommand {
   readonly payload: RunPayload;
   readonly settings: RunSettings;
   readonly callerIp: string;
-  /** The caller's run id; null lets the engine make one. */
+  /** The caller's run id; null lets the engine generate one. */
   readonly workflowRunId: string | null;
   /** Unix ms before which nothing is delivered; null starts now. */
   readonly notBefore: number | null;
   readonly deduplicationId: string | null;
-  /** Unix ms at which it was let in: it counts for this day. Absent or null: for the day on which it is started. */
+  /** Time of its admission, Unix ms. The run counts for this day. Absent or null: for the day on which it is started. */
   readonly letInAt?: number | null;
-  /** Where it comes from when nobody triggered it. */
+  /** Its origin, if it was not started by a trigger. */
   readonly origin?: RunOrigin;
-  /** The key of the new run when it was promised before (an invocation); else one is made. */
+  /** Key of the new run, if it was assigned before (an invocation). Absent: a new key. */
   readonly key?: string;
 }
 
@@ -67,7 +67,7 @@ function queueWrites({ instanceId, settings, createdAt: at }: Run): readonly Sto
   return name === undefined ? [] : [{ kind: 'register-queue', instanceId, name, at }];
 }
 
-/** A new run with one task: call the endpoint for the first time, or send the message that it is. */
+/** Creates a new run with one task: the first call of the endpoint, or sending the message. */
 export function startRun(command: StartCommand, context: DecisionContext): Started {
   const key = command.key ?? newKey(context);
   const { message } = command.settings;
@@ -108,7 +108,7 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
     ...flowControlWrites(run, context),
     ...queueWrites(run),
   ];
-  // An id that was made this moment is free by construction; only a caller's id needs the look-up.
+  // A newly generated id is unique, so only a caller's id needs the check.
   if (command.workflowRunId !== null && !message) guards.push(freeRunId(run));
   if (deduplicationId !== null) {
     guards.unshift({ kind: 'not-duplicate', instanceId, deduplicationId, now: context.now });
@@ -125,7 +125,7 @@ export interface Overrides {
   readonly labels?: readonly string[];
   readonly failureCallback?: FailureCallback;
   readonly flowControlKey?: string;
-  /** Limits without the key; they go with the run's own key when `flowControlKey` is absent. */
+  /** Limits without the key. They apply to the run's own key if `flowControlKey` is absent. */
   readonly flowControlLimits?: Omit<FlowControl, 'key'>;
 }
 
@@ -134,7 +134,7 @@ export interface RecoverRequest {
   readonly dlqId: string;
   readonly overrides: Overrides;
   readonly workflowRunId: string | null;
-  /** As of a `StartCommand`. */
+  /** See `StartCommand.letInAt`. */
   readonly letInAt?: number | null;
 }
 
@@ -147,8 +147,8 @@ function overriddenFlowControl(was: FlowControl | null, overrides: Overrides): F
 }
 
 /**
- * What is open in a failed run, made due again: attempts start over, sleeps and waits keep their time. An invocation is
- * due at once: its run may have ended meanwhile.
+ * Returns an open task of a failed run, due again. Attempts start over; sleeps and waits keep their time. An
+ * invocation is due at once, because its run may have ended in the meantime.
  */
 function reopened(task: Task, now: number, delayMs: number, context: DecisionContext): Task {
   const messageId = newId('msg', context);
@@ -166,14 +166,14 @@ function reopened(task: Task, now: number, delayMs: number, context: DecisionCon
 }
 
 /**
- * A new run from a dead letter. Taking the entry and making the run are one
- * unit, guarded by the entry's presence: of two callers at once one makes a
- * run, and the other is told that the entry is gone.
+ * Creates a new run from a dead letter. Taking the entry and creating the run are one unit, guarded by the presence
+ * of the entry. Of two concurrent callers, one creates a run, and the other is informed that the entry no longer
+ * exists.
  */
 export function recoverRun(failed: Run, request: RecoverRequest, context: DecisionContext): Started | 'no-flow-control-key' {
   const { overrides, dlqId } = request;
   const { message: sent } = failed.settings;
-  // A message has nothing behind it that it could go on from.
+  // A message has no journal to resume from.
   const kind = sent ? 'restart' : request.kind;
   const flowControl = overriddenFlowControl(failed.settings.flowControl, overrides);
   if (flowControl === 'no-key') return 'no-flow-control-key';
@@ -214,7 +214,7 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
           ...(failed.ahead ? { ahead: failed.ahead } : {}),
           journalLength: failed.journalLength,
           journalBytes: failed.journalBytes,
-          // With nothing open there is still the code to be asked: the first task of a fresh run does that.
+          // Without open tasks, the code must still be asked. The first task of a new run does that.
           quietAt: open.length === 0 || failed.tasks.has(ADVANCE_SLOT) ? -1 : failed.journalLength,
           tasks: open.length === 0 ? started.run.tasks : new Map(open.map((task) => [task.slot, task])),
           keptEvents: failed.keptEvents,

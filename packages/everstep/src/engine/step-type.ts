@@ -1,4 +1,4 @@
-/** The type of a step that is planned and not recorded. */
+/** Returns the type of a step that is planned but not recorded. */
 import type { StepType } from '@everstep/sdk/protocol';
 import type { StepTask } from './run.js';
 

@@ -1,7 +1,6 @@
 /**
- * Endpoints that submit, in every order that a network and crashes can make of
- * it: submissions early, late and twice, deliveries that time out or are made
- * again. A run ends with each of its steps recorded once, whatever happens.
+ * Endpoints that submit steps, in every order that networks and crashes can cause: submissions that are early, late
+ * and repeated, and deliveries that time out or are repeated. A run always ends with each of its steps recorded once.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,7 +11,7 @@ import { ADVANCE_SLOT, type Run, type Task } from './run.js';
 import { startRun } from './start.js';
 import type { Submission } from './submissions.js';
 
-/** Groups of steps; one of a single step is executed or told straight away. */
+/** Groups of steps. A group of a single step is executed or specified immediately. */
 type Kind = 'run' | 'nap' | 'call';
 const PROGRAM: readonly (readonly Kind[])[] = [
   ['run'],
@@ -33,7 +32,10 @@ function told(kind: Kind, stepId: number): PlannedStep {
   return { ...head, type: 'Call', call: CALL };
 }
 
-/** What the endpoint submits for a delivery: the code is replayed on `recorded`, up to the first group that is not whole. */
+/**
+ * Returns what the endpoint submits for a delivery: the code is replayed on `recorded`, up to the first incomplete
+ * group.
+ */
 function submissionFor(recorded: ReadonlySet<number>, target: number | null): Submission {
   let first = 1;
   for (const group of PROGRAM) {
@@ -88,7 +90,7 @@ class Play {
   private drawn = 0;
   private ended: string | null = null;
   readonly recorded: number[] = [];
-  /** What is under way and may arrive at any time. */
+  /** Messages in transit that can arrive at any time. */
   private readonly arriving: RunEvent[] = [];
 
   private apply(event: RunEvent): void {
@@ -104,7 +106,7 @@ class Play {
     if (decision.outcome) this.ended = decision.outcome.status === 'failed' ? decision.outcome.error : decision.outcome.status;
   }
 
-  /** A delivery of what is due, with what becomes of it. */
+  /** Delivers a due task, with the given outcome. */
   private deliver(task: Extract<Task, { retried: number }>, luck: number): void {
     const { slot, messageId, retried } = task;
     const attempt = { slot, messageId, retried };
@@ -121,7 +123,8 @@ class Play {
       attempt,
       failure: { ...failure, status: null, responseHeaders: {}, responseBody: new Uint8Array() },
     };
-    // The endpoint submits before it answers; but a delivery may be given up before either is here, or never have come.
+    // The endpoint submits before it responds. The service can give up on the delivery before either arrives, or the
+    // delivery can be lost.
     if (luck === 0) this.apply(lost);
     if (luck === 1) {
       this.apply(lost);
@@ -131,11 +134,11 @@ class Play {
       this.apply({ kind: 'submitted', submission });
       this.arriving.push({ kind: 'exchange-ended', attempt, envelope });
     }
-    // Sent again, since the answer to it was lost.
+    // Sent again, because the response to it was lost.
     if (luck === 3) this.arriving.push({ kind: 'submitted', submission });
   }
 
-  /** Each number decides what happens next. */
+  /** Performs one action. The number selects it. */
   step(choice: number): void {
     if (this.ended !== null) return;
     const due = [...this.run.tasks.values()].filter(({ dueAt }) => dueAt !== null && dueAt <= this.now);
@@ -153,7 +156,7 @@ class Play {
     else if ('retried' in task) this.deliver(task, (choice >> 8) % 6);
   }
 
-  /** Without further bad luck. */
+  /** Finishes the run without further faults. */
   finish(): string | null {
     for (let turn = 0; turn < 500 && this.ended === null; turn++)
       this.step(turn % 2 === 0 ? 7 * (turn + 1) : 0x0501 + 7 * turn + (turn % 5));
@@ -161,7 +164,7 @@ class Play {
   }
 }
 
-test('a run ends with each of its steps recorded once, in whatever order things arrive', () => {
+test('a run ends with each of its steps recorded once, in any order of arrivals', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(0xffff), { maxLength: 200 }), (choices) => {
       const play = new Play();

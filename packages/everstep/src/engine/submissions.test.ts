@@ -1,4 +1,4 @@
-/** Steps that an endpoint submits in requests of its own: each counts once, whenever it comes. */
+/** Steps that an endpoint submits in separate requests: each counts once, whenever it arrives. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CallSpec, PlannedStep, StepResult } from '@everstep/sdk/protocol';
@@ -67,12 +67,12 @@ const submit = (run: Run, submission: Partial<Submission>, ms: number): Decision
 
 function attemptOf(run: Run, slot: number) {
   const task = run.tasks.get(slot);
-  assert.ok(task && 'retried' in task, `nothing is attempted in slot ${slot}`);
+  assert.ok(task && 'retried' in task, `slot ${slot} has an attempted task`);
   return { slot, messageId: task.messageId, retried: task.retried };
 }
 const envelope = { status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
 
-/** The delivery of that attempt was answered, and its answer says nothing. */
+/** Ends the delivery of that attempt with an empty response. */
 const exchangeEnded = (run: Run, attempt: ReturnType<typeof attemptOf>, ms: number): Decision =>
   decide(run, { kind: 'exchange-ended', attempt, envelope }, at(ms));
 
@@ -90,11 +90,11 @@ const timedOut = (run: Run, attempt: ReturnType<typeof attemptOf>, ms: number): 
 const recorded = ({ writes }: Decision): readonly number[] =>
   writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.stepId] : []));
 
-/** Kinds of what is open, by slot. */
+/** Kinds of the open tasks, by slot. */
 const open = (run: Run): Record<number, string> =>
   Object.fromEntries([...run.tasks.values()].map((task) => [task.slot, task.kind]));
 
-test('a submitted step is recorded, and the code is asked to go on, as a message of its own', () => {
+test('a submitted step is recorded, and the code is called again as a separate message', () => {
   const run = started();
   const first = attemptOf(run, ADVANCE_SLOT);
   const decision = submit(run, { done: [done(1)] }, 10);
@@ -103,11 +103,11 @@ test('a submitted step is recorded, and the code is asked to go on, as a message
   const next = decision.run.tasks.get(ADVANCE_SLOT);
   assert.equal(next?.dueAt, T0 + 10);
   assert.notEqual(next?.messageId, first.messageId);
-  // The delivery in which it was executed ends after it: that is no answer to the next one.
+  // The delivery that executed it ends after it, and is not a response to the next one.
   assert.deepEqual(exchangeEnded(decision.run, first, 20).writes, []);
 });
 
-test('a submitted step was begun when the delivery left that is out for it, where that left here', () => {
+test('a submitted step starts when its delivery left, if this process sent it', () => {
   const begun = (outSince?: ReadonlyMap<number, number>) =>
     decide(started(), { kind: 'submitted', submission: { done: [done(1)], planned: [] }, outSince }, at(10)).writes.flatMap(
       (write) => (write.kind === 'record-step' ? [write.step.startedAt] : []),
@@ -117,7 +117,7 @@ test('a submitted step was begun when the delivery left that is out for it, wher
   assert.deepEqual(begun(), [undefined]);
 });
 
-test('a second submission of the same steps has no effect', () => {
+test('a repeated submission of the same steps has no effect', () => {
   const once = submit(started(), { done: [done(1)] }, 10).run;
   assert.deepEqual(submit(once, { done: [done(1)] }, 11).writes, []);
   const group = submit(once, { planned: [planned(2), nap(3)] }, 20).run;
@@ -128,7 +128,7 @@ test('a second submission of the same steps has no effect', () => {
   assert.deepEqual(submit(ended, { end: { kind: 'finished' } }, 11).writes, []);
 });
 
-test('a submission counts although its delivery was given up, and the attempt that was to follow is not made', () => {
+test('a submission counts although its delivery was given up, and cancels the next attempt', () => {
   const run = started();
   const first = attemptOf(run, ADVANCE_SLOT);
   const retrying = timedOut(run, first, 1000).run;
@@ -138,17 +138,17 @@ test('a submission counts although its delivery was given up, and the attempt th
   const next = attemptOf(late.run, ADVANCE_SLOT);
   assert.equal(next.retried, 0);
   assert.equal(late.run.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 1500);
-  // The second attempt was on its way all the same; what it submits is known, and how it ends is of no interest.
+  // The second attempt was in flight. Its submission is known, and its end is irrelevant.
   assert.deepEqual(submit(late.run, { done: [done(1)] }, 1600).writes, []);
   assert.deepEqual(timedOut(late.run, { ...first, retried: 1 }, 1700).writes, []);
 });
 
-test('code that joins what it planned together goes on when the last of it is recorded', () => {
+test('code that joins its steps continues when the last of them is recorded', () => {
   let { run } = submit(started(), { planned: [planned(1), planned(2), nap(3)] }, 10);
   assert.deepEqual(open(run), { 1: 'step', 2: 'step', 3: 'sleep' });
   run = submit(run, { done: [done(2)] }, 20).run;
   run = submit(run, { done: [done(1)] }, 30).run;
-  assert.deepEqual(open(run), { 3: 'sleep' }, 'nobody is asked in between');
+  assert.deepEqual(open(run), { 3: 'sleep' }, 'the endpoint is not called in between');
   const last = decide(run, { kind: 'due', slot: 3 }, at(1010));
   assert.deepEqual(open(last.run), { 0: 'advance' });
   assert.deepEqual(
@@ -157,7 +157,7 @@ test('code that joins what it planned together goes on when the last of it is re
   );
 });
 
-test('a group that was planned is one group, with the number of steps in it', () => {
+test('steps planned together form one group, with their number', () => {
   const { run } = submit(started(), { planned: [planned(1), nap(2)] }, 10);
   const decision = submit(run, { done: [done(1)] }, 20);
   const step = decision.writes.find((write) => write.kind === 'record-step');
@@ -165,7 +165,7 @@ test('a group that was planned is one group, with the number of steps in it', ()
   assert.deepEqual([step.step.group, step.step.concurrent], [1, 2]);
 });
 
-test('what a step needs that was planned by its name is told when the endpoint is asked for it, and carried out', () => {
+test('the endpoint specifies a step that was planned by name when it is called for it, and the service executes it', () => {
   const { run } = submit(started(), { planned: [planned(1, 'Call'), planned(2, 'Wait')] }, 10);
   const asked = attemptOf(run, 1);
   const calling = submit(run, { planned: [call(1)] }, 20).run;
@@ -173,13 +173,13 @@ test('what a step needs that was planned by its name is told when the endpoint i
   const task = calling.tasks.get(1);
   assert.ok(task?.kind === 'call');
   assert.deepEqual([task.group, task.concurrent], [1, 2]);
-  assert.deepEqual(exchangeEnded(calling, asked, 21).writes, [], 'the delivery that told it is over');
-  assert.deepEqual(submit(calling, { planned: [call(1)] }, 22).writes, [], 'told twice');
+  assert.deepEqual(exchangeEnded(calling, asked, 21).writes, [], 'the delivery that specified it is over');
+  assert.deepEqual(submit(calling, { planned: [call(1)] }, 22).writes, [], 'specified twice');
   const waiting = submit(calling, { planned: [wait(2)] }, 30).run;
   assert.deepEqual(open(waiting), { 1: 'call', 2: 'wait' });
 });
 
-test('a wait that is told takes the event that came before it', () => {
+test('a specified wait takes an event that arrived earlier', () => {
   const event = {
     eventKey: 'evt_1',
     eventId: 'e',
@@ -194,7 +194,7 @@ test('a wait that is told takes the event that came before it', () => {
   assert.deepEqual(told.run.keptEvents, []);
 });
 
-test('a delivery that was answered without a submission fails the run in plain words', () => {
+test('a delivery without a submission fails the run with a clear message', () => {
   const run = started();
   const decision = exchangeEnded(run, attemptOf(run, ADVANCE_SLOT), 10);
   assert.equal(decision.outcome?.status, 'failed');
@@ -203,7 +203,7 @@ test('a delivery that was answered without a submission fails the run in plain w
   assert.equal(exchangeEnded(group, attemptOf(group, 2), 20).outcome?.status, 'failed');
 });
 
-test('a submission that breaks the protocol fails the run, and nothing of it is kept', () => {
+test('a submission that violates the protocol fails the run and has no other effect', () => {
   const run = started();
   const gap = submit(run, { done: [done(3)] }, 10);
   assert.equal(gap.outcome?.status, 'failed');
@@ -211,12 +211,12 @@ test('a submission that breaks the protocol fails the run, and nothing of it is 
   assert.deepEqual(recorded(gap), []);
   const group = submit(started(), { planned: [planned(1), planned(2)] }, 10).run;
   const renamed = submit(group, { done: [{ stepId: 2, name: 'other', type: 'Run' }] }, 20);
-  assert.match(renamed.deadLetter?.error ?? '', /"other", planned as "s2"/);
+  assert.match(renamed.deadLetter?.error ?? '', /"other", but planned it as "s2"/);
   const other = submit(group, { planned: [call(1)] }, 20);
   assert.equal(other.outcome?.status, 'failed', 'it was asked to execute the step');
 });
 
-test('the end of the run is taken with what was returned, while its delivery is out and after it was given up', () => {
+test('accepts the end of the run with its result, during its delivery and after it was given up', () => {
   const run = submit(started(), { done: [done(1)] }, 10).run;
   const ended = submit(run, { end: { kind: 'finished', result: '"done"' } }, 20);
   assert.deepEqual(ended.outcome, { status: 'succeeded', result: '"done"' });
@@ -224,20 +224,20 @@ test('the end of the run is taken with what was returned, while its delivery is 
   assert.equal(submit(retrying, { end: { kind: 'finished' } }, 1100).outcome?.status, 'succeeded');
 });
 
-test('an end that comes while the code waits for steps is not believed, and the run does not hang', () => {
+test('rejects an end while the code waits for steps, and the run does not hang', () => {
   const run = submit(started(), { planned: [planned(1), nap(2)] }, 10).run;
   assert.deepEqual(submit(run, { end: { kind: 'finished' } }, 20).writes, []);
   assert.equal(exchangeEnded(run, attemptOf(run, 1), 30).outcome?.status, 'failed');
 });
 
-test('nothing is taken for a run that has ended', () => {
+test('ignores submissions for a run that has ended', () => {
   const canceled = decide(started(), { kind: 'cancel' }, at(5)).run;
   assert.deepEqual(submit(canceled, { done: [done(1)] }, 10).writes, []);
   const failed = exchangeEnded(started(), attemptOf(started(), ADVANCE_SLOT), 10);
   assert.deepEqual(submit({ ...failed.run, status: 'failed' }, { done: [done(1)] }, 20).writes, []);
 });
 
-test('an endpoint that has to introduce itself is asked for its first step when it has', () => {
+test('an endpoint that must introduce itself is asked for its first step afterwards', () => {
   const run = started(false);
   const first = attemptOf(run, ADVANCE_SLOT);
   const introduced = submit(run, { introduction: true }, 10);
@@ -249,12 +249,12 @@ test('an endpoint that has to introduce itself is asked for its first step when 
   assert.deepEqual(recorded(submit(introduced.run, { done: [done(1)] }, 20)), [1]);
 });
 
-test('one that answers without introducing itself is no workflow', () => {
+test('an endpoint that responds without introducing itself is not a workflow', () => {
   const run = started(false);
   assert.equal(exchangeEnded(run, attemptOf(run, ADVANCE_SLOT), 10).outcome?.status, 'failed');
 });
 
-/** A run with a group of which one step is recorded, one failed for good, and the others are open. */
+/** Returns a run with a group of which one step is recorded, one failed permanently, and the others are open. */
 function failedInGroup() {
   let { run } = submit(started(), { planned: [planned(1), planned(2), planned(3, 'Call'), nap(4)] }, 10);
   run = submit(run, { done: [done(1)] }, 20).run;
@@ -265,14 +265,14 @@ function failedInGroup() {
   return { run: { ...decision.run, status: 'failed' as const }, dlqId: decision.deadLetter.dlqId };
 }
 
-test('a resumed run goes on with what was open of a group, and keeps what was recorded of it', () => {
+test('a resumed run continues with the open steps of a group, and keeps its recorded ones', () => {
   const { run, dlqId } = failedInGroup();
   const made = recoverRun(run, { kind: 'resume', dlqId, overrides: {}, workflowRunId: null }, at(5000));
   assert.ok(made !== 'no-flow-control-key');
   let resumed = made.run;
   assert.deepEqual(open(resumed), { 2: 'step', 3: 'call', 4: 'sleep' });
   assert.deepEqual(resumed.settings.steps, { joined: true, introduced: true });
-  assert.deepEqual(submit(resumed, { done: [done(1)] }, 5001).writes, [], 'a submission of its former life');
+  assert.deepEqual(submit(resumed, { done: [done(1)] }, 5001).writes, [], 'a submission for the failed run');
   resumed = submit(resumed, { done: [done(2)] }, 5010).run;
   resumed = decide(resumed, { kind: 'due', slot: 4 }, at(6000)).run;
   assert.deepEqual(open(resumed), { 3: 'call' });
@@ -281,7 +281,7 @@ test('a resumed run goes on with what was open of a group, and keeps what was re
   assert.deepEqual(open(last.run), { 0: 'advance' });
 });
 
-test('a restarted run begins anew, with an introduction where there was one', () => {
+test('a restarted run starts from the beginning, with an introduction if required', () => {
   const { run, dlqId } = failedInGroup();
   const unknown: Run = { ...run, settings: { ...run.settings, steps: { joined: true, introduced: false } } };
   const made = recoverRun(unknown, { kind: 'restart', dlqId, overrides: {}, workflowRunId: null }, at(5000));
@@ -291,7 +291,7 @@ test('a restarted run begins anew, with an introduction where there was one', ()
   assert.deepEqual(recorded(submit(made.run, { done: [done(1)] }, 5010)), [1], 'steps of an endpoint that needs no introduction');
 });
 
-test('a single step that the service carries out needs no delivery of its own', () => {
+test('a single step that the service executes needs no separate delivery', () => {
   for (const step of [nap(1), call(1), wait(1)]) {
     const { run } = submit(started(), { planned: [step] }, 10);
     assert.equal(run.tasks.has(ADVANCE_SLOT), false);
@@ -299,9 +299,9 @@ test('a single step that the service carries out needs no delivery of its own', 
   }
 });
 
-test('what is submitted from a state that a crash took back is taken on the state that is left', () => {
+test('a submission based on a state that a crash lost is applied to the remaining state', () => {
   const before = submit(started(), { done: [done(1)] }, 10).run;
-  // The submission of step 2 was not durable: the endpoint sends it again, and the delivery is made again, too.
+  // The submission of step 2 was not durable, so the endpoint sends it again, and the delivery is repeated.
   const lost = submit(before, { done: [done(2)] }, 20).run;
   assert.equal(lost.journalLength, 2);
   const again = submit(before, { done: [done(2)] }, 30);

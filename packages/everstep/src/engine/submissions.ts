@@ -1,8 +1,7 @@
 /**
- * Steps that come in requests of their own: protocols in which the endpoint,
- * while it answers a delivery, submits what became of it. A submission is
- * taken as the answer to whatever asked for its steps, whether that attempt
- * is still out or was given up; a second one of the same steps has no effect.
+ * Steps that arrive in separate requests. In some protocols the endpoint submits its results while it processes a
+ * delivery. A submission is handled as the reply to the task that requested its steps, whether that attempt is still
+ * in flight or was given up. A repeated submission of the same steps has no effect.
  */
 import type { PlannedStep, ProgressReply, RunEnd, StepResult } from '@everstep/sdk/protocol';
 import { PROTOCOL_VERSION } from '@everstep/sdk/protocol';
@@ -12,13 +11,13 @@ import type { DecisionContext } from './ids.js';
 import { applyReply, type ReplyEnvelope } from './reply.js';
 import { ADVANCE_SLOT, type DeliveryFailure, type Run, type Task } from './run.js';
 
-/** What an endpoint submits at once. */
+/** The content of one submission. */
 export interface Submission {
   readonly done: readonly StepResult[];
-  /** New steps, or what a step that was planned by its name alone needs. */
+  /** New steps, or what a step that was planned by name only needs. */
   readonly planned: readonly PlannedStep[];
   readonly end?: RunEnd;
-  /** The endpoint speaks the protocol, and asks for the run's first step. */
+  /** The endpoint introduces itself and asks for the run's first step. */
   readonly introduction?: true;
 }
 
@@ -26,9 +25,10 @@ type Asked = Extract<Task, { kind: 'advance' | 'step' }>;
 
 const NO_ENVELOPE: ReplyEnvelope = { status: null, responseHeaders: {}, responseBody: new Uint8Array(0) };
 
-/** Which task asked for it; null when nothing of it is new. */
+/** Returns the task that requested the steps, or null if nothing in the submission is new. */
 function askedFor(run: Run, submission: Submission): Asked | null {
-  // Planned by its name again, it is the plan that was taken before; with what it needs, it is what was asked for.
+  // A step that is planned by name again repeats an accepted plan. If it specifies what it needs, it answers the
+  // task.
   const told = submission.planned.filter(({ type }) => type !== 'Run');
   for (const { stepId } of [...submission.done, ...told]) {
     const open = run.tasks.get(stepId);
@@ -42,11 +42,11 @@ function askedFor(run: Run, submission: Submission): Asked | null {
 
 export interface Submitted {
   readonly submission: Submission;
-  /** When the deliveries that are out left, Unix ms, by their slots. */
+  /** Start times of the deliveries in flight, Unix ms, by slot. */
   readonly outSince?: ReadonlyMap<number, number> | undefined;
 }
 
-/** Takes it; writes nothing when it was taken before. */
+/** Applies a submission. Writes nothing if it was already applied. */
 export function takeSubmission(run: Run, { submission, outSince }: Submitted, context: DecisionContext): Decision {
   const task = askedFor(run, submission);
   if (task === null) return unchanged(run);
@@ -64,7 +64,7 @@ export function takeSubmission(run: Run, { submission, outSince }: Submitted, co
   return applyReply(() => new Draft(run, context), task, reply, envelope).finish();
 }
 
-/** Asks again, and now for the first step: as a message of its own, with its own attempts. */
+/** Calls the endpoint again, now for the first step, as a separate message with its own attempts. */
 function introduce(run: Run, task: Asked, context: DecisionContext): Decision {
   if (task.kind !== 'advance' || run.quietAt >= 0) return unchanged(run);
   const draft = new Draft(run, context);
@@ -73,14 +73,17 @@ function introduce(run: Run, task: Asked, context: DecisionContext): Decision {
   return draft.finish();
 }
 
-/** The delivery ended well, and all that there was to say was submitted before. If nothing was, nothing ever will be. */
+/**
+ * Handles the end of a delivery. The endpoint submits everything before it responds, so if it has submitted nothing
+ * by now, it never will.
+ */
 export function endExchange(run: Run, task: Asked, envelope: ReplyEnvelope, context: DecisionContext): Decision {
   const draft = new Draft(run, context);
   const failure: DeliveryFailure = {
     cause: 'not-protocol',
     message:
-      'the endpoint answered without an error, but submitted neither a step nor the end of the run; does the workflow catch ' +
-      'what its steps throw, or return before it has awaited them?',
+      'the endpoint responded without an error, but submitted neither a step nor the end of the run; check whether the workflow catches ' +
+      'errors of its steps, or returns before it has awaited them',
     retry: { kind: 'never' },
     ...envelope,
   };

@@ -19,7 +19,7 @@ const change = fc.oneof(
   fc.record({ kind: fc.constant('clear' as const) }),
 );
 
-test('a table holds what a map would, in the order of the slots, and those it came from stay as they were', () => {
+test('a table equals a map in the order of the slots, and its source tables do not change', () => {
   fc.assert(
     fc.property(fc.array(fc.array(change, { maxLength: 30 }), { maxLength: 8 }), (generations) => {
       let table = TaskTable.from(new Map());

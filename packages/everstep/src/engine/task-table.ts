@@ -1,13 +1,12 @@
 /**
- * The open tasks of a run, by slot, in the order of the slots. Immutable for
- * whoever reads it; a decision changes a copy that shares all it does not
- * touch, so that one step of ten thousand parallel ones costs no more than one
- * of ten.
+ * The open tasks of a run, by slot, in the order of the slots. A table is immutable for its readers. A decision
+ * changes a copy that shares all unchanged parts, so one step of ten thousand parallel ones costs no more than one of
+ * ten.
  */
 import type { Task } from './run.js';
 
 const CHUNK_SLOTS = 32;
-/** The lowest slot there is: that of the failure callback. */
+/** The lowest slot: that of the failure callback. */
 const FIRST_SLOT = -1;
 
 interface Chunk {
@@ -22,7 +21,7 @@ const placeOf = (slot: number): number => (slot - FIRST_SLOT) % CHUNK_SLOTS;
 export class TaskTable implements ReadonlyMap<number, Task> {
   private chunks: (Chunk | undefined)[];
   private count: number;
-  /** Chunks that this table may change are its own. */
+  /** Identifies the chunks that this table may change. */
   private readonly owner = {};
   private shared = false;
 
@@ -31,7 +30,7 @@ export class TaskTable implements ReadonlyMap<number, Task> {
     this.count = count;
   }
 
-  /** A table of its own with these tasks; it shares all that it does not change when they are a table already. */
+  /** Returns a separate table with these tasks. If they are already a table, the copy shares all unchanged parts. */
   static from(tasks: ReadonlyMap<number, Task>): TaskTable {
     if (tasks instanceof TaskTable) {
       const copy = new TaskTable(tasks.chunks, tasks.count);
@@ -66,7 +65,7 @@ export class TaskTable implements ReadonlyMap<number, Task> {
     chunk.tasks[place] = task;
   }
 
-  /** False when there was none. */
+  /** Deletes the task in the slot. Returns false if there is none. */
   delete(slot: number): boolean {
     if (!this.has(slot)) return false;
     const index = chunkOf(slot);
@@ -87,7 +86,7 @@ export class TaskTable implements ReadonlyMap<number, Task> {
   *values(): MapIterator<Task> {
     for (const chunk of this.chunks) {
       if (!chunk) continue;
-      // A chunk may be replaced while it is read: what is read is as it was.
+      // A chunk can be replaced while it is read. The iteration continues with the old one.
       for (const task of chunk.tasks) if (task) yield task;
     }
   }

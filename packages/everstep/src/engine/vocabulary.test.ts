@@ -1,4 +1,4 @@
-/** Steps that the service carries out: waits, notifications, calls, invocations, webhooks; and what tells of a failure. */
+/** Steps that the service executes: waits, notifications, calls, invocations, webhooks. Also failure callbacks. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { EventContent, PlannedStep, ProgressReply } from '@everstep/sdk/protocol';
@@ -68,7 +68,7 @@ function taskAt<Kind extends Task['kind']>(run: Run, slot: number, kind: Kind): 
   return task as Extract<Task, { kind: Kind }>;
 }
 
-/** Results recorded by a decision, by step. */
+/** Returns the results recorded by a decision, by step. */
 const recorded = (decision: Decision): Record<number, unknown> =>
   Object.fromEntries(
     decision.writes.flatMap((write) =>
@@ -85,7 +85,7 @@ const wait = (stepId: number, eventIds: readonly string[], timeoutMs = 5000): Pl
 });
 
 describe('waits', () => {
-  test('the first of the events is the result, and the code is owed an advance', () => {
+  test('the first of the events is the result, and adds an advance', () => {
     const run = planned(wait(1, ['paid', 'refused']));
     assert.equal(run.tasks.get(1)?.dueAt, T0 + 5001);
     const decision = decide(run, { kind: 'notified', slot: 1, eventId: 'refused', content: data('no') }, at(10));
@@ -94,7 +94,7 @@ describe('waits', () => {
     assert.equal(decision.run.tasks.has(1), false);
   });
 
-  test('of a notification and a timeout exactly one wins', () => {
+  test('either a notification or a timeout wins, never both', () => {
     const run = planned(wait(1, ['paid']));
     const notified: RunEvent = { kind: 'notified', slot: 1, eventId: 'paid', content: data('') };
     const late = decide(run, { kind: 'due', slot: 1 }, at(5001));
@@ -104,16 +104,16 @@ describe('waits', () => {
     assert.deepEqual(decide(early.run, { kind: 'due', slot: 1 }, at(5001)).writes, []);
   });
 
-  test('a wait is not over before its deadline', () => {
+  test('a wait does not end before its deadline', () => {
     assert.deepEqual(decide(planned(wait(1, ['paid'])), { kind: 'due', slot: 1 }, at(5000)).writes, []);
   });
 
-  test('an event that nobody asked for has no effect on a wait', () => {
+  test('an unrelated event has no effect on a wait', () => {
     const run = planned(wait(1, ['paid']));
     assert.deepEqual(decide(run, { kind: 'notified', slot: 1, eventId: 'sent', content: data('') }, at(1)).writes, []);
   });
 
-  test('an event that comes early is kept, and the wait for it takes it in the decision that plans it', () => {
+  test('an early event is stored, and the wait for it takes it in the decision that plans it', () => {
     const event = { eventKey: 'e1', eventId: 'paid', content: data('early'), receivedAt: T0 };
     const kept = decide(begin(), { kind: 'event-received', event }, at(1));
     assert.deepEqual(kinds(kept.writes), ['keep-event']);
@@ -124,7 +124,7 @@ describe('waits', () => {
     assert.equal(decision.run.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 1);
   });
 
-  test('an event for the run ends every wait for it, and is not kept', () => {
+  test('an event for the run ends every wait for it, and is not stored', () => {
     const event = { eventKey: 'e1', eventId: 'paid', content: data('x'), receivedAt: T0 };
     const decision = decide(
       planned(wait(1, ['paid']), wait(2, ['paid']), wait(3, ['sent'])),
@@ -135,13 +135,13 @@ describe('waits', () => {
     assert.deepEqual(decision.run.keptEvents, []);
   });
 
-  test('a run keeps only so many events', () => {
+  test('a run stores a limited number of events', () => {
     const event = { eventKey: 'e', eventId: 'paid', content: data('x'), receivedAt: T0 };
     const full: Run = { ...begin(), keptEvents: Array.from({ length: LIMITS.maxKeptEvents }, () => event) };
     assert.deepEqual(decide(full, { kind: 'event-received', event }, at(1)).writes, []);
   });
 
-  test('a run keeps only so many bytes of events, as they are in memory with it', () => {
+  test('a run stores a limited number of bytes of events', () => {
     const big = { eventKey: 'e', eventId: 'paid', content: data('x'.repeat(LIMITS.maxEventBytes)), receivedAt: T0 };
     const most = LIMITS.maxKeptEventBytes / LIMITS.maxEventBytes;
     const full: Run = { ...begin(), keptEvents: Array.from({ length: most }, () => big) };
@@ -151,7 +151,7 @@ describe('waits', () => {
     assert.equal(decide(room, { kind: 'event-received', event: big }, at(1)).run.keptEvents.length, most);
   });
 
-  test('a resume keeps waits with their deadline, and events that came early', () => {
+  test('a resume keeps waits with their deadline, and stored events', () => {
     const event = { eventKey: 'e1', eventId: 'sent', content: data('x'), receivedAt: T0 };
     const waiting = planned(wait(1, ['paid']), { stepId: 2, name: 'r2', type: 'Run' });
     const kept = decide(waiting, { kind: 'event-received', event }, at(2)).run;
@@ -166,7 +166,7 @@ describe('waits', () => {
   });
 });
 
-/** Fails a run-step until the run fails. */
+/** Fails a run step until the run fails. */
 function failStep(run: Run, slot: number): Decision {
   let decision: Decision | null = null;
   for (let state = run; state.status === 'active'; state = decision.run) {
@@ -204,7 +204,7 @@ describe('calls', () => {
     assert.deepEqual(recorded(decision), { 1: { ...answer, status: 200, attempts: 1 } });
   });
 
-  test('what was sent is kept with a success at once, and not again where attempts before have kept it', () => {
+  test('stores the request of a call that succeeds at once, but not if failed attempts have stored it', () => {
     const sent: SentRequest = {
       ...{ startedAt: T0 + 4, durationMs: 5, method: 'POST', url: 'http://third/', bodyBytes: 2, answerBytes: 0 },
       headers: ['Authorization', 'Bearer x', 'X-A', '1'],
@@ -221,11 +221,11 @@ describe('calls', () => {
     assert.deepEqual(begun(answered(planned(call()), success)), [T0 + 4]);
     const failed = answered(planned(call({ retries: 1 })), { answer: { ...answer, sent }, failure: refusal });
     assert.deepEqual(kept(answered(failed.run, success)), [undefined]);
-    // Nothing of it is in the result.
+    // The result contains none of it.
     assert.deepEqual(recorded(answered(planned(call()), success)), { 1: { ...answer, status: 200, attempts: 1 } });
   });
 
-  test('an error is tried again as often as the call says, and then it is the result', () => {
+  test('retries an error as often as the call specifies, and then it is the result', () => {
     const first = answered(planned(call({ retries: 1, retryDelay: '700' })), { answer, failure: refusal });
     assert.deepEqual(recorded(first), {});
     assert.equal(taskAt(first.run, 1, 'call').dueAt, T0 + 710);
@@ -234,14 +234,14 @@ describe('calls', () => {
     assert.equal(second.outcome, null);
   });
 
-  test('without an answer the result has status 0 and says why', () => {
+  test('without a response the result has status 0 and the reason', () => {
     const decision = answered(planned(call()), { failure: down });
     assert.deepEqual(recorded(decision), {
       1: { status: 0, headers: {}, body: { encoding: 'utf8', data: '' }, attempts: 1, error: 'connection refused' },
     });
   });
 
-  test('an answer to an attempt that is over has no effect', () => {
+  test('a response to a finished attempt has no effect', () => {
     const run = planned(call({ retries: 3 }));
     const next = answered(run, { answer, failure: refusal }).run;
     const { messageId } = taskAt(run, 1, 'call');
@@ -249,24 +249,24 @@ describe('calls', () => {
     assert.deepEqual(decide(next, stale, at(20)).writes, []);
   });
 
-  test('limits that it brings count from the decision that plans it', () => {
+  test('the limits of a call apply from the decision that plans it', () => {
     const flowControl = { key: 'api', parallelism: 2 };
     const decision = reply(begin(), { planned: [call({ flowControl })] });
     const brought = decision.writes.filter(({ kind }) => kind === 'put-flow-control' || kind === 'put-task');
     assert.deepEqual(kinds(brought), ['put-flow-control', 'put-task']);
   });
 
-  test('a retry delay that cannot be used fails the run at once and says so', () => {
+  test('an invalid retry delay fails the run at once with a clear message', () => {
     const decision = reply(begin(), { planned: [call({ retries: 1, retryDelay: 'process.exit()' })] });
     assert.equal(decision.outcome?.status, 'failed');
-    assert.match(decision.deadLetter?.error ?? '', /"c1" has a retry delay that cannot be used/);
+    assert.match(decision.deadLetter?.error ?? '', /"c1" has an invalid retry delay/);
   });
 });
 
 describe('invocations', () => {
   const invoke: PlannedStep = { stepId: 1, name: 'i1', type: 'Invoke', invoke: { workflowUrl: 'http://app/child', headers: {} } };
 
-  test('the step is due until its run is made, then until that has ended it waits', () => {
+  test('the step is due until its run is created, and then waits for its end', () => {
     const run = planned(invoke);
     const task = taskAt(run, 1, 'invoke');
     assert.equal(task.dueAt, T0 + 1);
@@ -284,7 +284,7 @@ describe('invocations', () => {
     assert.deepEqual(recorded(decide(started.run, { kind: 'invoke-ended', slot: 1, messageId, outcome }, at(9))), { 1: outcome });
   });
 
-  test('a run waits for so many invoked runs at once, and a plan of more fails it', () => {
+  test('a run waits for a limited number of invoked runs, and a plan with more fails it', () => {
     const some = (from: number, count: number): PlannedStep[] =>
       Array.from({ length: count }, (_, index) => ({ ...invoke, stepId: from + index }));
     const most = LIMITS.maxOpenInvocations;
@@ -296,11 +296,11 @@ describe('invocations', () => {
     const more = reply(asked, { planned: some(most + 1, 1) });
     assert.match(
       more.deadLetter?.error ?? '',
-      new RegExp(`waits for ${most + 1} invoked runs at once, and the limit is ${most}`),
+      new RegExp(`waits for ${most + 1} invoked runs at once, but the limit is ${most}`),
     );
   });
 
-  test('the end of an invoked run wakes whoever invoked it, in the same unit', () => {
+  test('the end of an invoked run wakes the invoking run, in the same unit', () => {
     const origin = {
       kind: 'invoke',
       runKey: 'P',
@@ -317,7 +317,7 @@ describe('invocations', () => {
     assert.ok(kinds(canceled.writes).includes('wake-invoker'));
   });
 
-  test('invocations that go too deep fail the run at once, in words that name the limit', () => {
+  test('invocations that are too deep fail the run at once with the limit in the message', () => {
     const depth = LIMITS.maxInvokeDepth;
     const origin = {
       kind: 'invoke',
@@ -335,7 +335,7 @@ describe('invocations', () => {
 });
 
 describe('webhooks and notifications', () => {
-  test('a webhook is made at once: its address is under the public URL and leads back to the run', () => {
+  test('a webhook is created at once: its URL is under the public URL and contains the key of the run', () => {
     const decision = reply(begin(), { planned: [{ stepId: 1, name: 'hook', type: 'CreateWebhook' }] });
     const { eventId, webhookUrl } = recorded(decision)[1] as { eventId: string; webhookUrl: string };
     assert.equal(webhookUrl, `https://everstep.example/v2/webhooks/${eventId}`);
@@ -344,7 +344,7 @@ describe('webhooks and notifications', () => {
     assert.equal(decision.run.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 1);
   });
 
-  test('a notification is recorded once it was carried out, and only once', () => {
+  test('a notification is recorded once after it was executed', () => {
     const run = planned({ stepId: 1, name: 'n1', type: 'Notify', eventId: 'paid', content: data('x') });
     const { messageId } = taskAt(run, 1, 'notify');
     const event: RunEvent = { kind: 'notify-done', slot: 1, messageId, outcome: { notified: [], kept: false } };
@@ -354,7 +354,7 @@ describe('webhooks and notifications', () => {
   });
 });
 
-describe('telling of a failure', () => {
+describe('reporting a failure', () => {
   const failureCallback = { url: 'http://app/failed', headers: {} };
   const never: DeliveryFailure = { ...down, retry: { kind: 'never' } };
   const failAtOnce = (run: Run): Decision => {
@@ -364,13 +364,13 @@ describe('telling of a failure', () => {
     return decide(run, { kind: 'attempt-failed', attempt, failure: never }, at(5));
   };
 
-  test('a run that fails owes its callback a message, in the same unit as its dead letter', () => {
+  test('a failed run adds a callback message, in the same unit as its dead letter', () => {
     const decision = failAtOnce(begin({ failureCallback }));
     assert.equal(decision.deadLetter?.failureFunctionState, 'CALLBACK_INPROGRESS');
     assert.equal(taskAt(decision.run, CALLBACK_SLOT, 'callback').dueAt, T0 + 5);
   });
 
-  test('so does one whose endpoint said that it has a failure function; others owe nothing', () => {
+  test('also if the endpoint has a failure function; otherwise no message is added', () => {
     const known = reply(begin(), { planned: [wait(1, ['x'])], failureFunction: true });
     assert.ok(kinds(known.writes).includes('note-failure-function'));
     assert.equal(failAtOnce({ ...begin(), failureFunction: true }).deadLetter?.failureFunctionState, 'CALLBACK_INPROGRESS');
@@ -379,12 +379,12 @@ describe('telling of a failure', () => {
     assert.equal(silent.run.tasks.has(CALLBACK_SLOT), false);
   });
 
-  test('a canceled run tells nobody', () => {
+  test('a canceled run reports nothing', () => {
     const decision = decide(begin({ failureCallback }), { kind: 'cancel' }, at(1));
     assert.equal(decision.run.tasks.has(CALLBACK_SLOT), false);
   });
 
-  test('it is tried again by the rules of the run, and ends in success or failure', () => {
+  test('it is retried by the rules of the run, and ends in success or failure', () => {
     const { run } = failAtOnce(begin({ failureCallback }));
     const task = taskAt(run, CALLBACK_SLOT, 'callback');
     const taken = decideCallback(run, task, null, at(6));
@@ -402,7 +402,7 @@ describe('telling of a failure', () => {
     });
   });
 
-  test('every unit of it is guarded by its task, so that an answer that comes after a resume or a cancel has no effect', () => {
+  test('its units are guarded by its task, so that a response after a resume or a cancel has no effect', () => {
     const { run } = failAtOnce(begin({ failureCallback }));
     const task = taskAt(run, CALLBACK_SLOT, 'callback');
     const guard = { kind: 'task-open', runKey: run.key, slot: CALLBACK_SLOT, messageId: task.messageId };
@@ -410,7 +410,7 @@ describe('telling of a failure', () => {
     assert.notEqual(retryCallback(run, task.dlqId, at(8)).next.messageId, task.messageId);
   });
 
-  test('a resume does not take the callback along', () => {
+  test('a resume does not copy the callback', () => {
     const { run } = failAtOnce(begin({ failureCallback }));
     const resumed = recoverRun(run, { kind: 'resume', dlqId: 'dlq_1', overrides: {}, workflowRunId: null }, at(100));
     assert.ok(resumed !== 'no-flow-control-key');

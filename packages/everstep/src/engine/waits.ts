@@ -1,4 +1,4 @@
-/** Events: how one ends a wait, and what becomes of one that comes early. */
+/** Events: how they end waits, and how early events are stored. */
 import type { EventContent, WaitOutcome } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import type { Draft } from './decision.js';
@@ -10,17 +10,17 @@ function recordWait(draft: Draft, task: WaitTask, outcome: WaitOutcome): void {
   draft.recordStep({ stepId: task.slot, name: task.name, type: task.stepType, out: JSON.stringify(outcome) }, task);
 }
 
-/** The event came: it is the result of the wait. */
+/** Ends the wait with the event as its result. */
 export function notifyWait(draft: Draft, task: WaitTask, eventId: string, content: EventContent): void {
   recordWait(draft, task, { timeout: false, eventId, content });
 }
 
-/** The time is up: that is the result of the wait. */
+/** Ends the wait with a timeout as its result. */
 export function timeOutWait(draft: Draft, task: WaitTask): void {
   recordWait(draft, task, { timeout: true });
 }
 
-/** A wait that just began takes the first event that came before it. */
+/** Gives a new wait the first event that arrived before it. */
 export function takeKeptEvent(draft: Draft, task: WaitTask): void {
   const kept = draft.state.keptEvents.find(({ eventId }) => task.eventIds.includes(eventId));
   if (!kept) return;
@@ -28,13 +28,13 @@ export function takeKeptEvent(draft: Draft, task: WaitTask): void {
   notifyWait(draft, task, kept.eventId, kept.content);
 }
 
-/** More than a run may keep. Bodies count as they are kept: as text, or as base64. */
+/** Returns whether the run stores more events than allowed. Bodies count in their stored form: text or base64. */
 export function keepsTooMuch(events: readonly KeptEvent[]): boolean {
   const bytes = events.reduce((sum, { content }) => sum + content.body.data.length, 0);
   return events.length > LIMITS.maxKeptEvents || bytes > LIMITS.maxKeptEventBytes;
 }
 
-/** An event for this run alone: every wait for it takes it; when there is none it is kept. */
+/** Handles an event for this run only. All waits for it receive it; if there is none, it is stored. */
 export function receiveEvent(draft: Draft, event: KeptEvent): void {
   let taken = false;
   for (const task of [...draft.openTasks.values()]) {

@@ -1,7 +1,4 @@
-/**
- * What a decision writes: intents, not rows. A unit is all or nothing: if one
- * of its guards does not hold, none of its writes happen.
- */
+/** The writes of a decision: intents, not rows. A unit is atomic: if one of its guards fails, none of its writes happen. */
 import type { FailureGroup } from './dead-letter-groups.js';
 import type { RepairItemState } from './repair.js';
 import type {
@@ -26,14 +23,16 @@ import type {
 export type StoreGuard =
   /** No active run has this id in this instance. */
   | { readonly kind: 'run-id-free'; readonly instanceId: string; readonly workflowRunId: string }
-  /** The run exists and is active. */
-  /** With `version`: and it is in that state, nobody has decided on it since. With `next`: the unit brings it to that one. */
+  /**
+   * The run exists and is active. With `version`, it must also be at that version, so no other decision was made
+   * since. With `next`, the unit moves it to that version.
+   */
   | { readonly kind: 'run-active'; readonly runKey: string; readonly version?: number; readonly next?: number }
-  /** The task is open, with this message: for runs that have ended, where `run-active` says nothing. */
+  /** The task is open with this message. For runs that have ended, where `run-active` does not apply. */
   | { readonly kind: 'task-open'; readonly runKey: string; readonly slot: number; readonly messageId: string }
   /** The schedule exists and its next tick is this one; null: it has none. */
   | { readonly kind: 'schedule-due'; readonly instanceId: string; readonly scheduleId: string; readonly nextAt: number | null }
-  /** It is as it was read, in all that it consists of; null: there was none, and there is none. */
+  /** The object has not changed in any field since it was read; null: it did not exist, and still does not. */
   | { readonly kind: 'queue-unchanged'; readonly instanceId: string; readonly name: string; readonly was: Queue | null }
   | { readonly kind: 'url-group-unchanged'; readonly instanceId: string; readonly name: string; readonly was: UrlGroup | null }
   | {
@@ -44,18 +43,18 @@ export type StoreGuard =
     }
   /** The instance has fewer schedules than this. */
   | { readonly kind: 'schedules-below'; readonly instanceId: string; readonly most: number }
-  /** Every one of these entries exists in this instance. */
+  /** All these entries exist in this instance. */
   | { readonly kind: 'dead-letters-present'; readonly instanceId: string; readonly dlqIds: readonly string[] }
-  /** The repair is at this version: nobody has decided on it since. */
+  /** The repair is at this version, so no other decision was made since. */
   | { readonly kind: 'repair-at'; readonly instanceId: string; readonly repairId: string; readonly version: number }
-  /** The run is there, in whatever state: it was not removed. */
+  /** The run exists in any state: it was not removed. */
   | { readonly kind: 'run-present'; readonly runKey: string }
-  /** No unexpired trigger with this deduplication id. */
+  /** There is no unexpired trigger with this deduplication id. */
   | { readonly kind: 'not-duplicate'; readonly instanceId: string; readonly deduplicationId: string; readonly now: number };
 
 /**
- * What is counted of a day: runs that were started from outside, and by its kind what the plan or the budget refused.
- * `tick-`: of a schedule, whose tick started no run; `step-`: of a step, whose run failed by it, or which invoked no run.
+ * A counter per day: runs started by requests, and requests rejected by the plan or the budget, by kind. `tick-`: a
+ * tick of a schedule that started no run. `step-`: a step that failed its run or invoked no run.
  */
 export type DayCountKind =
   | 'run'
@@ -79,7 +78,7 @@ export type DayCountKind =
   | 'step-daily-limit-reached'
   | 'step-storage-quota-exceeded'
   | 'step-too-many-active-runs'
-  /** Of the installation, whose instance id is empty: failed logins of e-mails that nobody has. */
+  /** Counter of the installation, with an empty instance id: login attempts for unknown e-mail addresses. */
   | 'unknown-login';
 
 export interface CountOfDay {
@@ -91,65 +90,68 @@ export interface CountOfDay {
   readonly at: number;
 }
 
-/** The request that led to an entry of the audit log. */
+/** The request that caused an entry of the audit log. */
 export interface AuditRequest {
   /** The `operationId` of the API, or the name of a command of the control socket. */
   readonly operation: string;
-  /** What the caller was identified by, without any secret: `api-key key_1`, `session ses_1`, `token tok_1 (name)`, `none`. */
+  /** Credential of the caller, without any secret: `api-key key_1`, `session ses_1`, `token tok_1 (name)`, `none`. */
   readonly credential: string;
-  /** The beginning of the header `User-Agent`; empty without one. */
+  /** Start of the header `User-Agent`; empty if it is missing. */
   readonly userAgent: string;
-  /** Queue instance that the request was about; null: none. */
+  /** Queue instance that the request concerns; null: none. */
   readonly instanceId: string | null;
   readonly outcome: 'done' | 'refused';
 }
 
-/** An entry of the audit log. Entries are only ever added; those that are older than the retention are removed. */
+/** An entry of the audit log. Entries are only added; those older than the retention period are removed. */
 export interface AuditNote {
   readonly auditId: string;
   /** Unix ms. */
   readonly at: number;
-  /** E-mail of the user, the token, `anonymous`, or `operator` for what the installation did itself. */
+  /** E-mail of the user, the token, `anonymous`, or `operator` for actions of the installation itself. */
   readonly actor: string;
   /** Such as `queue.move-to-team`. */
   readonly action: string;
-  /** Id of what was changed. */
+  /** Id of the changed object. */
   readonly subject: string;
-  /** What changed, in a few words or values. Never a payload or a secret. */
+  /** The change, in a few words or values. Never a payload or a secret. */
   readonly details: Readonly<Record<string, string | number | boolean | null>>;
   /** Network address of the client. */
   readonly address: string;
   /** Accounts whose members may read it. */
   readonly accountIds: readonly string[];
-  /** Absent for what no request led to. */
+  /** Absent if no request caused the entry. */
   readonly request?: AuditRequest;
 }
 
 export type StoreWrite =
   | ControlWrite
-  /** What became of an entry of a repair; one that is not pending any more stays as it is. */
+  /** Sets the outcome of a repair entry. An entry that is no longer pending does not change. */
   | {
       readonly kind: 'set-repair-item';
       readonly instanceId: string;
       readonly repairId: string;
-      /** Its place in the repair. */
+      /** Index of the entry in the repair. */
       readonly n: number;
       readonly state: RepairItemState;
-      /** The run that is made of it. */
+      /** The run created from it. */
       readonly newRun: { readonly runKey: string; readonly workflowRunId: string } | null;
       readonly error: string | null;
       /** Unix ms. */
       readonly at: number;
     }
-  /** Messages that the instance is billed for, in the calendar month (UTC) of `at`, to whoever owns it when it is written. */
+  /**
+   * Counts billed messages of the instance in the calendar month (UTC) of `at`. The account that owns the instance at
+   * the time of the write is billed.
+   */
   | { readonly kind: 'count-messages'; readonly instanceId: string; readonly messages: number; readonly at: number }
-  /** Counted for the day (UTC) of `at`. */
+  /** Counts for the day (UTC) of `at`. */
   | CountOfDay
-  /** The run row and its input. Tasks and journal rows come as writes of their own. */
+  /** Inserts the run row and its input. Tasks and journal rows are separate writes. */
   | { readonly kind: 'create-run'; readonly run: Run; readonly input: RunPayload | { readonly copyOf: string } }
   /**
-   * Copies journal rows of one run to another, byte for byte: all, or with `length` those whose index is below it and not
-   * among `without`.
+   * Copies journal rows of one run to another, byte for byte. With `length`, only rows with a lower index that are
+   * not in `without`.
    */
   | {
       readonly kind: 'copy-journal';
@@ -159,8 +161,8 @@ export type StoreWrite =
       readonly without?: readonly number[];
     }
   /**
-   * Copies a slice of a journal, the rows from index `from` on, below `below` and not among `without`, for a run that is still
-   * to be created: they are not visible before. `at` (Unix ms) is when that run is created.
+   * Copies a slice of a journal for a run that is not created yet: rows from index `from`, below `below` and not in
+   * `without`. They are not visible before. `at` is the creation time of that run in Unix ms.
    */
   | {
       readonly kind: 'stage-journal';
@@ -172,44 +174,45 @@ export type StoreWrite =
       readonly at: number;
     }
   /**
-   * The run, created before in the same unit, has the journal that was staged for it. A fault when that has not so many steps,
-   * or was abandoned.
+   * Gives the run, created earlier in the same unit, the journal that was staged for it. It is an error if the staged
+   * journal has a different number of steps or was abandoned.
    */
   | { readonly kind: 'adopt-journal'; readonly runKey: string; readonly instanceId: string; readonly steps: number }
-  /** The run will not be created: what was staged for it is deleted later, by `removeStagedSteps`. */
+  /** Abandons a staged journal, because the run will not be created. `removeStagedSteps` deletes it later. */
   | { readonly kind: 'abandon-journal'; readonly runKey: string; readonly instanceId: string }
-  /** Tells of a change in the audit log, in the unit that makes it. */
+  /** Adds an entry to the audit log, in the unit that makes the change. */
   | { readonly kind: 'add-audit'; readonly entry: AuditNote }
-  /** Appends to the journal. A row with that index or step id is a fault: the batch is refused. */
+  /** Appends to the journal. If a row with that index or step id exists, it is an error and the batch is rejected. */
   | { readonly kind: 'record-step'; readonly runKey: string; readonly step: RecordedStep }
   /**
-   * Inserts the task, or replaces the one in its slot. An invocation that is put to wait for a run which has ended is due
-   * from its `createdAt` on: that end has looked for it already.
+   * Inserts the task, or replaces the one in its slot. If an invocation is stored to wait for a run that has already
+   * ended, it is due from its `createdAt`, because that end did not find it.
    */
   | { readonly kind: 'put-task'; readonly runKey: string; readonly task: Task }
   | { readonly kind: 'delete-task'; readonly runKey: string; readonly slot: number }
-  /** Sets every task of the run to not due (the run failed; a resume may want them). */
+  /** Makes all tasks of the run not due (the run failed; a resume may need them). */
   | { readonly kind: 'park-tasks'; readonly runKey: string }
   | { readonly kind: 'delete-tasks'; readonly runKey: string }
   | { readonly kind: 'keep-event'; readonly runKey: string; readonly event: KeptEvent }
   | { readonly kind: 'drop-event'; readonly runKey: string; readonly eventKey: string }
   | { readonly kind: 'note-failure-function'; readonly runKey: string }
-  /** The task that waits for this invoked run, if it is open and its run active, is due from `at` on. */
+  /** Makes the task that waits for this invoked run due from `at`, if it is open and its run is active. */
   | { readonly kind: 'wake-invoker'; readonly childRunKey: string; readonly at: number }
   | {
       readonly kind: 'set-failure-function-state';
       readonly instanceId: string;
       readonly dlqId: string;
-      /** Null: there is nobody to be told. */
+      /** Null: there is no failure callback and no failure function. */
       readonly state: FailureFunctionState | null;
     }
   | { readonly kind: 'record-attempt'; readonly runKey: string; readonly attempt: FailedAttempt }
   | { readonly kind: 'end-run'; readonly runKey: string; readonly outcome: RunOutcome; readonly completedAt: number }
-  /** `group` null: as versions before there were groups made it; it is grouped later. */
+  /** `group` null: created by a version without groups; it is grouped later. */
   | { readonly kind: 'add-dead-letter'; readonly entry: DeadLetter; readonly group: FailureGroup | null }
   /**
-   * Takes the entry out of the DLQ, and the callback task of its run with it. `became` links the old run to the new one, made
-   * at that time (Unix ms): a group whose last entry leaves so is resolved. Null when it was deleted.
+   * Removes the entry from the DLQ, together with the callback task of its run. `became` links the old run to the new
+   * one, created at that time (Unix ms); null: the entry was deleted. A group whose last entry is recovered is
+   * resolved.
    */
   | {
       readonly kind: 'take-dead-letter';
@@ -224,7 +227,10 @@ export type StoreWrite =
       readonly runKey: string;
       readonly expiresAt: number;
     }
-  /** Registers the key, or replaces its limits (the latest configuration seen wins; a key without limits keeps what it has, and a pinned limit stays). */
+  /**
+   * Registers the key, or replaces its limits. The latest configuration wins, except that a key without limits keeps
+   * its current ones and a pinned limit does not change.
+   */
   | {
       readonly kind: 'put-flow-control';
       readonly instanceId: string;
@@ -232,17 +238,20 @@ export type StoreWrite =
       readonly at: number;
     };
 
-/** Writes of what stands beside the runs: keys, queues, groups, schedules, destinations, settings. */
+/** Writes to objects other than runs: keys, queues, groups, schedules, destinations, settings. */
 export type ControlWrite =
-  /** A queue that a message names: one message at a time, when it is new. */
+  /** Registers the queue that a message specifies. A new queue has a parallelism of one. */
   | { readonly kind: 'register-queue'; readonly instanceId: string; readonly name: string; readonly at: number }
   | { readonly kind: 'put-queue'; readonly instanceId: string; readonly queue: Queue }
   | { readonly kind: 'delete-queue'; readonly instanceId: string; readonly name: string }
   | { readonly kind: 'put-url-group'; readonly instanceId: string; readonly group: UrlGroup }
   | { readonly kind: 'delete-url-group'; readonly instanceId: string; readonly name: string }
-  /** What a person set of a key; registers it when it is new. A change of limits here counts also for a pinned key. */
+  /** Sets the state of a key that a person specified, and registers the key if it is new. It also changes pinned limits. */
   | { readonly kind: 'set-flow-control'; readonly instanceId: string; readonly state: FlowControlState; readonly at: number }
-  /** Starts granted in a rate window; written before they are made, so that a crash cannot grant them twice. */
+  /**
+   * Number of granted starts in a rate window. It is written before the deliveries start, so that a crash cannot
+   * grant them twice.
+   */
   | {
       readonly kind: 'set-flow-window';
       readonly instanceId: string;
@@ -251,7 +260,7 @@ export type ControlWrite =
     }
   | { readonly kind: 'put-schedule'; readonly schedule: Schedule }
   | { readonly kind: 'delete-schedule'; readonly instanceId: string; readonly scheduleId: string }
-  /** Replaces the hold of an origin; null lifts it. */
+  /** Replaces the hold of an origin; null releases it. */
   | { readonly kind: 'set-hold'; readonly instanceId: string; readonly origin: string; readonly hold: DestinationHold | null }
   | { readonly kind: 'set-instance-settings'; readonly instanceId: string; readonly settings: InstanceSettings };
 
@@ -265,15 +274,15 @@ export type CommitResult =
   | { readonly kind: 'run-id-taken'; readonly run: RunReference }
   | { readonly kind: 'duplicate'; readonly run: RunReference }
   | { readonly kind: 'run-not-active' }
-  /** It was removed. */
+  /** The run was removed. */
   | { readonly kind: 'run-gone' }
-  /** Another process has decided on the run since. */
+  /** Another process has decided on the run in the meantime. */
   | { readonly kind: 'run-moved' }
   | { readonly kind: 'task-gone' }
   | { readonly kind: 'schedule-moved' }
-  /** Somebody else has decided on the repair since. */
+  /** Another process has decided on the repair in the meantime. */
   | { readonly kind: 'repair-moved' }
-  /** A queue, a group of URLs or a schedule is not as it was read. */
+  /** A queue, URL group or schedule has changed since it was read. */
   | { readonly kind: 'changed' }
   | { readonly kind: 'too-many-schedules'; readonly count: number }
   | { readonly kind: 'dead-letters-missing'; readonly dlqIds: readonly string[] };

@@ -4,16 +4,17 @@ import { type InstanceOwners, ONE_OWNER } from '../ports/instance-owners.js';
 import { FairShare } from './fair-share.js';
 import { ownersOf } from './owners.fixture.js';
 
-/** Takes one by one as long as that is allowed. */
+/** Takes units one by one as long as that is allowed. */
 function takeAll(share: FairShare, instanceId: string): number {
   const expected = share.countFor(instanceId);
   let taken = 0;
   for (; share.allows(instanceId); taken++) share.take(instanceId);
-  if (expected !== Number.POSITIVE_INFINITY) assert.equal(taken, expected, 'countFor tells how often allows will say yes');
+  if (expected !== Number.POSITIVE_INFINITY)
+    assert.equal(taken, expected, 'countFor equals the number of times that allows returns true');
   return taken;
 }
 
-test('whoever shares with nobody may take everything', () => {
+test('an instance without others may take everything', () => {
   const share = new FairShare(10, ONE_OWNER);
   assert.equal(share.countFor('a1'), Number.POSITIVE_INFINITY);
   assert.equal(takeAll(share, 'a1'), 10);
@@ -25,7 +26,7 @@ const namesOf = (count: number) => Array.from({ length: count }, (_, index) => `
 for (const hogs of [1, 2, 3, 8, 16]) {
   const names = namesOf(hogs);
 
-  test(`${hogs} accounts that take all they can, one after the other, leave a part for the next one`, () => {
+  test(`${hogs} accounts that take their maximum one after the other leave a part for the next one`, () => {
     const share = new FairShare(512, ownersOf(...names, 'quiet1'));
     const taken = names.map((name) => takeAll(share, name));
     assert.ok(taken.every((count) => count > 0 && count <= 256));
@@ -33,7 +34,7 @@ for (const hogs of [1, 2, 3, 8, 16]) {
     assert.ok(takeAll(share, 'quiet1') >= 1);
   });
 
-  test(`${hogs} accounts that take turns get the same, and leave as much free`, () => {
+  test(`${hogs} accounts that take turns get equal amounts, and leave as much free`, () => {
     const share = new FairShare(512, ownersOf(...names, 'quiet1'));
     for (let isTaking = true; isTaking; ) {
       isTaking = false;
@@ -49,7 +50,7 @@ for (const hogs of [1, 2, 3, 8, 16]) {
   });
 }
 
-test('an account that has nothing gets one as long as there is one', () => {
+test('an account that has nothing gets a unit while one is free', () => {
   const names = namesOf(30);
   const share = new FairShare(64, ownersOf(...names));
   for (const name of names.slice(0, 5)) takeAll(share, name);
@@ -58,7 +59,7 @@ test('an account that has nothing gets one as long as there is one', () => {
   assert.equal(share.free, 0);
 });
 
-test('an instance leaves a part of what its account may have to the other instances of the account', () => {
+test("an instance leaves a part of its account's share to the other instances of the account", () => {
   const alone = new FairShare(512, ownersOf('a1', 'a2'));
   assert.deepEqual([alone.ceilingOf('a1'), takeAll(alone, 'a1'), takeAll(alone, 'a2')], [256, 256, 98]);
   const shared = new FairShare(512, ownersOf('a1', 'a2', 'b1'));
@@ -68,18 +69,18 @@ test('an instance leaves a part of what its account may have to the other instan
   assert.ok(takeAll(shared, 'b1') >= 50);
 });
 
-test('what is given back can be taken again, also when the instance has another account by then', () => {
+test('a returned amount can be taken again, even if the instance has moved to another account', () => {
   let account = 'first';
   const owners: InstanceOwners = { accountOf: () => account, isShared: true, hasSeveralInstances: () => false };
   const share = new FairShare(10, owners);
   share.take('a1', 3);
   account = 'second';
-  assert.equal(share.countFor('a1'), 2, 'it is still counted for the first');
+  assert.equal(share.countFor('a1'), 2, 'it still counts for the first account');
   share.give('a1', 3);
   assert.deepEqual([share.isUnused, share.free, share.countFor('a1')], [true, 10, 5]);
 });
 
-test('a large amount is allowed to an account that has nothing, and else within its share', () => {
+test('an account that has nothing may take a large amount, and otherwise stays within its share', () => {
   const share = new FairShare(100, ownersOf('a1', 'b1'));
   assert.deepEqual([share.allows('a1', 101), share.allows('a1', 100)], [false, true]);
   share.take('a1', 20);

@@ -1,11 +1,11 @@
 /**
  * A resource of fixed size that accounts and queue instances share: slots, lookups, bytes.
  *
- * What an account may have depends on what is free: `2 * free² / total`. So one account gets at most half of the resource,
- * and the more is taken, the less the next one gets: n accounts, also one after the other, leave more than 1 / (2 * n) of it
- * free, even if none of them ever gives anything back. An account that has nothing may take what is free. Inside an account
- * with several instances the same rule divides what the account may have among its instances. With a single account and a
- * single instance there is nothing to share: all of it may be taken.
+ * An account's share depends on the free amount: `2 * free² / total`. One account therefore gets at most half of the
+ * resource, and the more is taken, the less the next one gets. Even if n accounts take their maximum one after the
+ * other and never return anything, more than 1 / (2 * n) stays free. An account that has nothing may take any free
+ * amount. Inside an account with several instances, the same rule divides the account's share among its instances. A
+ * single account with a single instance may take everything.
  */
 import type { InstanceOwners } from '../ports/instance-owners.js';
 
@@ -14,13 +14,16 @@ interface AccountLoad {
   taken: number;
 }
 
-/** An instance stays with the account that it had when it took something, until it has given back everything. */
+/**
+ * What an instance has taken. The instance stays assigned to the account that it had when it took something, until it
+ * has returned everything.
+ */
 interface InstanceLoad {
   readonly account: AccountLoad;
   taken: number;
 }
 
-/** What is taken, as the rule sees it. */
+/** Taken amounts, as inputs of the rule. */
 interface Taken {
   readonly free: number;
   readonly byAccount: number;
@@ -52,21 +55,24 @@ export class FairShare {
     return this.instances.get(instanceId)?.taken ?? 0;
   }
 
-  /** Whether the instance may take this amount now. */
+  /** Returns whether the instance may take this amount now. */
   allows(instanceId: string, amount = 1): boolean {
     if (amount > this.free) return false;
     const accountId = this.accountIdOf(instanceId);
     return !this.isLimited(accountId) || this.mayTake(accountId, this.takenNow(instanceId, accountId), amount);
   }
 
-  /** How often the instance may take one in a row; infinite where it shares with nobody, so that only the total limits it. */
+  /**
+   * Returns how many units the instance may take one after the other; infinite if it shares with nobody, so that only
+   * the total limits it.
+   */
   countFor(instanceId: string): number {
     const accountId = this.accountIdOf(instanceId);
     if (!this.isLimited(accountId)) return Number.POSITIVE_INFINITY;
     return this.countFrom(accountId, this.takenNow(instanceId, accountId));
   }
 
-  /** The most that the instance could have, if nobody else had anything. */
+  /** Returns the largest amount that the instance could have if nothing else was taken. */
   ceilingOf(instanceId: string): number {
     const accountId = this.accountIdOf(instanceId);
     const nothing = { free: this.total, byAccount: 0, byInstance: 0 };
@@ -109,7 +115,7 @@ export class FairShare {
     return byInstance + amount <= mayHave(capacity, capacity - byAccount);
   }
 
-  /** How often one may be taken in a row. */
+  /** Returns how many units may be taken one after the other. */
   private countFrom(accountId: string, { free, byAccount, byInstance }: Taken): number {
     let [least, most] = [0, free];
     while (least < most) {

@@ -1,4 +1,4 @@
-/** Accounts and their instances as a test has them: `a` owns `a1`, `a2` and so on. */
+/** Accounts and their instances in tests: `a` owns `a1`, `a2` and so on. */
 import type { InstanceOwners } from '../ports/instance-owners.js';
 
 export const ownersOf = (...instanceIds: readonly string[]): InstanceOwners => {

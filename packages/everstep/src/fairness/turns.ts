@@ -1,10 +1,10 @@
 /**
- * Whose turn it is. Accounts take turns, then the queue instances of an account: one that was served goes behind the others, also
- * behind those that come later.
+ * Selects whose turn it is. Accounts take turns, and within an account its queue instances. One that was served goes
+ * behind all others, including later arrivals.
  */
 import type { InstanceOwners } from '../ports/instance-owners.js';
 
-/** Accounts and instances that are remembered; the others count as not served yet. */
+/** Maximum number of remembered accounts and instances. Others count as not served yet. */
 const MAX_REMEMBERED = 10_000;
 
 interface OfInstance {
@@ -21,7 +21,7 @@ export class Turns {
     this.owners = owners;
   }
 
-  /** Takes the one whose account, and then whose instance, was served longest ago; null when there is none. */
+  /** Returns the item whose account, and then whose instance, was served longest ago; null if there is none. */
   next<Item extends OfInstance>(items: Iterable<Item>): Item | null {
     let next: { readonly item: Item; readonly accountAt: number; readonly at: number } | null = null;
     for (const item of items) {
@@ -44,12 +44,12 @@ export class Turns {
   }
 }
 
-/** The same items, in turns by account, then by instance; those of one instance in their order. */
+/** Returns the items in turns by account, then by instance. Items of one instance keep their order. */
 export function inTurns<Item extends OfInstance>(items: Iterable<Item>, owners: InstanceOwners): readonly Item[] {
   return [...oneByOne(byOwner(items, owners).map((instances) => [...oneByOne(instances)]))];
 }
 
-/** By account, and there by instance, in the order in which they come first. */
+/** Groups items by account and then by instance, in the order in which they first occur. */
 export function byOwner<Item extends OfInstance>(
   items: Iterable<Item>,
   owners: InstanceOwners,
@@ -67,7 +67,7 @@ export function byOwner<Item extends OfInstance>(
   return [...accounts.values()].map((instances) => [...instances.values()]);
 }
 
-/** The first of each list, then the second of each, and so on. */
+/** Yields the first item of each list, then the second of each, and so on. */
 export function* oneByOne<Item>(lists: readonly (readonly Item[])[]): Generator<Item, undefined> {
   for (let index = 0, left = lists; left.length > 0; index++) {
     left = left.filter(({ length }) => length > index);

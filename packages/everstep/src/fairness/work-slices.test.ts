@@ -10,7 +10,7 @@ function world(...instanceIds: readonly string[]) {
   const waits: number[] = [];
   const slices = new WorkSlices(ownersOf(...instanceIds), {
     busyMs: () => busyMs,
-    // The bound of a slice never ends here.
+    // The time limit of a slice never ends here.
     wait: (ms) => (ms === 50 ? new Promise(() => {}) : turn().then(() => void waits.push(ms))),
   });
   const done: string[] = [];
@@ -27,7 +27,7 @@ function world(...instanceIds: readonly string[]) {
   return { slices, work, done, waits };
 }
 
-test('accounts take turns, and after a long slice everything else gets three times as long', async () => {
+test('accounts take turns, and after a long slice all other work gets three times as long', async () => {
   const { work, done, waits } = world('a1', 'b1');
   const all = ['a1', 'a1', 'a1', 'b1'].map((instanceId) => work(instanceId, 100));
   assert.deepEqual(await Promise.all(all), [100, 100, 100, 100]);
@@ -35,7 +35,7 @@ test('accounts take turns, and after a long slice everything else gets three tim
   assert.deepEqual(waits.slice(0, 3), [300, 300, 300]);
 });
 
-test('short slices, and those of an account that is alone, are done without a pause', async () => {
+test('short slices, and those of a single account, run without a pause', async () => {
   for (const { work, waits, instanceId, ms } of [
     { ...world('a1', 'b1'), instanceId: 'a1', ms: 1 },
     { ...world('a1'), instanceId: 'a1', ms: 100 },
@@ -45,13 +45,13 @@ test('short slices, and those of an account that is alone, are done without a pa
   }
 });
 
-test('unhurried slices of an account that is alone are paced, too', async () => {
+test('unhurried slices of a single account are paced, too', async () => {
   const { work, waits } = world('a1');
   await Promise.all([work('a1', 100, true), work('a1', 100, true)]);
   assert.deepEqual(waits, [300]);
 });
 
-test('work that fails fails alone', async () => {
+test('failing work does not affect other work', async () => {
   const { slices, work } = world('a1', 'b1');
   const failed = slices.run('a1', () => Promise.reject(new Error('no')));
   const good = work('b1', 5);

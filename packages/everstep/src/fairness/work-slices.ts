@@ -1,7 +1,7 @@
 /**
- * Slices of work that keep the process busy, such as pages of a search, parts of a long answer or of a journal that is copied. One
- * is done at a time, accounts take turns, and everything else gets three times as long before the next one, if several accounts
- * share the installation or if the slice is `unhurried`.
+ * Runs slices of work that keep the process busy, such as pages of a search, or parts of a long response or of a
+ * copied journal. One slice runs at a time, and accounts take turns. If several accounts share the installation, or
+ * if the slice is `unhurried`, all other work gets three times as long before the next slice.
  */
 import type { InstanceOwners } from '../ports/instance-owners.js';
 import type { LoopTime } from '../ports/loop-time.js';
@@ -9,9 +9,9 @@ import { Turns } from './turns.js';
 
 const PAUSE_RATIO = 3;
 const MAX_PAUSE_MS = 1_000;
-/** Shorter slices are followed by the next one. */
+/** Shorter slices have no pause after them. */
 const MIN_BUSY_MS = 2;
-/** A slice that waits for a database does not hold up others for longer. */
+/** Maximum time that a slice delays others while it waits for a database. */
 const MAX_ALONE_MS = 50;
 
 interface Waiting {
@@ -20,7 +20,7 @@ interface Waiting {
   readonly start: () => Promise<unknown>;
 }
 
-/** Does all work at once. For runtimes that share their process with nothing. */
+/** Runs all work at once. For runtimes that do not share their process. */
 export const AT_ONCE: Pick<WorkSlices, 'run'> = Object.freeze({ run: (_instanceId, work) => work() });
 
 export class WorkSlices {
@@ -37,8 +37,8 @@ export class WorkSlices {
   }
 
   /**
-   * Does the work when it is its turn. Settles as the work does. `unhurried`: other work of the same account comes first, too, as no
-   * client waits for the next slice alone.
+   * Runs the work when it is its turn. Settles like the work. `unhurried`: also yields to other work of the same
+   * account, because no client waits for the next slice alone.
    */
   run<Result>(instanceId: string, work: () => Promise<Result>, { unhurried = false } = {}): Promise<Result> {
     return new Promise((resolve, reject) => {

@@ -1,9 +1,9 @@
-/** Time, as the runtime sees it. The real one and the simulated one implement this. */
+/** Time for the runtime. The real clock and the simulated clock implement this port. */
 export interface Clock {
   /** Unix ms; never goes backwards within a process. */
   now(): number;
-  /** Calls `fire` once at or soon after `atMs`. Returns a function that takes it back. */
+  /** Calls `fire` once at or soon after `atMs`. Returns a function that cancels the timer. */
   setTimer(atMs: number, fire: () => void): () => void;
-  /** Calls `fire` at the end of the present turn of the event loop, so that what arrives together is handled together. */
+  /** Calls `fire` at the end of the current turn of the event loop, so that simultaneous arrivals are handled together. */
   endOfTurn(fire: () => void): void;
 }

@@ -1,47 +1,49 @@
 /**
- * What processes that share a store, the nodes, have of each other. A process
- * that is alone on its store has none of it. Claims and leases say who acts
- * first; that nothing is decided twice is kept by the versions of runs, and
- * by the guards of units, whatever a node believes.
+ * The interface between nodes: processes that share a store. A process that has its store to itself does not use it.
+ * Claims and leases decide which node acts first. Versions of runs and guards of units ensure that nothing is decided
+ * twice, even if a node has stale state.
  */
 import type { LiveHint } from './live-hints.js';
 import type { DueTask, TaskReference } from './store.js';
 
-/** Something that other nodes may keep in memory was changed. Each is a hint: nodes look again by themselves after a while. */
+/**
+ * A change to something that other nodes may have cached. It is only a hint: nodes also refresh their caches
+ * periodically.
+ */
 export type SharedChange =
   /** Tokens, keys, plan, budget or owner of an instance. */
   | { readonly kind: 'account'; readonly instanceId: string }
   /** Settings or holds of an instance. */
   | { readonly kind: 'settings'; readonly instanceId: string }
-  /** What is kept of a flow control key, or of a queue. `reset`: its rate window was ended. */
+  /** The stored state of a flow control key or of a queue. `reset`: its rate window was ended. */
   | { readonly kind: 'flow-control'; readonly instanceId: string; readonly key: string; readonly reset?: true }
   | { readonly kind: 'queue'; readonly instanceId: string; readonly name: string }
-  /** It has ended otherwise than by an answer: what is out for it may be given up. */
+  /** The run ended without a response, so its deliveries in flight can be aborted. */
   | { readonly kind: 'run-canceled'; readonly runKey: string }
-  /** Somebody looks on at these instances, at the node that says so. */
+  /** A client of the sending node listens to live changes of these instances. */
   | { readonly kind: 'live-wanted'; readonly instanceIds: readonly string[] }
-  /** What has changed in the instance, for those who look on from other nodes. */
+  /** A live change in the instance, for clients of other nodes. */
   | ({ readonly kind: 'live'; readonly instanceId: string } & LiveHint)
-  /** Perhaps all of that: what was told for a while did not arrive. */
+  /** Any of the above: some notifications may have been lost. */
   | { readonly kind: 'everything' };
 
 export interface ClusterEvents {
-  /** Tasks were handed to this node, or have become nobody's: look for them. */
+  /** Tasks were handed to this node or became unclaimed: scan for them. */
   work(): void;
-  /** The lease has ended: nothing may be started, and what is out is to be given up. */
+  /** The lease has expired: start nothing, and abort deliveries in flight. */
   suspended(): void;
   /**
-   * There is a lease again. `anew`: under another id, because others have taken over what this node had, and all that it
-   * knows of it is to be forgotten.
+   * The lease is valid again. `anew`: under a new node id. Other nodes have taken over this node's work, so all its
+   * state must be discarded.
    */
   resumed(how: { readonly anew: boolean }): void;
-  /** Resolves when what this node does from then on goes by it. Never rejects. */
+  /** Resolves when this node applies the change to everything that it starts from then on. Never rejects. */
   changed(change: SharedChange): void | Promise<void>;
 }
 
-/** A page of due tasks to claim: of all instances, or of one. */
+/** A page of due tasks to claim, of all instances or of one. */
 export interface ClaimQuery {
-  /** Unix ms; tasks due later are left. */
+  /** Unix ms; tasks due later are skipped. */
   readonly before: number;
   readonly limit: number;
   readonly instanceId?: string;
@@ -49,89 +51,98 @@ export interface ClaimQuery {
 
 /** A page of queued messages to claim. */
 export interface QueuedQuery {
-  /** Unix ms; messages due later are left. */
+  /** Unix ms; messages due later are skipped. */
   readonly before: number;
-  /** Unix ms; messages due then or earlier are left. Null: none is. */
+  /** Unix ms; messages due then or earlier are skipped. Null: none are skipped. */
   readonly after: number | null;
-  /** Whether messages that this node has claimed already are returned again: of all instances. */
+  /** Whether to return messages again that this node has already claimed. Requires all instances. */
   readonly anew: boolean;
-  /** Of this instance alone; absent: of all. */
+  /** Only this instance; absent: all. */
   readonly instanceId?: string;
-  /** Messages in the page; more when several are due in the millisecond of the last one. */
+  /** Number of messages per page; more if several are due in the millisecond of the last one. */
   readonly limit: number;
 }
 
-/** What a node that is about to leave has not ended yet. */
+/** Work in progress of a node that is leaving. */
 export interface Kept {
-  /** Their deliveries are out. */
+  /** Tasks whose deliveries are in flight. */
   readonly tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[];
-  /** Instances of which limited deliveries are out. */
+  /** Instances with limited deliveries in flight. */
   readonly gates: readonly string[];
 }
 
-/** What goes on at the gates of an instance, as its node last told. */
+/** State of the gates of an instance, as last reported by the node that holds them. */
 export interface GateStanding {
   /** By flow control key. */
   readonly keys: Readonly<Record<string, { readonly waiting: number; readonly inFlight: number }>>;
 }
 
-/** A process on the store, as others see it. */
+/** A node as other nodes see it. */
 export interface NodeStanding {
   readonly nodeId: string;
   readonly host: string;
   readonly version: string;
   /** Unix ms. */
   readonly startedAt: number;
-  /** Unix ms; null: it is alone, and nobody would take over. */
+  /** Unix ms; null: the node is alone on its store, so no other node would take over. */
   readonly leaseUntil: number | null;
   readonly leaving: boolean;
-  /** It is this process. */
+  /** True for this process. */
   readonly self: boolean;
-  /** Deliveries that it has taken on and not ended. */
+  /** Number of claimed deliveries that have not ended. */
   readonly runsClaimed: number;
-  /** Instances of which it has the gates. */
+  /** Number of instances whose gates it holds. */
   readonly gates: number;
 }
 
 export interface Cluster {
-  /** Of this node, as long as it has its lease. */
+  /** Id of this node. It does not change as long as the node has its lease. */
   readonly nodeId: string;
-  /** False from the moment at which the lease may have ended, by this machine's monotonic clock. */
+  /** False once the lease may have expired, by this machine's monotonic clock. */
   readonly mayAct: boolean;
   /** Unix ms by the clock that all nodes share. */
   now(): number;
-  /** Rejects when the store cannot be reached. */
+  /** Rejects if the store cannot be reached. */
   join(events: ClusterEvents): Promise<void>;
-  /** Takes tasks that are due and nobody's, or that were handed to this node; in the order of their due times. No queued messages. */
+  /**
+   * Claims due tasks that are unclaimed or were handed to this node, in the order of their due times. Excludes queued
+   * messages.
+   */
   claimDue(query: ClaimQuery): Promise<readonly DueTask[]>;
   /**
-   * Claims queued messages that are due, of instances whose gates belong to this node, or to none: then this node takes them.
-   * Returns them in the order of their queues, none left out that was written before one that is returned.
+   * Claims due queued messages of instances whose gates this node holds. It also takes over gates that no node holds.
+   * Returns the messages in the order of their queues, and never skips one that was written before a returned one.
    */
   claimQueued(query: QueuedQuery): Promise<readonly DueTask[]>;
-  /** Gives tasks of this node to another one. */
+  /** Hands tasks of this node to another node. */
   handOver(tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[], to: string): Promise<void>;
-  /** Has a node look for what is due. Never rejects, and need not arrive. */
+  /** Makes a node scan for due tasks. Never rejects; the notification can be lost. */
   wake(nodeId: string): void;
-  /** The node to which the gates of the instance belong: this one when they were nobody's. */
+  /** Returns the node that holds the gates of the instance. If no node does, this node takes them. */
   holderOfGates(instanceId: string): Promise<string>;
-  /** Tells what goes on at gates that belong to this node. */
+  /** Reports the state of gates that this node holds. */
   tellStanding(instanceId: string, standing: GateStanding): Promise<void>;
-  /** Null when the gates of the instance are nobody's. */
+  /** Null if no node holds the gates of the instance. */
   standingOf(instanceId: string): Promise<GateStanding | null>;
-  /** Those that have a lease, or had one a moment ago; by the time they joined. */
+  /** Nodes that have a lease or recently had one, by the time they joined. */
   nodes(): Promise<readonly NodeStanding[]>;
-  /** Never rejects, and need not arrive. */
+  /** Notifies other nodes of a change. Never rejects; the notification can be lost. */
   tell(change: SharedChange): void;
-  /** The same; resolves when every node that has its lease goes by it, or after a second without an answer of one. */
+  /**
+   * Notifies other nodes of a change. Resolves when every node with a lease applies it, or after one second without a
+   * response of a node.
+   */
   confirm(change: SharedChange): Promise<void>;
-  /** Does the work unless another node does some under the same name: then this resolves with false, and nothing was done. */
+  /**
+   * Does the work unless another node is doing work with the same name. In that case it resolves with false without
+   * doing anything.
+   */
   unlessBusy(name: string, work: () => Promise<void>): Promise<boolean>;
   /**
-   * It is about to leave: from now on it takes nothing, what it writes is nobody's, and all that it has but `kept` is the
-   * others', who are told. To be called again as long as something is kept.
+   * Prepares to leave: from now on this node claims nothing, and tasks that it writes are unclaimed. All its claims
+   * except `kept` are released, and the other nodes are notified. Call it repeatedly until nothing is kept.
    */
   giveBack(kept: Kept): Promise<void>;
-  /** Gives back everything at once. */
+  /** Releases everything at once. */
   leave(): Promise<void>;
 }

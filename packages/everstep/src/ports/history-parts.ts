@@ -1,4 +1,4 @@
-/** The long lists of a run, part by part. */
+/** Reads the long lists of a run part by part. */
 import type { FailedAttempt } from '../engine/run.js';
 import type { HistoryQuery, HistoryStore, ListedStep, ListedTask, Part } from './history-store.js';
 import type { Position } from './store.js';
@@ -6,7 +6,7 @@ import type { Position } from './store.js';
 /** Longer than any result. */
 export const ANY_LENGTH = 2 ** 30;
 
-/** Others have their turn between two parts. */
+/** Yields to other work between two parts. */
 export const otherTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 async function* parts<Item>(read: (from: Position | null) => Promise<Part<Item>>): AsyncGenerator<readonly Item[]> {
@@ -19,7 +19,7 @@ async function* parts<Item>(read: (from: Position | null) => Promise<Part<Item>>
   } while (from !== null);
 }
 
-/** `below`: rows with that index and higher ones are left out. */
+/** Reads steps. `below`: skips rows with that index and higher ones. */
 export const stepsOf = (
   store: Pick<HistoryStore, 'listSteps'>,
   query: Omit<HistoryQuery, 'maxOutBytes'> & { readonly below?: number; readonly maxOutBytes?: number },

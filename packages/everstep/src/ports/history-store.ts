@@ -1,17 +1,17 @@
-/** What the log of a run shows, read within bounds: a long value or list is never in memory as a whole. */
+/** The data of a run's log, read with limits: a long value or list is never completely in memory. */
 import type { FailedAttempt, KeptEvent, RecordedStep, RunPayload, RunStatus, Task } from '../engine/run.js';
 import type { RunReference } from '../engine/writes.js';
 import type { Position, RunRecord } from './store.js';
 
-/** `outLeftOut`: bytes of a result that is longer than was asked for; `out` is null then. */
+/** A step in a listing. `outLeftOut`: size in bytes of a result that exceeds the requested limit; `out` is null then. */
 export interface ListedStep extends RecordedStep {
   readonly outLeftOut?: number;
 }
 
-/** `bodyLeftOut`: bytes of the detail of a call or an invocation whose body is left out because it is long. */
+/** A task in a listing. `bodyLeftOut`: size in bytes of a call or invocation whose long body was omitted. */
 export type ListedTask = Task & { readonly bodyLeftOut?: number };
 
-/** How far one part of a long list is read. A part has at least one row, and may exceed `maxBytes` by one row. */
+/** Limits of one part of a long list. A part has at least one row, and can exceed `maxBytes` by one row. */
 export interface PartBounds {
   readonly maxRows: number;
   readonly maxBytes: number;
@@ -19,17 +19,17 @@ export interface PartBounds {
 
 export interface Part<Item> {
   readonly items: readonly Item[];
-  /** Where the next part starts; null at the end. */
+  /** Start of the next part; null at the end. */
   readonly next: Position | null;
 }
 
 /**
- * A run with what its log shows, as it was at one moment: of steps, tasks and attempts the first part. `next` says where
- * `listSteps`, `listTasks` and `listAttempts` continue.
+ * A run with the data that its log shows, as of one moment. Steps, tasks and attempts contain only the first part.
+ * `next` is where `listSteps`, `listTasks` and `listAttempts` continue.
  */
 export interface RunHistory {
   readonly run: RunRecord;
-  /** Steps in the whole journal. */
+  /** Number of steps in the whole journal. */
   readonly journalLength: number;
   /** In recorded order. */
   readonly steps: readonly ListedStep[];
@@ -42,7 +42,7 @@ export interface RunHistory {
     readonly tasks: Position | null;
     readonly attempts: Position | null;
   };
-  /** Runs that steps of it invoked, by step; at most `LIMITS.maxListedInvocations`. */
+  /** Runs that its steps invoked, by step; at most `LIMITS.maxListedInvocations`. */
   readonly invoked: readonly InvokedRun[];
   readonly keptEvents: readonly Omit<KeptEvent, 'content'>[];
 }
@@ -54,18 +54,18 @@ export interface InvokedRun extends RunReference {
 
 export interface HistoryQuery {
   readonly runKey: string;
-  /** Of each of the lists. */
+  /** Limits of each list. */
   readonly bounds: PartBounds;
-  /** A longer result is left out. */
+  /** Longer results are omitted. */
   readonly maxOutBytes: number;
-  /** Failed attempts come with their exchanges, and calls with what they sent. */
+  /** Includes the exchanges of failed attempts and the requests of calls. */
   readonly exchanges?: true;
 }
 
-/** What a journal has in all. */
+/** Size of a journal. */
 export interface JournalSize {
   readonly steps: number;
-  /** Bytes of the results and of the names. */
+  /** Bytes of results and names. */
   readonly bytes: number;
   readonly longestOutBytes: number;
 }
@@ -77,20 +77,20 @@ export interface PayloadHead extends Omit<RunPayload, 'body'> {
 
 export interface HistoryStore {
   payloadHead(query: { readonly runKey: string }): Promise<PayloadHead | null>;
-  /** JSON text; null when the run did not succeed with a value. */
+  /** JSON text; null if the run did not succeed with a value. */
   loadResult(query: { readonly runKey: string }): Promise<string | null>;
   runHistory(query: HistoryQuery): Promise<RunHistory | null>;
   journalSize(query: { readonly runKey: string }): Promise<JournalSize>;
-  /** `from` is an index in the order of recording; `below`: rows with that index and higher ones are left out. */
+  /** `from` is an index in recorded order; `below`: skips rows with that index and higher ones. */
   listSteps(query: HistoryQuery & { readonly from: Position; readonly below?: number }): Promise<Part<ListedStep>>;
   /** `from` is a slot. */
   listTasks(
     query: Omit<HistoryQuery, 'maxOutBytes' | 'exchanges'> & { readonly from: Position | null },
   ): Promise<Part<ListedTask>>;
-  /** `from` null: from the oldest on. `slot`: those of this slot alone. */
+  /** `from` null: starts with the oldest. `slot`: only attempts of this slot. */
   listAttempts(
     query: Omit<HistoryQuery, 'maxOutBytes'> & { readonly from: Position | null; readonly slot?: number },
   ): Promise<Part<FailedAttempt>>;
-  /** The step at this position; null when it is not recorded. A longer result is left out. */
+  /** The step at this position; null if it is not recorded. A longer result is omitted. */
   findStep(query: { readonly runKey: string; readonly stepId: number; readonly maxOutBytes: number }): Promise<ListedStep | null>;
 }

@@ -1,4 +1,4 @@
-/** Secrets that belong to the whole installation: keys of tokens, of cursors. */
+/** Secrets of the whole installation: keys of tokens and of cursors. */
 
 /** A secret of the installation. */
 export interface InstallationSecret {
@@ -7,14 +7,14 @@ export interface InstallationSecret {
 }
 
 export interface InstallationSecretStore {
-  /** A secret of the installation by name, created with `value` if it does not exist; returns what is kept. */
+  /** Returns the secret with this name. If it does not exist, creates it with `value`. */
   secret(query: { readonly name: string; readonly value: string }): Promise<string>;
-  /** Null when there is none of that name. */
+  /** Null if there is no secret with this name. */
   findSecret(query: { readonly name: string }): Promise<string | null>;
   /** By name. */
   listSecrets(): Promise<readonly InstallationSecret[]>;
-  /** Replaces the value if it is `from`. False: it is not, and nothing was changed. */
+  /** Replaces the value if it equals `from`. Returns false without a change if it does not. */
   replaceSecret(query: { readonly name: string; readonly from: string; readonly to: string }): Promise<boolean>;
-  /** Deletes the secret, if there is one of that name. */
+  /** Deletes the secret if it exists. */
   deleteSecret(query: { readonly name: string }): Promise<void>;
 }

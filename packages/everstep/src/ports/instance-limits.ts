@@ -1,48 +1,54 @@
 import type { MessageLimit } from '../engine/ids.js';
 import type { DayCountKind } from '../engine/writes.js';
 
-/** What the runtime asks of an instance's plan and budget. The synchronous questions are answered from memory. */
+/** Limits from the plan and budget of an instance, for the runtime. Synchronous methods use cached data. */
 export interface InstanceLimits {
-  /** Deliveries of the instance that may be in flight at once; null: no limit of its own. */
+  /** Maximum number of deliveries of the instance in flight; null: no limit of its own. */
   maxParallelism(instanceId: string): number | null;
-  /** The longest that one delivery of the instance may take, whatever its own timeout says. */
+  /** Maximum duration of one delivery of the instance, whatever its own timeout is. */
   maxTimeoutMs(instanceId: string): number;
-  /** The longest that what has ended is kept, ms; null: no such bound. */
+  /** Maximum retention of ended runs in ms; null: no such limit. */
   retentionBounds(instanceId: string): RetentionBounds;
-  /** The largest body that a message of the instance may have; null: no limit of its own. */
+  /** Maximum body size of a message of the instance; null: no limit of its own. */
   messageLimit(instanceId: string): MessageLimit | null;
-  /** Asked before a tick of a schedule starts a run with this body. When it may, the run counts for the day. */
+  /** Admission of a schedule's tick that starts a run with this body. An admitted run counts for the day. */
   letTickIn(instanceId: string, bodyBytes: number): Promise<LetIn | TickRefusal>;
-  /** Asked right before so many runs are started. When they may, they count for the day; else none may. */
+  /**
+   * Admission of this number of runs, right before they are started: either all are admitted and count for the day,
+   * or none.
+   */
   letRunsIn(instanceId: string, runs: number): Promise<LetIn | RunRefusal>;
-  /** Whether so many bytes more may be stored for the instance. Null when they may. */
+  /** Returns whether this number of additional bytes may be stored for the instance: null if so, otherwise the refusal. */
   refuseStorage(instanceId: string, bytes: number): Promise<RunRefusal | null>;
-  /** So many of the runs that were let in came to nothing. */
+  /** Returns this number of admitted runs that were not started. */
   notStarted(instanceId: string, runs: number, letIn: LetIn): void;
-  /** Nobody knows whether runs that were let in were started: the store does. */
+  /** Reads the counters from the store again, because it is unknown whether admitted runs were started. */
   recount(instanceId: string): void;
-  /** Messages were counted for the instance, durably: what it has spent may be news to somebody. */
+  /** Messages were durably counted for the instance, so a budget alert may be due. */
   messagesCounted(instanceId: string): void;
-  /** Tells of every instance whose limits may be others from now on. */
+  /** Registers a function that is called for every instance whose limits may have changed. */
   onChange(changed: (instanceId: string) => void): void;
 }
 
-/** It may begin. */
+/** The work was admitted. */
 export interface LetIn {
   readonly kind: 'let-in';
-  /** Unix ms at which that was decided: its runs count for this day, whenever they are started. Null: nobody bounds them. */
+  /**
+   * Time of the admission in Unix ms. The runs count for this day, whenever they are started. Null: they are not
+   * limited.
+   */
   readonly at: number | null;
 }
 
 export const UNBOUNDED: LetIn = Object.freeze({ kind: 'let-in', at: null });
 
-/** Why a tick starts no run; `message` is for the owner. */
+/** Why a tick starts no run. `message` is for the owner of the instance. */
 export interface TickRefusal {
   readonly kind: Extract<DayCountKind, `tick-${string}`>;
   readonly message: string;
 }
 
-/** Why runs may not be started; `message` is for the owner. */
+/** Why runs may not be started. `message` is for the owner of the instance. */
 export interface RunRefusal {
   readonly kind: 'budget-exceeded' | 'daily-limit' | 'storage-quota-exceeded' | 'too-many-active-runs';
   readonly message: string;
@@ -55,7 +61,7 @@ export interface RetentionBounds {
 
 const NO_BOUNDS: RetentionBounds = Object.freeze({ runsMs: null, deadLettersMs: null });
 
-/** For a runtime without accounts: nothing is limited. */
+/** Limits for a runtime without accounts: nothing is limited. */
 export const NO_LIMITS: InstanceLimits = Object.freeze({
   maxParallelism: () => null,
   maxTimeoutMs: () => Number.POSITIVE_INFINITY,

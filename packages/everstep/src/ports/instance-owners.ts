@@ -1,6 +1,6 @@
-/** Which account owns a queue instance, for fair shares. Answered from memory. */
+/** Maps queue instances to the accounts that own them, for fair shares. Uses cached data. */
 export interface InstanceOwners {
-  /** The account of the instance. An instance whose account is unknown is an account of its own. */
+  /** Returns the account of the instance. An instance with an unknown account counts as a separate account. */
   accountOf(instanceId: string): string;
   /** Whether more than one account owns instances in this installation. */
   readonly isShared: boolean;
@@ -8,7 +8,7 @@ export interface InstanceOwners {
   hasSeveralInstances(accountId: string): boolean;
 }
 
-/** Everything belongs to one instance, so nothing has to be shared. */
+/** A single owner, so nothing must be shared. */
 export const ONE_OWNER: InstanceOwners = Object.freeze({
   accountOf: () => '',
   isShared: false,

@@ -1,9 +1,9 @@
-/** Hints of what has changed in an instance, for those who look on. */
+/** Hints about changes in an instance, for clients with an open live stream. */
 export const LIVE_TOPICS = ['runs', 'dlq', 'repairs', 'flow-control', 'schedules', 'queues', 'settings'] as const;
 export type LiveTopic = (typeof LIVE_TOPICS)[number];
 
 export interface LiveHint {
   readonly topics: readonly LiveTopic[];
-  /** Ids of runs, as users know them; not all of them where there are many. */
+  /** Run ids as users know them. The list can be incomplete if there are many. */
   readonly runIds: readonly string[];
 }

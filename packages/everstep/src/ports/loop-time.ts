@@ -1,7 +1,7 @@
-/** How busy the event loop of this process is. */
+/** Measures how busy the event loop of this process is. */
 export interface LoopTime {
-  /** Ms that the event loop was busy so far. */
+  /** Total time that the event loop was busy, in ms. */
   busyMs(): number;
-  /** With 0: until others have had a turn of the event loop. */
+  /** Waits. With 0: until other work has had a turn of the event loop. */
   wait(ms: number): Promise<void>;
 }

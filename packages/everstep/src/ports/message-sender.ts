@@ -1,7 +1,6 @@
 /**
- * How a plain HTTP message leaves the service: the request of a `call` step, a
- * failure callback. Unlike a step call its answer is no protocol: whatever
- * status comes back is an answer.
+ * Sends plain HTTP messages: the request of a `call` step, or a failure callback. Unlike a step call, the response
+ * has no protocol: any status is a valid response.
  */
 import type { SignedKind } from '@everstep/sdk/protocol';
 import type { SentRequest } from '../engine/exchanges.js';
@@ -9,7 +8,10 @@ import type { DeliveryFailure, DialectName } from '../engine/run.js';
 
 export interface SignedMessage {
   readonly kind: SignedKind;
-  /** It goes to the origin of its own workflow, so it is signed with the signing key. Otherwise the origin decides. */
+  /**
+   * The message goes to the origin of its own workflow, so it is signed with the signing key. Otherwise the origin
+   * decides.
+   */
   readonly isOwn: boolean;
 }
 
@@ -18,21 +20,27 @@ export interface Message {
   readonly dialect: DialectName;
   readonly method: string;
   readonly url: string;
-  /** Names and values as the sender should send them; those of the hop are left out. */
+  /** Names and values as specified by the user; hop-by-hop headers are omitted. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Headers of the service's own: names without the prefix, which is the dialect's. They win over `headers`. */
+  /** Headers of the service: names without the prefix, which depends on the dialect. They override `headers`. */
   readonly serviceHeaders?: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
   readonly timeoutMs: number;
-  /** An answer with a longer body is a failure, unless `anyBody`. */
+  /** A response with a longer body is a failure, unless `anyBody` is set. */
   readonly maxAnswerBytes: number;
-  /** True where the status alone counts: of a longer body the beginning is taken, and one that cannot be decoded as it came. */
+  /** Set if only the status matters. A longer body is truncated, and a body that cannot be decoded is kept as received. */
   readonly anyBody?: true;
-  /** Null: it carries no signature. */
+  /** Null: the message is not signed. */
   readonly signed: SignedMessage | null;
-  /** `exact`: a header that cannot be sent is an error. `forwarded`: it is left out, as are those that a step call does not forward. */
+  /**
+   * `exact`: a header that cannot be sent is an error. `forwarded`: it is omitted, like headers that a step call does
+   * not forward.
+   */
   readonly take: 'exact' | 'forwarded';
-  /** Settles when the answer is recorded or dropped: until then its bytes count as in memory. Absent: at its end. */
+  /**
+   * Settles when the response is recorded or dropped. Until then its bytes count as in memory. Absent: they count
+   * only until the message ends.
+   */
   readonly answerRecorded?: Promise<void>;
 }
 
@@ -43,17 +51,20 @@ export type MessageAnswer =
       /** Lower-case names. */
       readonly headers: Readonly<Record<string, readonly string[]>>;
       readonly body: Uint8Array;
-      /** What was sent for it. */
+      /** The request that was sent. */
       readonly sent?: SentRequest;
-      /** It was signed with the message key, and the endpoint seems to check signatures with the signing keys. */
+      /** The message was signed with the message key, but the endpoint seems to verify signatures with the signing keys. */
       readonly wantsSigningKeys?: true;
-      /** The endpoint said that it has no use for such messages. */
+      /** The endpoint reported that it does not want such messages. */
       readonly unwanted?: true;
     }
-  /** No answer, or none that could be taken: network, timeout, too long, an address that may not be called. */
+  /** No acceptable response: network error, timeout, response too long, or a blocked address. */
   | { readonly kind: 'failure'; readonly failure: DeliveryFailure };
 
 export interface MessageSender {
-  /** Rejects with NotAttemptedError alone. `signal` gives the message up. `onLeave` is called when the request is sent. */
+  /**
+   * Sends a message. Rejects only with NotAttemptedError. `signal` aborts the message. `onLeave` is called when the
+   * request is sent.
+   */
   send(message: Message, signal: AbortSignal, onLeave?: () => void): Promise<MessageAnswer>;
 }

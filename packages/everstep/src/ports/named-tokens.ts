@@ -1,14 +1,14 @@
-/** Tokens of a queue instance that have a name, scopes and an end. Only their hash is stored. */
+/** Tokens of a queue instance with a name, scopes and an expiry. Only their hash is stored. */
 import type { AuditEntry } from './account-store.js';
 
 /**
- * What a token may do. `read-metadata` is `read` without payloads, results and headers; `write` includes all others; `connect`
- * is for the connections of workers.
+ * What a token may do. `read-metadata` is `read` without payloads, results and headers; `write` includes all others;
+ * `connect` is for the connections of workers.
  */
 export const TOKEN_SCOPES = ['trigger', 'notify', 'read-metadata', 'read', 'write', 'connect'] as const;
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 
-/** Revoked and expired tokens are kept for this long. */
+/** How long revoked and expired tokens are kept. */
 export const NAMED_TOKENS_KEPT_MS = 90 * 24 * 60 * 60 * 1_000;
 
 /** Times are Unix ms. */
@@ -25,14 +25,15 @@ export interface NamedToken {
   /** Null: it does not expire. */
   readonly expiresAt: number | null;
   readonly revokedAt: number | null;
-  /** Null: it was not used yet. Up to ten minutes late. */
+  /** Null: it has not been used yet. Up to ten minutes late. */
   readonly lastUsedAt: number | null;
 }
 
 export interface NamedTokenStore {
   /**
-   * Deletes tokens of the instance that ended longer than `NAMED_TOKENS_KEPT_MS` ago. `replaces` expires at the given time, or at its own if that is earlier. Rejects when the id or the hash is taken. False, and
-   * nothing is created, when the token to be replaced does not exist or was revoked.
+   * Creates a token, and deletes tokens of the instance that ended more than `NAMED_TOKENS_KEPT_MS` ago. The token
+   * `replaces` expires at the given time, or at its own if that is earlier. Rejects if the id or the hash is taken.
+   * Returns false without creating a token if the one to replace does not exist or was revoked.
    */
   createNamedToken(query: {
     readonly token: NamedToken;
@@ -40,15 +41,15 @@ export interface NamedTokenStore {
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
   findNamedToken(query: { readonly tokenHash: string }): Promise<NamedToken | null>;
-  /** By creation, revoked and expired ones included. */
+  /** By creation, including revoked and expired ones. */
   listNamedTokens(query: { readonly instanceId: string }): Promise<readonly NamedToken[]>;
-  /** False when the instance has no such token, or it was revoked before. */
+  /** Returns false if the instance has no such token, or if it was already revoked. */
   revokeNamedToken(query: {
     readonly instanceId: string;
     readonly tokenId: string;
     readonly at: number;
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
-  /** A crash may undo it. */
+  /** Notes that the token was used. A crash can undo it. */
   noteTokenUse(query: { readonly tokenId: string; readonly at: number }): Promise<void>;
 }

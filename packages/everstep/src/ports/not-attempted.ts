@@ -1,4 +1,7 @@
-/** Nothing was sent, for a reason of this process that says nothing of the endpoint: the delivery is made again later. */
+/**
+ * Thrown if nothing was sent for a reason inside this process. It says nothing about the endpoint, and the delivery
+ * is repeated later.
+ */
 export class NotAttemptedError extends Error {
   override readonly name = 'NotAttemptedError';
 }

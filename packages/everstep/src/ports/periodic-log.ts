@@ -1,4 +1,4 @@
-/** A log line about something that can happen thousands of times a second: written once in each period. */
+/** A log line about an event that can occur thousands of times a second. It is written once per period. */
 import type { Log } from './log.js';
 
 const PERIOD_MS = 60_000;
@@ -16,7 +16,7 @@ export class PeriodicLog {
     this.elapsedMs = elapsedMs;
   }
 
-  /** `occurrences` in the line counts this one and those since the last line. */
+  /** Logs the event, at most once per period. `occurrences` counts this event and those since the last line. */
   warn(details: Readonly<Record<string, unknown>>): void {
     this.occurrences++;
     if (this.elapsedMs() < this.silentUntilMs) return;

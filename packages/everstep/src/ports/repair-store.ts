@@ -1,7 +1,7 @@
 /**
- * What the store keeps of repairs: bulk jobs over dead letters, and the entries that each of them froze. A repair is
- * written on the version that was read alone, so of several processes that decide on it one is taken; what becomes of
- * an entry is written in the unit that does it (`set-repair-item`), guarded by that version (`repair-at`).
+ * Repairs in the store: bulk jobs over dead letters, and the entries that each of them froze. A repair is written
+ * only on the version that was read, so of several processes that decide on it, only one succeeds. The outcome of an
+ * entry is written in the unit that produces it (`set-repair-item`), guarded by that version (`repair-at`).
  */
 import type { Repair, RepairCounts, RepairItemState, RepairPhase } from '../engine/repair.js';
 import type { Overrides } from '../engine/start.js';
@@ -12,11 +12,11 @@ export interface RepairRecord {
   readonly repair: Repair;
   readonly filter: DeadLetterFilter;
   readonly overrides: Overrides;
-  /** How far the freezing is; null when it is done. */
+  /** Progress of freezing the entries; null when it is done. */
   readonly freezing: Freezing | null;
-  /** Unix ms at which there is something to do; null when there is not. */
+  /** Time of the next action in Unix ms; null if there is none. */
   readonly wakeAt: number | null;
-  /** How often it was written. */
+  /** Number of times it was written. */
   readonly version: number;
 }
 
@@ -25,10 +25,10 @@ export interface Freezing {
   readonly horizon: Position;
 }
 
-/** A dead letter as a plan sees it. */
+/** A dead letter with the properties that a plan needs. */
 export interface RepairableEntry {
   readonly dlqId: string;
-  /** Of the run that failed. */
+  /** Key of the failed run. */
   readonly runKey: string;
   readonly workflowRunId: string;
   readonly workflowUrl: string;
@@ -36,14 +36,14 @@ export interface RepairableEntry {
   readonly failedAt: number;
   /** Length of its journal. */
   readonly steps: number;
-  /** Of its group; null while it has none. */
+  /** Fingerprint of its group; null if it has none yet. */
   readonly fingerprint: string | null;
 }
 
 export interface NewRepairItem extends Omit<RepairableEntry, 'failedAt' | 'steps'> {
-  /** Its place in the repair, from 0. */
+  /** Index in the repair, from 0. */
   readonly n: number;
-  /** Its place among those of its lane, from 0; null for those that are too far behind to be tried first. */
+  /** Index among the entries of its cohort, from 0; null for entries that are too far back to be in the canary. */
   readonly rank: number | null;
 }
 
@@ -54,11 +54,11 @@ export interface RepairItemRecord extends Omit<NewRepairItem, 'rank'> {
   readonly newWorkflowRunId: string | null;
   readonly newDlqId: string | null;
   readonly error: string | null;
-  /** Unix ms at which it came into its state; null while it is pending. */
+  /** Unix ms at which it entered its state; null while it is pending. */
   readonly at: number | null;
 }
 
-/** Entries of one workflow that failed alike. */
+/** A cohort: entries of one workflow with the same failure group. */
 export interface RepairLane {
   readonly workflowUrl: string;
   readonly fingerprint: string | null;
@@ -74,17 +74,17 @@ export interface EndedItem {
   readonly error: string | null;
 }
 
-/** Who drives a repair where several processes share the store: no other one does before `until` (Unix ms). */
+/** The process that drives a repair, if several share the store. No other process drives it before `until` (Unix ms). */
 export interface RepairDriver {
   readonly nodeId: string;
   readonly until: number;
 }
 
-/** That a dead letter will be deleted, unless the repair is aborted before. */
+/** A planned deletion of a dead letter, unless the repair is aborted before. */
 export interface ComingDeletion {
   readonly dlqId: string;
   readonly repairId: string;
-  /** Unix ms: not before. */
+  /** Earliest time, Unix ms. */
   readonly at: number;
 }
 
@@ -94,7 +94,7 @@ export interface RepairId {
 }
 
 export interface RepairStore {
-  /** At version 0. */
+  /** Creates a repair at version 0. */
   create(query: { readonly record: RepairRecord; readonly driver: RepairDriver | null }): Promise<void>;
   find(query: RepairId): Promise<RepairRecord | null>;
   /** Newest first. */
@@ -105,9 +105,10 @@ export interface RepairStore {
     readonly limit: number;
   }): Promise<Listing<RepairRecord>>;
   /**
-   * Writes what was decided on the version of `record`, and moves it on by one. False, and nothing is written, when it is at
-   * another one. With items and with an entry of the audit log: also those, in the same transaction. With a canary: so many of the pending ones are to be tried
-   * first, the first ones of each lane before the second ones.
+   * Writes a decision on the version of `record`, and increments the version. Returns false without a write if the
+   * repair is at another version. Also writes the items and the audit entry, if given, in the same transaction.
+   * `canary`: marks this number of pending entries for the canary, taking the first entry of each cohort before the
+   * second ones.
    */
   put(query: {
     readonly record: RepairRecord;
@@ -116,45 +117,42 @@ export interface RepairStore {
     readonly canary?: number;
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
-  /**
-   * Repairs whose time has come (at or before `before`, Unix ms), earliest first, that no other process drives; from then on
-   * this one does.
-   */
+  /** Claims repairs that are due at or before `before` (Unix ms) and that no other process drives, earliest first. */
   due(query: {
     readonly before: number;
     readonly limit: number;
     readonly driver: RepairDriver | null;
   }): Promise<readonly RepairRecord[]>;
-  /** Unix ms at which `due` may give the next one; null when there is none. */
+  /** Returns when `due` can return the next repair, Unix ms; null if there is none. */
   nextAt(query: { readonly nodeId: string | null }): Promise<number | null>;
 
-  /** Of these entries those that are there, in the order of their ids in the query. */
+  /** Returns those of these entries that exist, in the order of the ids in the query. */
   describe(query: { readonly instanceId: string; readonly dlqIds: readonly string[] }): Promise<readonly RepairableEntry[]>;
-  /** Which of these entries a delete covers whose undo window runs; of several deletes the earliest. */
+  /** Returns which of these entries are covered by a delete in its undo window; for several deletes, the earliest. */
   comingDeletions(query: { readonly instanceId: string; readonly dlqIds: readonly string[] }): Promise<readonly ComingDeletion[]>;
-  /** How many items each lane has. */
+  /** Returns the number of entries of each cohort. */
   lanes(query: RepairId): Promise<readonly RepairLane[]>;
-  /** In their order; of the canary, or the others as well. */
+  /** Returns pending entries in order: of the canary only, or all. */
   pending(query: RepairId & { readonly canaryOnly: boolean; readonly limit: number }): Promise<readonly RepairItemRecord[]>;
   counts(query: RepairId): Promise<{ readonly all: RepairCounts; readonly canary: RepairCounts }>;
-  /** Looks at `limit` started items behind place `after`; `next` is where to go on, null at the end. */
+  /** Examines `limit` started entries after index `after`. `next` is where to continue; null at the end. */
   endedItems(query: RepairId & { readonly after: number; readonly limit: number }): Promise<{
     readonly ended: readonly EndedItem[];
-    /** How many were looked at. */
+    /** Number of examined entries. */
     readonly looked: number;
     readonly next: number | null;
   }>;
-  /** Writes how these ended, those that are still started; gives the places of these. */
+  /** Writes the outcomes of entries that are still started, and returns their indexes. */
   settle(query: RepairId & { readonly items: readonly EndedItem[]; readonly at: number }): Promise<readonly number[]>;
-  /** By place, behind place `after`. */
+  /** Entries by index, after index `after`. */
   items(
     query: RepairId & { readonly states?: readonly RepairItemState[]; readonly after: number; readonly limit: number },
   ): Promise<{ readonly items: readonly RepairItemRecord[]; readonly next: number | null }>;
 
   /**
-   * Removes items, and then the repairs, of those that were over before `before` (Unix ms; null: none of these), and of those
-   * that were planned before `plannedBefore` and never started; a bounded number of rows. False when there is nothing more
-   * to remove.
+   * Removes the entries and then the records of repairs that ended before `before` (Unix ms; null: none of these),
+   * and of repairs that were planned before `plannedBefore` and never started; a limited number of rows. Returns
+   * false if nothing is left to remove.
    */
   removeBefore(query: {
     readonly instanceId: string;

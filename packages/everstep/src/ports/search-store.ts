@@ -1,7 +1,6 @@
 /**
- * What is kept of search indexes. Their records stand with the accounts; the
- * documents of each index are kept apart from everything else, so that neither
- * a search nor the end of a huge index holds up the rest of the service.
+ * Search indexes in the store. Their records are stored with the accounts. The documents of each index are stored
+ * separately, so that neither a search nor the deletion of a large index slows down the rest of the service.
  */
 import type { AccountId, AuditEntry } from './account-store.js';
 
@@ -16,13 +15,13 @@ export interface SearchIndexRecord {
   readonly type: SearchType;
   /** Unix ms. */
   readonly createdAt: number;
-  /** Absent: an earlier version made the index, and its tokens are derived. */
+  /** Absent: an older version created the index, and its tokens are derived. */
   readonly tokenHashes?: SearchTokenHashes;
-  /** Part of what derived tokens are made of. */
+  /** Part of the input from which tokens are derived. */
   readonly derivedNumber: number;
 }
 
-/** SHA-256 of tokens, hex. The tokens themselves are never stored. */
+/** SHA-256 of the tokens, hex. The tokens themselves are never stored. */
 export interface SearchTokenHashes {
   readonly readWrite: string;
   readonly readOnly: string;
@@ -35,18 +34,18 @@ export interface SearchIndexChange {
 }
 
 /**
- * Each method is one durable transaction, with the audit entry of the change in it. An index that is marked as deleted is
- * found by `deleted` alone.
+ * Records of search indexes. Each method is one durable transaction that includes the audit entry of the change. Only
+ * `deleted` returns an index that is marked as deleted.
  */
 export interface SearchIndexStore {
-  /** Rejects when the id is taken, or when the account does not exist (any more). */
+  /** Rejects if the id is taken, or if the account does not exist. */
   create(index: SearchIndexRecord, audit?: AuditEntry): Promise<void>;
   find(query: { readonly indexId: string }): Promise<SearchIndexRecord | null>;
-  /** Of these accounts, by creation. */
+  /** Indexes of these accounts, by creation. */
   list(query: { readonly accountIds: readonly AccountId[] }): Promise<readonly SearchIndexRecord[]>;
-  /** Of every account, by creation. */
+  /** Ids of the indexes of all accounts, by creation. */
   listIds(): Promise<readonly string[]>;
-  /** Null when there is none. Rejects when the new account does not exist (any more). */
+  /** Null if there is none. Rejects if the new account does not exist. */
   change(query: {
     readonly indexId: string;
     readonly change: SearchIndexChange;
@@ -54,11 +53,11 @@ export interface SearchIndexStore {
   }): Promise<SearchIndexRecord | null>;
   /** Stores hashes for an index that has none. */
   hashDerivedTokens(query: { readonly indexId: string; readonly hashes: SearchTokenHashes }): Promise<void>;
-  /** From the moment it resolves nobody finds the index. False when there is none. */
+  /** Marks the index as deleted. It cannot be found once this resolves. Returns false if there is none. */
   markDeleted(query: { readonly indexId: string; readonly audit?: AuditEntry }): Promise<boolean>;
-  /** Ids of indexes whose documents are still to be removed. */
+  /** Ids of indexes whose documents must still be removed. */
   deleted(): Promise<readonly string[]>;
-  /** When the documents of a deleted index are gone. */
+  /** Removes the record of a deleted index, after its documents were removed. */
   forget(query: { readonly indexId: string }): Promise<void>;
 }
 
@@ -67,28 +66,28 @@ export interface SearchIndexStore {
 export interface SearchDocument {
   /** Unique in its namespace. */
   readonly id: string;
-  /** JSON of an object: what is searched, and filtered. */
+  /** JSON of an object: searched and filtered. */
   readonly content: string;
-  /** JSON of an object, or null: what is filtered, but not searched. */
+  /** JSON of an object, or null: filtered, but not searched. */
   readonly metadata: string | null;
-  /** Bytes of content and metadata that are left out, as the documents before it have used up the bytes that were asked for. */
+  /** Bytes of content and metadata that were omitted, because the documents before it have used up the requested bytes. */
   readonly leftOut?: number;
 }
 
-/** No bound: for documents that are known to be few. */
+/** No limit, for documents that are known to be few. */
 export const ANY_BYTES = 2 ** 40;
 
-/** The bytes of content and metadata that all documents of an answer may have. */
+/** Total bytes of content and metadata of all documents in a response. */
 export interface DocumentBound {
   readonly maxBytes: number;
 }
 
 export interface FoundDocument extends SearchDocument {
-  /** BM25, larger is better; comparable within one answer. */
+  /** BM25 score, larger is better. Comparable within one response. */
   readonly score: number;
 }
 
-/** A place in a document: names and positions in arrays (below 0: from the end). */
+/** A field in a document: names and array indexes (negative: from the end). */
 export interface FieldPath {
   readonly of: 'content' | 'metadata';
   readonly steps: readonly (string | number)[];
@@ -96,7 +95,7 @@ export interface FieldPath {
 
 export type FilterValue = string | number | boolean;
 
-/** A condition on documents. A field that a document does not have fulfils none but `has` with `not`. */
+/** A condition on documents. A missing field matches only `has` with `not`. */
 export type Filter =
   | { readonly kind: 'and' | 'or'; readonly parts: readonly Filter[] }
   | {
@@ -105,10 +104,10 @@ export type Filter =
       readonly operator: '=' | '!=' | '<' | '<=' | '>' | '>=';
       readonly value: FilterValue;
     }
-  /** `*`, `?` and `[a-z]` as in file names; a text alone fulfils it. */
+  /** `*`, `?` and `[a-z]` as in file names. Matches only text. */
   | { readonly kind: 'glob'; readonly field: FieldPath; readonly not: boolean; readonly pattern: string }
   | { readonly kind: 'in'; readonly field: FieldPath; readonly not: boolean; readonly values: readonly FilterValue[] }
-  /** An array that has the value; an array alone fulfils it. */
+  /** An array that contains the value. Matches only arrays. */
   | { readonly kind: 'contains'; readonly field: FieldPath; readonly not: boolean; readonly value: FilterValue }
   | { readonly kind: 'has'; readonly field: FieldPath; readonly not: boolean };
 
@@ -125,51 +124,51 @@ export interface SearchIndexInfo {
 
 export interface Namespace {
   readonly indexId: string;
-  /** May be empty: the one that is meant where none is named. Comes into being with its first document. */
+  /** Empty: the default namespace. A namespace is created with its first document. */
   readonly namespace: string;
 }
 
-/** Which documents: by their ids, by how their ids begin, or by what is in them. */
+/** Selects documents by ids, by a prefix of their ids, or by a filter. */
 export type DocumentChoice =
   | { readonly kind: 'ids'; readonly ids: readonly string[] }
   | { readonly kind: 'prefix'; readonly prefix: string }
   | { readonly kind: 'filter'; readonly filter: Filter };
 
-/** `gone`: the index was dropped meanwhile. */
+/** `gone`: the index was dropped in the meantime. */
 export type UpsertResult = 'done' | 'too-many-namespaces' | 'gone';
 
-/** The documents of all indexes. Every change is durable when its call resolves, and is searched from then on. */
+/** The documents of all indexes. A change is durable when its call resolves, and searches find it from then on. */
 export interface SearchDocuments {
-  /** All of them or none. A document of the same id is replaced. */
+  /** Stores all documents or none. Replaces documents with the same id. */
   upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult>;
-  /** In the order of the ids, null where there is none. */
+  /** In the order of the ids, null for missing documents. */
   fetch(query: Namespace & DocumentBound & { readonly ids: readonly string[] }): Promise<readonly (SearchDocument | null)[]>;
-  /** By id, behind `after`. */
+  /** By id, after `after`. */
   range(
     query: Namespace & DocumentBound & { readonly prefix: string; readonly after: string | null; readonly limit: number },
   ): Promise<readonly SearchDocument[]>;
   /**
-   * The best first: those that have the most telling words of the query, by BM25. Where words are in very many documents,
-   * documents that have none of the rarer words may be left out.
+   * Returns the best matches first: documents that contain the most significant words of the query, by BM25. If some
+   * words occur in very many documents, documents without any of the rarer words can be omitted.
    */
   search(
     query: Namespace & DocumentBound & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
   ): Promise<readonly FoundDocument[]>;
-  /** How many there were. In bounded transactions, so that a crash may leave some of them. */
+  /** Deletes documents and returns how many existed. It uses limited transactions, so a crash can leave some of them. */
   remove(query: Namespace & { readonly choice: DocumentChoice }): Promise<number>;
-  /** Empties a namespace (null: all of them) at once; the disk space is given back after. */
+  /** Empties a namespace (null: all of them) at once. The disk space is released later. */
   reset(query: { readonly indexId: string; readonly namespace: string | null }): Promise<void>;
-  /** False when there is none. The disk space is given back after. */
+  /** Returns false if there is none. The disk space is released later. */
   removeNamespace(query: Namespace): Promise<boolean>;
   /**
-   * What the documents of these indexes count: the bytes of their content and metadata, and `RECORD_BYTES` for each. Counted
-   * in the transaction that changes them; a namespace that was emptied counts nothing.
+   * Returns the counted size of the documents of these indexes: the bytes of content and metadata, and `RECORD_BYTES`
+   * for each document. It is updated in the transaction that changes them. An emptied namespace counts nothing.
    */
   storedBytes(query: { readonly indexIds: readonly string[] }): Promise<number>;
   info(query: { readonly indexId: string }): Promise<SearchIndexInfo>;
-  /** Removes all that is kept of an index, and its disk space; of one that is not there, nothing. */
+  /** Removes all data of an index, and releases its disk space. Does nothing for an unknown index. */
   drop(query: { readonly indexId: string }): Promise<void>;
-  /** Goes on with what a stop or crash left half removed; resolves when nothing is left of it. */
+  /** Continues removals that a stop or a crash interrupted, and resolves when they are complete. */
   resume(query: { readonly indexId: string }): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,7 +1,6 @@
 /**
- * Runs of a day that plans bound, where several processes share the store:
- * taken there before they are started, so that all of them together let in
- * no more than the plan says.
+ * Runs of one day, which plans limit. If several processes share the store, runs are taken here before they are
+ * started, so that all processes together admit no more than the plan allows.
  */
 export interface RunsOfDay {
   readonly instanceId: string;
@@ -12,12 +11,12 @@ export interface RunsOfDay {
 
 export interface SharedDays {
   /**
-   * Takes so many runs of the day unless more than `most` would be taken then. What the store has counted as started counts
-   * as taken. `used`: how many of the day are taken, after this.
+   * Takes this number of runs of the day, unless more than `most` would then be taken. Runs that the store has
+   * counted as started count as taken. `used` is the number of taken runs of the day after this call.
    */
   take(query: RunsOfDay & { readonly most: number }): Promise<{ readonly taken: boolean; readonly used: number }>;
-  /** So many of those that were taken came to nothing. */
+  /** Returns this number of taken runs that were not started. */
   giveBack(query: RunsOfDay): Promise<void>;
-  /** How many are taken. */
+  /** Returns the number of taken runs. */
   used(query: Omit<RunsOfDay, 'runs'>): Promise<number>;
 }

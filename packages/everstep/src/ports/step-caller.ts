@@ -1,7 +1,6 @@
 /**
- * How a step reaches the user's code. The engine and the runtime are blind to
- * the way: one HTTP request per step today; a connection that a worker opened
- * to the service is another implementation of the same port.
+ * Calls the user's code. The engine and the runtime do not depend on the transport. Today each step is one HTTP
+ * request; a connection that a worker opens to the service is another implementation of this port.
  */
 import type { CheckRequest, StepReply, StepRequest } from '@everstep/sdk/protocol';
 import type { SentRequest } from '../engine/exchanges.js';
@@ -12,20 +11,23 @@ export interface StepCall {
   readonly dialect: DialectName;
   readonly workflowUrl: string;
   readonly request: StepRequest;
-  /** The steps of `request.journal.entries`, with all that is known of them. */
+  /** The steps of `request.journal.entries`, with all their stored properties. */
   readonly recorded: readonly RecordedStep[];
-  /** What is planned and not recorded, by position. */
+  /** Steps that are planned but not recorded, by position. */
   readonly open: readonly StepTask[];
-  /** What the run was triggered with; present exactly when `request.input` is. */
+  /** Payload of the run; present exactly when `request.input` is. */
   readonly payload?: RunPayload;
-  /** False: the endpoint still has to introduce itself. */
+  /** False: the endpoint must still introduce itself. */
   readonly introduced: boolean;
-  /** The user's headers to send along, lower-case names. */
+  /** The user's headers to forward, lower-case names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** The run hides data: the words of a failure quote nothing of the answer. */
+  /** The run redacts data, so error messages must not quote the response. */
   readonly discreet: boolean;
-  /** Settles when the answer is recorded or dropped: until then its bytes count as in memory. Absent: at its end. */
+  /**
+   * Settles when the response is recorded or dropped. Until then its bytes count as in memory. Absent: they count
+   * only until the call ends.
+   */
   readonly answerRecorded?: Promise<void>;
 }
 
@@ -33,48 +35,52 @@ export type StepAnswer =
   | {
       readonly kind: 'reply';
       readonly reply: StepReply;
-      /** As it came, for the dead letter, should this be the last attempt. */
+      /** The raw response, for the dead letter if this is the last attempt. */
       readonly status: number | null;
       readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
       readonly responseBody: Uint8Array;
-      /** What was sent for it. */
+      /** The request that was sent. */
       readonly sent?: SentRequest;
     }
-  /** The exchange ended well and says nothing by itself: what there was to say came in requests of the endpoint's own. */
+  /** The exchange succeeded with an empty response: the endpoint submits its results in separate requests. */
   | {
       readonly kind: 'silent';
       readonly status: number;
       readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
       readonly responseBody: Uint8Array;
-      /** What was sent for it. */
+      /** The request that was sent. */
       readonly sent?: SentRequest;
     }
   | { readonly kind: 'failure'; readonly failure: DeliveryFailure };
 
-/** A question to an endpoint: would its present code replay a run? Nothing is executed there. */
+/** A check whether an endpoint's current code would replay a run. The endpoint executes no step. */
 export interface ReplayCheck {
   readonly instanceId: string;
   readonly dialect: DialectName;
   readonly workflowUrl: string;
   readonly request: CheckRequest;
-  /** The user's headers to send along, lower-case names. */
+  /** The user's headers to forward, lower-case names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** The run hides data: the words quote nothing of an answer that is none. */
+  /** The run redacts data, so messages must not quote an invalid response. */
   readonly discreet: boolean;
 }
 
-/** `stepId`: where it differs. The message is for people; that of cannot-tell says why, and what to do. */
+/**
+ * Result of a check. `stepId` is the first step that differs. The message is for people; for cannot-tell it gives the
+ * reason and what to do.
+ */
 export type ReplayVerdict =
   | { readonly outcome: 'fits' | 'cannot-tell'; readonly message: string }
   | { readonly outcome: 'differs'; readonly stepId: number; readonly message: string };
 
 export interface StepCaller {
-  /** Never rejects: whatever goes wrong on the way, one cannot tell. Absent: this way has no such question. */
+  /** Checks a run. Never rejects: any failure results in cannot-tell. Absent: this transport does not support checks. */
   check?(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict>;
   /**
-   * What goes wrong on the way is a failure; rejects with NotAttemptedError alone. `signal` gives the call up. `onLeave` is called when the
-   * request is sent: what comes before that, as connecting, may take its time.
+   * Calls an endpoint. Failures in transit are return values; rejects only with NotAttemptedError. `signal` aborts
+   * the call. `onLeave` is called when the request is sent, which can be some time after the call because of
+   * connecting.
    */
   call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer>;
   close(): Promise<void>;

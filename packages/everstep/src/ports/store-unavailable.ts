@@ -1,15 +1,15 @@
 /**
- * Any call of a store rejects with it when the store cannot be reached: its database is away, is starting or stopping, or
- * gave no connection in time. The call may be repeated. Whether it had an effect is not known: the answer to a commit may
- * have been lost on its way.
+ * Thrown by any method of a store that cannot be reached: its database is unavailable, starting or stopping, or no
+ * connection was available in time. The call can be repeated. It is unknown whether it had an effect, because the
+ * response to a commit may have been lost.
  */
 export class StoreUnavailableError extends Error {
   override readonly name: string = 'StoreUnavailableError';
 }
 
 /**
- * A call rejects with it when the store answered that it cannot write. The call had no effect, and may be repeated.
- * `reason` says why in a few words for the operator, without paths or addresses: `disk full`.
+ * Thrown if the store reported that it cannot write. The call had no effect and can be repeated. `reason` is a short
+ * explanation for the operator, without paths or addresses: `disk full`.
  */
 export class StoreRefusesWritesError extends StoreUnavailableError {
   override readonly name: string = 'StoreRefusesWritesError';

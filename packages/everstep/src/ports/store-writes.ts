@@ -1,10 +1,10 @@
-/** Whether the store takes writes, for work that must not start while its result cannot be recorded. */
+/** Whether the store accepts writes, for work that must not start while its result cannot be recorded. */
 export interface StoreWritesState {
-  /** False from the first commit that failed because the store is unavailable until a write succeeds again. */
+  /** False from the first commit that fails because the store is unavailable until a write succeeds again. */
   readonly isOpen: boolean;
-  /** Reports the failure of a call of the store. True when the error says that the store is unavailable. */
+  /** Reports that a call of the store failed. Returns true if the error means that the store is unavailable. */
   failed(error: unknown): boolean;
 }
 
-/** The store always takes writes. */
+/** The store always accepts writes. */
 export const ALWAYS_OPEN: StoreWritesState = { isOpen: true, failed: () => false };

@@ -1,16 +1,13 @@
 /**
- * The store: what the service keeps. A narrow interface of intents; each
- * method takes one readonly object. Every implementation must pass
- * stores/conformance.
+ * The store: the durable state of the service. It is a narrow interface of intents, and each method takes one
+ * readonly object. Every implementation must pass stores/conformance.
  *
- * Writes go through `commit` alone: a batch of units in one transaction, made
- * durable before the promise resolves. A unit is all or nothing: if one of
- * its guards does not hold, none of its writes happen and its result says
- * which guard; other units of the batch are not touched by that. Later units
- * see what earlier ones wrote.
+ * All writes use `commit`: a batch of units in one transaction, durable before the promise resolves. A unit is
+ * atomic: if one of its guards fails, none of its writes happen and its result names the guard. Other units of the
+ * batch are not affected. Later units see the writes of earlier ones.
  *
- * Texts are well-formed Unicode without U+0000: not every store can keep
- * others, so they are kept out where they come in. JSON text always is.
+ * Texts are well-formed Unicode without U+0000. Not every store supports other texts, so they are rejected at the
+ * API. JSON text always qualifies.
  */
 import type {
   DeadLetter,
@@ -63,16 +60,19 @@ export interface TaskReference {
   readonly dueAt: number;
 }
 
-/** A due task. What waits at a gate is told with it, so that a hundred thousand of them need not be loaded to be counted. */
+/**
+ * A due task. It includes the properties that gates need, so that a hundred thousand waiting tasks can be counted
+ * without loading them.
+ */
 export interface DueTask extends TaskReference {
   readonly kind: Task['kind'];
   readonly instanceId: string;
   readonly workflowUrl: string;
-  /** The key that holds its delivery; null for none, and for what is no delivery. */
+  /** The flow control key of its delivery; null if there is none, or if the task is not a delivery. */
   readonly flowControlKey: string | null;
-  /** Of a plain message in a queue. */
+  /** The queue of a plain message. */
   readonly queue?: string;
-  /** Of its run, as `Run` tells it: a state in memory that is older is not the run's any more. */
+  /** Version of the run; a cached state with a lower version is stale. */
   readonly runVersion: number;
 }
 
@@ -88,11 +88,11 @@ export interface WaiterRecord {
   readonly stepName: string;
   /** Unix ms. */
   readonly deadlineAt: number;
-  /** Unix ms at which it began to wait. */
+  /** Unix ms at which the wait started. */
   readonly since: number;
 }
 
-/** The same with the event that is waited for. */
+/** A task that waits for an event, with that event. */
 export interface EventWaiterRecord extends WaiterRecord {
   readonly eventId: string;
 }
@@ -102,24 +102,24 @@ export interface RunRecord extends RunIdentity {
   readonly settings: RunSettings;
   readonly status: RunStatus;
   readonly completedAt: number | null;
-  /** JSON text, when it succeeded with a value. Null also when that is left out. */
+  /** JSON text, if the run succeeded with a value. Also null if the result was omitted. */
   readonly result: string | null;
-  /** Bytes of a result over `LIMITS.maxInlineBytes`, which `loadResult` reads. */
+  /** Size in bytes of a result over `LIMITS.maxInlineBytes`, which `loadResult` reads. */
   readonly resultLeftOut?: number;
-  /** In words, when it failed. */
+  /** Error text, if the run failed. */
   readonly error: string | null;
-  /** The DLQ entry that it has now. */
+  /** Its current DLQ entry. */
   readonly dlqId: string | null;
-  /** What became of its DLQ entry. */
+  /** The run that its DLQ entry was resumed or restarted as. */
   readonly became: (RunReference & { readonly kind: 'resume' | 'restart' }) | null;
 }
 
-/** A run in a listing, with its position there. */
+/** A run in a listing, with its position. */
 export interface ListedRun extends RunRecord {
   readonly position: Position;
 }
 
-/** What of a run people look for. */
+/** The searchable properties of a run. */
 export interface RunTexts {
   readonly runKey: string;
   readonly workflowRunId: string;
@@ -127,157 +127,166 @@ export interface RunTexts {
   readonly createdAt: number;
   readonly workflowUrl: string;
   readonly labels: readonly string[];
-  /** In words, when it failed. */
+  /** Error text, if the run failed. */
   readonly error: string | null;
-  /** Its place in the listing. */
+  /** Its position in the listing. */
   readonly position: Position;
 }
 
 export interface RunFilter {
-  /** Runs of workflows, or plain messages; of workflows when absent. They are never listed together. */
+  /** Workflow runs or plain messages. Absent: workflow runs. They are never listed together. */
   readonly kind?: 'workflow' | 'message';
-  /** Of workflows; messages have keys. */
+  /** For workflow runs; messages have keys. */
   readonly workflowRunId?: string;
   readonly workflowUrls?: readonly string[];
-  /** A prefix of the URL; used by bulk cancel. */
+  /** A prefix of the URL, used by bulk cancel. */
   readonly workflowUrlPrefix?: string;
   /** Unix ms, exact. */
   readonly createdAt?: number;
   readonly statuses?: readonly RunStatus[];
-  /** Unix ms, inclusive, of the creation of the run. */
+  /** Creation time of the run: Unix ms, inclusive. */
   readonly fromDate?: number;
   readonly toDate?: number;
   readonly labels?: readonly string[];
   readonly flowControlKeys?: readonly string[];
   readonly callerIps?: readonly string[];
   readonly runKeys?: readonly string[];
-  /** Host names in URLs, with the port where there is one. */
+  /** Host names in URLs, with the port if there is one. */
   readonly hosts?: readonly string[];
   /** Paths in URLs, without the query. */
   readonly paths?: readonly string[];
-  /** Of messages alone, as what follows: of workflows none is found by them. */
+  /** This filter and the following ones apply to messages only and match no workflow run. */
   readonly queues?: readonly string[];
   readonly urlGroups?: readonly string[];
   readonly scheduleIds?: readonly string[];
 }
 
 export interface DeadLetterFilter {
-  /** Those of workflows, or those of plain messages; both when absent. */
+  /** Workflow runs or plain messages. Absent: both. */
   readonly kind?: 'workflow' | 'message';
   readonly dlqIds?: readonly string[];
   readonly workflowRunId?: string;
   readonly workflowRunIdPrefix?: string;
   readonly workflowUrls?: readonly string[];
-  /** Unix ms, exact, of the creation of the run. */
+  /** Creation time of the run: Unix ms, exact. */
   readonly workflowCreatedAt?: number;
-  /** Unix ms, inclusive, of the creation of the entry, that is when the run failed. */
+  /** Creation time of the entry, that is, the time at which the run failed: Unix ms, inclusive. */
   readonly fromDate?: number;
   readonly toDate?: number;
   readonly labels?: readonly string[];
   readonly failureFunctionStates?: readonly FailureFunctionState[];
   readonly callerIps?: readonly string[];
   readonly flowControlKeys?: readonly string[];
-  /** What the last attempt was answered with. Entries of versions before messages are not found by it. */
+  /** Status of the last response. Entries of versions without messages do not match. */
   readonly responseStatuses?: readonly number[];
-  /** Groups of those that failed alike. */
+  /** Fingerprints of groups. */
   readonly fingerprints?: readonly string[];
-  /** Of messages alone. */
+  /** For messages only. */
   readonly queues?: readonly string[];
   readonly urlGroups?: readonly string[];
   readonly scheduleIds?: readonly string[];
 }
 
-/** A place in a listing, in the store's own terms: a short printable string. */
+/** A position in a listing, in a format of the store: a short printable string. */
 export type Position = string;
 
 export interface Page<Filter> {
   readonly instanceId: string;
   readonly filter: Filter;
   readonly order: 'newest-first' | 'oldest-first';
-  /** Continue behind this place; null starts. */
+  /** Continue after this position; null starts a listing. */
   readonly after: Position | null;
-  /** Entries that arrived after this place was taken are left out; null for no such bound. */
+  /** Entries that were added after this position was taken are skipped; null: none are. */
   readonly horizon: Position | null;
   readonly limit: number;
 }
 
 export interface Listing<Item> {
   readonly items: readonly Item[];
-  /** Where the next page begins; null exactly when there is no further item. */
+  /** Start of the next page; null exactly when there are no more items. */
   readonly next: Position | null;
 }
 
-/** A dead letter with what its run adds to it, without the bodies. */
+/** A dead letter with properties of its run, without the bodies. */
 export interface DeadLetterRecord extends Omit<DeadLetter, 'responseBody'> {
-  /** Its group; null while it is not grouped yet, as those of versions before there were groups. */
+  /** Fingerprint of its group; null if it is not grouped yet, like entries of versions without groups. */
   readonly fingerprint: string | null;
   readonly run: RunRecord;
   readonly payload: Omit<RunPayload, 'body'>;
   readonly bodyBytes: number;
   readonly responseBytes: number;
-  /** In a listing of dead letters. */
+  /** Its position in a listing of dead letters. */
   readonly position: Position;
 }
 
 export interface DeadLetterBodies {
-  /** Of the payload of its run. */
+  /** Body of the payload of its run. */
   readonly body: Uint8Array;
   readonly responseBody: Uint8Array;
 }
 
 export type WholeDeadLetter = DeadLetterRecord & DeadLetterBodies;
 
-/** `bodyLeftOut`: how many bytes the payload has that was too long for the list; it is empty then. */
+/**
+ * A schedule in a listing. `bodyLeftOut`: size in bytes of a payload that is too long for the list; the body is empty
+ * then.
+ */
 export interface ListedSchedule extends Schedule {
   readonly bodyLeftOut?: number;
 }
 
-/** Runs that may go: those that ended before, and those beyond the newest so many. Without a bound none may. */
+/**
+ * Runs that may be removed: those that ended before a time, and those beyond a number of newest ones. Without a
+ * limit, none.
+ */
 export interface RemovalQuery {
   readonly instanceId: string;
   readonly state: RetentionState;
-  /** Unix ms: ended before; null for no such bound. */
+  /** Unix ms: only runs that ended before; null: no such limit. */
   readonly endedBefore: number | null;
-  /** How many of the newest stay; null for no such bound. */
+  /** Number of newest runs to keep; null: no such limit. */
   readonly keepNewest: number | null;
-  /** At most so many in this one transaction. */
+  /** Maximum number of runs in this transaction. */
   readonly limit: number;
 }
 
-/** What is gained by having several batches under way that name nothing in common. */
+/** Describes how the store benefits from several concurrent batches with disjoint lock sets. */
 export interface BatchesSideBySide {
   readonly most: number;
-  /** Units that a further batch is worth: fewer had better wait and share the next one. */
+  /** Minimum number of units for an additional batch. Fewer units wait and share the next one. */
   readonly leastUnits: number;
   /**
-   * How long the first batch had better wait for so many at this moment, in ms, when batches have had `unitsLately` units
-   * on average; absent or 0: not at all.
+   * Returns how long the first batch should currently wait for more units, in ms, if recent batches had `unitsLately`
+   * units on average. Absent or 0: no wait.
    */
   gatherMs?(unitsLately: number): number;
 }
 
-/** Bytes of a probe write. */
+/** Number of bytes of a probe write. */
 export const PROBE_BYTES = 64 * 1024;
 
 export interface Store extends HistoryStore {
-  /** Results are in the order of the units. Rejects when the batch could not be made durable: nothing of it happened. */
+  /** Returns results in the order of the units. Rejects if the batch could not be made durable; it then has no effect. */
   commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]>;
   /**
-   * Writes PROBE_BYTES durably and removes them again: more than what fits into space that was allocated before. Rejects
-   * with StoreUnavailableError while commits would fail.
+   * Writes PROBE_BYTES durably and removes them again, which is more than fits into space that was allocated before.
+   * Rejects with StoreUnavailableError while commits would fail.
    */
   probeWrites(): Promise<void>;
-  /** Absent: it gains nothing by more than one batch at a time. */
+  /** Absent: the store does not benefit from more than one batch at a time. */
   readonly sideBySide?: BatchesSideBySide;
 
   loadRun(query: { readonly runKey: string }): Promise<Run | null>;
   loadPayload(query: { readonly runKey: string }): Promise<RunPayload | null>;
-  /** Journal rows from index `from` on, in recorded order. All of them: for deliveries, never for an answer. */
+  /**
+   * Journal rows from index `from` on, in recorded order. It returns all of them: for deliveries, never for API
+   * responses.
+   */
   loadJournal(query: { readonly runKey: string; readonly from: number }): Promise<readonly RecordedStep[]>;
   /**
-   * Tasks due at or before `before`, behind `after`: by due time, then in the order in which
-   * their runs were created, then by slot. A run key that no run has is behind all smaller ones.
-   * With `instanceId` of this instance alone: then the tasks of others cost nothing, however many are due.
+   * Tasks due at or before `before`, after `after`: by due time, then by creation of their runs, then by slot. An
+   * unknown run key sorts after all smaller ones. With `instanceId`, only tasks of this instance, at a cost that does
+   * not depend on the due tasks of others.
    */
   dueTasks(query: {
     readonly before: number;
@@ -286,14 +295,15 @@ export interface Store extends HistoryStore {
     readonly instanceId?: string;
   }): Promise<readonly DueTask[]>;
   /**
-   * Instances that have tasks due from `from` to `before`, both Unix ms and inclusive. Where several nodes share the store:
-   * tasks that no node has claimed. One look-up for each instance with open tasks, however many these are.
+   * Instances that have tasks due from `from` to `before`, both Unix ms and inclusive. If several nodes share the
+   * store, only unclaimed tasks count. The cost is one lookup for each instance with open tasks, however many tasks
+   * it has.
    */
   dueInstances(query: { readonly from: number; readonly before: number }): Promise<readonly string[]>;
-  /** The earliest due time behind `after`; null when no task is due later. */
+  /** The earliest due time after `after`; null if no task is due later. */
   nextDueAt(query: { readonly after: number }): Promise<number | null>;
 
-  /** The run with this id: that created at `createdAt`, or the latest. */
+  /** The run with this id: the one created at `createdAt`, or the latest. */
   findRun(query: {
     readonly instanceId: string;
     readonly workflowRunId: string;
@@ -301,24 +311,24 @@ export interface Store extends HistoryStore {
   }): Promise<RunRecord | null>;
   /** The run with this key, as the logs show it. */
   runRecord(query: { readonly runKey: string }): Promise<RunRecord | null>;
-  /** Of these runs, those that have ended or were removed. */
+  /** Returns those of these runs that have ended or were removed. */
   endedAmong(query: { readonly runKeys: readonly string[] }): Promise<readonly string[]>;
   listRuns(query: Page<RunFilter>): Promise<Listing<ListedRun>>;
-  /** The same, of each run only what people look for. Cheap enough to look through a thousand at once. */
+  /** Like `listRuns`, but with only the searchable properties. Cheap enough to examine a thousand runs at once. */
   listRunTexts(query: Page<RunFilter>): Promise<Listing<RunTexts>>;
   listDeadLetters(query: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>>;
-  /** Ids alone, for bulk operations. */
+  /** Only ids, for bulk operations. */
   listDeadLetterIds(query: Page<DeadLetterFilter>): Promise<Listing<string>>;
-  /** The place behind the newest entry there is now. */
+  /** The position after the newest existing entry. */
   deadLetterHorizon(query: { readonly instanceId: string }): Promise<Position>;
   runHorizon(query: { readonly instanceId: string }): Promise<Position>;
   findDeadLetter(query: { readonly instanceId: string; readonly dlqId: string }): Promise<DeadLetterRecord | null>;
-  /** Of those of the entries that are there, by their ids. */
+  /** Returns the bodies of those entries that exist, by id. */
   loadDeadLetterBodies(query: {
     readonly instanceId: string;
     readonly dlqIds: readonly string[];
   }): Promise<ReadonlyMap<string, DeadLetterBodies>>;
-  /** Tasks that wait for the event, oldest wait first; at most `limit` behind `after`. Parked ones do not wait. */
+  /** Tasks that wait for the event, the oldest wait first; at most `limit` after `after`. Parked tasks are not included. */
   listWaiters(query: {
     readonly instanceId: string;
     readonly eventId: string;
@@ -326,8 +336,8 @@ export interface Store extends HistoryStore {
     readonly limit: number;
   }): Promise<readonly WaiterRecord[]>;
   /**
-   * Tasks of the instance that wait for any event, by event id and then as above; one that waits for several events is told
-   * of with each.
+   * Tasks of the instance that wait for any event, by event id and then as above. A task that waits for several
+   * events is listed with each.
    */
   listAllWaiters(query: {
     readonly instanceId: string;
@@ -335,75 +345,79 @@ export interface Store extends HistoryStore {
     readonly limit: number;
   }): Promise<readonly EventWaiterRecord[]>;
   /**
-   * Runs that came of this one alone, by creation: invoked by it, forked from it, made of its dead letter. At most `limit`
-   * of them.
+   * Runs that were created only from this one, by creation: invoked by it, forked from it, or recovered from its dead
+   * letter. At most `limit`.
    */
   descendantsOf(query: { readonly runKey: string; readonly limit: number }): Promise<readonly RunRecord[]>;
   /**
-   * How often the delivery was retried whose failure ended the run at `at`, Unix ms. 0 when no attempt ended it: when what it was
-   * answered with made no sense, for example.
+   * Number of retries of the delivery whose failure ended the run at `at`, Unix ms. 0 if no attempt ended it, for
+   * example because the response was invalid.
    */
   retriesBeforeFailure(query: { readonly runKey: string; readonly at: number }): Promise<number>;
-  /** The task of an active run that waits for the end of this one. */
+  /** The task of an active run that waits for this run to end. */
   invokerOf(query: { readonly childRunKey: string }): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null>;
-  /** Whether a CreateWebhook step of the run made this event id. */
+  /** Returns whether a CreateWebhook step of the run created this event id. */
   hasWebhook(query: { readonly runKey: string; readonly eventId: string }): Promise<boolean>;
-  /** In the order of the keys. */
+  /** By key. */
   listFlowControls(query: { readonly instanceId: string }): Promise<readonly FlowControlState[]>;
   findFlowControl(query: { readonly instanceId: string; readonly key: string }): Promise<FlowControlState | null>;
-  /** In the order of the names. */
+  /** By name. */
   listQueues(query: { readonly instanceId: string }): Promise<readonly Queue[]>;
   findQueue(query: { readonly instanceId: string; readonly name: string }): Promise<Queue | null>;
-  /** How many messages of the queue have not ended. */
+  /** Number of messages of the queue that have not ended. */
   countQueued(query: { readonly instanceId: string; readonly name: string }): Promise<number>;
-  /** Keys of active messages of the queue that failed before and are tried again: they have kept their place in it. */
+  /**
+   * Keys of active messages of the queue that failed before and are being retried. They keep their position in the
+   * queue.
+   */
   retriedInQueue(query: { readonly instanceId: string; readonly name: string }): Promise<readonly string[]>;
-  /** In the order of the names. */
+  /** By name. */
   listUrlGroups(query: { readonly instanceId: string }): Promise<readonly UrlGroup[]>;
   findUrlGroup(query: { readonly instanceId: string; readonly name: string }): Promise<UrlGroup | null>;
-  /** How many of these the instance has. */
+  /** Number of such objects of the instance. */
   countNamed(query: { readonly instanceId: string; readonly thing: 'queue' | 'url-group' | 'flow-control' }): Promise<number>;
-  /** By creation, oldest first; payloads over `maxListedBodyBytes` are left out. */
+  /** By creation, oldest first; payloads over `maxListedBodyBytes` are omitted. */
   listSchedules(query: {
     readonly instanceId: string;
     readonly after: Position | null;
     readonly limit: number;
   }): Promise<Listing<ListedSchedule>>;
-  /** How many there are, without reading them: each comes with its payload. */
+  /** Number of schedules, without reading them and their payloads. */
   countSchedules(query: { readonly instanceId: string }): Promise<number>;
   findSchedule(query: { readonly instanceId: string; readonly scheduleId: string }): Promise<Schedule | null>;
   /** Schedules whose next tick is at or before `before`, earliest first. */
   dueSchedules(query: {
     readonly before: number;
     readonly limit: number;
-    /** Of this instance alone. */
+    /** Only this instance. */
     readonly instanceId?: string;
   }): Promise<readonly Schedule[]>;
-  /** Instances with schedules that are due; one look-up for each instance with schedules, however many these are. */
+  /** Instances with due schedules. The cost is one lookup for each instance with schedules, however many it has. */
   instancesWithDueSchedules(query: { readonly before: number }): Promise<readonly string[]>;
-  /** The earliest next tick of all; null when there is none. */
+  /** The earliest next tick of all schedules; null if there is none. */
   nextScheduleAt(): Promise<number | null>;
   listHolds(query: { readonly instanceId: string }): Promise<readonly DestinationHold[]>;
-  /** What the instance has set; null when it has set nothing. */
+  /** The settings of the instance; null if it has set none. */
   instanceSettings(query: { readonly instanceId: string }): Promise<InstanceSettings | null>;
   /**
-   * Removes runs that have ended, oldest first, with all that belongs to them, in short transactions; returns how
-   * many: less than the limit also when they are large, 0 only when none may go. `deadLetter` removes entries of the
-   * DLQ with their runs, but for those whose failure is still to be told; the other states leave alone what has an
-   * entry and what an active run was made from. What a waiting invocation still asks for stays in any state.
+   * Removes runs that have ended, oldest first, with all their data, in short transactions. Returns their number,
+   * which can be less than the limit if they are large; 0 only if none may be removed. `deadLetter` removes DLQ
+   * entries with their runs, except those whose failure must still be reported. The other states skip runs that have
+   * an entry and runs from which an active run was created. A run that a waiting invocation still needs is never
+   * removed.
    */
   removeEndedRuns(query: RemovalQuery): Promise<number>;
   /**
-   * Deletes some steps that were staged for runs that will not be created: a unit abandoned them, or the process that
-   * staged them is gone. False when none are left.
+   * Deletes some steps that were staged for runs that will not be created, because a unit abandoned them or the
+   * process that staged them no longer exists. Returns false if none are left.
    */
   removeStagedSteps(): Promise<boolean>;
   /**
-   * Removes rows of a queue instance that was deleted, whatever their state, in one short transaction; returns how many, 0 only when
-   * none is left. What it was billed for stays.
+   * Removes rows of a deleted queue instance, whatever their state, in one short transaction. Returns their number, 0
+   * only if none are left. Billing data is kept.
    */
   removeInstanceRows(query: { readonly instanceId: string; readonly limit: number }): Promise<number>;
-  /** Gives freed disk space back, a little at a time; false when there is no more to give. */
+  /** Releases freed disk space in small steps. Returns false if there is no more to release. */
   releaseSpace(): Promise<boolean>;
 
   deadLetterGroups: DeadLetterGroupStore;
@@ -411,7 +425,7 @@ export interface Store extends HistoryStore {
   audit: AuditStore;
   searchIndexes: SearchIndexStore;
   repairs: RepairStore;
-  /** The latest time that the store has recorded: a clock that starts must not be behind it. */
+  /** The latest time that the store has recorded. A clock must not start before it. */
   latestTime(): Promise<number>;
   close(): Promise<void>;
 }

@@ -1,15 +1,16 @@
 /**
- * What the stored data of a queue instance counts: the bytes of its contents, and a fixed number for each record, so that
- * many small records count too. Every store counts with these rules, when a record is written and when it is deleted.
+ * How the stored bytes of a queue instance are counted: the bytes of its contents, and a fixed number for each
+ * record, so that many small records count too. Every store uses these rules when a record is written and when it is
+ * deleted.
  */
 import type { CommitUnit } from '../engine/writes.js';
 
-/** What each record counts besides its contents. */
+/** Bytes that each record counts in addition to its contents. */
 export const RECORD_BYTES = 512;
 
 /**
- * The columns of each table whose bytes count; each row is one record. The result of a run counts as well, and is no record
- * of its own.
+ * Columns of each table whose bytes count. Each row is one record. The result of a run also counts, but is not a
+ * separate record.
  */
 export const STORED_COLUMNS = {
   payload: ['forward_headers', 'body'],
@@ -25,11 +26,11 @@ export type StoredTable = keyof typeof STORED_COLUMNS;
 /** The tables whose rows belong to a run. */
 export const STORED_TABLES_OF_RUN = ['payload', 'step', 'attempt', 'kept_event', 'dead_letter'] as const satisfies StoredTable[];
 
-/** SQL, the same in every store: what the row `alias` of the table counts. */
+/** Returns SQL for the counted size of the row `alias` of the table. It is the same in every store. */
 export const storedSql = (table: StoredTable, alias: string): string =>
   [RECORD_BYTES, ...STORED_COLUMNS[table].map((column) => `coalesce(octet_length(${alias}.${column}), 0)`)].join(' + ');
 
-/** Of texts and bytes as they are written; null is an empty column. */
+/** Returns the size of texts and bytes as they are written; null is an empty column. */
 export function contentBytes(...contents: readonly (string | Uint8Array | null)[]): number {
   let sum = 0;
   for (const content of contents) {
@@ -41,7 +42,10 @@ export function contentBytes(...contents: readonly (string | Uint8Array | null)[
 
 type StoreWrite = CommitUnit['writes'][number];
 
-/** What a write adds, as far as that can be seen without the store: what it copies, replaces or deletes is not in this. */
+/**
+ * Returns the bytes that a write adds, as far as they are known without the store. It does not include data that the
+ * write copies, replaces or deletes.
+ */
 export function bytesAdded(write: StoreWrite): number {
   switch (write.kind) {
     case 'record-step': {
@@ -67,15 +71,15 @@ export function bytesAdded(write: StoreWrite): number {
   }
 }
 
-/** By how many the active runs become more. */
+/** Returns the change in the number of active runs. */
 export const activeRunsAdded = ({ kind }: StoreWrite): number => (kind === 'create-run' ? 1 : kind === 'end-run' ? -1 : 0);
 
-/** What one queue instance of an account stores. */
+/** Stored bytes and active runs of one queue instance. */
 export interface InstanceTotals {
   readonly instanceId: string;
   /** Name of its plan; null: the default plan. */
   readonly plan: string | null;
   readonly bytes: number;
-  /** Runs and messages that have not ended. */
+  /** Number of runs and messages that have not ended. */
   readonly activeRuns: number;
 }

@@ -1,28 +1,28 @@
-/** Time that is moved on by hand, so that a workflow of a month can be tried out at once. */
+/** Time that is advanced manually, so that a workflow of a month can be tested at once. */
 
-/** Where to: so many milliseconds on, or to a point in time (Unix ms). */
+/** Target of a move: a number of milliseconds, or a point in time (Unix ms). */
 export type MoveTarget = { readonly byMs: number } | { readonly atMs: number };
 
-/** `now` is Unix ms on the service's clock; `fired` says how many timers fell due on the way. */
+/** Result of a move. `now` is Unix ms on the service's clock; `fired` is the number of timers that became due. */
 export type MoveOutcome =
-  /** Everything that fell due was worked off. */
+  /** All due work was completed. */
   | { readonly kind: 'moved'; readonly now: number; readonly fired: number }
-  /** The point in time is over; nothing happened. */
+  /** The target is in the past; nothing happened. */
   | { readonly kind: 'in-the-past'; readonly now: number }
-  /** So many instants were worked off, and there are more before the target. Time stands at the last of them. */
+  /** This number of instants was processed, and there are more before the target. The clock is at the last of them. */
   | { readonly kind: 'too-many-instants'; readonly now: number; readonly fired: number; readonly instants: number }
-  /** The service still worked on an instant after this long. Time stands there. */
+  /** The service was still working on an instant after this time. The clock is at that instant. */
   | { readonly kind: 'not-quiet'; readonly now: number; readonly fired: number; readonly waitedMs: number }
-  /** Whoever asked for it is gone. Time stands where it was. */
+  /** The caller disconnected. The clock stays where it was. */
   | { readonly kind: 'given-up'; readonly now: number; readonly fired: number };
 
 export interface VirtualTime {
   /** Unix ms. */
   now(): number;
   /**
-   * Moves time on. What falls due on the way happens in order: at each instant the service works until it is quiet before
-   * time moves to the next. Moves that are asked for at once follow one after the other; a move by 0 ms only waits until
-   * the service is quiet.
+   * Advances the clock. Due work happens in order: at each instant the service works until it is quiet, before the
+   * clock advances to the next. Concurrent moves run one after the other. A move by 0 ms only waits until the service
+   * is quiet.
    */
   move(target: MoveTarget, signal?: AbortSignal): Promise<MoveOutcome>;
 }

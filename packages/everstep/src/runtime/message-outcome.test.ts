@@ -80,7 +80,7 @@ test('a redirect says where it led to, or that it does not', () => {
 
 test('for a run that hides data nothing of the answer is quoted', () => {
   const words = (answer: MessageAnswer) => messageFailureOf(answer, NOW, true)?.message ?? '';
-  assert.equal(words(answered(500, {}, 'a secret')), 'the endpoint answered 500 (a body that is not shown)');
+  assert.equal(words(answered(500, {}, 'a secret')), 'the endpoint answered 500 (a redacted body)');
   assert.equal(words(answered(500)), 'the endpoint answered 500 (an empty body)');
   assert.doesNotMatch(words(answered(307, { location: ['https://example.org/secret'] })), /secret/);
 });

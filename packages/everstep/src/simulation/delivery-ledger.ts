@@ -1,4 +1,4 @@
-/** Everything that leaves the service in a world, for the checkers. */
+/** Records all deliveries of the service in a world, for the checkers. */
 import assert from 'node:assert/strict';
 import type { MessageSender } from '../ports/message-sender.js';
 import type { StepCaller } from '../ports/step-caller.js';
@@ -7,7 +7,7 @@ export class DeliveryLedger {
   private readonly deliveries = new Map<string, number>();
   private tooEarly = 0;
 
-  /** The same caller; `isForbidden` says whether nothing may be delivered just now. */
+  /** Returns the caller with recording. `isForbidden` returns whether nothing may currently be delivered. */
   watch(caller: StepCaller & MessageSender, isForbidden: () => boolean): StepCaller & MessageSender {
     const check = (): void => {
       if (isForbidden()) this.tooEarly++;
@@ -18,13 +18,13 @@ export class DeliveryLedger {
         const delivery = `${run.key} ${messageId} ${retried}`;
         check();
         const answer = await caller.call(call, ...more);
-        // A worker that asks for the journal has executed nothing, and gets the same attempt again.
+        // A worker that requests the journal has executed nothing, and receives the same attempt again.
         const isTaken = answer.kind !== 'reply' || answer.reply.kind !== 'journal-needed';
         if (isTaken) this.deliveries.set(delivery, (this.deliveries.get(delivery) ?? 0) + 1);
         return answer;
       },
       send: (message, ...more) => {
-        // Messages without an id, such as calls, may be sent twice by right.
+        // Messages without an id, such as calls, may be sent twice.
         check();
         return caller.send(message, ...more);
       },
@@ -32,12 +32,12 @@ export class DeliveryLedger {
     };
   }
 
-  /** How many attempts were delivered more than once. */
+  /** Number of attempts that were delivered more than once. */
   get repeated(): number {
     return [...this.deliveries.values()].filter((count) => count > 1).length;
   }
 
   check(): void {
-    assert.equal(this.tooEarly, 0, 'nothing is delivered while the store refuses writes');
+    assert.equal(this.tooEarly, 0, 'nothing is delivered while the store rejects writes');
   }
 }

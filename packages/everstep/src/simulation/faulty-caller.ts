@@ -1,8 +1,7 @@
 /**
- * The network and the user's app, as seen by one life of the service: real SDK
- * endpoints behind a connection that loses requests and responses, repeats
- * them, delays them, and answers garbage; and an app that restarts and
- * forgets what it held.
+ * The network and the user's app, as seen by one life of the service: real SDK endpoints behind a connection that
+ * loses, repeats and delays requests and responses and answers garbage, and an app that restarts and loses its held
+ * runs.
  */
 import { PROTOCOL_HEADER, type StepReply } from '@everstep/sdk/protocol';
 import type { DeliveryFailure } from '../engine/run.js';
@@ -21,7 +20,7 @@ export interface NetworkFaults {
   readonly maxDelayMs: number;
 }
 
-/** The user's app: takes the bytes of a request, gives status, headers and bytes. */
+/** The user's app: receives the bytes of a request, and returns status, headers and bytes. */
 export interface App {
   handle(request: {
     readonly headers: Readonly<Record<string, string>>;
@@ -35,13 +34,13 @@ export interface App {
   }>;
 }
 
-/** The app that is reached now: another one after a restart. */
+/** The current app. A restart replaces it. */
 export interface RunningApp {
   current: App;
 }
 
 export class FaultyCaller implements StepCaller, MessageSender {
-  /** Endpoint executions under way in real time; simulated time stands still meanwhile. */
+  /** Number of endpoint executions in progress in real time. Simulated time does not advance meanwhile. */
   busy = 0;
   private readonly clock: SimulatedClock;
   private readonly random: SeededRandom;
@@ -66,7 +65,7 @@ export class FaultyCaller implements StepCaller, MessageSender {
     if (random.chance(faults.duplicate)) void this.travel().then(() => this.execute(call));
     const answer = await this.execute(call);
     await this.travel();
-    if (random.chance(faults.loseResponse)) return failure('network', 'the connection was closed before the answer', signal);
+    if (random.chance(faults.loseResponse)) return failure('network', 'the connection was closed before the response', signal);
     if (random.chance(faults.garbage)) {
       return {
         kind: 'failure',
@@ -83,7 +82,7 @@ export class FaultyCaller implements StepCaller, MessageSender {
     await this.travel();
     if (random.chance(faults.loseRequest)) return lost('the connection was refused', signal);
     await this.travel();
-    if (random.chance(faults.loseResponse)) return lost('the connection was closed before the answer', signal);
+    if (random.chance(faults.loseResponse)) return lost('the connection was closed before the response', signal);
     const value = Number(new URL(message.url).pathname.slice(1));
     const body = new TextEncoder().encode(JSON.stringify(apiAnswer(value)));
     return { kind: 'answered', status: 200, headers: { 'content-type': ['application/json'] }, body };
@@ -118,7 +117,7 @@ const blank = { responseHeaders: {}, responseBody: new Uint8Array(), status: nul
 const failed = (cause: DeliveryFailure['cause'], message: string, signal: AbortSignal): DeliveryFailure => ({
   ...blank,
   cause,
-  message: signal.aborted ? 'given up' : message,
+  message: signal.aborted ? 'aborted' : message,
   retry: { kind: 'backoff' },
 });
 

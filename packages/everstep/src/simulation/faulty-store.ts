@@ -6,17 +6,17 @@ import { StoreRefusesWritesError, StoreUnavailableError } from '../ports/store-u
 import type { SeededRandom } from './seeded-random.js';
 
 export interface StoreFaults {
-  /** A commit that is refused: nothing of it happened. */
+  /** Probability that a commit is rejected and has no effect. */
   readonly refuse: number;
-  /** A commit that happened, and whose outcome nobody knows because the connection was lost. */
+  /** Probability that a commit succeeds but its response is lost. */
   readonly loseAnswer: number;
-  /** A commit that waits for long, as where a process stands still, before or after it is made. */
+  /** Probability of a long delay before or after a commit, as in a stalled process. */
   readonly stall?: number;
-  /** A commit with which the store begins to refuse all writes, for up to `longestMs`; absent: it never does. */
+  /** Probability that the store starts to reject all writes with this commit, for up to `longestMs`; absent: never. */
   readonly outage?: { readonly chance: number; readonly longestMs: number };
 }
 
-/** Times in which a store refuses all writes, as one life of the service sees them. */
+/** Periods in which a store rejects all writes, as seen by one life of the service. */
 export class StoreOutages {
   private readonly clock: Pick<Clock, 'now'>;
   private readonly random: SeededRandom;
@@ -24,7 +24,7 @@ export class StoreOutages {
   private readonly begun: () => void;
   private until = Number.NEGATIVE_INFINITY;
 
-  /** `begun` is called for each of them. */
+  /** `begun` is called for each period. */
   constructor(clock: Pick<Clock, 'now'>, random: SeededRandom, faults: StoreFaults, begun: () => void) {
     this.clock = clock;
     this.random = random;
@@ -32,12 +32,12 @@ export class StoreOutages {
     this.begun = begun;
   }
 
-  /** The store refuses writes, and has refused one: the service knows. */
+  /** True while the store rejects writes and has rejected one, so that the service knows. */
   get isNoticed(): boolean {
     return this.clock.now() < this.until;
   }
 
-  /** Throws when a write is refused. */
+  /** Throws if a write is rejected. */
   write(mayBegin: boolean): void {
     const { outage } = this.faults;
     if (!outage) return;
@@ -49,7 +49,7 @@ export class StoreOutages {
   }
 }
 
-/** Once `dead` returns true, nothing reaches the store any more and nothing is ever answered. */
+/** Returns the store with faults. Once `dead` returns true, no call reaches the store and no call is answered. */
 export function faultyStore(
   store: Store,
   random: SeededRandom,

@@ -1,7 +1,6 @@
 /**
- * Keeps a second account of messages, from the tasks that were really written:
- * every delivery has an id, and its retries have the same. What the service
- * has counted must be as many, whatever was refused, lost or killed meanwhile.
+ * Counts messages a second time, from the tasks that were actually written. Every delivery has an id, and its retries
+ * have the same id. The service must have counted the same number, even after rejected, lost or killed commits.
  */
 import assert from 'node:assert/strict';
 import type { Task } from '../engine/run.js';
@@ -12,7 +11,7 @@ const DELIVERED: readonly Task['kind'][] = ['advance', 'step', 'call', 'callback
 export class MessageLedger {
   private readonly messageIds = new Set<string>();
 
-  /** The store, watched: what is applied is entered, also when the answer is lost on its way up. */
+  /** Returns the store with counting. Applied writes are counted even if the response is lost on its way to the service. */
   watch(store: Store): Store {
     return {
       ...store,
@@ -29,7 +28,7 @@ export class MessageLedger {
     };
   }
 
-  /** The instance is billed for each message once. */
+  /** Checks that the instance is billed for each message once. */
   async check(store: Store, instanceId: string): Promise<void> {
     const usage = await store.accounts.usage({ instanceId, fromMonth: '0000-01' });
     const counted = usage.reduce((sum, { messages }) => sum + messages, 0);

@@ -1,7 +1,6 @@
 /**
- * Plain messages in a queue, in simulated time: a network that loses requests
- * and answers, a store that refuses commits and loses their answers, a service
- * that is killed again and again. `SIMULATION_SEED=17` replays a seed.
+ * Plain messages in a queue, in simulated time: a network that loses requests and responses, a store that rejects
+ * commits and loses their responses, and a service that is killed repeatedly. `SIMULATION_SEED=17` replays a seed.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -30,7 +29,7 @@ const FAULTS = { store: { refuse: 0.05, loseAnswer: 0.05 }, lose: 0.15, refuseMe
 
 const noSteps: StepCaller = {
   call: () => {
-    throw new Error('nobody expects a step');
+    throw new Error('no step is expected');
   },
   close: async () => {},
 };
@@ -53,7 +52,7 @@ class World {
   private readonly clock = new SimulatedClock(1_800_000_000_000);
   private life: { dead: boolean; readonly runtime: Runtime };
   private faulty = true;
-  /** What went before its turn, in words. */
+  /** Messages that were sent before their turn, one sentence each. */
   private readonly overtaken: string[] = [];
 
   constructor(store: Store, seed: number) {
@@ -86,7 +85,7 @@ class World {
     return Object.assign(life, { runtime });
   }
 
-  /** The endpoint of the queue holds the service to its order: all that were made before have ended. */
+  /** The endpoint of the queue. It checks that all earlier messages have ended. */
   private async deliver({ url, serviceHeaders }: Message, isDead: () => boolean): Promise<MessageAnswer> {
     const { random, clock } = this;
     const lose = this.faulty && random.chance(FAULTS.lose);
@@ -94,7 +93,7 @@ class World {
     if (lose && random.chance(0.5)) return failure('the connection was refused');
     if (url === 'http://app/queue' && !isDead()) await this.checkTurn(serviceHeaders?.['Message-Id'] ?? '');
     await clock.wait(random.below(2000));
-    if (lose) return failure('the connection was closed before the answer');
+    if (lose) return failure('the connection was closed before the response');
     const status = this.faulty && random.chance(FAULTS.refuseMessage) ? 503 : 200;
     return { kind: 'answered', status, headers: {}, body: new Uint8Array() };
   }
@@ -118,12 +117,12 @@ class World {
       if (this.faulty && this.random.chance(FAULTS.crash)) {
         this.life.dead = true;
         this.life = this.begin();
-      } else assert.ok(this.clock.advance(), 'nothing is left that could happen, and the world is not done');
+      } else assert.ok(this.clock.advance(), 'nothing is left that could happen, but the world is not done');
     }
     assert.fail('the world does not come to rest');
   }
 
-  /** Publishes until it is acknowledged; the deduplication id keeps it one message. */
+  /** Publishes until it is acknowledged. The deduplication id prevents a second message. */
   async publish(n: number): Promise<void> {
     let acknowledged = false;
     const attempt = (): void => {
@@ -169,14 +168,14 @@ class World {
   async check(): Promise<void> {
     const runs = await this.list();
     const inQueue = runs.filter(({ settings }) => settings.message?.queue === 'q');
-    assert.deepEqual(this.overtaken, [], 'none overtook another');
+    assert.deepEqual(this.overtaken, [], 'no message overtook another');
     assert.equal(inQueue.length, MESSAGES);
     for (const run of runs) assert.equal(run.status, 'succeeded', `${run.workflowRunId}: ${run.error}`);
     for (const { key, workflowRunId } of inQueue) {
       const history = await wholeHistory(this.store, { runKey: key });
       const answered = history?.attempts.filter(({ status }) => status !== null).length ?? 0;
       const told = runs.filter(({ settings }) => settings.message?.callbackOf === workflowRunId).length;
-      assert.equal(told, answered + 1, 'the callback is told of each answer that was taken, once');
+      assert.equal(told, answered + 1, 'the callback receives each recorded response once');
     }
     const usage = await this.store.accounts.usage({ instanceId: INSTANCE, fromMonth: '0000-01' });
     assert.equal(
@@ -191,7 +190,7 @@ const only = process.env.SIMULATION_SEED;
 const count = Number(process.env.SIMULATION_SEEDS ?? 40);
 const seeds = only === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(only)];
 
-test('messages of a queue are all delivered, none overtakes another, and each answer is told once, whatever fails', async () => {
+test('all messages of a queue are delivered in order, and each response is reported once, despite all faults', async () => {
   for (const seed of seeds) {
     const store = await openSqliteStore({ file: ':memory:' });
     try {

@@ -1,4 +1,4 @@
-/** A small seeded generator (mulberry32): the same seed, the same world. */
+/** A small seeded generator (mulberry32): the same seed creates the same world. */
 import type { Random } from '../ports/random.js';
 
 export class SeededRandom implements Random {
@@ -8,7 +8,7 @@ export class SeededRandom implements Random {
     this.state = seed >>> 0;
   }
 
-  /** A number from 0 up to, not including, 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   next(): number {
     this.state = (this.state + 0x6d2b79f5) >>> 0;
     let t = this.state;
@@ -17,7 +17,7 @@ export class SeededRandom implements Random {
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   }
 
-  /** An integer from 0 up to, not including, `bound`. */
+  /** Returns an integer from 0 up to, but not including, `bound`. */
   below(bound: number): number {
     return Math.floor(this.next() * bound);
   }

@@ -1,4 +1,4 @@
-/** Time that passes only when nothing is left to do: sleeping a day takes no time, and a seed replays exactly. */
+/** Time that advances only when nothing is left to do. Sleeping a day takes no time, and a seed replays exactly. */
 import type { Clock } from '../ports/clock.js';
 
 interface Timer {
@@ -38,7 +38,7 @@ export class SimulatedClock implements Clock {
     return new Promise((resolve) => this.setTimer(this.time + delayMs, resolve));
   }
 
-  /** Runs what is due in this turn. False when there was nothing. */
+  /** Runs the callbacks of this turn. Returns false if there were none. */
   runTurn(): boolean {
     if (this.turn.length === 0) return false;
     const callbacks = this.turn;
@@ -47,7 +47,7 @@ export class SimulatedClock implements Clock {
     return true;
   }
 
-  /** Lets time pass to the next timer and fires it. False when there is none. */
+  /** Advances to the next timer and fires it. Returns false if there is none. */
   advance(): boolean {
     let next: Timer | undefined;
     for (const timer of this.timers) {
@@ -62,7 +62,7 @@ export class SimulatedClock implements Clock {
   }
 }
 
-/** The same clock for a process: after its death none of its timers fires, and nothing of it runs. */
+/** Returns the clock for a process: after its death, none of its timers fires and none of its callbacks runs. */
 export function clockUntil(dead: () => boolean, clock: Clock): Clock {
   const unlessDead = (fire: () => void) => (): void => {
     if (!dead()) fire();

@@ -1,6 +1,6 @@
 /**
- * What several simulated nodes share: a store in which runs have versions, and claims that keep nobody from anything. Tasks
- * are taken from whoever has them after a while, and now and then at once, so that two nodes work on the same step.
+ * Several simulated nodes that share a store with versions of runs, and claims that do not exclude other nodes. Tasks
+ * are taken over from their node after a while, and sometimes at once, so that two nodes work on the same step.
  */
 import type { Task } from '../engine/run.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
@@ -11,13 +11,13 @@ import type { SeededRandom } from './seeded-random.js';
 
 export interface NodeFaults {
   readonly count: number;
-  /** A task that was claimed longer ago is claimed again: its node may be gone. */
+  /** Age at which a claim expires, because its node may be gone. */
   readonly claimMs: number;
-  /** Probability that a node takes a claim of another one at once, each time it looks. */
+  /** Probability that a node takes over a claim of another node at once, per scan. */
   readonly steal: number;
 }
 
-/** Gives the runs of a store of one process the versions that they have in one that several share. */
+/** Adds versions of runs to the store of a single process, as in a store that several processes share. */
 export class SharedStore {
   readonly store: Store;
   private readonly versions = new Map<string, number>();
@@ -39,7 +39,7 @@ export class SharedStore {
     return this.versions.get(runKey) ?? 0;
   }
 
-  /** A state is read with its own version, and written on it. */
+  /** Serializes reads and writes, so that a state is read with its version and written on it. */
   private inTurn<T>(work: () => Promise<T>): Promise<T> {
     const done = this.last.then(work);
     this.last = done.catch(() => {});
@@ -71,7 +71,7 @@ export class SharedStore {
   }
 }
 
-/** Who took which task last, and when. */
+/** The node that last claimed each task, and when. */
 export type SimulatedClaims = Map<string, { readonly nodeId: string; readonly at: number }>;
 
 export interface SimulatedNodeOptions {
@@ -81,7 +81,7 @@ export interface SimulatedNodeOptions {
   readonly faults: NodeFaults;
   readonly clock: Clock;
   readonly random: SeededRandom;
-  /** Once this returns true, the node claims nothing any more. */
+  /** Once this returns true, the node claims nothing. */
   readonly dead: () => boolean;
 }
 
@@ -99,7 +99,10 @@ export class SimulatedNode implements Cluster {
 
   async join(): Promise<void> {}
 
-  /** The store as this node sees it: the tasks that it writes are claimed by it, and it reads again only what it has claimed. */
+  /**
+   * Returns the store as this node sees it: it claims the tasks that it writes, and reads only tasks that it has
+   * claimed.
+   */
   viewOf(store: Store): Store {
     const { claims, clock } = this.options;
     return {
@@ -142,13 +145,13 @@ export class SimulatedNode implements Cluster {
   now(): number {
     return this.options.clock.now();
   }
-  /** No message is sent here. */
+  /** There are no queued messages here. */
   async claimQueued(): Promise<readonly []> {
     return [];
   }
   async handOver(): Promise<void> {}
   wake(): void {}
-  /** Nothing is limited here, and no message is sent. */
+  /** There are no limits and no queued messages here. */
   async holderOfGates(): Promise<string> {
     return this.nodeId;
   }

@@ -1,5 +1,5 @@
 /**
- * Many seeds, each a world of its own. A failure prints its seed:
+ * Many seeds, each with a separate world. A failure prints its seed:
  * `SIMULATION_SEED=17 node --test packages/everstep/dist/simulation/simulation.test.js` replays it;
  * `SIMULATION_SEEDS=5000` runs more of them, as `npm run soak` does.
  */
@@ -34,7 +34,10 @@ interface Plan {
 
 const EVERYTHING: Plan = { workflows: Object.keys(WORKFLOWS), orders: 12, withinMs: 30_000, share: 1 };
 
-/** Nodes look at the clock all the time, so a day is too long there; and more runs are decided on while their steps are out. */
+/**
+ * Nodes look at the clock all the time, so a day is too long. More runs receive decisions while their steps are in
+ * flight.
+ */
 const FOR_NODES: Plan = {
   workflows: [...EVERYTHING.workflows.filter((name) => name !== 'naps'), 'pestered', 'pestered', 'pestered', 'pestered'],
   orders: 5,
@@ -51,11 +54,11 @@ const FAULTS: readonly (readonly [string, WorldFaults, Plan?])[] = [
       network: { loseRequest: 0.1, loseResponse: 0.1, duplicate: 0.1, garbage: 0.02, restartApp: 0.05, maxDelayMs: 3000 },
     },
   ],
-  ['a service that is killed again and again', { ...NO_FAULTS, crash: 0.02 }],
-  ['a store that refuses commits and loses answers', { ...NO_FAULTS, store: { refuse: 0.05, loseAnswer: 0.05 } }],
-  ['a store that refuses all writes for a while', { ...NO_FAULTS, store: OUTAGES }],
+  ['a service that is killed repeatedly', { ...NO_FAULTS, crash: 0.02 }],
+  ['a store that rejects commits and loses responses', { ...NO_FAULTS, store: { refuse: 0.05, loseAnswer: 0.05 } }],
+  ['a store that rejects all writes for a while', { ...NO_FAULTS, store: OUTAGES }],
   [
-    'a store that refuses all writes for a while, a bad network, and a service that is killed',
+    'a store that rejects all writes for a while, a bad network, and a service that is killed',
     {
       network: { loseRequest: 0.05, loseResponse: 0.1, duplicate: 0.1, garbage: 0.01, restartApp: 0.1, maxDelayMs: 2000 },
       store: { ...OUTAGES, refuse: 0.02, loseAnswer: 0.03 },
@@ -63,7 +66,7 @@ const FAULTS: readonly (readonly [string, WorldFaults, Plan?])[] = [
     },
   ],
   [
-    'everything at once',
+    'all faults at once',
     {
       network: { loseRequest: 0.05, loseResponse: 0.1, duplicate: 0.1, garbage: 0.01, restartApp: 0.1, maxDelayMs: 2000 },
       store: { refuse: 0.02, loseAnswer: 0.03 },
@@ -71,7 +74,7 @@ const FAULTS: readonly (readonly [string, WorldFaults, Plan?])[] = [
     },
   ],
   [
-    'nodes that work on the same steps, stand still and are killed',
+    'nodes that work on the same steps, stall and are killed',
     {
       network: { loseRequest: 0.03, loseResponse: 0.03, duplicate: 0.1, garbage: 0, restartApp: 0.01, maxDelayMs: 3000 },
       store: { refuse: 0.005, loseAnswer: 0.01, stall: 0.04 },
@@ -81,8 +84,8 @@ const FAULTS: readonly (readonly [string, WorldFaults, Plan?])[] = [
     FOR_NODES,
   ],
   [
-    // Commits of one node wait while another one decides on the run: a step is then delivered again before its first answer is
-    // recorded. The same worker executes both, and only one result may be seen by the code.
+    // Commits of one node wait while another node decides on the run. A step is then delivered again before its first
+    // response is recorded. The same worker executes both, and its code may see only one result.
     'nodes whose commits wait while others decide on their runs',
     {
       network: { ...NO_FAULTS.network, maxDelayMs: 1_500 },
@@ -95,8 +98,8 @@ const FAULTS: readonly (readonly [string, WorldFaults, Plan?])[] = [
 ];
 
 /**
- * The app with every workflow; each checks that nothing begins before what came before it is recorded, and witnesses what its
- * code has seen.
+ * Starts the app with every workflow. Each workflow checks that a step starts only after the steps before it are
+ * recorded, and records the results that its code has seen.
  */
 function startApp(store: Store, history: StepHistory): App {
   const endpoints = new Map(
@@ -116,7 +119,7 @@ function startApp(store: Store, history: StepHistory): App {
                 createdAt: ctx.runCreatedAt,
               });
               const journal = await store.loadJournal({ runKey: run?.key ?? '', from: 0 });
-              assert.ok(journal.length >= recordedBefore, 'a step began before what it builds on was recorded');
+              assert.ok(journal.length >= recordedBefore, 'a step started before the results that it depends on were recorded');
               return step();
             });
             recordedBefore++;
@@ -186,7 +189,7 @@ const only = process.env.SIMULATION_SEED;
 const count = Number(process.env.SIMULATION_SEEDS ?? 12);
 
 for (const [name, faults, plan = EVERYTHING] of FAULTS) {
-  test(`every acknowledged run ends well and each step is recorded once, under ${name}`, async (context) => {
+  test(`every acknowledged run succeeds and each step is recorded once, with ${name}`, async (context) => {
     const worlds = Math.ceil(count * plan.share);
     const seeds = only === undefined ? Array.from({ length: worlds }, (_, i) => i + 1) : [Number(only)];
     let crashes = 0;

@@ -1,15 +1,15 @@
-/** Workflows of every shape, whose results depend on nothing but their input: so a run under any faults can be checked. */
+/** Workflows of every shape whose results depend only on their input, so that a run can be checked under any faults. */
 
-/** The part of the SDK's context that they use; a plain implementation gives the expected result. */
+/** The part of the SDK's context that they use. A plain implementation returns the expected result. */
 export interface StepContext {
   readonly payload: { readonly seed: number };
   run(name: string, step: () => number | Promise<number>): Promise<number>;
   sleep(name: string, seconds: number): Promise<void>;
-  /** Data of the event, or null when the time was up. */
+  /** Returns the data of the event, or null after a timeout. */
   waitForEvent(name: string, eventId: string, seconds: number): Promise<number | null>;
-  /** What the simulated API answers to this number. */
+  /** Returns the response of the simulated API to this number. */
   call(name: string, value: number): Promise<number>;
-  /** Result of another workflow with the same payload; null when that run failed. */
+  /** Returns the result of another workflow with the same payload; null if that run failed. */
   invoke(name: string, workflow: string): Promise<unknown>;
 }
 
@@ -49,21 +49,21 @@ const naps: SimulatedWorkflow = async (ctx) => {
   return { value };
 };
 
-/** A race between a step and a long sleep: whoever is recorded first wins, and the loser stays open. */
+/** A race between a step and a long sleep. The one that is recorded first wins, and the other stays open. */
 const race: SimulatedWorkflow = async (ctx) => {
   const value = await ctx.run('before', () => mix(ctx.payload.seed, 3));
   await Promise.race([ctx.run('quick', () => 1), ctx.sleep('slow', 1_000_000)]);
   return ctx.run('after', () => value + 1);
 };
 
-/** Nobody knows whether the event comes in time; World.check looks at which of the two it was. */
+/** The event may or may not arrive in time. World.check examines which of the two happened. */
 const approval: SimulatedWorkflow = async (ctx) => {
   const value = await ctx.run('before', () => mix(ctx.payload.seed, 5));
   await Promise.all([ctx.waitForEvent('approval', approvalEvent(ctx.payload.seed), 5), ctx.run('beside', () => value)]);
   return ctx.run('after', () => value + 2);
 };
 
-/** The event is sent to the run by name, mostly before it waits. */
+/** The event is sent to the run by id, usually before the run waits for it. */
 const letter: SimulatedWorkflow = async (ctx) => {
   await ctx.sleep('nap', 1 + (ctx.payload.seed % 10));
   const read = await ctx.waitForEvent('letter', LETTER_EVENT, 10_000_000);
@@ -75,14 +75,14 @@ const caller: SimulatedWorkflow = async (ctx) => {
   return { values };
 };
 
-/** Its result leaves out what it invoked, since that may fail for good; World.check looks at that. */
+/** Its result does not contain the invoked result, because that run may fail permanently. World.check examines it. */
 const parent: SimulatedWorkflow = async (ctx) => {
   const [, value] = await Promise.all([ctx.invoke('child', 'sequence'), ctx.run('beside', () => mix(ctx.payload.seed, 9))]);
   await ctx.invoke('second child', 'nothing');
   return { value };
 };
 
-/** Events that it does not wait for come all the time, so that other nodes decide on the run while its steps are out. */
+/** Receives events that it does not wait for, so that other nodes decide on the run while its steps are in flight. */
 const pestered: SimulatedWorkflow = async (ctx) => {
   let value = mix(ctx.payload.seed, 11);
   for (let i = 0; i < 5; i++) value = await ctx.run(`think ${i}`, () => value + i);
@@ -91,7 +91,7 @@ const pestered: SimulatedWorkflow = async (ctx) => {
 
 export const LETTER_EVENT = 'letter for you';
 export const approvalEvent = (seed: number): string => `approval ${seed}`;
-/** What the simulated API makes of a number. */
+/** Returns the response of the simulated API to a number. */
 export const apiAnswer = (value: number): number => value * 2 + 1;
 
 const nothing: SimulatedWorkflow = async (ctx) => ({ seed: ctx.payload.seed });
@@ -110,7 +110,7 @@ export const WORKFLOWS: Readonly<Record<string, SimulatedWorkflow>> = {
   nothing,
 };
 
-/** What the workflow returns when nothing ever fails. */
+/** Returns the result of the workflow without any faults. */
 export function expectedResult(name: string, payload: { readonly seed: number }): Promise<unknown> {
   const workflow = WORKFLOWS[name];
   if (!workflow) throw new Error(`no workflow ${name}`);

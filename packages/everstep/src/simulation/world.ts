@@ -1,7 +1,6 @@
 /**
- * A world in simulated time: clients, the service in one life after another,
- * a store that fails, a network that loses and repeats, and an app that
- * forgets. Everything that happens follows from the seed.
+ * A world in simulated time: clients, the service in one life after another, a failing store, a network that loses
+ * and repeats requests, and an app that restarts. Everything that happens follows from the seed.
  */
 import assert from 'node:assert/strict';
 import type { EventContent, InvokeOutcome } from '@everstep/sdk/protocol';
@@ -33,9 +32,9 @@ const SETTINGS: RunSettings = {
 export interface WorldFaults {
   readonly network: NetworkFaults;
   readonly store: StoreFaults;
-  /** Probability that the service is killed, at each point where time moves on. */
+  /** Probability that the service is killed, each time the clock advances. */
   readonly crash: number;
-  /** Several nodes share the store. Absent: the service is alone. */
+  /** Several nodes share the store. Absent: there is one process. */
   readonly nodes?: NodeFaults;
 }
 
@@ -70,10 +69,10 @@ const numberEvent = (value: number): EventContent => ({
   contentType: 'application/json',
 });
 
-/** What the workflow came to; beside it the app returns what its code has seen. */
+/** Returns the result of the workflow. The app also returns what its code has seen. */
 const resultOf = (run: RunRecord | undefined): unknown => JSON.parse(run?.result ?? 'null')?.result;
 
-/** What is wrong with the history of a run, in sentences. */
+/** Returns the problems in the history of a run, one sentence each. */
 export type HistoryCheck = (run: RunRecord, steps: readonly RecordedStep[]) => readonly string[];
 
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -82,12 +81,12 @@ export class World {
   readonly clock = new SimulatedClock(START_MS);
   readonly random: SeededRandom;
   crashes = 0;
-  /** How often the store began to refuse all writes. */
+  /** Number of periods in which the store rejected all writes. */
   outages = 0;
   readonly deliveries = new DeliveryLedger();
-  /** How often the notification of a waiting run was reported, by run key. */
+  /** Number of reported notifications of a waiting run, by run key. */
   private readonly told = new Map<string, number>();
-  /** Notifications whose outcome nobody was told. */
+  /** Notifications whose outcome no client received. */
   private unanswered = 0;
   recovered = 0;
   forked = 0;
@@ -112,7 +111,7 @@ export class World {
     this.lives = Array.from({ length: faults.nodes?.count ?? 1 }, () => this.begin());
   }
 
-  /** The process that a client comes to. */
+  /** The process that a client connects to. */
   private get life(): Life {
     return this.lives[this.shared ? this.random.below(this.lives.length) : 0] ?? assert.fail();
   }
@@ -120,7 +119,7 @@ export class World {
   private begin(): Life {
     const { clock, random, shared } = this;
     const dead = (): boolean => life.dead;
-    // Requests that have left reach the app all the same.
+    // Requests that were already sent reach the app anyway.
     const caller = new FaultyCaller(clock, random, this.faults.network, this.startApp, shared?.app);
     this.callers.push(caller);
     const node = shared && new SimulatedNode({ ...shared, nodeId: `n_${++this.nodes}`, clock, random, dead });
@@ -134,7 +133,7 @@ export class World {
       runtime: createRuntime({
         store: faultyStore(node?.viewOf(this.store) ?? this.store, this.random, this.faults.store, dead, { stalled, outages }),
         clock: ownClock,
-        // Sweeps would only make time pass in small steps.
+        // Maintenance would only advance the clock in small steps.
         upkeepClock: { ...ownClock, setTimer: () => () => {} },
         random: this.random,
         stepCaller: watched,
@@ -160,7 +159,7 @@ export class World {
     this.lives[index] = this.begin();
   }
 
-  /** Lets everything run that can run now, then lets time pass; until `until` holds. */
+  /** Runs everything that can run now, and then advances the clock, until `until` holds. */
   async run(until: () => Promise<boolean>, maxMoves = 200_000): Promise<void> {
     for (let moves = 0; moves < maxMoves; moves++) {
       for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
@@ -168,12 +167,12 @@ export class World {
       if (this.callers.some((caller) => caller.busy > 0)) continue;
       if (await until()) return;
       if (this.random.chance(this.faults.crash)) this.crash();
-      else assert.ok(this.clock.advance(), 'nothing is left that could happen, and the world is not done');
+      else assert.ok(this.clock.advance(), 'nothing is left that could happen, but the world is not done');
     }
     assert.fail('the world does not come to rest');
   }
 
-  /** A client that triggers a run and asks again, with the same id, until it gets an answer. */
+  /** Simulates a client that triggers a run and retries with the same id until it receives a response. */
   order(workflow: string, afterMs: number): void {
     const order: Order = {
       id: `order-${this.orders.length}`,
@@ -218,7 +217,7 @@ export class World {
       this.clock.setTimer(this.clock.now() + afterMs + this.random.below(10_000), () => this.writeTo(order));
   }
 
-  /** Sends events to the run that it has no use for. */
+  /** Sends events to the run that it does not wait for. */
   private pester(order: Order, left = EVENTS_TO_PESTER): void {
     if (left === 0) return;
     const content = numberEvent(left);
@@ -240,7 +239,10 @@ export class World {
     );
   }
 
-  /** Sends an event to a run by name, ever more seldom, until the run has ended well. One that was made anew needs it anew. */
+  /**
+   * Sends an event to a run by id, less and less often, until the run has succeeded. A recovered run needs the event
+   * again.
+   */
   private writeTo(order: Order, againMs = 20_000): void {
     const cancel = this.clock.setTimer(this.clock.now() + againMs, () => this.writeTo(order, againMs * 2));
     const { id, seed } = order;
@@ -251,18 +253,21 @@ export class World {
       const content = numberEvent(seed);
       await this.life.runtime.notify({ instanceId: INSTANCE, eventId: LETTER_EVENT, workflowRunId, content });
     };
-    // Its answer may be lost: the next one comes.
+    // Its response may be lost. It is sent again later.
     send().catch(() => {});
   }
 
-  /** The run that came last of this order, through resumes and restarts. */
+  /** Returns the last run of this order, through resumes and restarts. */
   private async currentRun(orderId: string): Promise<RunRecord | null> {
     let record = await this.store.findRun({ instanceId: INSTANCE, workflowRunId: orderId });
     while (record?.became) record = await this.store.runRecord({ runKey: record.became.runKey });
     return record;
   }
 
-  /** Of a notification and a timeout exactly one was the end of each wait, and whoever notified was told the truth. */
+  /**
+   * Checks that each wait ended either with a notification or with a timeout, and that the sender received the
+   * correct outcome.
+   */
   private async checkWaits(runs: readonly RunRecord[]): Promise<void> {
     for (const run of runs) {
       if (run.origin !== null || run.workflowUrl !== 'http://app/approval') continue;
@@ -271,12 +276,12 @@ export class World {
       const wait = steps.find(({ type }) => type === 'Wait');
       const timedOut = wait === undefined || JSON.parse(wait.out ?? '{}').timeout;
       assert.ok(told <= 1, `${run.workflowRunId} was notified ${told} times`);
-      if (timedOut) assert.equal(told, 0, `${run.workflowRunId} timed out, and was notified`);
-      else assert.ok(told === 1 || this.unanswered > 0 || this.crashes > 0, `${run.workflowRunId} was notified by nobody`);
+      if (timedOut) assert.equal(told, 0, `${run.workflowRunId} timed out, but was notified`);
+      else assert.ok(told === 1 || this.unanswered > 0 || this.crashes > 0, `${run.workflowRunId} was notified by no client`);
     }
   }
 
-  /** Each invocation made exactly one run, and tells how that ended. */
+  /** Checks that each invocation created exactly one run, and recorded how that run ended. */
   private async checkInvocations(runs: readonly RunRecord[]): Promise<void> {
     for (const run of runs) {
       const steps = await this.store.loadJournal({ runKey: run.key, from: 0 });
@@ -286,7 +291,7 @@ export class World {
         assert.deepEqual(
           made.map(({ status }) => status),
           [outcome.state],
-          `${step.name} of ${run.workflowRunId} made one run, and tells how it ended`,
+          `${step.name} of ${run.workflowRunId} created one run, and recorded how it ended`,
         );
       }
     }
@@ -332,7 +337,7 @@ export class World {
     return !(await this.hasActiveRuns());
   }
 
-  /** Faults stop. What is in the DLQ is resumed or restarted, until nothing is left there. */
+  /** Stops all faults. Resumes or restarts the runs in the DLQ until it is empty. */
   async heal(): Promise<void> {
     this.faults = NO_FAULTS;
     this.crashes++;
@@ -344,7 +349,7 @@ export class World {
       for (const letter of letters) {
         const kind = this.random.chance(0.5) ? 'resume' : 'restart';
         const command = { kind, instanceId: INSTANCE, dlqIds: [letter.dlqId], whenMissing: 'fail', overrides: {} } as const;
-        // Two callers at once: one makes a run, the other finds nothing.
+        // Of two concurrent callers, one creates a run and the other finds no entry.
         const outcomes: string[] = [];
         for (let i = 0; i < 2; i++) void this.life.runtime.recover(command).then((outcome) => outcomes.push(outcome.kind));
         await this.run(async () => outcomes.length === 2);
@@ -355,16 +360,16 @@ export class World {
     }
   }
 
-  /** Forks runs, however they ended, each from some step: every fork has to come to what any run of its workflow comes to. */
+  /** Forks runs, whatever their outcome, each from a random step. Every fork must reach the result of its workflow. */
   async fork(count: number): Promise<void> {
-    // Nobody writes letters to forks.
+    // No letters are sent to forks.
     const runs = (await this.runs()).filter(({ workflowUrl }) => workflowUrl !== 'http://app/letter');
     for (let i = 0; i < count && runs.length > 0; i++) {
       const { key: runKey } = runs[this.random.below(runs.length)] ?? assert.fail();
       const steps = await this.store.loadJournal({ runKey, from: 0 });
       const fromStep = 1 + this.random.below(steps.length + 1);
       const fork = { input: null, results: [], workflowRunId: null, note: null, by: { actor: 'a client', address: '' } };
-      // Its answer may be lost.
+      // Its response may be lost.
       this.life.runtime.fork({ runKey, fromStep, ...fork }).catch(() => {});
     }
     await this.run(() => this.atRest());
@@ -382,13 +387,16 @@ export class World {
         last = runs.find((other) => other.key === key);
       }
       const where = `the fork of ${run.origin.workflowRunId} from step ${run.origin.stepId} (${run.workflowUrl})`;
-      assert.equal(last?.status, 'succeeded', `${where} ended well: ${last?.error}`);
+      assert.equal(last?.status, 'succeeded', `${where} succeeded: ${last?.error}`);
       const expected = await expectedResult(new URL(run.workflowUrl).pathname.slice(1), { seed });
       assert.deepEqual(resultOf(last), expected, `${where} has the right result`);
     }
   }
 
-  /** Every acknowledged order has a run that succeeded with the right result, and each journal is sound. */
+  /**
+   * Checks that every acknowledged order has a run that succeeded with the right result, and that each journal is
+   * valid.
+   */
   async check(problemsOf: HistoryCheck): Promise<void> {
     const runs = await this.runs();
     for (const run of runs) {
@@ -409,7 +417,8 @@ export class World {
     await this.ledger.check(this.store, INSTANCE);
     for (const order of this.orders) {
       const own = runs.filter((run) => run.workflowRunId === order.id);
-      // An id is free again when its run has ended: a client that lost the answer and asks again may start another.
+      // An id is free again after its run has ended. A client that lost the response and retries may start another
+      // run.
       assert.ok(own.length >= 1 && own.length <= order.attempts, `${order.id} was acknowledged, so it exists`);
       const expected = await expectedResult(order.workflow, { seed: order.seed });
       for (const run of own) {
@@ -418,7 +427,7 @@ export class World {
           const key: string = last.became.runKey;
           last = runs.find((other) => other.key === key);
         }
-        assert.equal(last?.status, 'succeeded', `${order.id} (${order.workflow}) ended well: ${last?.error}`);
+        assert.equal(last?.status, 'succeeded', `${order.id} (${order.workflow}) succeeded: ${last?.error}`);
         assert.deepEqual(resultOf(last), expected, `${order.id} (${order.workflow}) has the right result`);
       }
     }

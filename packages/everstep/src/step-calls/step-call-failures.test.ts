@@ -65,9 +65,9 @@ test('every other answer is a failure with its cause, whether to retry, and what
       /base must be/,
     ],
     ['an unreadable reply with 500', answering(500, SPOKEN, 'oops'), 'http', backoff, /answered 500.*the body is no JSON/],
-    ['404', answering(404, html, 'nothing'), 'http', backoff, /404: is the workflow URL right\? .*"nothing"/],
-    ['405', answering(405, {}), 'http', backoff, /does not take POST/],
-    ['410', answering(410, {}), 'http', backoff, /gone/],
+    ['404', answering(404, html, 'nothing'), 'http', backoff, /404: check the workflow URL .*"nothing"/],
+    ['405', answering(405, {}), 'http', backoff, /does not accept POST/],
+    ['410', answering(410, {}), 'http', backoff, /no longer exists/],
     ['418', answering(418, {}), 'http', backoff, /answered 418 \(an empty body\)/],
     ['502', answering(502, {}), 'http', backoff, /a gateway/],
     [
@@ -80,7 +80,7 @@ test('every other answer is a failure with its cause, whether to retry, and what
     ['489 non-retryable', answering(489, { 'svc-nonretryable-error': 'true' }, 'no'), 'http', never, /489/],
     ['489 non-retryable, bare name', answering(489, { 'nonretryable-error': 'True' }, 'no'), 'http', never, /489/],
     ['489 alone', answering(489, {}), 'http', backoff, /489/],
-    ['429 after seconds', answering(429, { 'retry-after': '7' }), 'http', { kind: 'after', delayMs: 7_000 }, /asked too often/],
+    ['429 after seconds', answering(429, { 'retry-after': '7' }), 'http', { kind: 'after', delayMs: 7_000 }, /receives too many requests/],
     [
       '503 after a date',
       answering(503, { 'retry-after': inTenSeconds }),

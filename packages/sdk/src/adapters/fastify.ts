@@ -13,6 +13,7 @@ export interface FastifyLikeRequest {
   readonly rawBody?: unknown;
 }
 
+/** The parts of a Fastify reply that the handler uses. */
 export interface FastifyLikeReply {
   code(status: number): unknown;
   headers(values: Record<string, string>): unknown;

@@ -3,6 +3,7 @@ import type { Endpoint } from '../endpoint.js';
 import type { WorkflowHandler } from '../serve.js';
 import { type NodeHandler, toNodeHandler } from './node.js';
 
+/** Handlers of a route in the app router. */
 export interface NextRouteHandlers {
   readonly GET: (request: Request) => Promise<Response>;
   readonly POST: (request: Request) => Promise<Response>;

@@ -7,8 +7,10 @@ import type { WorkflowHandler } from '../serve.js';
 /** Size limit of a request body in bytes: the largest journal that the service stores, as JSON. */
 export const MAX_BODY_BYTES = 512 * 1024 * 1024;
 
+/** A listener for requests of Node's http server. Never rejects because of a request. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
+/** Returns the endpoint of a handler, or the endpoint itself. */
 export const endpointOf = (handler: WorkflowHandler | Endpoint): Endpoint => ('endpoint' in handler ? handler.endpoint : handler);
 
 /** Reads the whole body. Rejects if the client disconnects or the body exceeds the limit. */
@@ -49,6 +51,7 @@ export async function bodyOf(request: MaybeParsedRequest): Promise<EndpointReque
   return body === undefined ? '' : { parsed: body };
 }
 
+/** Sends the response, unless one was already sent or the client has disconnected. */
 export function send(response: ServerResponse, answer: EndpointResponse): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(answer.status, { ...answer.headers, 'Content-Length': Buffer.byteLength(answer.body) });

@@ -2,6 +2,7 @@
 import type { AuditExportLine, AuditVerification } from './admin-types.js';
 import type { Call } from './transport.js';
 
+/** Filters of an export of the audit log. */
 export interface AuditExportOptions {
   /** Only entries at or after this time. A number is in Unix milliseconds. */
   readonly from?: Date | number;
@@ -11,6 +12,7 @@ export interface AuditExportOptions {
   readonly after?: number;
 }
 
+/** Options of a verification of the audit log. */
 export interface AuditVerifyOptions {
   /** Continues an earlier call: its `next`. */
   readonly after?: number;

@@ -4,6 +4,7 @@ import type { QueueInstance, QueueOutboundRules, QueuePlan, QueueStats, QueueUsa
 import { durationText } from './settings.js';
 import { type Call, jsonCall } from './transport.js';
 
+/** Settings of a new queue instance. */
 export interface NewQueue {
   readonly name: string;
   readonly region: string;
@@ -11,10 +12,12 @@ export interface NewQueue {
   readonly teamId?: string;
 }
 
+/** Lists of destinations that the owner of a queue instance can set. */
 export type NarrowedDestinations = Pick<QueueOutboundRules, 'deny' | 'only'>;
 
 const at = (action: string, queueId: string) => `/v2/queue/${action}/${encodeURIComponent(queueId)}`;
 
+/** Queue instances. Use it through `AdminClient.queues`. Methods reject with EverstepError. */
 export class Queues {
   private readonly call: <T>(call: Call) => Promise<T>;
 
@@ -27,10 +30,12 @@ export class Queues {
     return this.call({ method: 'GET', path: '/v2/queue/users' });
   }
 
+  /** Creates a queue instance and returns it with its tokens. */
   create({ name, region, teamId }: NewQueue): Promise<QueueInstance> {
     return this.call(jsonCall('POST', '/v2/queue/users', { name, region, team_id: teamId }));
   }
 
+  /** Returns one queue instance. */
   get(queueId: string): Promise<QueueInstance> {
     return this.call({ method: 'GET', path: at('user', queueId) });
   }

@@ -2,6 +2,7 @@
 import type { SearchIndex, SearchIndexStats, SearchIndexType, SearchStats } from './admin-types.js';
 import { type Call, jsonCall } from './transport.js';
 
+/** Settings of a new search index. */
 export interface NewSearchIndex {
   readonly name: string;
   readonly region: string;
@@ -14,6 +15,7 @@ export interface NewSearchIndex {
 const SEARCH = '/v2/search';
 const at = (indexId: string, action = '') => `${SEARCH}/${encodeURIComponent(indexId)}${action}`;
 
+/** Search indexes. Use it through `AdminClient.searchIndexes`. Methods reject with EverstepError. */
 export class SearchIndexes {
   private readonly call: <T>(call: Call) => Promise<T>;
 
@@ -26,14 +28,17 @@ export class SearchIndexes {
     return this.call({ method: 'GET', path: SEARCH });
   }
 
+  /** Creates a search index and returns it with its tokens, which are shown only once. */
   create({ name, region, type, teamId }: NewSearchIndex): Promise<SearchIndex> {
     return this.call(jsonCall('POST', SEARCH, { name, region, type, team_id: teamId }));
   }
 
+  /** Returns one search index, without its tokens. */
   get(indexId: string): Promise<SearchIndex> {
     return this.call({ method: 'GET', path: at(indexId) });
   }
 
+  /** Renames a search index. */
   async rename(indexId: string, name: string): Promise<void> {
     await this.call(jsonCall('POST', at(indexId, '/rename'), { name }));
   }
@@ -53,6 +58,7 @@ export class SearchIndexes {
     await this.call({ method: 'DELETE', path: at(indexId) });
   }
 
+  /** Returns the number of documents and the size of an index. */
   stats(indexId: string): Promise<SearchIndexStats> {
     return this.call({ method: 'GET', path: at(indexId, '/stats') });
   }

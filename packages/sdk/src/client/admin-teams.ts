@@ -5,20 +5,25 @@ import { type Call, jsonCall } from './transport.js';
 const MEMBER = '/v2/teams/member';
 const INVITATIONS = '/v2/invitations';
 
+/** Teams, members and invitations. Use it through `AdminClient.teams`. Methods reject with EverstepError. */
 export class Teams {
   /** Members of a team, identified by their e-mail address. */
   readonly members: {
+    /** Lists the members of a team. */
     readonly list: (teamId: string) => Promise<readonly TeamMember[]>;
     /**
      * Changes the role of a member, or invites a new one. An invitation has the status `invited` and an
      * `invitation_secret`, which you pass on to the invited person.
      */
     readonly put: (teamId: string, email: string, role: MemberRole) => Promise<TeamMember>;
+    /** Removes a member from a team. */
     readonly remove: (teamId: string, email: string) => Promise<void>;
   };
+  /** Invitations to a team. */
   readonly invitations: {
     /** Lists the pending invitations of a team. */
     readonly list: (teamId: string) => Promise<readonly TeamMember[]>;
+    /** Revokes a pending invitation. */
     readonly revoke: (invitationId: string) => Promise<void>;
     /** Accepts an invitation as the logged-in user. A person without a user account calls `acceptInvitation` instead. */
     readonly join: (secret: string) => Promise<JoinedTeam>;

@@ -3,6 +3,7 @@ import { type Duration, durationMs } from '../duration.js';
 import type { QueueToken, TokenScope } from './admin-types.js';
 import { type Call, jsonCall } from './transport.js';
 
+/** Settings of a new token. */
 export interface NewQueueToken {
   /** Name for people, such as the name of the app that uses the token. */
   readonly name: string;
@@ -13,6 +14,7 @@ export interface NewQueueToken {
 
 const inSeconds = (duration: Duration): number => Math.ceil(durationMs(duration) / 1_000);
 
+/** Tokens of a queue instance. Use it through `AdminClient.tokens`. Methods reject with EverstepError. */
 export class QueueTokens {
   private readonly call: <T>(call: Call) => Promise<T>;
 

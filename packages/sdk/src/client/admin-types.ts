@@ -1,9 +1,11 @@
 /** Responses of the management API, as sent by the service. Times are Unix seconds. */
 
+/** Role of a user in an account. */
 export type AccountRole = 'owner' | 'admin' | 'dev' | 'finance';
 /** Role that a member can be given. The owner is the user who created the team. */
 export type MemberRole = Exclude<AccountRole, 'owner'>;
 
+/** The logged-in user. */
 export interface Account {
   /** Id of the user and of the personal account. */
   readonly id: string;
@@ -14,6 +16,7 @@ export interface Account {
   readonly accounts: readonly { readonly id: string; readonly role: AccountRole }[];
 }
 
+/** An API key of a user. */
 export interface ApiKey {
   readonly id: string;
   readonly customer_id: string;
@@ -32,6 +35,7 @@ export interface RecoveryLink {
   readonly expiration_time: number;
 }
 
+/** A team, as one of its members sees it. */
 export interface Team {
   readonly id: string;
   /** Same as `id` and `customer_id`. */
@@ -45,6 +49,7 @@ export interface Team {
   readonly role: AccountRole;
 }
 
+/** A member of a team, or a pending invitation. */
 export interface TeamMember {
   /** Id of the user, or of the invitation while the status is `invited`. */
   readonly id: string;
@@ -72,6 +77,7 @@ export interface User {
   readonly disabled_time?: number;
 }
 
+/** One page of users. */
 export interface UserPage {
   /** Cursor of the next page; empty at the end. */
   readonly cursor: string;
@@ -118,6 +124,7 @@ export interface QueuePlan {
   readonly price_per_100k_messages: number;
 }
 
+/** A queue instance. */
 export interface QueueInstance {
   readonly id: string;
   /** Account that owns the instance: of a user or of a team. */
@@ -141,6 +148,7 @@ export interface QueueInstance {
   readonly read_only_token?: string;
 }
 
+/** What a token may do. `read-metadata` is `read` without payloads, results and headers; `write` includes all others. */
 export type TokenScope = 'trigger' | 'notify' | 'read-metadata' | 'read' | 'write' | 'connect';
 
 /** A token of a queue instance. Times are Unix seconds. */
@@ -162,6 +170,7 @@ export interface QueueToken {
   readonly token?: string;
 }
 
+/** Usage, limits and rejected requests of a queue instance. */
 export interface QueueStats {
   readonly id: string;
   readonly customer_id: string;
@@ -201,6 +210,7 @@ export interface QueueStats {
   }[];
 }
 
+/** Usage of a queue instance per day. */
 export interface QueueUsage {
   readonly id: string;
   readonly customer_id: string;
@@ -217,6 +227,7 @@ export interface QueueUsage {
   readonly spent_this_month: number;
 }
 
+/** An entry of the audit log of an account. */
 export interface AuditLogEntry {
   readonly id: string;
   readonly customer_id: string;
@@ -281,14 +292,17 @@ export interface AuditVerification {
   readonly known?: 'found' | 'missing' | 'expired';
 }
 
+/** One page of the audit log. */
 export interface AuditLogPage {
   /** Cursor of the next page; empty at the end. */
   readonly cursor: string;
   readonly auditlogs: readonly AuditLogEntry[];
 }
 
+/** Billing type of a search index. All types behave the same. */
 export type SearchIndexType = 'free' | 'payg' | 'fixed';
 
+/** A search index. */
 export interface SearchIndex {
   readonly id: string;
   /** Account that owns the index: of a user or of a team. */
@@ -306,6 +320,7 @@ export interface SearchIndex {
   readonly read_only_token?: string;
 }
 
+/** Size of one search index. */
 export interface SearchIndexStats {
   readonly id: string;
   readonly customer_id: string;
@@ -316,6 +331,7 @@ export interface SearchIndexStats {
   readonly disk_size: number;
 }
 
+/** Size of all search indexes, and of each one. */
 export interface SearchStats {
   readonly index_count: number;
   readonly document_count: number;

@@ -2,12 +2,14 @@
 import type { ApiKey, RecoveryLink, User, UserPage } from './admin-types.js';
 import type { Call } from './transport.js';
 
+/** Options of a page of users. */
 export interface UserListOptions {
   readonly cursor?: string;
   /** Number of users per page. */
   readonly count?: number;
 }
 
+/** Options of deleting a user. */
 export interface DeleteUserOptions {
   /** Id of the user who becomes the owner of teams that would have none. The user must be a member of each of them. */
   readonly handOverTo?: string;
@@ -47,6 +49,7 @@ export class Users {
     await this.call({ method: 'POST', path: `${pathOf(userId)}/disable` });
   }
 
+  /** Enables a disabled user. */
   async enable(userId: string): Promise<void> {
     await this.call({ method: 'POST', path: `${pathOf(userId)}/enable` });
   }
@@ -56,6 +59,7 @@ export class Users {
     await this.call({ method: 'DELETE', path: pathOf(userId), query: { hand_over_to: handOverTo } });
   }
 
+  /** Makes the user an operator. */
   async grantOperator(userId: string): Promise<void> {
     await this.call({ method: 'POST', path: `${pathOf(userId)}/operator` });
   }
@@ -81,6 +85,7 @@ export class Users {
     return this.call({ method: 'POST', path: `${pathOf(userId)}/recovery` });
   }
 
+  /** Ends all sessions of the user. */
   async endSessions(userId: string): Promise<void> {
     await this.call({ method: 'DELETE', path: `${pathOf(userId)}/sessions` });
   }

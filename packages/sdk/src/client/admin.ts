@@ -9,6 +9,7 @@ import { Users } from './admin-users.js';
 import { configured } from './configuration.js';
 import { basic, type Call, callApi, callForText, jsonCall, type TransportOptions } from './transport.js';
 
+/** Options of an `AdminClient`. Missing options are read from the environment. */
 export interface AdminClientOptions {
   /** URL of the management API. Default: EVERSTEP_MANAGEMENT_URL. */
   readonly baseUrl?: string;
@@ -16,9 +17,11 @@ export interface AdminClientOptions {
   readonly email?: string;
   /** API key of the user. Default: EVERSTEP_ADMIN_API_KEY. */
   readonly apiKey?: string;
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch;
 }
 
+/** Options of a page of the audit log. */
 export interface AuditLogOptions {
   readonly cursor?: string;
   /** Number of entries per page. */
@@ -59,25 +62,37 @@ export async function acceptInvitation(
   return (await callApi(transportOf(options), call)) as JoinedTeam;
 }
 
+/**
+ * Client of the management API. Methods reject with EverstepError if the service rejects the request or does not
+ * respond.
+ */
 export class AdminClient {
+  /** Queue instances. */
   readonly queues: Queues;
+  /** Tokens of queue instances. */
   readonly tokens: QueueTokens;
+  /** Teams, members and invitations. */
   readonly teams: Teams;
   /** Users of the installation. For operators. */
   readonly users: Users;
+  /** Search indexes. */
   readonly searchIndexes: SearchIndexes;
   /** The audit log of all accounts. For operators. */
   readonly audit: AuditLog;
+  /** API keys of the user. */
   readonly apiKeys: {
     /** Lists the API keys, including revoked ones. */
     readonly list: () => Promise<readonly ApiKey[]>;
     /** Creates an API key. `api_key` of the result contains the key itself; it is shown only once. */
     readonly create: (name: string) => Promise<ApiKey>;
+    /** Revokes an API key. Sessions that were started with it end. */
     readonly revoke: (apiKeyId: string) => Promise<void>;
   };
+  /** Browser sessions of the user. */
   readonly sessions: {
     /** Lists the sessions that have not ended, the latest first. */
     readonly list: () => Promise<readonly UserSession[]>;
+    /** Ends one session. */
     readonly end: (sessionId: string) => Promise<void>;
     /** Logs out everywhere and returns the number of ended sessions. */
     readonly endAll: () => Promise<number>;

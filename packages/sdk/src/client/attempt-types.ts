@@ -6,6 +6,7 @@ export interface FoundRun extends Omit<RunFields, 'invokedRuns' | 'failureFuncti
   readonly workflowRunError?: string;
 }
 
+/** One page of a search over runs. */
 export interface RunSearchPage {
   /** Cursor to continue the search; absent if all runs were searched. */
   readonly cursor?: string;
@@ -63,6 +64,7 @@ export interface RunAttempt {
   readonly retryAt: number | null;
 }
 
+/** One page of attempts of a run. */
 export interface RunAttemptPage {
   /** Absent at the end. */
   readonly cursor?: string;

@@ -24,6 +24,7 @@ import { durationText, type TriggerOptions, triggerBody, triggerHeaders } from '
 import { type Call, callApi, type TransportOptions } from './transport.js';
 import type { BatchItemResult, RunLogEntry, RunResult, RunUnderWay, TriggeredRun } from './types.js';
 
+/** Options of a `Client`. Missing options are read from the environment. */
 export interface ClientOptions {
   /** URL of the service. Default: EVERSTEP_URL. */
   readonly baseUrl?: string;
@@ -31,21 +32,30 @@ export interface ClientOptions {
   readonly token?: string;
   /** Region, which becomes the first label of the host in the base URL: `https://eu-central-1.example.com`. */
   readonly region?: string;
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch;
 }
 
+/** One trigger of a batch. */
 export interface BatchItem extends Omit<TriggerOptions, 'body' | 'waitForResult' | 'signal'> {
   readonly workflowUrl: string;
   /** Body of the trigger. Text is sent as it is, everything else as JSON. A batch cannot contain bytes. */
   readonly body?: unknown;
 }
 
+/** Client of the runtime API. Methods reject with EverstepError if the service rejects the request or does not respond. */
 export class Client {
+  /** The run log, and operations on runs. */
   readonly runs: Runs;
+  /** The dead letter queue. */
   readonly dlq: DeadLetters;
+  /** Repairs: bulk jobs over dead letters. */
   readonly repairs: Repairs;
+  /** Flow control keys and their limits. */
   readonly flowControl: FlowControl;
+  /** Destinations that are held or failing. */
   readonly destinations: Destinations;
+  /** Schedules. */
   readonly schedules: Schedules;
   /** Changes as they happen, and the nodes of the service. */
   readonly live: Live;
@@ -55,6 +65,7 @@ export class Client {
     /** Changes the given settings and keeps the others. Returns all settings. */
     readonly update: (update: InstanceSettingsUpdate) => Promise<InstanceSettings>;
   };
+  /** Signing keys of the queue instance. */
   readonly keys: {
     /** Returns the keys that sign requests of the service. */
     readonly get: () => Promise<SigningKeyPair>;

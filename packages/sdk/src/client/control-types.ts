@@ -26,6 +26,7 @@ export interface EventWaiter extends Waiter, RunReference {
   readonly deadlineAt: number;
 }
 
+/** One page of waits for events. */
 export interface EventWaiterPage {
   /** Absent at the end. */
   readonly cursor?: string;
@@ -33,6 +34,7 @@ export interface EventWaiterPage {
   readonly waiters: readonly EventWaiter[];
 }
 
+/** A run that was notified. */
 export interface NotifiedWaiter {
   readonly waiter: Waiter;
   readonly messageId: string;
@@ -40,6 +42,7 @@ export interface NotifiedWaiter {
   readonly kept?: true;
 }
 
+/** The limits and the current state of a flow control key. */
 export interface FlowControlEntry {
   readonly flowControlKey: string;
   readonly waitListSize: number;
@@ -70,17 +73,20 @@ export interface FlowControlWaiter extends RunReference {
   readonly place: number;
 }
 
+/** Deliveries that wait for a flow control key. */
 export interface FlowControlWaitList {
   readonly waiting: readonly FlowControlWaiter[];
   /** Total number of waiting deliveries. */
   readonly waitListSize: number;
 }
 
+/** Limit and number of deliveries in flight, over all keys. */
 export interface GlobalParallelism {
   readonly parallelismMax: number;
   readonly parallelismCount: number;
 }
 
+/** A schedule. */
 export interface ScheduleEntry {
   readonly scheduleId: string;
   readonly cron: string;
@@ -120,6 +126,7 @@ export interface ScheduleRun extends RunReference {
   readonly started: number;
 }
 
+/** The state of a destination. */
 export interface DestinationEntry {
   /** Scheme, host and port. */
   readonly origin: string;
@@ -135,16 +142,19 @@ export interface DestinationEntry {
   readonly nextProbeAt?: number;
 }
 
+/** Whether a destination is held. */
 export interface DestinationHeld {
   readonly origin: string;
   readonly isHeld: boolean;
 }
 
+/** Settings of the circuit breaker for destinations that keep failing. */
 export interface BreakerSettings {
   /** Whether a destination that keeps failing is held. */
   readonly enabled: boolean;
   /** Number of consecutive failed deliveries that trip the breaker. */
   readonly failures: number;
+  /** Time between two probe deliveries in milliseconds. */
   readonly probeEveryMs: number;
 }
 
@@ -159,6 +169,7 @@ export interface RetentionRule {
 /** By the outcome of the run. `deadLetter`: failed runs whose entry is still in the dead letter queue. */
 export type RetentionSettings = Readonly<Record<'succeeded' | 'failed' | 'canceled' | 'deadLetter', RetentionRule>>;
 
+/** Settings of a queue instance. */
 export interface InstanceSettings {
   readonly breaker: BreakerSettings;
   readonly retention: RetentionSettings;
@@ -208,6 +219,7 @@ export interface WaitReason {
   readonly url?: string;
 }
 
+/** Explains why a run is waiting. */
 export interface RunExplanation extends RunReference {
   readonly workflowState: RunState;
   /** A short summary of all reasons. */
@@ -251,6 +263,7 @@ export interface SignatureSettingsUpdate {
   readonly ed25519?: boolean;
 }
 
+/** The current key and the key that replaces it at the next rotation. */
 export interface SigningKeyPair {
   readonly current: string;
   readonly next: string;

@@ -35,6 +35,7 @@ export interface DeadLetterFilter {
   readonly fingerprint?: OneOrMore<string>;
 }
 
+/** Options of a page of dead letters. */
 export interface DeadLetterListOptions extends DeadLetterFilter {
   readonly cursor?: string;
   /** Number of entries per page, 1 to 100. */
@@ -73,6 +74,7 @@ const LISTS = ['workflowUrl', 'label', 'failureFunctionState', 'callerIp', 'flow
 const groupPath = (fingerprint: string, verb = '') => `${DLQ}/groups/${encodeURIComponent(fingerprint)}${verb}`;
 const entryPath = (dlqId: string, verb = '') => `${DLQ}${verb}/${encodeURIComponent(dlqId)}`;
 
+/** The dead letter queue. Use it through `Client.dlq`. Methods reject with EverstepError. */
 export class DeadLetters {
   private readonly call: <T>(call: Call) => Promise<T>;
 
@@ -95,6 +97,7 @@ export class DeadLetters {
     } while (cursor);
   }
 
+  /** Returns one entry. */
   get(dlqId: string): Promise<DeadLetterEntry> {
     return this.call({ method: 'GET', path: entryPath(dlqId) });
   }
@@ -137,6 +140,7 @@ export class DeadLetters {
     } while (cursor);
   }
 
+  /** Returns one group. */
   group(fingerprint: string): Promise<DeadLetterGroup> {
     return this.call({ method: 'GET', path: groupPath(fingerprint) });
   }

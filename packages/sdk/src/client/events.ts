@@ -1,6 +1,7 @@
 /** Events. */
 import type { Call } from './transport.js';
 
+/** An event to notify. */
 export interface NotifyEvent {
   readonly eventId: string;
   /** Data of the event. Text and bytes are sent as they are, everything else as JSON. */
@@ -18,6 +19,7 @@ function bodyOf(data: unknown): { readonly body?: string | Uint8Array; readonly 
   return { body: JSON.stringify(data), contentType: 'application/json' };
 }
 
+/** Builds the call that notifies an event. */
 export function notifyCall({ eventId, eventData, contentType, workflowRunId }: NotifyEvent): Call {
   const sent = bodyOf(eventData);
   const type = contentType ?? sent.contentType;

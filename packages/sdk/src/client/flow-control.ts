@@ -25,6 +25,7 @@ export interface UnpinnedLimits {
   readonly rate?: boolean;
 }
 
+/** Flow control keys. Use it through `Client.flowControl`. Methods reject with EverstepError. */
 export class FlowControl {
   private readonly call: <T>(call: Call) => Promise<T>;
 
@@ -32,10 +33,12 @@ export class FlowControl {
     this.call = call;
   }
 
+  /** Lists all flow control keys. */
   async list(): Promise<readonly FlowControlEntry[]> {
     return (await this.call<{ flowControls: FlowControlEntry[] }>({ method: 'GET', path: '/v2/flowControl/' })).flowControls;
   }
 
+  /** Returns one flow control key. */
   get(key: string): Promise<FlowControlEntry> {
     return this.call({ method: 'GET', path: `/v2/flowControl/${encodeURIComponent(key)}` });
   }
@@ -53,6 +56,7 @@ export class FlowControl {
     return this.change(key, 'pause');
   }
 
+  /** Resumes a paused key. */
   resume(key: string): Promise<FlowControlEntry> {
     return this.change(key, 'resume');
   }
@@ -90,6 +94,7 @@ export type DestinationName =
   | { readonly origin: string; readonly url?: undefined }
   | { readonly url: string; readonly origin?: undefined };
 
+/** Destinations. Use it through `Client.destinations`. Methods reject with EverstepError. */
 export class Destinations {
   private readonly call: <T>(call: Call) => Promise<T>;
 

@@ -1,6 +1,7 @@
 /** Changes as they happen, and the nodes of the service. */
 import { callApi, openStream, type TransportOptions } from './transport.js';
 
+/** Resources that a change can affect. */
 export type LiveTopic = 'runs' | 'dlq' | 'repairs' | 'flow-control' | 'schedules' | 'queues' | 'settings';
 
 /** A hint about what changed. It contains no data; fetch the affected resources again. */
@@ -10,6 +11,7 @@ export interface LiveChange {
   readonly runIds: readonly string[];
 }
 
+/** A node: one process of the service. */
 export interface ServiceNode {
   readonly nodeId: string;
   readonly host: string;
@@ -43,6 +45,7 @@ async function* changesIn(chunks: AsyncIterable<string>): AsyncGenerator<LiveCha
   }
 }
 
+/** Changes as they happen. Use it through `Client.live`. */
 export class Live {
   private readonly transport: TransportOptions;
 

@@ -1,7 +1,12 @@
 /** Responses about repairs: bulk jobs over dead letters. Times are Unix milliseconds. */
 import type { FailureFunctionState } from './types.js';
 
+/** Action that a repair applies to each entry. */
 export type RepairAction = 'resume' | 'restart' | 'delete';
+/**
+ * State of a repair. `canary-passed`: waits for `continue`. `stopped`: too many entries of the canary failed again.
+ * `undo-window`: a delete that has not deleted anything yet.
+ */
 export type RepairState =
   | 'planning'
   | 'planned'
@@ -13,7 +18,9 @@ export type RepairState =
   | 'undo-window'
   | 'aborted'
   | 'done';
+/** State of an entry of a repair. `gone`: the entry left the queue before its turn. */
 export type RepairItemState = 'pending' | 'started' | 'succeeded' | 'failed' | 'canceled' | 'gone';
+/** Reason why a repair is paused or has stopped. */
 export type RepairStopReason =
   | 'canary-failed'
   | 'budget-exceeded'
@@ -60,6 +67,7 @@ export interface RepairOverrides {
   };
 }
 
+/** Settings of a canary: a few entries that are tried first. */
 export interface RepairCanary {
   /** Number of entries to start first, spread over the workflows. */
   readonly count: number;
@@ -69,6 +77,7 @@ export interface RepairCanary {
   readonly thenContinue: boolean;
 }
 
+/** A repair: a bulk job over dead letters. */
 export interface Repair {
   readonly repairId: string;
   readonly action: RepairAction;
@@ -102,6 +111,7 @@ export interface Repair {
   readonly stopMessage: string | null;
 }
 
+/** One page of repairs. `cursor` is empty at the end. */
 export interface RepairPage {
   readonly cursor: string;
   readonly repairs: readonly Repair[];
@@ -124,6 +134,7 @@ export interface RepairItem {
   readonly at: number | null;
 }
 
+/** One page of entries of a repair. `cursor` is empty at the end. */
 export interface RepairItemPage {
   readonly cursor: string;
   readonly items: readonly RepairItem[];

@@ -13,12 +13,14 @@ import type {
 } from './repair-types.js';
 import { type Call, jsonCall } from './transport.js';
 
+/** Options of planning a repair. */
 export interface RepairPlanOptions {
   /** Entries to repair. Default: all entries in the queue. Required for a delete. */
   readonly filter?: RepairFilter;
   readonly overrides?: RepairOverrides;
 }
 
+/** Options of starting a repair. */
 export interface RepairStartOptions {
   /**
    * Number of entries to start per second, evenly spaced; 0.1 is one every ten seconds. Required for a resume and a
@@ -30,6 +32,7 @@ export interface RepairStartOptions {
   readonly undoMs?: number;
 }
 
+/** Options of a page of repairs. */
 export interface RepairListOptions {
   readonly state?: RepairState | readonly RepairState[];
   readonly cursor?: string;
@@ -37,6 +40,7 @@ export interface RepairListOptions {
   readonly count?: number;
 }
 
+/** Options of a page of entries of a repair. */
 export interface RepairItemOptions {
   readonly state?: RepairItemState | readonly RepairItemState[];
   readonly cursor?: string;
@@ -47,6 +51,7 @@ export interface RepairItemOptions {
 const REPAIRS = '/v2/workflows/repairs';
 const pathOf = (repairId: string, verb = '') => `${REPAIRS}/${encodeURIComponent(repairId)}${verb}`;
 
+/** Repairs of dead letters. Use it through `Client.repairs`. Methods reject with EverstepError. */
 export class Repairs {
   private readonly call: <T>(call: Call) => Promise<T>;
 
@@ -62,6 +67,7 @@ export class Repairs {
     return this.call(jsonCall('POST', REPAIRS, { action, ...options }));
   }
 
+  /** Returns one repair. */
   get(repairId: string): Promise<Repair> {
     return this.call({ method: 'GET', path: pathOf(repairId) });
   }
@@ -86,6 +92,7 @@ export class Repairs {
     } while (cursor);
   }
 
+  /** Starts a planned repair. */
   start(repairId: string, options: RepairStartOptions = {}): Promise<Repair> {
     return this.call(jsonCall('POST', pathOf(repairId, '/start'), options));
   }

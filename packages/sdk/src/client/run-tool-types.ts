@@ -18,6 +18,7 @@ export interface ForkOptions {
   readonly note?: string;
 }
 
+/** Options of a comparison of two runs. */
 export interface CompareOptions {
   readonly createdAt?: number;
   /** Id of the run to compare with. Default: the latest successful run of the same workflow. */
@@ -25,11 +26,13 @@ export interface CompareOptions {
   readonly withCreatedAt?: number;
 }
 
+/** One side of a comparison. */
 export interface ComparedRun extends RunReference {
   readonly workflowUrl: string;
   readonly workflowState: RunState;
 }
 
+/** A recorded step of one side of a comparison. */
 export interface ComparedStep {
   readonly stepId: number;
   /** Result as JSON text; absent if there is no result, and if both results are equal. */
@@ -40,6 +43,7 @@ export interface ComparedStep {
   readonly edited?: true;
 }
 
+/** A difference between two runs. */
 export interface RunDifference {
   readonly kind: 'input' | 'step' | 'result' | 'outcome' | 'length';
   /** Index in `steps`; null if the difference does not concern a step. */
@@ -49,6 +53,7 @@ export interface RunDifference {
   readonly message: string;
 }
 
+/** Result of a comparison of two runs. */
 export interface RunComparison {
   readonly left: ComparedRun;
   readonly right: ComparedRun;
@@ -83,6 +88,7 @@ export interface RunRelative extends Partial<RunReference> {
   readonly of?: RunReference;
 }
 
+/** The ancestors and descendants of a run. */
 export interface RunLineage {
   /** Nearest first; at most 100. */
   readonly ancestors: readonly RunRelative[];
@@ -101,6 +107,7 @@ export interface RunCheck extends RunReference {
   readonly message: string;
 }
 
+/** Options of a check of dead letters. */
 export interface DeadLetterCheckOptions {
   readonly filter?: RepairFilter;
   /** Number of entries to check in one request, 1 to 100. */
@@ -108,6 +115,7 @@ export interface DeadLetterCheckOptions {
   readonly cursor?: string;
 }
 
+/** One page of checks of dead letters. */
 export interface DeadLetterCheckPage {
   /** Empty at the end. */
   readonly cursor: string;

@@ -18,6 +18,7 @@ import type {
 
 type OneOrMore<T> = T | readonly T[];
 
+/** Filters of the run log. Filters are combined with AND, the values of one filter with OR. */
 export interface RunLogFilter {
   readonly workflowRunId?: string;
   readonly workflowUrl?: string;
@@ -34,6 +35,7 @@ export interface RunLogFilter {
   readonly trimBody?: boolean;
 }
 
+/** Options of a page of the run log. */
 export interface RunLogOptions extends RunLogFilter {
   readonly cursor?: string;
   /** Number of runs per page, 1 to 10. */
@@ -49,6 +51,7 @@ export interface RunSearchOptions extends Omit<RunLogFilter, 'trimBody'> {
   readonly count?: number;
 }
 
+/** Options of a page of attempts. */
 export interface RunAttemptOptions {
   /** Creation time in Unix milliseconds. Distinguishes runs with the same id. */
   readonly createdAt?: number;
@@ -80,6 +83,7 @@ const RUNS = '/v2/workflows/runs';
 const LISTS = ['label', 'flowControlKey', 'callerIp'] as const;
 const asMs = (date: number | Date | undefined) => (date instanceof Date ? date.getTime() : date);
 
+/** Runs. Use it through `Client.runs`. Methods reject with EverstepError. */
 export class Runs {
   private readonly call: <T>(call: Call) => Promise<T>;
 
@@ -178,6 +182,7 @@ export class Runs {
     return checks[0];
   }
 
+  /** Cancels an active run. */
   async cancel(workflowRunId: string): Promise<void> {
     await this.call({ method: 'DELETE', path: `${RUNS}/${encodeURIComponent(workflowRunId)}` });
   }

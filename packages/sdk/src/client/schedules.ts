@@ -21,6 +21,7 @@ export interface ScheduleOptions
 const SCHEDULES = '/v2/schedules';
 const pathOf = (scheduleId: string) => `${SCHEDULES}/${encodeURIComponent(scheduleId)}`;
 
+/** Schedules. Use it through `Client.schedules`. Methods reject with EverstepError. */
 export class Schedules {
   private readonly call: <T>(call: Call) => Promise<T>;
 
@@ -50,6 +51,7 @@ export class Schedules {
     return this.call({ method: 'GET', path: SCHEDULES });
   }
 
+  /** Returns one schedule. */
   get(scheduleId: string): Promise<ScheduleEntry> {
     return this.call({ method: 'GET', path: pathOf(scheduleId) });
   }

@@ -1,7 +1,9 @@
 /** Requests and responses of the API of a search index. */
 
+/** A JSON object. */
 export type JsonObject = { readonly [name: string]: unknown };
 
+/** A document to store. */
 export interface SearchDocument {
   /** Unique in its namespace. A number is converted to text. */
   readonly id: string | number;
@@ -11,6 +13,7 @@ export interface SearchDocument {
   readonly metadata?: JsonObject | null;
 }
 
+/** A stored document. */
 export interface StoredDocument {
   readonly id: string;
   /** Absent if it was not requested. */
@@ -20,11 +23,13 @@ export interface StoredDocument {
   readonly leftOut?: number;
 }
 
+/** A document found by a search. */
 export interface ScoredDocument extends StoredDocument {
   /** BM25 score: larger is better. Scores are comparable within one response. */
   readonly score: number;
 }
 
+/** One page of documents. */
 export interface DocumentPage {
   /** Empty at the end. */
   readonly nextCursor: string;
@@ -32,6 +37,7 @@ export interface DocumentPage {
   readonly vectors: readonly StoredDocument[];
 }
 
+/** Number of documents of a namespace. */
 export interface NamespaceCounts {
   /** Number of documents. */
   readonly vectorCount: number;
@@ -39,6 +45,7 @@ export interface NamespaceCounts {
   readonly pendingVectorCount: number;
 }
 
+/** Size of an index, with its namespaces. */
 export interface SearchIndexInfo extends NamespaceCounts {
   /** Bytes on disk. */
   readonly indexSize: number;
@@ -55,6 +62,7 @@ export interface DocumentParts {
   readonly includeData?: boolean;
 }
 
+/** Options of a search. */
 export interface SearchOptions extends DocumentParts {
   readonly query: string;
   /** Maximum number of results, 1 to 1000. Default: 5. */
@@ -63,6 +71,7 @@ export interface SearchOptions extends DocumentParts {
   readonly filter?: string;
 }
 
+/** Options of a page of documents. */
 export interface DocumentRangeOptions extends DocumentParts {
   /** `nextCursor` of the previous page. */
   readonly cursor?: string;
@@ -74,4 +83,5 @@ export interface DocumentRangeOptions extends DocumentParts {
 
 /** Selects documents by ids or by a prefix of their ids. */
 export type DocumentsById = { readonly ids: readonly (string | number)[] } | { readonly prefix: string };
+/** Selects documents by ids, by a prefix of their ids, or by a filter. */
 export type DocumentChoice = DocumentsById | { readonly filter: string };

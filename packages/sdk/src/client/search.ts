@@ -14,6 +14,7 @@ import type {
 } from './search-types.js';
 import { basic, callApi, jsonCall, type TransportOptions } from './transport.js';
 
+/** Options of a `SearchClient`. Missing options are read from the environment. */
 export interface SearchClientOptions {
   /** The `endpoint` of the index. Default: EVERSTEP_SEARCH_URL. */
   readonly url?: string;
@@ -21,6 +22,7 @@ export interface SearchClientOptions {
   readonly token?: string;
   /** Login of a user who may use the index, instead of a token. `url` must then be at the management address. */
   readonly login?: { readonly email: string; readonly apiKey: string };
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch;
 }
 
@@ -72,6 +74,7 @@ export class SearchNamespace {
   }
 }
 
+/** Client of one search index. Methods reject with EverstepError if the service rejects the request or does not respond. */
 export class SearchClient {
   private readonly ask: Ask;
 
@@ -116,6 +119,7 @@ export class SearchClient {
     await this.ask(`/delete-namespace/${encodeURIComponent(name)}`);
   }
 
+  /** Returns the size of the index and its namespaces. */
   info(): Promise<SearchIndexInfo> {
     return this.ask('/info');
   }

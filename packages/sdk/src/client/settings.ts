@@ -2,6 +2,7 @@
 import { type Duration, durationMs, type Instant, instantMs } from '../duration.js';
 import { NATIVE_PREFIX } from '../protocol.js';
 
+/** Flow control key of a run, and its limits. */
 export interface FlowControlSettings {
   readonly key?: string;
   readonly parallelism?: number;
@@ -17,12 +18,15 @@ export interface RunOverrides {
   readonly retries?: number;
   /** Retry delay in milliseconds, as an expression over `retried`, such as `'pow(2, retried) * 1000'`. */
   readonly retryDelay?: string;
+  /** Time before the first delivery. */
   readonly delay?: Duration;
   readonly labels?: readonly string[];
   readonly flowControl?: FlowControlSettings;
+  /** URL that is called when the run has failed permanently, with optional headers to send. */
   readonly failureCallback?: string | { readonly url: string; readonly headers?: Readonly<Record<string, string>> };
 }
 
+/** Options of a trigger. */
 export interface TriggerOptions extends RunOverrides {
   /** Body of the trigger. Text and bytes are sent as they are, everything else as JSON. */
   readonly body?: unknown;
@@ -35,7 +39,9 @@ export interface TriggerOptions extends RunOverrides {
   readonly notBefore?: Instant;
   /** Maximum duration of one call of the workflow. */
   readonly timeout?: Duration;
+  /** An id that prevents a second run with the same id within the deduplication window. */
   readonly deduplicationId?: string;
+  /** Uses a hash of the content as the deduplication id. */
   readonly contentBasedDeduplication?: boolean;
   /** Data that logs and listings hide: `body`, `header`, `header[x-name]`, and names of JSON fields. */
   readonly redact?: readonly string[];
@@ -53,6 +59,7 @@ export interface SingleRecoverOptions {
   readonly flowControl?: FlowControlSettings;
 }
 
+/** Headers of a request, by name. */
 export type Headers = Record<string, string>;
 
 /** Formats a duration in whole seconds, rounded up, because the service accepts no fractions. */
@@ -79,6 +86,7 @@ function commaList(items: readonly string[] | undefined, what: string): string |
   return items?.join(',');
 }
 
+/** Converts overrides to headers. Throws RangeError for an invalid duration or a label with a comma. */
 export function overrideHeaders(overrides: RunOverrides & { readonly runId?: string }): Headers {
   const { runId, retries, retryDelay, delay, labels, flowControl, failureCallback } = overrides;
   const headers: Headers = {};
@@ -99,6 +107,10 @@ export function overrideHeaders(overrides: RunOverrides & { readonly runId?: str
   return headers;
 }
 
+/**
+ * Converts the options of a trigger to headers. Throws RangeError for an invalid duration, instant, label or redacted
+ * field.
+ */
 export function triggerHeaders(options: TriggerOptions): Headers {
   const headers = overrideHeaders(options);
   const set = (name: string, value: string | number | boolean | undefined) => {
@@ -119,6 +131,7 @@ export function triggerHeaders(options: TriggerOptions): Headers {
 const isRaw = (body: unknown): body is undefined | string | Uint8Array =>
   body === undefined || typeof body === 'string' || body instanceof Uint8Array;
 
+/** Returns text and bytes unchanged, everything else as JSON. */
 export function triggerBody(body: unknown): string | Uint8Array | undefined {
   return isRaw(body) ? body : JSON.stringify(body);
 }

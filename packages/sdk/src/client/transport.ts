@@ -4,6 +4,7 @@ import { describeError, EverstepError } from '../errors.js';
 export type QueryValue = string | number | boolean | readonly (string | number)[] | undefined;
 export type Query = Readonly<Record<string, QueryValue>>;
 
+/** One call of the API. */
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
@@ -21,6 +22,7 @@ export const jsonCall = (method: Call['method'], path: string, body: object): Ca
   body: JSON.stringify(body),
 });
 
+/** How calls reach the API. */
 export interface TransportOptions {
   /** Without a trailing slash. */
   readonly baseUrl: string;
@@ -44,6 +46,7 @@ export function asLists<Options extends object>(query: Options, names: readonly 
   return { ...query, ...Object.fromEntries(lists.map(([name, value]) => [name, [value]])) };
 }
 
+/** Formats query parameters, including the leading `?`; empty if there are none. */
 export function queryText(query: object | undefined): string {
   const parts: string[] = [];
   for (const [name, value] of Object.entries(query ?? {})) {

@@ -1,8 +1,11 @@
 /** Responses of the runtime API. Times are Unix milliseconds unless stated otherwise. */
 import type { StepType } from '../protocol.js';
 
+/** State of a run. */
 export type RunState = 'RUN_STARTED' | 'RUN_SUCCESS' | 'RUN_FAILED' | 'RUN_CANCELED';
+/** State of a step. */
 export type StepState = 'STEP_SUCCESS' | 'STEP_PROGRESS' | 'STEP_RETRY' | 'STEP_FAILED' | 'STEP_CANCELED';
+/** State of the failure callback or failure function of a failed run. */
 export type FailureFunctionState = 'CALLBACK_INPROGRESS' | 'CALLBACK_SUCCESS' | 'CALLBACK_FAIL' | 'CALLBACK_CANCELED';
 
 /** Identity of a run. An id can be reused after the run has ended, so the creation time belongs to it. */
@@ -11,15 +14,18 @@ export interface RunReference {
   readonly workflowCreatedAt: number;
 }
 
+/** A started run. */
 export interface TriggeredRun extends RunReference {
   /** True if no run was created because this run already has the id or the deduplication id. */
   readonly deduplicated?: true;
 }
 
+/** A run that has not ended yet. */
 export interface RunUnderWay extends TriggeredRun {
   readonly workflowState: 'RUN_STARTED';
 }
 
+/** How a run ended. */
 export interface RunResult<Result = unknown> extends TriggeredRun {
   readonly workflowState: Exclude<RunState, 'RUN_STARTED'>;
   /** Value that the workflow returned; absent if it returned nothing or did not succeed. */
@@ -79,6 +85,7 @@ export interface FailureFunctionInfo {
   readonly errors: readonly AttemptError[];
 }
 
+/** Fields of a run that all logs show. */
 export interface RunFields {
   readonly workflowRunId: string;
   readonly workflowUrl: string;
@@ -122,6 +129,7 @@ interface StepFields {
   readonly invokedWorkflowUrl?: string;
 }
 
+/** A step as the run log shows it. */
 export interface LoggedStep extends StepFields {
   readonly stepId?: number;
   readonly stepName?: string;
@@ -141,12 +149,14 @@ export interface LoggedStep extends StepFields {
   readonly errors?: readonly AttemptError[];
 }
 
+/** Steps that were planned together. */
 export interface StepGroup {
   /** `next`: steps that are currently attempted. */
   readonly type: 'sequential' | 'parallel' | 'next';
   readonly steps: readonly LoggedStep[];
 }
 
+/** A run as the run log shows it. */
 export interface RunLogEntry extends RunFields {
   /** JSON text of the value that the workflow returned. */
   readonly workflowRunResponse?: string;
@@ -158,12 +168,14 @@ export interface RunLogEntry extends RunFields {
   readonly steps: readonly StepGroup[];
 }
 
+/** One page of the run log. */
 export interface RunLogPage {
   /** Absent at the end. */
   readonly cursor?: string;
   readonly runs: readonly RunLogEntry[];
 }
 
+/** A recorded step. */
 export interface JournalStep extends StepFields {
   readonly stepId: number;
   readonly stepName: string;
@@ -184,6 +196,7 @@ export interface JournalStep extends StepFields {
   readonly completedAt: number;
 }
 
+/** A pending task of a run. */
 export interface OpenTask extends StepFields {
   readonly kind: 'advance' | 'step' | 'sleep' | 'wait' | 'call' | 'notify' | 'invoke' | 'callback';
   readonly stepId?: number;
@@ -195,6 +208,7 @@ export interface OpenTask extends StepFields {
   readonly createdAt: number;
 }
 
+/** A failed attempt of a delivery. */
 export interface FailedAttempt {
   readonly stepId?: number;
   readonly stepName?: string;
@@ -208,6 +222,7 @@ export interface FailedAttempt {
   readonly retryAt?: number;
 }
 
+/** A run with its journal, pending tasks and failed attempts. */
 export interface RunJournal extends RunFields {
   readonly workflowCreatedAt: number;
   readonly maxRetries: number;
@@ -227,8 +242,10 @@ export interface RunJournal extends RunFields {
   readonly keptEvents?: readonly { readonly eventId: string; readonly receivedAt: number }[];
 }
 
+/** Headers by name, each with its values. */
 export type HeaderMap = Readonly<Record<string, readonly string[]>>;
 
+/** An entry of the dead letter queue. */
 export interface DeadLetterEntry {
   readonly dlqId: string;
   readonly workflowUrl: string;
@@ -296,24 +313,28 @@ export interface DeadLetterGroup {
   readonly regressedAt: number | null;
 }
 
+/** One page of groups of dead letters. */
 export interface DeadLetterGroupPage {
   /** Empty at the end. */
   readonly cursor: string;
   readonly groups: readonly DeadLetterGroup[];
 }
 
+/** One page of dead letters. */
 export interface DeadLetterPage {
   /** Empty at the end. */
   readonly cursor: string;
   readonly messages: readonly DeadLetterEntry[];
 }
 
+/** Runs that a bulk resume or restart created. */
 export interface RecoveredRuns {
   readonly workflowRuns: readonly RunReference[];
   /** Empty when all matching entries are processed. */
   readonly cursor: string;
 }
 
+/** Result of a bulk deletion. */
 export interface DeletedDeadLetters {
   readonly deleted: number;
   /** Empty when all matching entries are processed. */

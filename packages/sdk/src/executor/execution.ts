@@ -25,6 +25,7 @@ import {
 } from '../protocol.js';
 import { microtasksDrained, nextTurn } from './quiet.js';
 
+/** A step that the code has requested and that is not resolved. */
 export interface AskedStep {
   readonly plan: PlannedStep;
   /** Present exactly when the endpoint runs the step. */
@@ -43,6 +44,7 @@ export interface AskOptions<T> {
   readonly read?: (recorded: unknown) => T;
 }
 
+/** How the code of a run ended. */
 export type Settlement =
   | { readonly kind: 'finished'; readonly result: unknown }
   | { readonly kind: 'failed'; readonly error: unknown }
@@ -72,6 +74,7 @@ function settleBy<T>(read: (recorded: unknown) => T, resolve: (result: T) => voi
   };
 }
 
+/** One live execution of a workflow function. See the invariants above. */
 export class Execution {
   /** Unique name of this execution. */
   readonly name: string;
@@ -111,11 +114,13 @@ export class Execution {
     return true;
   }
 
+  /** Gives the turn to the next caller that waits for it. */
   passTurn(): void {
     this.taken = false;
     this.queue.shift()?.();
   }
 
+  /** Marks the execution as dropped and wakes all callers that wait for the turn. */
   drop(): void {
     this.dropped = true;
     for (const wake of this.queue.splice(0)) wake();
@@ -139,6 +144,7 @@ export class Execution {
     );
   }
 
+  /** Records how the code ended. Only the first call has an effect. */
   settle(settlement: Settlement): void {
     this.settlement ??= settlement;
     this.stirred?.();

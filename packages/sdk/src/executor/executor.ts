@@ -19,6 +19,7 @@ import { resultToJson } from '../step-result.js';
 import { type AskedStep, Execution, type Settlement } from './execution.js';
 import type { HeldRuns } from './held-runs.js';
 
+/** What an executor depends on. */
 export interface ExecutorOptions {
   /** Runs the workflow function of a new execution. An error that it throws or rejects with is a failure of the code. */
   readonly body: (execution: Execution, request: Pick<StepRequest, 'run' | 'input'>) => unknown;
@@ -34,6 +35,7 @@ export interface ExecutorOptions {
 
 const JOURNAL_NEEDED: StepReply = Object.freeze({ protocol: PROTOCOL_VERSION, kind: 'journal-needed' });
 
+/** Builds a reply that refuses a request. */
 export function refusal(code: RefusedReply['code'], message: string): RefusedReply {
   return { protocol: PROTOCOL_VERSION, kind: 'refused', code, message };
 }
@@ -46,6 +48,7 @@ interface Standing {
   readonly settlement: Settlement | null;
 }
 
+/** Answers the step requests of one workflow. */
 export class Executor {
   private readonly options: ExecutorOptions;
   private executions = 0;
@@ -54,6 +57,7 @@ export class Executor {
     this.options = options;
   }
 
+  /** Returns the reply to a step request. */
   async handle(request: StepRequest): Promise<StepReply> {
     for (;;) {
       const execution = this.find(request);

@@ -5,9 +5,11 @@
  */
 import type { Execution } from './execution.js';
 
+/** Limits of the held runs. */
 export interface HeldRunsOptions {
   /** Maximum number of runs to keep. */
   readonly max: number;
+  /** Time after which an unused run is removed, in milliseconds. */
   readonly idleMs: number;
   /** Returns the current time in Unix ms. Default: Date.now. */
   readonly now?: () => number;
@@ -21,6 +23,7 @@ interface Held {
 /** Longest delay of a timer in milliseconds. A longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
+/** The live executions that an endpoint keeps between requests, by run key. */
 export class HeldRuns {
   private readonly options: HeldRunsOptions;
   private readonly now: () => number;
@@ -37,6 +40,7 @@ export class HeldRuns {
     return this.held.size;
   }
 
+  /** Returns the execution of a run and marks it as used. */
   get(runKey: string): Execution | null {
     this.evict();
     const held = this.held.get(runKey);
@@ -45,6 +49,7 @@ export class HeldRuns {
     return held.execution;
   }
 
+  /** Returns whether this execution is the one kept for the run. */
   has(runKey: string, execution: Execution): boolean {
     return this.held.get(runKey)?.execution === execution;
   }

@@ -1,6 +1,7 @@
 /** Reads a step request from parsed JSON. Expected errors are return values. */
 import { type CheckRequest, type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '../protocol.js';
 
+/** A step request, or the reason why the value is not a valid one. */
 export type ReadRequest =
   | { readonly ok: true; readonly request: StepRequest }
   | { readonly ok: false; readonly code: 'unsupported-protocol' | 'bad-request'; readonly message: string };
@@ -50,6 +51,7 @@ function isJournal(value: unknown): value is StepRequest['journal'] {
   );
 }
 
+/** Returns the error for another protocol version. */
 export function unsupportedProtocol(theirs: unknown): {
   readonly ok: false;
   readonly code: 'unsupported-protocol';
@@ -80,6 +82,7 @@ function firstFault(value: Shape): string | null {
 
 const isStepRequest = (value: Shape): value is Shape & StepRequest => firstFault(value) === null;
 
+/** Validates a step request. */
 export function readStepRequest(value: unknown): ReadRequest {
   if (!isShape(value))
     return { ok: false, code: 'bad-request', message: 'the body is not a step request: it is not a JSON object' };

@@ -16,10 +16,13 @@ export interface PublicSigningKey {
 
 /** Verifies seals and computes hashes. `seal` is the signature of `text`. An invalid key or seal never matches. */
 export interface Cryptography {
+  /** Returns whether the seal is the HMAC-SHA256 of the text with the key. */
   isSealedWith(key: string, text: string, seal: string): boolean | Promise<boolean>;
+  /** Returns whether the seal is an Ed25519 signature of the text by the owner of the key. */
   isSealedBy(key: PublicSigningKey, text: string, seal: string): boolean | Promise<boolean>;
   /** Returns the SHA-256 of a body, base64url without padding. */
   hashOf(body: Uint8Array | string): string | Promise<string>;
+  /** Returns the message key that is derived from a signing key. */
   messageKeyOf(signingKey: string): string | Promise<string>;
 }
 
@@ -147,4 +150,5 @@ export const cryptographies: { readonly node: Cryptography | null; readonly web:
   web: createWebCryptography(),
 };
 
+/** The fastest implementation on this runtime. */
 export const cryptography: Cryptography = cryptographies.node ?? cryptographies.web;

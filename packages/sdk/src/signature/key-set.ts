@@ -18,8 +18,10 @@ export const REFETCH_MS = 30_000;
 export interface NoKey {
   readonly problem: string;
 }
+/** Result of looking up a key. Null: the queue instance has no such key. */
 export type FoundKey = PublicSigningKey | NoKey | null;
 
+/** What a key set depends on. */
 export interface KeySetOptions {
   readonly url: string;
   readonly fetch: typeof fetch;
@@ -58,6 +60,7 @@ async function boundedText(response: Response): Promise<string> {
   }
 }
 
+/** The cached key set at one URL. */
 export class KeySet {
   private readonly options: KeySetOptions;
   private keys: readonly PublicSigningKey[] = [];

@@ -3,11 +3,13 @@ import { ED25519_SIGNATURE_HEADER, NATIVE_PREFIX, SIGNATURE_HEADER, type SignedK
 import type { PublicSigningKey } from './cryptography.js';
 import { type CheckedSignature, checkSignature, pathOf, type SignatureCheck, type SignatureKeys } from './signature.js';
 
+/** Signing keys of a queue instance. */
 export interface SigningKeys {
   readonly current: string;
   readonly next?: string;
 }
 
+/** How an endpoint verifies the signatures of requests. */
 export interface SignatureOptions {
   /**
    * Keys that must have signed the requests. Default: the environment variables EVERSTEP_CURRENT_SIGNING_KEY and
@@ -33,6 +35,7 @@ export interface SignatureOptions {
   readonly allowUnsigned?: boolean;
 }
 
+/** A request whose signature is verified. */
 export interface SignedRequest {
   readonly url: string;
   readonly signature: string | undefined;
@@ -42,6 +45,7 @@ export interface SignedRequest {
   readonly kind: SignedKind;
 }
 
+/** Whether an endpoint accepts a request. */
 export type RequestVerdict =
   | SignatureCheck
   /** No key is configured, and unsigned requests are accepted. */

@@ -4,6 +4,7 @@ import { andThen, type Cryptography, cryptography, type PublicSigningKey } from 
 import { keySetAt } from './key-set.js';
 import { usedSignatures } from './used-signatures.js';
 
+/** Claims of a signature. */
 export interface SignatureClaims {
   readonly iss: string;
   /** URL that the request was sent to. */
@@ -19,6 +20,7 @@ export interface SignatureClaims {
   readonly kind?: string;
 }
 
+/** Result of verifying a signature. */
 export type SignatureCheck =
   | { readonly ok: true; readonly claims: SignatureClaims }
   | { readonly ok: false /** What is wrong and what to check. */; readonly message: string };
@@ -34,6 +36,7 @@ export interface SignatureKeys {
   readonly jwksUrl?: string;
 }
 
+/** A request to verify, and the expected values. */
 export interface SignatureInput extends SignatureKeys {
   /** Value of the `Svc-Signature` header; with public keys, of the `Svc-Signature-Ed25519` header. */
   readonly signature: string | null | undefined;
@@ -103,6 +106,7 @@ function isClaims(value: Readonly<Record<string, unknown>> | null): value is Rea
 
 /** Makes `http://app` and `http://app/` equal. */
 const normalized = (url: string): string => (URL.canParse(url) ? new URL(url).href : url);
+/** Returns whether two URLs are equal after normalization. */
 export const isSameUrl = (a: string, b: string): boolean => a === b || normalized(a) === normalized(b);
 
 /** Returns the path of an absolute URL, or of a path with a query. A trailing slash is ignored. */

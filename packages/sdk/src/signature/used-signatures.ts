@@ -31,4 +31,5 @@ export class UsedSignatures {
 
 /** Enough for all signatures of the 5.5 minutes for which they are accepted, at 300 requests a second. About 10 MB. */
 const MAX_USED = 100_000;
+/** The signatures that this process has accepted. */
 export const usedSignatures = new UsedSignatures(MAX_USED);

@@ -10,11 +10,13 @@ const MAX_EVENT_ID_LENGTH = 512;
 const MAX_EVENTS_PER_WAIT = 100;
 const MAX_SHOWN_LENGTH = 80;
 
+/** Returns a value as JSON for an error message, shortened to 80 characters. */
 export const shown = (value: unknown): string => String(JSON.stringify(value) ?? value).slice(0, MAX_SHOWN_LENGTH);
 
 /** Not every store can represent U+0000 and unpaired surrogates, so a text that contains one might not match later. */
 export const keepable = (text: string): boolean => !text.includes('\u0000') && !/\p{Surrogate}/u.test(text);
 
+/** Validates an event id. */
 export function eventIdOf(value: unknown): string {
   if (typeof value !== 'string' || value === '')
     throw new TypeError(`an event id must be a non-empty string, not ${shown(value)}`);
@@ -26,6 +28,7 @@ export function eventIdOf(value: unknown): string {
   return value;
 }
 
+/** Validates a list of event ids and removes duplicates. */
 export function eventIdsOf(values: unknown): readonly string[] {
   if (!Array.isArray(values) || values.length === 0) throw new TypeError('event ids must be an array with at least one id');
   const eventIds = [...new Set(values.map(eventIdOf))];
@@ -41,6 +44,7 @@ function wordOf(value: unknown, what: string): string {
   return value;
 }
 
+/** Validates a run id. */
 export const runIdOf = (value: unknown): string => wordOf(value, 'a run id');
 
 function countOf(value: unknown, least: number, what: string): number {
@@ -55,6 +59,7 @@ export function httpUrlOf(value: unknown, what: string): string {
   throw new TypeError(`${what} must be an absolute http or https URL, not ${shown(url)}`);
 }
 
+/** Validates an object of headers. */
 export function headersOf(given: unknown): Readonly<Record<string, string>> {
   if (given === undefined) return {};
   if (typeof given !== 'object' || given === null || Array.isArray(given) || given instanceof Headers) {
@@ -70,9 +75,11 @@ export function headersOf(given: unknown): Readonly<Record<string, string>> {
   return headers;
 }
 
+/** Returns the value of a header. `name` is in lower case. */
 export const headerNamed = (headers: Readonly<Record<string, string>>, name: string): string | undefined =>
   Object.entries(headers).find(([given]) => given.toLowerCase() === name)?.[1];
 
+/** Validates a list of labels. */
 export function labelsOf(given: unknown): readonly string[] {
   if (!Array.isArray(given)) throw new TypeError(`labels must be an array of strings, not ${shown(given)}`);
   return given.map((label) => wordOf(label, 'a label'));

@@ -8,6 +8,7 @@ import type { WebhookRequest } from './step-types.js';
 const JSON_TYPE = 'application/json';
 const BYTES_TYPE = 'application/octet-stream';
 
+/** A body with its content type. */
 export interface SentContent {
   readonly body: EncodedBody;
   readonly contentType: string;

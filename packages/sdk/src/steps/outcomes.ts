@@ -15,22 +15,26 @@ export function waitResultOf<Data>(recorded: unknown): WaitResult<Data> {
   return { timeout: false, eventId: outcome.eventId, eventData: eventDataOf(outcome.content) as Data };
 }
 
+/** Returns the result of waiting for a webhook. */
 export function webhookResultOf(recorded: unknown): WebhookResult {
   const outcome = recorded as WaitOutcome;
   if (outcome.timeout) return { timeout: true, request: undefined };
   return { timeout: false, request: webhookRequestOf(outcome.content) };
 }
 
+/** Returns the result of a notification. */
 export function notifyResultOf(recorded: unknown): NotifyResult {
   const { notified, kept } = recorded as NotifyOutcome;
   return { notified, kept };
 }
 
+/** Returns a created webhook. */
 export function webhookOf(recorded: unknown): Webhook {
   const { webhookUrl, eventId } = recorded as WebhookOutcome;
   return { webhookUrl, eventId };
 }
 
+/** Returns the result of a call. */
 export function callResultOf<Body>(recorded: unknown): CallResult<Body> {
   const { status, headers, body, attempts, error } = recorded as CallOutcome;
   return {
@@ -45,6 +49,7 @@ export function callResultOf<Body>(recorded: unknown): CallResult<Body> {
   };
 }
 
+/** Returns the result of an invocation. Throws if `result` is not valid JSON. */
 export function invokeResultOf<Body>(recorded: unknown): InvokeResult<Body> {
   const outcome = recorded as InvokeOutcome;
   const { workflowRunId, workflowCreatedAt } = outcome;

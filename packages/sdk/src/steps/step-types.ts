@@ -1,6 +1,7 @@
 /** Options and results of the steps that the service executes. */
 import type { Duration } from '../duration.js';
 
+/** Options of a wait. */
 export interface WaitOptions {
   /** Maximum time to wait. Default: 7 days. */
   readonly timeout?: Duration;
@@ -16,11 +17,13 @@ export type WaitResult<Data> =
     }
   | { readonly timeout: true; readonly eventId: undefined; readonly eventData: undefined };
 
+/** Options of a notification. */
 export interface NotifyOptions {
   /** Notifies only this run. If it does not wait for the event yet, the service keeps the event for it. */
   readonly workflowRunId?: string;
 }
 
+/** Result of a notification. */
 export interface NotifyResult {
   /** The runs that waited for the event. */
   readonly notified: readonly { readonly messageId: string; readonly workflowRunId: string; readonly workflowUrl: string }[];
@@ -50,6 +53,7 @@ interface DeliveryOptions {
   readonly flowControl?: FlowControlLimits;
 }
 
+/** Options of a call. */
 export interface CallOptions extends DeliveryOptions {
   readonly url: string | URL;
   /** HTTP method. Default: GET. */
@@ -76,7 +80,9 @@ export interface CallResult<Body> {
   readonly attempts: number;
   /** Reason why no response arrived; absent if one did. */
   readonly error?: string;
+  /** Returns the body as bytes. */
   bytes(): Uint8Array;
+  /** Returns the body as text. */
   text(): string;
   /** Throws SyntaxError if the body is not valid JSON. */
   json(): unknown;
@@ -120,11 +126,13 @@ export interface WebhookRequest {
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: Uint8Array;
+  /** Returns the body as text. */
   text(): string;
   /** Throws SyntaxError if the body is not valid JSON. */
   json(): unknown;
 }
 
+/** Result of waiting for a webhook: the request, or a timeout. */
 export type WebhookResult =
   | { readonly timeout: false; readonly request: WebhookRequest }
   | { readonly timeout: true; readonly request: undefined };

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { AdminClient } from '../client/admin.js';
 import { connectTestService, type TestService } from './test-service.js';
 
+/** Options of a test service. */
 export interface StartOptions {
   /**
    * Command and arguments that start the program, such as `['npx', 'everstep']`. `dev` and its options are appended.
@@ -19,6 +20,7 @@ export interface StartOptions {
   readonly startTimeoutMs?: number;
 }
 
+/** A test service that this process has started. */
 export interface StartedTestService extends TestService {
   /** Keys that sign the requests of the service. Pass them to the option `signingKeys` of `serve`. */
   readonly signingKeys: { readonly current: string; readonly next: string };

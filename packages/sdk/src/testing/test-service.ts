@@ -5,11 +5,13 @@ import { callApi } from '../client/transport.js';
 import type { RunState, TriggeredRun } from '../client/types.js';
 import { type Duration, type Instant, instantMs } from '../duration.js';
 
+/** Address and token of a service. */
 export interface TestConnection {
   readonly url: string;
   readonly token: string;
 }
 
+/** Result of advancing the clock. */
 export interface Advanced {
   /** Time on the service's clock, Unix milliseconds. */
   readonly now: number;
@@ -17,6 +19,7 @@ export interface Advanced {
   readonly fired: number;
 }
 
+/** A service whose clock a test controls. */
 export interface TestService {
   readonly url: string;
   readonly token: string;
@@ -34,6 +37,7 @@ export interface TestService {
   settle(): Promise<Advanced>;
   /** Starts a run and resolves when it has ended or waits for its time or for an event. */
   triggerAndSettle(workflowUrl: string, options?: Omit<TriggerOptions, 'waitForResult'>): Promise<TriggeredRun>;
+  /** Returns the state of a run. */
   stateOf(workflowRunId: string): Promise<RunState>;
   /** Returns the value that the workflow returned. Rejects if the run has not ended or did not succeed. */
   resultOf<Result = unknown>(workflowRunId: string): Promise<Result>;

@@ -4,6 +4,7 @@ import { endpointOf, toNodeHandler } from '../adapters/node.js';
 import type { Endpoint } from '../endpoint.js';
 import type { WorkflowHandler } from '../serve.js';
 
+/** A running server for workflows. */
 export interface WorkflowServer<Path extends string> {
   /** URL of each workflow, by its path. */
   readonly urls: Readonly<Record<Path, string>>;

@@ -251,7 +251,7 @@ test('answers that are failures, each with what to do about it', () => {
       'never',
       /served with @everstep\/sdk, and the run was started as one of @upstash\/workflow: start it with .*EVERSTEP_TOKEN/,
     ],
-    [read(404, {}, 'nothing here'), 'http', 'backoff', /is the workflow URL right/],
+    [read(404, {}, 'nothing here'), 'http', 'backoff', /check the workflow URL/],
     [read(503, { 'retry-after': '3' }), 'http', 'after', /not available/],
     [read(302, { location: 'http://x/' }), 'http', 'backoff', /redirects are not followed/],
   ];

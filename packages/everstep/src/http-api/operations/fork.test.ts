@@ -125,7 +125,7 @@ test('a waiting run can be forked after its wait and keeps waiting', async () =>
   assert.equal((await journalOf(workflowRunId)).workflowState, 'RUN_STARTED');
   const [status, code, error] = await refused(workflowRunId, { fromStep: 1, results: [{ stepId: 1, result: 'now' }] });
   assert.deepEqual([status, code], [400, 'bad-body']);
-  assert.match(error, /step 1 \("paid"\) is a Wait, whose result has the form {"timeout":true}/);
+  assert.match(error, /step 1 \("paid"\) is a Wait step, whose result must have the form {"timeout":true}/);
 });
 
 test('a fork of an invoked run does not report to the invoking run', async () => {
@@ -157,8 +157,8 @@ test('rejects impossible forks and says why', async () => {
   const { workflowRunId } = await world.trigger('steps', ENDED);
   for (const [body, words] of [
     [{ fromStep: 4 }, /at most 3, not 4/],
-    [{ fromStep: 1, results: [{ stepId: 2, result: 1 }] }, /step 2 is given a result, but it is not kept/],
-    [{ fromStep: 3, results: [{ stepId: 3 }] }, /has not come to it/],
+    [{ fromStep: 1, results: [{ stepId: 2, result: 1 }] }, /step 2 cannot be given a result because it is not kept/],
+    [{ fromStep: 3, results: [{ stepId: 3 }] }, /has not reached it/],
     [{ fromStep: 2, results: [{ stepId: 1 }, { stepId: 1 }] }, /results\.1 gives step 1 a result a second time/],
     [{ fromStep: 0 }, /fromStep/],
   ] as const) {

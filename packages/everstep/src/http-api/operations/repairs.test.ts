@@ -70,7 +70,7 @@ test('a wrong state is 409 repair-state and changes nothing', () =>
     const { body } = await post(world, '', { action: 'restart' });
     const early = await post<ErrorAnswer>(world, `/${body.repairId}/pause`);
     assert.deepEqual([early.status, early.headers['svc-error-code']], [409, 'repair-state']);
-    assert.match(early.body.error, /is planned and was not started; pause is for/);
+    assert.match(early.body.error, /is planned but not started; pause requires/);
     assert.equal((await post(world, `/${body.repairId}/start`, { ratePerSecond: 0.001 })).status, 200);
     assert.equal((await post(world, `/${body.repairId}/start`, { ratePerSecond: 1 })).status, 409);
     assert.equal((await post(world, `/${body.repairId}/pause`)).body.state, 'paused');
