@@ -15,14 +15,14 @@ export function codeOf(text: string, strings: 'emptied' | 'kept' = 'emptied'): s
   /** Open brackets: true for `${`, after which a template continues. */
   const brackets: boolean[] = [];
   const skipTemplate = (): void => {
-    const begun = at;
+    const start = at;
     for (; at < text.length; at++) {
       if (text[at] === '\\') at++;
       else if (text[at] === '`' || text.startsWith('${', at)) {
-        const goesOn = text[at] === '$';
-        code += `'${strings === 'kept' ? text.slice(begun, at) : ''}'${goesOn ? ' + (' : ''}`;
-        at += goesOn ? 2 : 1;
-        if (goesOn) brackets.push(true);
+        const continues = text[at] === '$';
+        code += `'${strings === 'kept' ? text.slice(start, at) : ''}'${continues ? ' + (' : ''}`;
+        at += continues ? 2 : 1;
+        if (continues) brackets.push(true);
         return;
       }
     }

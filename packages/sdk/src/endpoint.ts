@@ -6,7 +6,7 @@ import type { Execution } from './executor/execution.js';
 import { Executor, refusal } from './executor/executor.js';
 import { HeldRuns } from './executor/held-runs.js';
 import { readCheckRequest, readStepRequest, unsupportedProtocol } from './executor/step-request.js';
-import { type FailureFunction, readFailureNotice, tellFailure } from './failure-function.js';
+import { callFailureFunction, type FailureFunction, readFailureNotice } from './failure-function.js';
 import { type PayloadOptions, withPayload } from './payload.js';
 import {
   FAILURE_FUNCTION_HEADER,
@@ -121,11 +121,11 @@ function failed(name: string, message: string): FailedReply {
   return { protocol: PROTOCOL_VERSION, kind: 'failed', base: 0, done: [], error: { name, message }, retry: { kind: 'backoff' } };
 }
 
-const one = (header: string | readonly string[] | undefined): string | undefined =>
+const firstValue = (header: string | readonly string[] | undefined): string | undefined =>
   typeof header === 'string' ? header : header?.[0];
 
 /** Returns an error message if a signature and its frame name different URLs, otherwise null. */
-function otherUrl(claims: SignatureClaims | null, frame: unknown): string | null {
+function urlMismatch(claims: SignatureClaims | null, frame: unknown): string | null {
   const run = typeof frame === 'object' && frame !== null && 'run' in frame ? frame.run : null;
   const named = typeof run === 'object' && run !== null && 'workflowUrl' in run ? run.workflowUrl : null;
   if (claims === null || typeof named !== 'string' || isSameUrl(claims.sub, named)) return null;
@@ -185,7 +185,7 @@ export function createEndpoint<Payload, Result>(
   }
 
   /** Handles the notice that a run has failed permanently. */
-  async function answerFailure(value: unknown): Promise<EndpointResponse> {
+  async function handleFailureNotice(value: unknown): Promise<EndpointResponse> {
     const notice = readFailureNotice(value);
     if (!notice) return json(400, { error: 'the body is not a failure notice; only the service may send this request' });
     const what = `run ${notice.workflowRunId}, failure function`;
@@ -195,7 +195,7 @@ export function createEndpoint<Payload, Result>(
         error: 'this workflow has no failureFunction; add the option to serve() or deploy the version that has it',
       });
     try {
-      await tellFailure(notice, failureFunction, options);
+      await callFailureFunction(notice, failureFunction, options);
     } catch (error) {
       const { name, message } = describeError(error);
       log?.(`${what}: ${name}: ${message}`);
@@ -214,29 +214,29 @@ export function createEndpoint<Payload, Result>(
         body: text,
       };
     }
-    const version = one(request.headers[ENDPOINT_HEADERS.protocol]);
-    const tellsFailure = one(request.headers[ENDPOINT_HEADERS.failureFunction]) !== undefined;
-    if (version === undefined && !tellsFailure) {
+    const version = firstValue(request.headers[ENDPOINT_HEADERS.protocol]);
+    const isFailureNotice = firstValue(request.headers[ENDPOINT_HEADERS.failureFunction]) !== undefined;
+    if (version === undefined && !isFailureNotice) {
       const message = `this is a workflow endpoint: start a run through the service (POST /v2/trigger/<this URL>) instead of calling it (the request has no ${VERSION_HEADER} header)`;
       return respond(refusal('bad-request', message));
     }
     const { url, headers, body: bytes } = request;
     const pending = checkRequest({
       url,
-      signature: one(headers[ENDPOINT_HEADERS.signature]),
-      ed25519Signature: one(headers[ENDPOINT_HEADERS.ed25519Signature]),
+      signature: firstValue(headers[ENDPOINT_HEADERS.signature]),
+      ed25519Signature: firstValue(headers[ENDPOINT_HEADERS.ed25519Signature]),
       body: bytes,
-      kind: tellsFailure ? 'failure-function' : 'step',
+      kind: isFailureNotice ? 'failure-function' : 'step',
     });
     const signed = pending instanceof Promise ? await pending : pending;
     if (!signed.ok) return refuseSignature(signed.message, 'isMisconfigured' in signed ? 500 : 401);
-    if (!tellsFailure && version?.trim() !== String(PROTOCOL_VERSION))
+    if (!isFailureNotice && version?.trim() !== String(PROTOCOL_VERSION))
       return respond(refusal('unsupported-protocol', unsupportedProtocol(version).message));
     const body = readJson(request.body);
     if (!body.ok) return respond(refusal('bad-request', body.message));
     const { value } = body;
-    if (tellsFailure) return answerFailure(value);
-    const wrongRun = otherUrl(signed.claims, value);
+    if (isFailureNotice) return handleFailureNotice(value);
+    const wrongRun = urlMismatch(signed.claims, value);
     if (wrongRun !== null) return refuseSignature(wrongRun, 401);
     const check = readCheckRequest(value);
     // Not logged, because the check does not affect the run.
@@ -244,7 +244,7 @@ export function createEndpoint<Payload, Result>(
     const read = readStepRequest(value);
     if (!read.ok) return respond(refusal(read.code, read.message));
     const reply = await executor.handle(read.request);
-    if (log) log(inWords(read.request, reply));
+    if (log) log(describeExchange(read.request, reply));
     return respond(reply);
   }
 
@@ -278,17 +278,17 @@ function readJson(body: EndpointRequest['body']): ReadBody {
   }
 }
 
-function inWords(request: StepRequest, reply: StepReply): string {
-  const asked = request.target === null ? 'continue' : `step ${request.target}`;
-  const said: string[] = [reply.kind];
+function describeExchange(request: StepRequest, reply: StepReply): string {
+  const goal = request.target === null ? 'continue' : `step ${request.target}`;
+  const parts: string[] = [reply.kind];
   if (reply.kind === 'progress' || reply.kind === 'failed') {
-    for (const step of reply.done) said.push(`completed ${step.stepId} ${JSON.stringify(step.name)}`);
+    for (const step of reply.done) parts.push(`completed ${step.stepId} ${JSON.stringify(step.name)}`);
   }
   if (reply.kind === 'progress') {
-    for (const step of reply.planned) said.push(`planned ${step.stepId} ${step.type} ${JSON.stringify(step.name)}`);
-    if (reply.end) said.push(reply.end.kind);
+    for (const step of reply.planned) parts.push(`planned ${step.stepId} ${step.type} ${JSON.stringify(step.name)}`);
+    if (reply.end) parts.push(reply.end.kind);
   } else if (reply.kind === 'failed') {
-    said.push(`${reply.step ? `${JSON.stringify(reply.step.name)}: ` : ''}${reply.error.name}: ${reply.error.message}`);
-  } else if (reply.kind === 'refused') said.push(reply.message);
-  return `run ${request.run.id}, ${asked}${request.retried > 0 ? `, retry ${request.retried}` : ''}: ${said.join(', ')}`;
+    parts.push(`${reply.step ? `${JSON.stringify(reply.step.name)}: ` : ''}${reply.error.name}: ${reply.error.message}`);
+  } else if (reply.kind === 'refused') parts.push(reply.message);
+  return `run ${request.run.id}, ${goal}${request.retried > 0 ? `, retry ${request.retried}` : ''}: ${parts.join(', ')}`;
 }

@@ -38,7 +38,7 @@ const asMessage = (body: unknown): EndpointRequest => ({
 });
 
 /** Returns what the failure function receives for a notice. */
-async function told(change: Partial<FailureNotice>, options: ServeOptions<unknown> = {}): Promise<RunFailure<unknown>> {
+async function received(change: Partial<FailureNotice>, options: ServeOptions<unknown> = {}): Promise<RunFailure<unknown>> {
   const failures: RunFailure<unknown>[] = [];
   const endpoint = createEndpoint(() => assert.fail('the workflow must not run'), {
     ...options,
@@ -56,7 +56,7 @@ const answerTo = (failureFunction: () => unknown): Promise<EndpointResponse> =>
 
 describe('a failure function receives', () => {
   it('all details of the failed run', async () => {
-    assert.deepEqual(await told({}), {
+    assert.deepEqual(await received({}), {
       runId: 'run',
       runCreatedAt: 5,
       workflowUrl: 'http://app/flow',
@@ -78,7 +78,7 @@ describe('a failure function receives', () => {
     ['nothing', ''],
   ] as const) {
     it(`the error text of the service if the last response was ${what}`, async () => {
-      const { error, response } = await told({ body: base64(body) });
+      const { error, response } = await received({ body: base64(body) });
       assert.deepEqual([error, response], [notice.error, body]);
     });
   }
@@ -91,15 +91,15 @@ describe('a failure function receives', () => {
     },
   };
   it('the payload as the workflow receives it', async () => {
-    assert.equal((await told({ sourceBody: base64('3') }, positive)).payload, 6);
+    assert.equal((await received({ sourceBody: base64('3') }, positive)).payload, 6);
     const parsePayload = async ({ text }: { readonly text: string | undefined }) => text?.length;
-    assert.equal((await told({}, { parsePayload })).payload, 11);
+    assert.equal((await received({}, { parsePayload })).payload, 11);
   });
 
   it('the raw payload if the payload caused the failure', async () => {
-    assert.equal((await told({ sourceBody: base64('-3') }, positive)).payload, -3);
-    assert.equal((await told({ sourceBody: base64('{') })).payload, '{');
-    const { payload } = await told({ sourceBody: '/wA=' });
+    assert.equal((await received({ sourceBody: base64('-3') }, positive)).payload, -3);
+    assert.equal((await received({ sourceBody: base64('{') })).payload, '{');
+    const { payload } = await received({ sourceBody: '/wA=' });
     assert.deepEqual(payload, new Uint8Array([255, 0]));
   });
 });

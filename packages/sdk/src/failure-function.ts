@@ -39,7 +39,7 @@ export interface RunFailure<Payload> {
 export type FailureFunction<Payload> = (failure: RunFailure<Payload>) => unknown;
 
 /** The notice that a failure function receives. It always contains an error. */
-type ToldNotice = FailureNotice & { readonly error: string };
+type FunctionNotice = FailureNotice & { readonly error: string };
 
 type Shape = Readonly<Record<string, unknown>>;
 const isShape = (value: unknown): value is Shape => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -51,8 +51,8 @@ const TEXTS = ['body', 'error', 'url', 'sourceBody', 'workflowRunId', 'dlqId'] a
 const NUMBERS = ['status', 'retried', 'maxRetries', 'workflowCreatedAt'] as const;
 
 /** Returns the notice, or null if the value is not a failure notice. */
-export function readFailureNotice(value: unknown): ToldNotice | null {
-  const isNotice = (notice: Shape): notice is Shape & ToldNotice =>
+export function readFailureNotice(value: unknown): FunctionNotice | null {
+  const isNotice = (notice: Shape): notice is Shape & FunctionNotice =>
     TEXTS.every((name) => typeof notice[name] === 'string') &&
     NUMBERS.every((name) => typeof notice[name] === 'number') &&
     isHeaderMap(notice.sourceHeader) &&
@@ -94,8 +94,8 @@ async function payloadOf<Payload>(input: RunInput, options: PayloadOptions<Paylo
 }
 
 /** Calls the failure function. Rejects with the error that it throws. */
-export async function tellFailure<Payload>(
-  notice: ToldNotice,
+export async function callFailureFunction<Payload>(
+  notice: FunctionNotice,
   failureFunction: FailureFunction<Payload>,
   options: PayloadOptions<Payload>,
 ): Promise<void> {

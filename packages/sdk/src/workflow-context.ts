@@ -5,7 +5,7 @@ import { describeError, NonRetryableError } from './errors.js';
 import type { Execution } from './executor/execution.js';
 import { headersOf } from './payload.js';
 import type { EventContent, RunInput, StepRequest } from './protocol.js';
-import { eventIdOf, eventIdsOf, keepable, runIdOf } from './steps/arguments.js';
+import { eventIdOf, eventIdsOf, isStorable, runIdOf } from './steps/arguments.js';
 import { sentContent } from './steps/content.js';
 import { callResultOf, invokeResultOf, notifyResultOf, waitResultOf, webhookOf, webhookResultOf } from './steps/outcomes.js';
 import { callSpecOf, invokeSpecOf } from './steps/specs.js';
@@ -16,7 +16,7 @@ const DEFAULT_WAIT: Duration = '7d';
 
 function stepName(name: string): string {
   if (typeof name === 'string' && name.length > 0 && name.length <= NEW_STEP_NAME_LIMIT) {
-    if (keepable(name)) return name;
+    if (isStorable(name)) return name;
     throw new NonRetryableError(
       `the name of a step must not contain U+0000 or an unpaired surrogate, but ${JSON.stringify(name)} does`,
     );
@@ -56,7 +56,7 @@ export function contextOf<Payload>(
   function wait<Data>(name: string, readEventIds: () => readonly string[], options?: WaitOptions): Promise<WaitResult<Data>> {
     const checked = stepName(name);
     const planned = asNonRetryable(name, () => ({ eventIds: readEventIds(), timeoutMs: waitMs(options) }));
-    return execution.ask((stepId) => ({ stepId, name: checked, type: 'Wait', ...planned }), { read: waitResultOf<Data> });
+    return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Wait', ...planned }), { read: waitResultOf<Data> });
   }
 
   return {
@@ -72,17 +72,17 @@ export function contextOf<Payload>(
         throw new NonRetryableError(
           `step ${JSON.stringify(name)} has no function to run: pass a function as the second argument of run()`,
         );
-      return execution.ask((stepId) => ({ stepId, name: checked, type: 'Run' }), { action });
+      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Run' }), { action });
     },
     sleep(name, duration) {
       const checked = stepName(name);
       const sleepMs = asNonRetryable(name, () => durationMs(duration));
-      return execution.ask((stepId) => ({ stepId, name: checked, type: 'SleepFor', sleepMs }));
+      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'SleepFor', sleepMs }));
     },
     sleepUntil(name, instant) {
       const checked = stepName(name);
       const wakeAt = asNonRetryable(name, () => instantMs(instant));
-      return execution.ask((stepId) => ({ stepId, name: checked, type: 'SleepUntil', wakeAt }));
+      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'SleepUntil', wakeAt }));
     },
     waitForEvent: (name, eventId, options) => wait(name, () => [eventIdOf(eventId)], options),
     waitForAny: (name, eventIds, options) => wait(name, () => eventIdsOf(eventIds), options),
@@ -92,26 +92,28 @@ export function contextOf<Payload>(
         const event = { eventId: eventIdOf(eventId), content: eventContentOf(data) };
         return options?.workflowRunId === undefined ? event : { ...event, workflowRunId: runIdOf(options.workflowRunId) };
       });
-      return execution.ask((stepId) => ({ stepId, name: checked, type: 'Notify', ...planned }), { read: notifyResultOf });
+      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Notify', ...planned }), { read: notifyResultOf });
     },
     call<Body>(name: string, request: Parameters<WorkflowContext<Payload>['call']>[1]) {
       const checked = stepName(name);
       const call = asNonRetryable(name, () => callSpecOf(request));
-      return execution.ask((stepId) => ({ stepId, name: checked, type: 'Call', call }), { read: callResultOf<Body> });
+      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Call', call }), { read: callResultOf<Body> });
     },
     invoke<Body>(name: string, invocation: Parameters<WorkflowContext<Payload>['invoke']>[1]) {
       const checked = stepName(name);
       const invoke = asNonRetryable(name, () => invokeSpecOf(invocation));
-      return execution.ask((stepId) => ({ stepId, name: checked, type: 'Invoke', invoke }), { read: invokeResultOf<Body> });
+      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Invoke', invoke }), {
+        read: invokeResultOf<Body>,
+      });
     },
     createWebhook(name) {
       const checked = stepName(name);
-      return execution.ask((stepId) => ({ stepId, name: checked, type: 'CreateWebhook' }), { read: webhookOf });
+      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'CreateWebhook' }), { read: webhookOf });
     },
     waitForWebhook(name, webhook, options) {
       const checked = stepName(name);
       const planned = asNonRetryable(name, () => ({ eventIds: [eventIdOf(webhook.eventId)], timeoutMs: waitMs(options) }));
-      return execution.ask((stepId) => ({ stepId, name: checked, type: 'WaitForWebhook', ...planned }), {
+      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'WaitForWebhook', ...planned }), {
         read: webhookResultOf,
       });
     },

@@ -31,7 +31,7 @@ function retryAfterMs(value: string | undefined, now: number): number | undefine
 }
 
 /** Returns whether the header NonRetryable-Error is true, without a prefix or with the prefix of any dialect. */
-function saysNever(headers: AnswerHeaders): boolean {
+function forbidsRetry(headers: AnswerHeaders): boolean {
   return Object.keys(headers).some(
     (name) => NON_RETRYABLE_HEADER.test(name) && headerOf(headers, name)?.trim().toLowerCase() === 'true',
   );
@@ -39,7 +39,7 @@ function saysNever(headers: AnswerHeaders): boolean {
 
 /** Returns whether and when to retry after a response that is neither a success nor a redirect. `now` in Unix ms. */
 export function retryAdviceOf(status: number, headers: AnswerHeaders, now: number): DeliveryFailure['retry'] {
-  if (status === NON_RETRYABLE_STATUS) return saysNever(headers) ? NEVER : BACKOFF;
+  if (status === NON_RETRYABLE_STATUS) return forbidsRetry(headers) ? NEVER : BACKOFF;
   const delayMs = status === 429 || status === 503 ? retryAfterMs(headerOf(headers, 'retry-after'), now) : undefined;
   return delayMs === undefined ? BACKOFF : { kind: 'after', delayMs };
 }

@@ -17,9 +17,9 @@ export function createSystemClock({ notBefore = 0, wall = Date.now }: SystemCloc
   let aheadMs = 0;
 
   function now(): number {
-    const told = wall() + aheadMs;
-    if (told < latest) aheadMs += latest - told;
-    else latest = told;
+    const machineMs = wall() + aheadMs;
+    if (machineMs < latest) aheadMs += latest - machineMs;
+    else latest = machineMs;
     return latest;
   }
 

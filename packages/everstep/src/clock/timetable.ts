@@ -16,12 +16,12 @@ export class Timetable {
   /** Returns a function that cancels the timer. */
   add(atMs: number, fire: () => void): () => void {
     const entry: Entry = { atMs, fire, isSet: true };
-    this.entries.splice(this.placeBehind(atMs), 0, entry);
+    this.entries.splice(this.indexAfter(atMs), 0, entry);
     return () => {
       if (!entry.isSet) return;
       entry.isSet = false;
-      const place = this.entries.indexOf(entry);
-      if (place !== -1) this.entries.splice(place, 1);
+      const index = this.entries.indexOf(entry);
+      if (index !== -1) this.entries.splice(index, 1);
     };
   }
 
@@ -30,7 +30,7 @@ export class Timetable {
    * left for the next call.
    */
   fireUntil(untilMs: number): number {
-    const due = this.entries.splice(0, this.placeBehind(untilMs));
+    const due = this.entries.splice(0, this.indexAfter(untilMs));
     let fired = 0;
     for (const entry of due) {
       // A timer that fired before it may have canceled it.
@@ -43,7 +43,7 @@ export class Timetable {
   }
 
   /** Returns the index for a timer that is due at `atMs`: after all timers due then or before. */
-  private placeBehind(atMs: number): number {
+  private indexAfter(atMs: number): number {
     let low = 0;
     let high = this.entries.length;
     while (low < high) {

@@ -32,7 +32,7 @@ function world(options: Partial<VirtualClockOptions> = {}) {
 }
 
 /** Work that a test starts and ends manually. */
-function handwork() {
+function manualWork() {
   let open = 0;
   let waiting: (() => void)[] = [];
   return {
@@ -117,7 +117,7 @@ test('timers in any order fire by their times', async () => {
 });
 
 test('time does not advance before the service is quiet', async () => {
-  const work = handwork();
+  const work = manualWork();
   const { clock, drive, events, note } = world({ quiet: work.quiet });
   let end = () => {};
   clock.setTimer(START_MS + DAY_MS, () => {
@@ -140,7 +140,7 @@ test('time does not advance before the service is quiet', async () => {
 });
 
 test('work in progress is completed before the first move', async () => {
-  const work = handwork();
+  const work = manualWork();
   const { clock, drive } = world({ quiet: work.quiet });
   const end = work.begin();
   const move = clock.move({ byMs: DAY_MS });
@@ -152,7 +152,7 @@ test('work in progress is completed before the first move', async () => {
 });
 
 test('while the service works, time advances with the base clock', async () => {
-  const work = handwork();
+  const work = manualWork();
   const { base, clock, drive, events, note } = world({ quiet: work.quiet });
   let end = () => {};
   clock.setTimer(START_MS + DAY_MS, () => {
@@ -171,7 +171,7 @@ test('while the service works, time advances with the base clock', async () => {
 });
 
 test('a service that does not become quiet ends the move with a reason, and the next move continues from there', async () => {
-  const work = handwork();
+  const work = manualWork();
   const { base, clock, drive } = world({ quiet: work.quiet });
   let end = () => {};
   clock.setTimer(START_MS + DAY_MS, () => {
@@ -224,7 +224,7 @@ test('a move over more instants than allowed stops at the last of them', async (
 });
 
 test('a move is aborted when its caller disconnects', async () => {
-  const work = handwork();
+  const work = manualWork();
   const { clock, drive } = world({ quiet: work.quiet });
   const end = work.begin();
   const control = new AbortController();

@@ -52,11 +52,11 @@ export function createVirtualClock({ base, quiet, maxInstants, quietTimeoutMs }:
     if (at === armedFor) return;
     disarm();
     armedFor = at;
-    disarm = Number.isFinite(at) ? base.setTimer(at, flow) : () => {};
+    disarm = Number.isFinite(at) ? base.setTimer(at, onBaseTimer) : () => {};
   }
 
   /** Fires timers that became due without a move. */
-  function flow(): void {
+  function onBaseTimer(): void {
     armedFor = Number.POSITIVE_INFINITY;
     fired += timers.fireUntil(now());
     if (!moving) upkeepTimers.fireUntil(now());
@@ -65,10 +65,10 @@ export function createVirtualClock({ base, quiet, maxInstants, quietTimeoutMs }:
 
   function timerIn(timetable: Timetable): Clock['setTimer'] {
     return (atMs, fire) => {
-      const takeBack = timetable.add(atMs, fire);
+      const cancelTimer = timetable.add(atMs, fire);
       arm();
       return () => {
-        takeBack();
+        cancelTimer();
         arm();
       };
     };
@@ -127,7 +127,7 @@ export function createVirtualClock({ base, quiet, maxInstants, quietTimeoutMs }:
     return paused === 'quiet' ? { kind: 'moved', now: now(), fired } : stopped(paused);
   }
 
-  async function begin(target: MoveTarget, signal: AbortSignal | undefined): Promise<MoveOutcome> {
+  async function startMove(target: MoveTarget, signal: AbortSignal | undefined): Promise<MoveOutcome> {
     // Read once, because the next reading may be a millisecond later.
     const from = now();
     const toMs = 'byMs' in target ? from + target.byMs : target.atMs;
@@ -149,7 +149,7 @@ export function createVirtualClock({ base, quiet, maxInstants, quietTimeoutMs }:
     endOfTurn,
     upkeep: { now, setTimer: timerIn(upkeepTimers), endOfTurn },
     move(target, signal) {
-      const move = moves.then(() => begin(target, signal));
+      const move = moves.then(() => startMove(target, signal));
       moves = move.catch(() => {});
       return move;
     },

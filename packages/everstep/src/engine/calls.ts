@@ -23,7 +23,12 @@ export interface CallAnswer {
 const NO_BODY: EncodedBody = { encoding: 'utf8', data: '' };
 
 /** Applies the response to an attempt of a call. `failure` null: the response is a success. */
-export function takeCallAnswer(draft: Draft, task: CallTask, answer: CallAnswer | null, failure: DeliveryFailure | null): void {
+export function applyCallResponse(
+  draft: Draft,
+  task: CallTask,
+  answer: CallAnswer | null,
+  failure: DeliveryFailure | null,
+): void {
   if (failure) {
     const rule = { maxRetries: task.call.retries ?? 0, retryDelay: task.call.retryDelay ?? null };
     const delayMs = nextDelayMs(rule, task.retried, failure);
@@ -46,5 +51,5 @@ export function takeCallAnswer(draft: Draft, task: CallTask, answer: CallAnswer 
     startedAt: answer?.sent?.startedAt,
     sent,
   });
-  draft.owe(LIMITS.advanceCoalesceMs);
+  draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
 }

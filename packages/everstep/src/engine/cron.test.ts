@@ -87,7 +87,7 @@ for (const [given, timeZone, expected] of [
   });
 }
 
-for (const [cron, timeZone, said] of [
+for (const [cron, timeZone, expectedMessage] of [
   ['', 'UTC', /five fields, or six with seconds first.*it is empty/],
   ['CRON_TZ=UTC', 'UTC', /it is empty/],
   ['0 9 * *', 'UTC', /it has 4/],
@@ -117,7 +117,7 @@ for (const [cron, timeZone, said] of [
   test(`rejects "${cron.slice(0, 40)}" in "${timeZone}" with a clear message`, () => {
     const parsed = parseCron(cron, timeZone);
     assert.ok(!parsed.ok);
-    assert.match(parsed.message, said);
+    assert.match(parsed.message, expectedMessage);
   });
 }
 

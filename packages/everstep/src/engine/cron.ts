@@ -67,7 +67,7 @@ function knownTimeZone(timeZone: string): string | null {
 }
 
 /** Returns croner's error message, or null if the expression is valid. */
-function complaint(cron: string): string | null {
+function cronerError(cron: string): string | null {
   try {
     croner(cron, 'UTC');
     return null;
@@ -79,9 +79,9 @@ function complaint(cron: string): string | null {
 /** Explains which field is invalid and which values it allows. Each field is tried without the others. */
 function explain(parts: readonly string[], problem: string): string {
   const fields = parts.length === FIELDS.length ? FIELDS : [SECOND, ...FIELDS];
-  for (const [place, { name, takes }] of fields.entries()) {
-    const part = parts[place] ?? '';
-    const alone = complaint(fields.map((_, other) => (other === place ? part : '*')).join(' '));
+  for (const [index, { name, takes }] of fields.entries()) {
+    const part = parts[index] ?? '';
+    const alone = cronerError(fields.map((_, other) => (other === index ? part : '*')).join(' '));
     if (alone !== null) return `"${part}" is not a valid ${name}: use ${takes}; ${IN_GENERAL}`;
   }
   return problem;
@@ -111,9 +111,9 @@ export function parseCron(source: string, timeZone: string): ParsedCron {
       const count = parts.length === 0 ? 'it is empty' : `it has ${parts.length}`;
       return refused(`the expression must have five fields, or six with seconds first, ${EXAMPLE}; ${count}`);
     }
-    const strange = parts.find((part) => FOREIGN_CHARACTER.test(part));
-    if (strange !== undefined) return refused(explain(parts, `"${strange}" is not a valid field of an expression`));
-    const problem = complaint(cron);
+    const invalid = parts.find((part) => FOREIGN_CHARACTER.test(part));
+    if (invalid !== undefined) return refused(explain(parts, `"${invalid}" is not a valid field of an expression`));
+    const problem = cronerError(cron);
     if (problem !== null) return refused(explain(parts, problem));
   }
   if (croner(cron, known).nextRun(new Date(SEARCH_FROM)) === null) {
@@ -130,6 +130,6 @@ export function parseCron(source: string, timeZone: string): ParsedCron {
  */
 export function nextTickMs(cron: string, timeZone: string, afterMs: number): number | null {
   const known = knownTimeZone(timeZone);
-  if (known === null || complaint(cron) !== null) return null;
+  if (known === null || cronerError(cron) !== null) return null;
   return croner(cron, known).nextRun(new Date(afterMs))?.getTime() ?? null;
 }

@@ -66,12 +66,12 @@ export interface GroupPlace {
 }
 
 /** The stored properties of a group, except its counters. */
-export type GroupLooks = Pick<FailureGroup, 'kind' | 'stepName' | 'message'> & { readonly responseStatus: number | null };
+export type GroupProperties = Pick<FailureGroup, 'kind' | 'stepName' | 'message'> & { readonly responseStatus: number | null };
 
 /** Changes of a batch to one group. */
 export interface GroupChange extends GroupPlace {
   /** Properties of an added entry; null if none was added. */
-  readonly looks: GroupLooks | null;
+  readonly looks: GroupProperties | null;
   readonly firstAt: number;
   readonly lastAt: number;
   readonly came: number;

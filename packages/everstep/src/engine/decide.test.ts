@@ -80,7 +80,7 @@ function failed(run: Run, slot: number, failure: Partial<DeliveryFailure>, ms = 
 const recorded = (decision: Decision): number[] =>
   decision.writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.stepId] : []));
 /** Returns when each recorded step started. */
-const begun = (decision: Decision) =>
+const startTimes = (decision: Decision) =>
   decision.writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.startedAt] : []));
 const slots = (run: Run): number[] => [...run.tasks.keys()].sort((a, b) => a - b);
 
@@ -96,11 +96,11 @@ describe('a sequential run', () => {
 
   test('a step starts when the endpoint is called, not while the run waits', () => {
     const run = begin({}, T0 + 60_000);
-    assert.deepEqual(begun(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 + 60_010)), [T0 + 60_010]);
-    assert.deepEqual(begun(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050)), [undefined]);
+    assert.deepEqual(startTimes(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 + 60_010)), [T0 + 60_010]);
+    assert.deepEqual(startTimes(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050)), [undefined]);
     // The clock of another node may differ.
-    assert.deepEqual(begun(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 + 90_000)), [T0 + 60_050]);
-    assert.deepEqual(begun(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 - 5)), [T0]);
+    assert.deepEqual(startTimes(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 + 90_000)), [T0 + 60_050]);
+    assert.deepEqual(startTimes(replied(run, ADVANCE_SLOT, { done: [done(1)] }, 60_050, T0 - 5)), [T0]);
   });
 
   test('records the last step and the end in one decision', () => {

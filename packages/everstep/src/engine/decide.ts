@@ -5,12 +5,12 @@
  */
 import type { EventContent, InvokeOutcome, NotifyOutcome, StepReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
-import { type CallAnswer, takeCallAnswer } from './calls.js';
+import { applyCallResponse, type CallAnswer } from './calls.js';
 import { type Decision, Draft, unchanged } from './decision.js';
 import { failAttempt } from './failure.js';
 import type { DecisionContext } from './ids.js';
 import { keepJournalLimits } from './journal-limits.js';
-import { takeMessageAnswer } from './messages.js';
+import { applyMessageResponse } from './messages.js';
 import { applyReply, type ReplyEnvelope } from './reply.js';
 import type { AttemptedTask, DeliveryFailure, KeptEvent, Run, Task } from './run.js';
 import { endExchange, type Submitted, takeSubmission } from './submissions.js';
@@ -30,14 +30,14 @@ export type RunEvent =
   /** The endpoint returned an empty response to a delivery, because it submits its results in separate requests. */
   | { readonly kind: 'exchange-ended'; readonly attempt: AttemptReference; readonly envelope: ReplyEnvelope }
   | { readonly kind: 'attempt-failed'; readonly attempt: AttemptReference; readonly failure: DeliveryFailure }
-  /** The outcome of an attempt of a call; see takeCallAnswer. */
+  /** The outcome of an attempt of a call; see applyCallResponse. */
   | {
       readonly kind: 'call-answered';
       readonly attempt: AttemptReference;
       readonly answer: CallAnswer | null;
       readonly failure: DeliveryFailure | null;
     }
-  /** The outcome of an attempt of a plain message; see takeMessageAnswer. */
+  /** The outcome of an attempt of a plain message; see applyMessageResponse. */
   | {
       readonly kind: 'message-answered';
       readonly attempt: AttemptReference;
@@ -72,13 +72,13 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
     case 'call-answered': {
       const task = run.tasks.get(event.attempt.slot);
       if (task?.kind !== 'call' || !isPresent(task, event.attempt)) return unchanged(run);
-      takeCallAnswer(draft, task, event.answer, event.failure);
+      applyCallResponse(draft, task, event.answer, event.failure);
       break;
     }
     case 'message-answered': {
       const task = run.tasks.get(event.attempt.slot);
       if (task?.kind !== 'message' || !isPresent(task, event.attempt)) return unchanged(run);
-      takeMessageAnswer(draft, task, event.failure, event.notice);
+      applyMessageResponse(draft, task, event.failure, event.notice);
       break;
     }
     case 'due': {
@@ -87,7 +87,7 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
       if (task.kind === 'sleep') draft.recordStep({ stepId: task.slot, name: task.name, type: task.stepType }, task);
       else if (task.kind === 'wait') timeOutWait(draft, task);
       else return unchanged(run);
-      draft.owe(LIMITS.advanceCoalesceMs);
+      draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
       break;
     }
     case 'notified': {
@@ -95,7 +95,7 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
       // A wait that timed out or was notified has no task anymore, so exactly one of the two applies.
       if (task?.kind !== 'wait' || !task.eventIds.includes(event.eventId)) return unchanged(run);
       notifyWait(draft, task, event.eventId, event.content);
-      draft.owe(LIMITS.advanceCoalesceMs);
+      draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
       break;
     }
     case 'event-received':
@@ -107,7 +107,7 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
       if (task?.kind !== 'notify' || !isOpen(task, event.messageId)) return unchanged(run);
       const out = JSON.stringify(event.outcome);
       draft.recordStep({ stepId: task.slot, name: task.name, type: 'Notify', out }, task);
-      draft.owe(LIMITS.advanceCoalesceMs);
+      draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
       break;
     }
     case 'invoke-started': {
@@ -121,7 +121,7 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
       if (task?.kind !== 'invoke' || !isOpen(task, event.messageId)) return unchanged(run);
       const out = JSON.stringify(event.outcome);
       draft.recordStep({ stepId: task.slot, name: task.name, type: 'Invoke', out }, task);
-      draft.owe(LIMITS.advanceCoalesceMs);
+      draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
       break;
     }
     case 'cancel':

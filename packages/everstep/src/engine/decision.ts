@@ -32,11 +32,11 @@ export interface Decision {
   readonly outcome: RunOutcome | null;
   readonly deadLetter: DeadLetter | null;
   /** Runs that the decision creates in the same unit; absent if there are none. */
-  readonly begun?: readonly Begun[];
+  readonly newRuns?: readonly NewRun[];
 }
 
 /** A new run with its payload. */
-export interface Begun {
+export interface NewRun {
   readonly run: Run;
   readonly payload: RunPayload;
 }
@@ -57,7 +57,7 @@ export function callbackTask(dlqId: string, context: DecisionContext, delayMs = 
 }
 
 /** Returns the next free position once `stepId` is taken, skipping positions that are already recorded after it. */
-function knownPast(stepId: number, { known: before, ahead }: Run): Pick<Run, 'known' | 'ahead'> {
+function positionsAfter(stepId: number, { known: before, ahead }: Run): Pick<Run, 'known' | 'ahead'> {
   let known = Math.max(before, stepId + 1);
   if (!ahead) return { known };
   while (ahead.includes(known)) known++;
@@ -66,7 +66,7 @@ function knownPast(stepId: number, { known: before, ahead }: Run): Pick<Run, 'kn
 }
 
 /** How a result was produced, as far as it is known and stored. */
-interface MakingOf {
+interface ResultDetails {
   /** Time at which the successful attempt started, Unix ms. */
   readonly startedAt?: number | undefined;
   readonly sent?: KeptRequest | undefined;
@@ -81,7 +81,7 @@ export class Draft {
   private deadLetter: DeadLetter | null = null;
   private messages = 0;
   private lastClosed: string | null = null;
-  private begun: Begun[] | null = null;
+  private newRuns: NewRun[] | null = null;
 
   constructor(run: Run, context: DecisionContext) {
     this.run = run;
@@ -129,7 +129,7 @@ export class Draft {
     const known = this.tasks.get(task.slot)?.messageId === messageId || this.lastClosed === messageId;
     if (!known && isMessage(task)) this.messages++;
     this.tasks.put(task);
-    if (task.slot >= this.run.known) this.run = { ...this.run, ...knownPast(task.slot, this.run) };
+    if (task.slot >= this.run.known) this.run = { ...this.run, ...positionsAfter(task.slot, this.run) };
     this.writes.push({ kind: 'put-task', runKey: this.run.key, task });
   }
 
@@ -147,7 +147,7 @@ export class Draft {
   }
 
   /** Appends a step to the journal and closes its task. */
-  recordStep(result: StepResult, from: Task, { startedAt, sent }: MakingOf = {}): void {
+  recordStep(result: StepResult, from: Task, { startedAt, sent }: ResultDetails = {}): void {
     const own = this.tasks.get(result.stepId);
     const planned = own && 'name' in own ? own : null;
     const createdAt = planned?.createdAt ?? from.createdAt;
@@ -184,14 +184,14 @@ export class Draft {
     });
     this.run = {
       ...this.run,
-      ...knownPast(result.stepId, this.run),
+      ...positionsAfter(result.stepId, this.run),
       journalLength: this.run.journalLength + 1,
       journalBytes: this.run.journalBytes + (result.out?.length ?? 0),
     };
   }
 
   /** Applies the flow control limits that a step specifies. */
-  bringLimits(flowControl: FlowControl): void {
+  applyFlowControl(flowControl: FlowControl): void {
     this.writes.push({ kind: 'put-flow-control', instanceId: this.run.instanceId, flowControl, at: this.now });
   }
 
@@ -218,14 +218,14 @@ export class Draft {
   }
 
   /** Creates another run in the same unit. Its id must be newly generated, because no guard checks it. */
-  begin(begun: Begun, writes: readonly StoreWrite[]): void {
-    this.begun ??= [];
-    this.begun.push(begun);
+  createRun(newRun: NewRun, writes: readonly StoreWrite[]): void {
+    this.newRuns ??= [];
+    this.newRuns.push(newRun);
     this.writes.push(...writes);
   }
 
   /** Counts a request of the run that was rejected, for the owner of the instance. */
-  countRefused(what: DayCountKind): void {
+  countRejection(what: DayCountKind): void {
     this.writes.push(countOfDay(this.run.instanceId, what, this.context));
   }
 
@@ -255,13 +255,13 @@ export class Draft {
    */
   fail(error: string, failure: DeliveryFailure, stepName: string | null): void {
     this.end({ status: 'failed', error });
-    const tells = this.run.settings.failureCallback !== null || this.run.failureFunction;
+    const hasCallback = this.run.settings.failureCallback !== null || this.run.failureFunction;
     this.deadLetter = {
       dlqId: newId('dlq', this.context),
       runKey: this.run.key,
       instanceId: this.run.instanceId,
       createdAt: this.now,
-      failureFunctionState: tells ? 'CALLBACK_INPROGRESS' : null,
+      failureFunctionState: hasCallback ? 'CALLBACK_INPROGRESS' : null,
       responseStatus: failure.status,
       responseHeaders: failure.responseHeaders,
       responseBody: failure.responseBody,
@@ -276,7 +276,7 @@ export class Draft {
       message: failure.message,
     });
     this.writes.push({ kind: 'add-dead-letter', entry: this.deadLetter, group });
-    if (!tells) return;
+    if (!hasCallback) return;
     this.putTask(callbackTask(this.deadLetter.dlqId, this.context, this.run.settings.failureCallback?.delayMs));
   }
 
@@ -285,7 +285,7 @@ export class Draft {
    * other steps are in flight, the advance may wait for `advanceCoalesceMs`, so that a wide fan-out does not call the
    * endpoint once per finished step.
    */
-  owe(advanceCoalesceMs: number): void {
+  scheduleAdvance(advanceCoalesceMs: number): void {
     if (this.outcome !== null) return;
     const waiting = this.tasks.get(ADVANCE_SLOT);
     if (this.run.journalLength <= this.run.quietAt) return;
@@ -319,7 +319,7 @@ export class Draft {
       writes: this.writes,
       outcome: this.outcome,
       deadLetter: this.deadLetter,
-      ...(this.begun ? { begun: this.begun } : {}),
+      ...(this.newRuns ? { newRuns: this.newRuns } : {}),
     };
   }
 }

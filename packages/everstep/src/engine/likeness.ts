@@ -1,6 +1,6 @@
 /** The fingerprint of a failure, by which dead letters are grouped. */
 import type { FailureGroup } from './dead-letter-groups.js';
-import { normalisedMessage, normalisedStepName } from './normalised-text.js';
+import { normalizedMessage, normalizedStepName } from './normalized-text.js';
 import type { DeliveryFailure } from './run.js';
 import { sha256 } from './sha256.js';
 
@@ -22,17 +22,17 @@ export interface FailedAs {
 }
 
 /** Some endpoints name the step only in the message; see `dialects/upstash/step-codec.ts`. */
-const TOLD_STEP = /^step "([^"]{1,1024})": (.*)$/s;
+const STEP_IN_MESSAGE = /^step "([^"]{1,1024})": (.*)$/s;
 
 /**
  * Returns the group of a failure. The result depends only on the arguments, in later versions too, as long as `RULES`
  * does not change.
  */
 export function groupOf({ kind, workflowUrl, stepName, status, cause, message }: FailedAs): FailureGroup {
-  const told = TOLD_STEP.exec(message);
-  const name = stepName ?? told?.[1] ?? null;
-  const step = name === null ? null : normalisedStepName(name);
-  const words = normalisedMessage(told?.[2] ?? message);
+  const match = STEP_IN_MESSAGE.exec(message);
+  const name = stepName ?? match?.[1] ?? null;
+  const step = name === null ? null : normalizedStepName(name);
+  const words = normalizedMessage(match?.[2] ?? message);
   const digest = sha256(JSON.stringify([RULES, kind, step, status ?? cause, words]));
   return { fingerprint: digest.slice(0, FINGERPRINT_DIGITS), kind, stepName: step, message: words, workflowUrl };
 }

@@ -100,12 +100,12 @@ test('a step that was planned by name only is subject to the plan when it specif
     { stepId: 2, name: 'other', type: 'Run' },
   ];
   const { run } = answered(begin(), { planned });
-  const tell = (bytes: number) => {
+  const specify = (bytes: number) => {
     const step = SENDING['a call']?.(1, utf8(bytes)) ?? assert.fail();
     return decide(run, { kind: 'submitted', submission: { done: [], planned: [step] } }, LIMITED);
   };
-  assert.deepEqual([tell(10).run.status, tell(10).run.tasks.get(1)?.kind], ['active', 'call']);
-  const refused = tell(11);
+  assert.deepEqual([specify(10).run.status, specify(10).run.tasks.get(1)?.kind], ['active', 'call']);
+  const refused = specify(11);
   assert.equal(refused.run.status, 'failed');
   assert.match(refused.deadLetter?.error ?? '', /step "send" \(1\) sends a message of 11 bytes/);
   assert.equal(refusals(refused).length, 1);

@@ -64,7 +64,7 @@ test('a response is applied once; its callback is created in the same unit', () 
   const event = answered(run, { notice: new Uint8Array([9]) });
   const decision = decide(run, event, at(T0 + 1));
   assert.equal(decision.outcome?.status, 'succeeded');
-  const [made, ...others] = decision.begun ?? [];
+  const [made, ...others] = decision.newRuns ?? [];
   assert.ok(made && others.length === 0);
   assert.deepEqual(
     [made.run.workflowUrl, made.payload.body, made.payload.forwardHeaders],

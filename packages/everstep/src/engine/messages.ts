@@ -15,19 +15,19 @@ type MessageTask = Extract<Task, { kind: 'message' }>;
  * Applies the outcome of an attempt. `failure` null: the message was accepted. `notice` is the JSON body of the
  * callback; null if there is no callback or no response.
  */
-export function takeMessageAnswer(
+export function applyMessageResponse(
   draft: Draft,
   task: MessageTask,
   failure: DeliveryFailure | null,
   notice: Uint8Array | null,
 ): void {
   const callback = draft.settings.message?.callback;
-  if (callback && notice) beginCallback(draft, callback, notice);
+  if (callback && notice) createCallback(draft, callback, notice);
   if (failure) failAttempt(draft, task, failure);
   else draft.end({ status: 'succeeded', result: null });
 }
 
-function beginCallback(draft: Draft, callback: FailureCallback, notice: Uint8Array): void {
+function createCallback(draft: Draft, callback: FailureCallback, notice: Uint8Array): void {
   const { instanceId, dialect, callerIp } = draft.state;
   const payload: RunPayload = { body: notice, contentType: 'application/json', forwardHeaders: callback.headers };
   const notBefore = callback.delayMs === undefined ? null : draft.now + callback.delayMs;
@@ -45,7 +45,7 @@ function beginCallback(draft: Draft, callback: FailureCallback, notice: Uint8Arr
     },
     draft.context,
   );
-  draft.begin({ run, payload }, unit.writes);
+  draft.createRun({ run, payload }, unit.writes);
 }
 
 function callbackSettings({ settings, workflowRunId }: Run, callback: FailureCallback): RunSettings {

@@ -97,7 +97,7 @@ function taskOf(step: PlannedStep, group: number, concurrent: number, draft: Dra
     }
     case 'Call':
       checkRetryDelay(step.name, step.call.retryDelay);
-      if (step.call.flowControl) draft.bringLimits(step.call.flowControl);
+      if (step.call.flowControl) draft.applyFlowControl(step.call.flowControl);
       return { ...base, kind: 'call', dueAt: now, retried: 0, call: step.call };
     case 'Invoke': {
       checkRetryDelay(step.name, step.invoke.retryDelay);

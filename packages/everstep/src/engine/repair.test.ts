@@ -33,35 +33,35 @@ const moves = (count: number, from: ItemMove['from'], to: ItemMove['to'], canary
 const CANARY = { count: 10, maxFailurePercent: 20, thenContinue: false, counts: NO_COUNTS };
 
 /** Returns how many entries start at which ms, over this duration, looking at least every `everyMs`. */
-function begunOver(repair: Repair, lengthMs: number, everyMs: number) {
-  const begun: { at: number; count: number }[] = [];
+function startsOver(repair: Repair, lengthMs: number, everyMs: number) {
+  const starts: { at: number; count: number }[] = [];
   let now = NOW;
   let current = repair;
   while (now <= NOW + lengthMs) {
     const tick = tickRepair(current, now);
     current = tick.repair;
     if (tick.begin) {
-      begun.push({ at: now - NOW, count: tick.begin.count });
+      starts.push({ at: now - NOW, count: tick.begin.count });
       current = after(current, moves(tick.begin.count, 'pending', 'succeeded'), now);
     }
     now = Math.max(tick.wakeAt ?? Number.POSITIVE_INFINITY, now + everyMs);
   }
-  return begun;
+  return starts;
 }
-const sum = (begun: readonly { count: number }[]) => begun.reduce((all, { count }) => all + count, 0);
+const sum = (starts: readonly { count: number }[]) => starts.reduce((all, { count }) => all + count, 0);
 
 test('at two per second one entry starts every half second', () => {
-  const begun = begunOver(start(planned(100), 2), 2_000, 1);
+  const starts = startsOver(start(planned(100), 2), 2_000, 1);
   assert.deepEqual(
-    begun,
+    starts,
     [0, 500, 1000, 1500, 2000].map((at) => ({ at, count: 1 })),
   );
 });
 
 test('keeps a high rate over time, in rounds of fifty milliseconds', () => {
-  const begun = begunOver(start(planned(10_000), 300), 10_000, 1);
-  assert.ok(Math.abs(sum(begun) - 3_000) <= 15, String(sum(begun)));
-  assert.ok(Math.max(...begun.map(({ count }) => count)) <= 16);
+  const starts = startsOver(start(planned(10_000), 300), 10_000, 1);
+  assert.ok(Math.abs(sum(starts) - 3_000) <= 15, String(sum(starts)));
+  assert.ok(Math.max(...starts.map(({ count }) => count)) <= 16);
 });
 
 test('does not make up for a missed minute in a burst', () => {

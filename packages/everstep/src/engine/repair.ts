@@ -129,9 +129,9 @@ export interface RepairTick {
 }
 
 /** Shortest time between two rounds, so that a high rate does not cause more of them. */
-const LEAST_ROUND_MS = 50;
+const MIN_ROUND_MS = 50;
 /** Starts that were missed because the process was down or busy are made up only for this time. */
-const MOST_CATCH_UP_MS = 250;
+const MAX_CATCH_UP_MS = 250;
 /** Number of entries in one round without a rate. */
 const UNPACED_AT_ONCE = 100;
 /** Approximate number of entries per second without a rate. */
@@ -215,11 +215,11 @@ export function decideRepair(repair: Repair, event: RepairEvent, now: number): R
 }
 
 function started(repair: Repair, { ratePerSecond, canary, undoMs }: StartSettings, now: number): Repair {
-  const begun = { ...repair, startedAt: now, ratePerSecond, nextStartAt: now };
-  if (repair.action === 'delete' && undoMs > 0) return { ...begun, phase: 'undo-window', undoUntil: now + undoMs };
-  if (canary === null) return { ...begun, phase: 'running' };
+  const startedRepair = { ...repair, startedAt: now, ratePerSecond, nextStartAt: now };
+  if (repair.action === 'delete' && undoMs > 0) return { ...startedRepair, phase: 'undo-window', undoUntil: now + undoMs };
+  if (canary === null) return { ...startedRepair, phase: 'running' };
   const pending = Math.min(canary.count, repair.counts.pending);
-  return { ...begun, phase: 'canary', canary: { ...canary, counts: { ...NO_COUNTS, pending } } };
+  return { ...startedRepair, phase: 'canary', canary: { ...canary, counts: { ...NO_COUNTS, pending } } };
 }
 
 const shifted = (counts: RepairCounts, { from, to }: ItemMove): RepairCounts =>
@@ -280,16 +280,16 @@ export function tickRepair(given: Repair, now: number): RepairTick {
   const pending = phase === 'canary' ? (repair.canary?.counts.pending ?? 0) : repair.counts.pending;
   if (pending === 0) return { repair, begin: null, wakeAt: null };
   if (now < repair.nextStartAt) return { repair, begin: null, wakeAt: Math.ceil(repair.nextStartAt) };
-  const { count, nextStartAt } = granted(repair, pending, now);
-  const wakeAt = Math.max(Math.ceil(nextStartAt), now + LEAST_ROUND_MS);
+  const { count, nextStartAt } = admittedStarts(repair, pending, now);
+  const wakeAt = Math.max(Math.ceil(nextStartAt), now + MIN_ROUND_MS);
   return { repair: { ...repair, nextStartAt }, begin: { of: phase === 'canary' ? 'canary' : 'rest', count }, wakeAt };
 }
 
 /** Returns at least one start, because its time has come. */
-function granted({ ratePerSecond, nextStartAt }: Repair, pending: number, now: number) {
+function admittedStarts({ ratePerSecond, nextStartAt }: Repair, pending: number, now: number) {
   if (ratePerSecond === null) return { count: Math.min(pending, UNPACED_AT_ONCE), nextStartAt: now };
   const intervalMs = 1000 / ratePerSecond;
-  const from = Math.max(nextStartAt, now - MOST_CATCH_UP_MS);
+  const from = Math.max(nextStartAt, now - MAX_CATCH_UP_MS);
   const count = Math.min(pending, Math.floor((now - from) / intervalMs) + 1);
   return { count, nextStartAt: from + count * intervalMs };
 }

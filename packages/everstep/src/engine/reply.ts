@@ -68,8 +68,8 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
   recordDone(draft, task, reply.done, current && reply.advanced, envelope);
   // Code that has ended does not need the step anymore. For a step that was planned by name, the reply may specify
   // what it needs instead.
-  const told = reply.planned.some(({ stepId }) => stepId === task.slot);
-  if (task.kind === 'step' && draft.task(task.slot) !== undefined && !reply.end && !told) {
+  const isSpecified = reply.planned.some(({ stepId }) => stepId === task.slot);
+  if (task.kind === 'step' && draft.task(task.slot) !== undefined && !reply.end && !isSpecified) {
     throw new Violation(`it was asked for step ${task.slot} ("${task.name}") but did not report it`);
   }
   if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
@@ -80,7 +80,7 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
     if (reply.end?.kind === 'finished') draft.end({ status: 'succeeded', result: reply.end.result ?? null });
     else if (reply.end?.kind === 'canceled') draft.end({ status: 'canceled' });
   }
-  draft.owe(LIMITS.advanceCoalesceMs);
+  draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
   if (!draft.ended && draft.openTasks.size === 0) {
     const stuck = failureOf(
       envelope,
@@ -107,7 +107,7 @@ function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: R
     draft.markQuietAt(reply.base);
     draft.putTask(found);
     // Before the failure, which may end the run, so that a resume finds the advance among the parked tasks.
-    draft.owe(LIMITS.advanceCoalesceMs);
+    draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
     failAttempt(draft, found, failure);
   } else if (step) {
     const own = draft.task(step.stepId);
@@ -136,7 +136,7 @@ function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: R
     );
   }
   // Otherwise an advance is pending and may be in flight. It reaches the same failure and counts its own attempts.
-  draft.owe(LIMITS.advanceCoalesceMs);
+  draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
 }
 
 /** Fails the run. Results that were reported with the plan are kept, so that a resume continues from them. */
@@ -148,7 +148,7 @@ function refusePlan(
   { message, counted }: PlanRefused,
 ): Draft {
   const draft = base();
-  if (counted) draft.countRefused(counted);
+  if (counted) draft.countRejection(counted);
   if (reply.kind === 'progress' && reply.done.length > 0) {
     const { end: _end, ...unended } = reply;
     onProgress(draft, task, { ...unended, advanced: false, planned: [] }, envelope);

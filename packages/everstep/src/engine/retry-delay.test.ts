@@ -28,7 +28,7 @@ for (const [source, retried, expected] of [
   });
 }
 
-for (const [source, said] of [
+for (const [source, expectedMessage] of [
   ['', /empty/],
   ['   ', /empty/],
   ['1000 *', /Expected expression/],
@@ -49,7 +49,7 @@ for (const [source, said] of [
   test(`rejects the expression "${source.slice(0, 30)}" with a clear message`, () => {
     const parsed = parseRetryDelay(source);
     assert.ok(!parsed.ok);
-    assert.match(parsed.message, said);
+    assert.match(parsed.message, expectedMessage);
   });
 }
 

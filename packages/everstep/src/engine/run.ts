@@ -415,12 +415,12 @@ export interface InstanceSettings {
   readonly retention: RetentionSettings;
 }
 
-const KEPT_FOR_EVER: RetentionRule = { maxAgeMs: null, maxCount: null };
+const KEPT_FOREVER: RetentionRule = { maxAgeMs: null, maxCount: null };
 
 /** Defaults of an instance: nothing is held automatically, and nothing is removed. */
 export const DEFAULT_INSTANCE_SETTINGS: InstanceSettings = {
   breaker: { enabled: false, failures: 10, probeEveryMs: 10_000 },
-  retention: { succeeded: KEPT_FOR_EVER, failed: KEPT_FOR_EVER, canceled: KEPT_FOR_EVER, deadLetter: KEPT_FOR_EVER },
+  retention: { succeeded: KEPT_FOREVER, failed: KEPT_FOREVER, canceled: KEPT_FOREVER, deadLetter: KEPT_FOREVER },
 };
 
 /** A queue of messages. They are sent in the order in which they arrived, up to `parallelism` at a time. */

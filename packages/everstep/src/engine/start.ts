@@ -58,7 +58,7 @@ const freeRunId = (run: Run): StoreGuard => ({
   workflowRunId: run.workflowRunId,
 });
 
-function heldUntil({ notBefore: _before, ...message }: MessageSettings, dueAt: number, now: number): MessageSettings {
+function withNotBefore({ notBefore: _before, ...message }: MessageSettings, dueAt: number, now: number): MessageSettings {
   return dueAt > now ? { ...message, notBefore: dueAt } : message;
 }
 
@@ -88,7 +88,7 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
     workflowUrl: command.workflowUrl,
     callerIp: command.callerIp,
     origin: command.origin ?? null,
-    settings: message ? { ...command.settings, message: heldUntil(message, first.dueAt, context.now) } : command.settings,
+    settings: message ? { ...command.settings, message: withNotBefore(message, first.dueAt, context.now) } : command.settings,
     status: 'active',
     known: 1,
     journalLength: 0,

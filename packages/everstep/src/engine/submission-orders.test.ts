@@ -26,7 +26,7 @@ const STEPS = PROGRAM.flat().length;
 const nameOf = (stepId: number): string => `s${stepId}`;
 const CALL = { url: 'http://third/', method: 'GET', headers: {} };
 
-function told(kind: Kind, stepId: number): PlannedStep {
+function specified(kind: Kind, stepId: number): PlannedStep {
   const head = { stepId, name: nameOf(stepId) };
   if (kind === 'nap') return { ...head, type: 'SleepFor', sleepMs: 10 };
   return { ...head, type: 'Call', call: CALL };
@@ -46,11 +46,11 @@ function submissionFor(recorded: ReadonlySet<number>, target: number | null): Su
     const execute = (stepId: number): Submission =>
       kindOf(stepId) === 'run'
         ? { done: [{ stepId, name: nameOf(stepId), type: 'Run', out: '1' }], planned: [] }
-        : { done: [], planned: [told(kindOf(stepId), stepId)] };
+        : { done: [], planned: [specified(kindOf(stepId), stepId)] };
     if (target !== null) return execute(target);
     if (ids.length === 1) return execute(ids[0] ?? 0);
     const planned = ids.map((stepId): PlannedStep => {
-      if (kindOf(stepId) === 'nap') return told('nap', stepId);
+      if (kindOf(stepId) === 'nap') return specified('nap', stepId);
       const asks = kindOf(stepId) === 'call' ? { asks: 'Call' as const } : {};
       return { stepId, name: nameOf(stepId), type: 'Run', ...asks };
     });

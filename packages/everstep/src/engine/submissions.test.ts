@@ -108,13 +108,13 @@ test('a submitted step is recorded, and the code is called again as a separate m
 });
 
 test('a submitted step starts when its delivery left, if this process sent it', () => {
-  const begun = (outSince?: ReadonlyMap<number, number>) =>
+  const startTimes = (outSince?: ReadonlyMap<number, number>) =>
     decide(started(), { kind: 'submitted', submission: { done: [done(1)], planned: [] }, outSince }, at(10)).writes.flatMap(
       (write) => (write.kind === 'record-step' ? [write.step.startedAt] : []),
     );
-  assert.deepEqual(begun(new Map([[ADVANCE_SLOT, T0 + 7]])), [T0 + 7]);
-  assert.deepEqual(begun(new Map([[3, T0 + 7]])), [undefined]);
-  assert.deepEqual(begun(), [undefined]);
+  assert.deepEqual(startTimes(new Map([[ADVANCE_SLOT, T0 + 7]])), [T0 + 7]);
+  assert.deepEqual(startTimes(new Map([[3, T0 + 7]])), [undefined]);
+  assert.deepEqual(startTimes(), [undefined]);
 });
 
 test('a repeated submission of the same steps has no effect', () => {
@@ -188,10 +188,10 @@ test('a specified wait takes an event that arrived earlier', () => {
   };
   const kept = decide(started(), { kind: 'event-received', event }, at(5)).run;
   const { run } = submit(kept, { planned: [planned(1, 'Wait'), nap(2)] }, 10);
-  const told = submit(run, { planned: [wait(1)] }, 20);
-  assert.deepEqual(recorded(told), [1]);
-  assert.deepEqual(open(told.run), { 2: 'sleep' });
-  assert.deepEqual(told.run.keptEvents, []);
+  const specified = submit(run, { planned: [wait(1)] }, 20);
+  assert.deepEqual(recorded(specified), [1]);
+  assert.deepEqual(open(specified.run), { 2: 'sleep' });
+  assert.deepEqual(specified.run.keptEvents, []);
 });
 
 test('a delivery without a submission fails the run with a clear message', () => {

@@ -26,11 +26,11 @@ type Asked = Extract<Task, { kind: 'advance' | 'step' }>;
 const NO_ENVELOPE: ReplyEnvelope = { status: null, responseHeaders: {}, responseBody: new Uint8Array(0) };
 
 /** Returns the task that requested the steps, or null if nothing in the submission is new. */
-function askedFor(run: Run, submission: Submission): Asked | null {
+function requestingTask(run: Run, submission: Submission): Asked | null {
   // A step that is planned by name again repeats an accepted plan. If it specifies what it needs, it answers the
   // task.
-  const told = submission.planned.filter(({ type }) => type !== 'Run');
-  for (const { stepId } of [...submission.done, ...told]) {
+  const specified = submission.planned.filter(({ type }) => type !== 'Run');
+  for (const { stepId } of [...submission.done, ...specified]) {
     const open = run.tasks.get(stepId);
     if (open?.kind === 'step') return open;
   }
@@ -48,7 +48,7 @@ export interface Submitted {
 
 /** Applies a submission. Writes nothing if it was already applied. */
 export function takeSubmission(run: Run, { submission, outSince }: Submitted, context: DecisionContext): Decision {
-  const task = askedFor(run, submission);
+  const task = requestingTask(run, submission);
   if (task === null) return unchanged(run);
   if (submission.introduction) return introduce(run, task, context);
   const reply: ProgressReply = {

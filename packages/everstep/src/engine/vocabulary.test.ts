@@ -216,9 +216,9 @@ describe('calls', () => {
     const headers = { authorization: ['[NOT KEPT]'], 'x-a': ['1'] };
     const request = { method: 'POST', url: 'http://third/', headers, bodyBytes: 2, body: { encoding: 'utf8', data: '{}' } };
     assert.deepEqual(kept(answered(planned(call()), success)), [{ startedAt: T0 + 4, durationMs: 5, request }]);
-    const begun = ({ writes }: Decision) =>
+    const startTimes = ({ writes }: Decision) =>
       writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.startedAt] : []));
-    assert.deepEqual(begun(answered(planned(call()), success)), [T0 + 4]);
+    assert.deepEqual(startTimes(answered(planned(call()), success)), [T0 + 4]);
     const failed = answered(planned(call({ retries: 1 })), { answer: { ...answer, sent }, failure: refusal });
     assert.deepEqual(kept(answered(failed.run, success)), [undefined]);
     // The result contains none of it.

@@ -42,6 +42,6 @@ export function receiveEvent(draft: Draft, event: KeptEvent): void {
     notifyWait(draft, task, event.eventId, event.content);
     taken = true;
   }
-  if (taken) draft.owe(LIMITS.advanceCoalesceMs);
+  if (taken) draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
   else draft.keepEvent(event);
 }

@@ -30,7 +30,7 @@ interface Taken {
   readonly byInstance: number;
 }
 
-const mayHave = (total: number, free: number): number => (2 * free * free) / total;
+const allowedShare = (total: number, free: number): number => (2 * free * free) / total;
 
 export class FairShare {
   private readonly total: number;
@@ -108,11 +108,11 @@ export class FairShare {
 
   private mayTake(accountId: string, { free, byAccount, byInstance }: Taken, amount: number): boolean {
     const { isShared } = this.owners;
-    const ofAccount = isShared ? mayHave(this.total, free) : Number.POSITIVE_INFINITY;
+    const ofAccount = isShared ? allowedShare(this.total, free) : Number.POSITIVE_INFINITY;
     if (byAccount > 0 && byAccount + amount > ofAccount) return false;
     if (byInstance === 0 || !this.owners.hasSeveralInstances(accountId)) return true;
     const capacity = Math.min(ofAccount, byAccount + free);
-    return byInstance + amount <= mayHave(capacity, capacity - byAccount);
+    return byInstance + amount <= allowedShare(capacity, capacity - byAccount);
   }
 
   /** Returns how many units may be taken one after the other. */

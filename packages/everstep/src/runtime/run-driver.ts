@@ -289,7 +289,7 @@ export class RunDriver {
 
   private actOn(entry: CachedRun, decision: Decision, before: Run): void {
     const { run, outcome, writes } = decision;
-    for (const { run: made, payload } of decision.begun ?? []) this.begin(made, payload);
+    for (const { run: made, payload } of decision.newRuns ?? []) this.begin(made, payload);
     if (outcome) {
       const queue = run.settings.message?.queue;
       if (queue !== undefined) this.gates.leaveQueue({ instanceId: run.instanceId, queue, runKey: run.key });

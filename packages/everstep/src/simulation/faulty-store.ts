@@ -21,15 +21,15 @@ export class StoreOutages {
   private readonly clock: Pick<Clock, 'now'>;
   private readonly random: SeededRandom;
   private readonly faults: StoreFaults;
-  private readonly begun: () => void;
+  private readonly onStart: () => void;
   private until = Number.NEGATIVE_INFINITY;
 
-  /** `begun` is called for each period. */
-  constructor(clock: Pick<Clock, 'now'>, random: SeededRandom, faults: StoreFaults, begun: () => void) {
+  /** `onStart` is called for each period. */
+  constructor(clock: Pick<Clock, 'now'>, random: SeededRandom, faults: StoreFaults, onStart: () => void) {
     this.clock = clock;
     this.random = random;
     this.faults = faults;
-    this.begun = begun;
+    this.onStart = onStart;
   }
 
   /** True while the store rejects writes and has rejected one, so that the service knows. */
@@ -38,11 +38,11 @@ export class StoreOutages {
   }
 
   /** Throws if a write is rejected. */
-  write(mayBegin: boolean): void {
+  write(canStart: boolean): void {
     const { outage } = this.faults;
     if (!outage) return;
-    if (mayBegin && !this.isNoticed && this.random.chance(outage.chance)) {
-      this.begun();
+    if (canStart && !this.isNoticed && this.random.chance(outage.chance)) {
+      this.onStart();
       this.until = this.clock.now() + this.random.below(outage.longestMs);
     }
     if (this.isNoticed) throw new StoreRefusesWritesError('simulated');

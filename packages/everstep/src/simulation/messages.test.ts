@@ -174,8 +174,8 @@ class World {
     for (const { key, workflowRunId } of inQueue) {
       const history = await wholeHistory(this.store, { runKey: key });
       const answered = history?.attempts.filter(({ status }) => status !== null).length ?? 0;
-      const told = runs.filter(({ settings }) => settings.message?.callbackOf === workflowRunId).length;
-      assert.equal(told, answered + 1, 'the callback receives each recorded response once');
+      const callbacks = runs.filter(({ settings }) => settings.message?.callbackOf === workflowRunId).length;
+      assert.equal(callbacks, answered + 1, 'the callback receives each recorded response once');
     }
     const usage = await this.store.accounts.usage({ instanceId: INSTANCE, fromMonth: '0000-01' });
     assert.equal(

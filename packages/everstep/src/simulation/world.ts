@@ -85,7 +85,7 @@ export class World {
   outages = 0;
   readonly deliveries = new DeliveryLedger();
   /** Number of reported notifications of a waiting run, by run key. */
-  private readonly told = new Map<string, number>();
+  private readonly notifications = new Map<string, number>();
   /** Notifications whose outcome no client received. */
   private unanswered = 0;
   recovered = 0;
@@ -108,7 +108,7 @@ export class World {
       ? { shared: new SharedStore(store), claims: new Map(), faults: faults.nodes, app: { current: this.startApp() } }
       : null;
     this.store = this.ledger.watch(this.shared?.shared.store ?? store);
-    this.lives = Array.from({ length: faults.nodes?.count ?? 1 }, () => this.begin());
+    this.lives = Array.from({ length: faults.nodes?.count ?? 1 }, () => this.startLife());
   }
 
   /** The process that a client connects to. */
@@ -116,7 +116,7 @@ export class World {
     return this.lives[this.shared ? this.random.below(this.lives.length) : 0] ?? assert.fail();
   }
 
-  private begin(): Life {
+  private startLife(): Life {
     const { clock, random, shared } = this;
     const dead = (): boolean => life.dead;
     // Requests that were already sent reach the app anyway.
@@ -156,7 +156,7 @@ export class World {
   private replace(index: number): void {
     const life = this.lives[index] ?? assert.fail();
     life.dead = true;
-    this.lives[index] = this.begin();
+    this.lives[index] = this.startLife();
   }
 
   /** Runs everything that can run now, and then advances the clock, until `until` holds. */
@@ -231,7 +231,8 @@ export class World {
     this.life.runtime.notify(event).then(
       (outcome) => {
         if (outcome.kind !== 'notified') return;
-        for (const { waiter } of outcome.notified) this.told.set(waiter.runKey, (this.told.get(waiter.runKey) ?? 0) + 1);
+        for (const { waiter } of outcome.notified)
+          this.notifications.set(waiter.runKey, (this.notifications.get(waiter.runKey) ?? 0) + 1);
       },
       () => {
         this.unanswered++;
@@ -272,12 +273,16 @@ export class World {
     for (const run of runs) {
       if (run.origin !== null || run.workflowUrl !== 'http://app/approval') continue;
       const steps = await this.store.loadJournal({ runKey: run.key, from: 0 });
-      const told = this.told.get(run.key) ?? 0;
+      const notifications = this.notifications.get(run.key) ?? 0;
       const wait = steps.find(({ type }) => type === 'Wait');
       const timedOut = wait === undefined || JSON.parse(wait.out ?? '{}').timeout;
-      assert.ok(told <= 1, `${run.workflowRunId} was notified ${told} times`);
-      if (timedOut) assert.equal(told, 0, `${run.workflowRunId} timed out, but was notified`);
-      else assert.ok(told === 1 || this.unanswered > 0 || this.crashes > 0, `${run.workflowRunId} was notified by no client`);
+      assert.ok(notifications <= 1, `${run.workflowRunId} was notified ${notifications} times`);
+      if (timedOut) assert.equal(notifications, 0, `${run.workflowRunId} timed out, but was notified`);
+      else
+        assert.ok(
+          notifications === 1 || this.unanswered > 0 || this.crashes > 0,
+          `${run.workflowRunId} was notified by no client`,
+        );
     }
   }
 

@@ -383,8 +383,8 @@ describe('a failure is an EverstepError', () => {
   }
 
   it('without any response', async () => {
-    const nobody = new Client({ baseUrl: 'http://127.0.0.1:1', token: 't' });
-    await assert.rejects(nobody.keys.get(), { name: 'EverstepError', status: 0, code: 'unreachable' });
+    const unreachable = new Client({ baseUrl: 'http://127.0.0.1:1', token: 't' });
+    await assert.rejects(unreachable.keys.get(), { name: 'EverstepError', status: 0, code: 'unreachable' });
   });
 
   it('except that an aborted call rejects with the reason of its signal', async () => {

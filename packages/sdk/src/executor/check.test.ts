@@ -132,16 +132,16 @@ describe('checking a journal', () => {
 
   it('leaves a held run unchanged, logs nothing and calls no failure function', async () => {
     const executed: string[] = [];
-    const said: string[] = [];
+    const lines: string[] = [];
     const code: Code = async (context) => {
       for (const name of ['a', 'b', 'c']) await context.run(name, () => executed.push(name));
     };
-    const endpoint = createEndpoint(code, { verbose: (line) => said.push(line), failureFunction: never });
+    const endpoint = createEndpoint(code, { verbose: (line) => lines.push(line), failureFunction: never });
     const service = new FakeService('k');
     const [first] = service.tasks.values();
     assert.ok(first);
     await service.deliver(endpoint, first);
-    const before = said.length;
+    const before = lines.length;
     const answer = await endpoint.handle({
       method: 'POST',
       url: 'http://app/flow',
@@ -149,7 +149,7 @@ describe('checking a journal', () => {
       body: JSON.stringify(frame({ journal: steps('other') })),
     });
     assert.equal(JSON.parse(answer.body).outcome, 'differs');
-    assert.equal(said.length, before);
+    assert.equal(lines.length, before);
     await service.drive(endpoint);
     assert.deepEqual([executed, service.misses], [['a', 'b', 'c'], 0]);
   });

@@ -47,7 +47,7 @@ async function replay(execution: Execution, { journal, open }: CheckRequest, bod
   const missed = journal[execution.applied];
   if (missed) return differs(execution, missed, 'recorded');
   for (const step of [...open].sort((a, b) => a.stepId - b.stepId)) {
-    if (!(await execution.hasAsked(step.stepId))) return differs(execution, step, 'planned');
+    if (!(await execution.hasRequested(step.stepId))) return differs(execution, step, 'planned');
     const asked = execution.pending.get(step.stepId)?.plan;
     if (asked?.name !== step.name || asked.type !== step.type) {
       const instead = asked ? `requests ${shown(asked)} at this position` : 'does not wait for it';

@@ -26,7 +26,7 @@ import {
 import { microtasksDrained, nextTurn } from './quiet.js';
 
 /** A step that the code has requested and that is not resolved. */
-export interface AskedStep {
+export interface RequestedStep {
   readonly plan: PlannedStep;
   /** Present exactly when the endpoint runs the step. */
   readonly action?: () => unknown;
@@ -37,7 +37,7 @@ export interface AskedStep {
 }
 
 /** How a requested step is executed and read. */
-export interface AskOptions<T> {
+export interface StepOptions<T> {
   /** Produces the result of the step here; absent if the service produces it. */
   readonly action?: () => unknown;
   /** Converts the recorded result for the code. If it throws, the step rejects with that error, on every replay. */
@@ -56,7 +56,7 @@ const ENTRIES_PER_TURN = 500;
  * How long a replay waits for a recorded step that the code has not requested, while the code waits for other steps.
  * The code may be about to request it after an await that is not a step.
  */
-const LATE_ASK_MS = 1_000;
+const LATE_REQUEST_MS = 1_000;
 
 const describe = (step: { readonly type: string; readonly name: string }) => `${step.type} ${JSON.stringify(step.name)}`;
 
@@ -79,7 +79,7 @@ export class Execution {
   /** Unique name of this execution. */
   readonly name: string;
   /** Steps that are requested but not resolved, by position. */
-  readonly pending = new Map<number, AskedStep>();
+  readonly pending = new Map<number, RequestedStep>();
   /** Messages whose exchange is in progress on this execution. */
   readonly exchanges = new Set<string>();
   /** Number of positions assigned so far. */
@@ -92,9 +92,9 @@ export class Execution {
   started = false;
   /** Digests of the journal by its length, up to the applied entries. */
   private readonly digests = [EMPTY_JOURNAL_DIGEST];
-  private taken = false;
+  private isTurnTaken = false;
   private readonly queue: (() => void)[] = [];
-  private stirred: (() => void) | null = null;
+  private onActivity: (() => void) | null = null;
   private insideStep: string | null = null;
 
   constructor(name: string) {
@@ -108,15 +108,15 @@ export class Execution {
 
   /** Waits for the turn and takes it. Returns false if the execution was dropped meanwhile. */
   async takeTurn(): Promise<boolean> {
-    while (this.taken && !this.dropped) await new Promise<void>((resolve) => this.queue.push(resolve));
+    while (this.isTurnTaken && !this.dropped) await new Promise<void>((resolve) => this.queue.push(resolve));
     if (this.dropped) return false;
-    this.taken = true;
+    this.isTurnTaken = true;
     return true;
   }
 
   /** Gives the turn to the next caller that waits for it. */
   passTurn(): void {
-    this.taken = false;
+    this.isTurnTaken = false;
     this.queue.shift()?.();
   }
 
@@ -147,11 +147,11 @@ export class Execution {
   /** Records how the code ended. Only the first call has an effect. */
   settle(settlement: Settlement): void {
     this.settlement ??= settlement;
-    this.stirred?.();
+    this.onActivity?.();
   }
 
   /** Assigns the next position to a step that the code requests. */
-  ask<T>(planAt: (stepId: number) => PlannedStep, { action, read }: AskOptions<T> = {}): Promise<T> {
+  requestStep<T>(planAt: (stepId: number) => PlannedStep, { action, read }: StepOptions<T> = {}): Promise<T> {
     if (this.insideStep !== null) {
       throw new NonRetryableError(
         `step ${JSON.stringify(this.insideStep)} requests another step: steps cannot be nested; request the other step after this one`,
@@ -165,7 +165,7 @@ export class Execution {
         settle: read ? settleBy(read, resolve, reject) : (resolve as (recorded: unknown) => void),
         executing: false,
       });
-      this.stirred?.();
+      this.onActivity?.();
     });
     // The code may await it later. Until then, an error of `read` must not count as unhandled.
     if (read) asked.catch(() => {});
@@ -176,7 +176,7 @@ export class Execution {
   async untilQuiet(): Promise<void> {
     await microtasksDrained();
     while (this.settlement === null && this.pending.size === 0) {
-      await this.nextStir();
+      await this.nextActivity();
       await microtasksDrained();
     }
   }
@@ -185,15 +185,15 @@ export class Execution {
    * Resolves when the code requests a step or ends, or after `limitMs`, if given. Only the holder of the turn waits
    * here.
    */
-  private nextStir(limitMs?: number): Promise<void> {
+  private nextActivity(limitMs?: number): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
         clearTimeout(timer);
-        this.stirred = null;
+        this.onActivity = null;
         resolve();
       };
       const timer = limitMs === undefined ? undefined : setTimeout(wake, limitMs);
-      this.stirred = wake;
+      this.onActivity = wake;
     });
   }
 
@@ -201,12 +201,12 @@ export class Execution {
    * Returns true once the code has requested the step at this position. Waits briefly for code that may be about to
    * request it.
    */
-  async hasAsked(stepId: number): Promise<boolean> {
-    const until = Date.now() + LATE_ASK_MS;
+  async hasRequested(stepId: number): Promise<boolean> {
+    const until = Date.now() + LATE_REQUEST_MS;
     while (this.asked < stepId && this.settlement === null) {
       const leftMs = until - Date.now();
       if (leftMs <= 0) return false;
-      await this.nextStir(leftMs);
+      await this.nextActivity(leftMs);
       await microtasksDrained();
     }
     return this.asked >= stepId;
@@ -244,36 +244,36 @@ export class Execution {
     while (this.applied < journal.length) {
       const entry = journal.entries[this.applied - journal.from];
       if (!entry) throw new JournalMismatchError(`entry ${this.applied} of the journal was not sent`);
-      const step = await this.findAsked(entry);
+      const step = await this.findRequested(entry);
       if (!step) return;
-      this.give(step, entry);
+      this.deliver(step, entry);
       if (this.applied % ENTRIES_PER_TURN === 0) await nextTurn();
       await this.untilQuiet();
     }
   }
 
   /** Delivers a result that the service has not recorded yet, and lets the code continue. */
-  async applyOptimistically(step: AskedStep, out: string | undefined): Promise<void> {
+  async applyOptimistically(step: RequestedStep, out: string | undefined): Promise<void> {
     this.optimistic = true;
-    this.give(step, { stepId: step.plan.stepId, out });
+    this.deliver(step, { stepId: step.plan.stepId, out });
     await this.untilQuiet();
   }
 
-  private give(step: AskedStep, entry: DigestedEntry): void {
+  private deliver(step: RequestedStep, entry: DigestedEntry): void {
     const { stepId, out } = entry;
     this.pending.delete(stepId);
     this.digests.push(extendJournalDigest(this.digests[this.applied] ?? EMPTY_JOURNAL_DIGEST, entry));
     step.settle(out === undefined ? undefined : JSON.parse(out));
   }
 
-  private async findAsked(entry: JournalEntry): Promise<AskedStep | null> {
+  private async findRequested(entry: JournalEntry): Promise<RequestedStep | null> {
     let step = this.pending.get(entry.stepId);
     if (!step) {
-      if (await this.hasAsked(entry.stepId)) step = this.pending.get(entry.stepId);
+      if (await this.hasRequested(entry.stepId)) step = this.pending.get(entry.stepId);
       if (!step) {
         if (this.settlement?.kind === 'failed') return null;
         throw new JournalMismatchError(
-          `${this.whyNotAsked(entry.stepId, `is recorded as ${describe(entry)}`)} ${HOW_IT_HAPPENS}`,
+          `${this.whyNotRequested(entry.stepId, `is recorded as ${describe(entry)}`)} ${HOW_IT_HAPPENS}`,
         );
       }
     }
@@ -285,7 +285,7 @@ export class Execution {
     return step;
   }
 
-  private whyNotAsked(stepId: number, isWhat: string): string {
+  private whyNotRequested(stepId: number, isWhat: string): string {
     if (stepId <= this.asked) return `Step ${stepId} ${isWhat} twice.`;
     const instead =
       this.settlement?.kind === 'finished'
@@ -304,14 +304,14 @@ export class Execution {
    *
    * @throws {JournalMismatchError} If the code has not requested a known step.
    */
-  async requireAsked(stepId: number): Promise<boolean> {
-    if (this.asked >= stepId || (await this.hasAsked(stepId))) return true;
+  async requireRequested(stepId: number): Promise<boolean> {
+    if (this.asked >= stepId || (await this.hasRequested(stepId))) return true;
     if (this.settlement?.kind === 'failed') return false;
-    throw new JournalMismatchError(`${this.whyNotAsked(stepId, 'is planned')} ${HOW_IT_HAPPENS}`);
+    throw new JournalMismatchError(`${this.whyNotRequested(stepId, 'is planned')} ${HOW_IT_HAPPENS}`);
   }
 
   /** Runs the action of a step. Rejects with the error that it throws. */
-  async execute(step: AskedStep): Promise<unknown> {
+  async execute(step: RequestedStep): Promise<unknown> {
     let result: unknown;
     this.insideStep = step.plan.name;
     try {

@@ -16,7 +16,7 @@ import {
   type StepResult,
 } from '../protocol.js';
 import { resultToJson } from '../step-result.js';
-import { type AskedStep, Execution, type Settlement } from './execution.js';
+import { Execution, type RequestedStep, type Settlement } from './execution.js';
 import type { HeldRuns } from './held-runs.js';
 
 /** What an executor depends on. */
@@ -41,7 +41,7 @@ export function refusal(code: RefusedReply['code'], message: string): RefusedRep
 }
 
 /** State of the code when it was quiet on the journal of the request, before anything was executed. */
-interface Standing {
+interface CodeState {
   /** True if the code is exactly at the end of the journal of the request, not past it. */
   readonly atBase: boolean;
   readonly planned: readonly PlannedStep[];
@@ -112,11 +112,11 @@ export class Executor {
    * starts again with a fresh one.
    */
   private async exchange(execution: Execution, request: StepRequest): Promise<StepReply | null> {
-    let standing: Standing;
-    let step: AskedStep | null;
+    let state: CodeState;
+    let step: RequestedStep | null;
     try {
-      standing = await this.bringTo(execution, request);
-      step = this.stepToExecute(execution, request, standing);
+      state = await this.advanceTo(execution, request);
+      step = this.stepToExecute(execution, request, state);
       if (step?.executing) {
         this.release(request, execution);
         return null;
@@ -125,15 +125,15 @@ export class Executor {
     } finally {
       execution.passTurn();
     }
-    if (!step) return this.answer(execution, request, [], false, standing.planned, standing.settlement);
+    if (!step) return this.answer(execution, request, [], false, state.planned, state.settlement);
     try {
-      return await this.executeStep(execution, request, step, standing);
+      return await this.executeStep(execution, request, step, state);
     } finally {
       step.executing = false;
     }
   }
 
-  private async bringTo(execution: Execution, request: StepRequest): Promise<Standing> {
+  private async advanceTo(execution: Execution, request: StepRequest): Promise<CodeState> {
     if (!execution.started) {
       execution.start(() => this.options.body(execution, request));
       await execution.untilQuiet();
@@ -141,7 +141,7 @@ export class Executor {
     await execution.apply(request.journal);
     const atBase = execution.applied === request.journal.length;
     if (execution.applied >= request.journal.length) {
-      await execution.requireAsked(Math.max(request.known - 1, request.target ?? 0));
+      await execution.requireRequested(Math.max(request.known - 1, request.target ?? 0));
     }
     const { known } = request;
     const planned = execution.plannedFrom(known);
@@ -151,10 +151,10 @@ export class Executor {
     return { atBase, planned: follows ? planned : [], settlement: execution.settlement };
   }
 
-  private stepToExecute(execution: Execution, request: StepRequest, standing: Standing): AskedStep | null {
+  private stepToExecute(execution: Execution, request: StepRequest, state: CodeState): RequestedStep | null {
     const { target, known } = request;
     // Code that has ended no longer needs the step, so its side effects would be wasted.
-    if (standing.settlement && standing.settlement.kind !== 'failed') return null;
+    if (state.settlement && state.settlement.kind !== 'failed') return null;
     if (target !== null) {
       const step = execution.pending.get(target);
       if (step && step.plan.type !== 'Run') {
@@ -164,7 +164,7 @@ export class Executor {
       }
       return step ?? null;
     }
-    if (standing.settlement || !standing.atBase || execution.pending.size !== 1) return null;
+    if (state.settlement || !state.atBase || execution.pending.size !== 1) return null;
     const [step] = execution.pending.values();
     return step && step.plan.stepId >= known && step.plan.type === 'Run' ? step : null;
   }
@@ -172,11 +172,11 @@ export class Executor {
   private async executeStep(
     execution: Execution,
     request: StepRequest,
-    step: AskedStep,
-    standing: Standing,
+    step: RequestedStep,
+    state: CodeState,
   ): Promise<StepReply | null> {
     const { stepId, name, type } = step.plan;
-    const planned = standing.planned.filter((other) => other.stepId !== stepId);
+    const planned = state.planned.filter((other) => other.stepId !== stepId);
     let out: string | undefined;
     try {
       out = resultToJson(await execution.execute(step), `step ${JSON.stringify(name)}`);
@@ -204,7 +204,7 @@ export class Executor {
         execution.passTurn();
       }
     }
-    return this.answer(execution, request, done, false, planned, standing.settlement);
+    return this.answer(execution, request, done, false, planned, state.settlement);
   }
 
   private answer(

@@ -129,8 +129,8 @@ describe('an endpoint with signing keys', () => {
   });
 
   it('calls the failure function for failures only', async () => {
-    const told: string[] = [];
-    const endpoint = createEndpoint(() => 1, { ...KEYS, failureFunction: ({ dlqId }) => told.push(dlqId) });
+    const failures: string[] = [];
+    const endpoint = createEndpoint(() => 1, { ...KEYS, failureFunction: ({ dlqId }) => failures.push(dlqId) });
     const named = { sourceMessageId: 'm', url: URL_OF_RUN, method: 'POST', workflowRunId: 'r', dlqId: 'dlq_1' };
     const empty = { status: 0, header: {}, body: '', retried: 0, maxRetries: 0, sourceHeader: {}, sourceBody: '' };
     const body = JSON.stringify({ ...named, ...empty, error: 'no', workflowCreatedAt: 1, createdAt: 2 });
@@ -141,7 +141,7 @@ describe('an endpoint with signing keys', () => {
       statuses.push((await endpoint.handle({ method: 'POST', url: '/flow', headers, body })).status);
     }
     assert.deepEqual(statuses, [401, 401, 401, 200]);
-    assert.deepEqual(told, ['dlq_1']);
+    assert.deepEqual(failures, ['dlq_1']);
   });
 
   it('explains what to configure if the body was parsed', async () => {

@@ -14,7 +14,7 @@ const MAX_SHOWN_LENGTH = 80;
 export const shown = (value: unknown): string => String(JSON.stringify(value) ?? value).slice(0, MAX_SHOWN_LENGTH);
 
 /** Not every store can represent U+0000 and unpaired surrogates, so a text that contains one might not match later. */
-export const keepable = (text: string): boolean => !text.includes('\u0000') && !/\p{Surrogate}/u.test(text);
+export const isStorable = (text: string): boolean => !text.includes('\u0000') && !/\p{Surrogate}/u.test(text);
 
 /** Validates an event id. */
 export function eventIdOf(value: unknown): string {
@@ -23,7 +23,7 @@ export function eventIdOf(value: unknown): string {
   if (value.length > MAX_EVENT_ID_LENGTH) {
     throw new RangeError(`an event id must have at most ${MAX_EVENT_ID_LENGTH} characters, but this one has ${value.length}`);
   }
-  if (!keepable(value))
+  if (!isStorable(value))
     throw new TypeError(`an event id must not contain U+0000 or an unpaired surrogate, but ${shown(value)} does`);
   return value;
 }
@@ -38,14 +38,14 @@ export function eventIdsOf(values: unknown): readonly string[] {
   return eventIds;
 }
 
-function wordOf(value: unknown, what: string): string {
-  if (typeof value !== 'string' || value === '' || !keepable(value))
+function nonEmptyString(value: unknown, what: string): string {
+  if (typeof value !== 'string' || value === '' || !isStorable(value))
     throw new TypeError(`${what} must be a non-empty string, not ${shown(value)}`);
   return value;
 }
 
 /** Validates a run id. */
-export const runIdOf = (value: unknown): string => wordOf(value, 'a run id');
+export const runIdOf = (value: unknown): string => nonEmptyString(value, 'a run id');
 
 function countOf(value: unknown, least: number, what: string): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
@@ -82,14 +82,14 @@ export const headerNamed = (headers: Readonly<Record<string, string>>, name: str
 /** Validates a list of labels. */
 export function labelsOf(given: unknown): readonly string[] {
   if (!Array.isArray(given)) throw new TypeError(`labels must be an array of strings, not ${shown(given)}`);
-  return given.map((label) => wordOf(label, 'a label'));
+  return given.map((label) => nonEmptyString(label, 'a label'));
 }
 
 function flowControlOf({ key, parallelism, rate, period }: FlowControlLimits): FlowControlSpec {
   if (rate === undefined && period !== undefined)
     throw new TypeError('a flow control period requires a rate: set both, or omit the period');
   return {
-    key: wordOf(key, 'a flow control key'),
+    key: nonEmptyString(key, 'a flow control key'),
     ...(parallelism === undefined ? {} : { parallelism: countOf(parallelism, 1, 'parallelism') }),
     ...(rate === undefined ? {} : { rate: countOf(rate, 1, 'rate'), periodMs: durationMs(period ?? 1) }),
   };
@@ -108,7 +108,7 @@ export function deliveryOf({ retries, retryDelay, timeout, flowControl }: Delive
   if (timeoutMs === 0) throw new RangeError('the timeout must be greater than 0, for example "30s"; omit it for the default');
   return {
     ...(retries === undefined ? {} : { retries: countOf(retries, 0, 'retries') }),
-    ...(retryDelay === undefined ? {} : { retryDelay: wordOf(retryDelay, 'a retry delay') }),
+    ...(retryDelay === undefined ? {} : { retryDelay: nonEmptyString(retryDelay, 'a retry delay') }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(flowControl === undefined ? {} : { flowControl: flowControlOf(flowControl) }),
   };

@@ -77,7 +77,7 @@ function plainWord(word: string): string {
   return word.replace(PART, (part) => (isOpaquePart(part) ? '<id>' : part.replace(DIGITS, '#')));
 }
 
-function normalisedUrl(scheme: string, rest: string): string {
+function normalizedUrl(scheme: string, rest: string): string {
   const path = rest.search(/[/?#]/);
   const authority = path < 0 ? rest : rest.slice(0, path);
   const host = authority.slice(authority.lastIndexOf('@') + 1);
@@ -93,9 +93,9 @@ function isEmail(word: string): boolean {
   return sign > 0 && word.indexOf('@', sign + 1) < 0 && word.indexOf('.', sign + 2) > 0 && isOfWord(word.charAt(sign + 1));
 }
 
-function normalisedWord(word: string): string {
+function normalizedWord(word: string): string {
   const url = word.includes('://') ? URL.exec(word) : null;
-  if (url) return normalisedUrl(url[1] ?? '', url[2] ?? '');
+  if (url) return normalizedUrl(url[1] ?? '', url[2] ?? '');
   const prefix = ID_PREFIX.exec(word)?.[0] ?? '';
   if (UUID.test(word) || JWT.test(word) || isOpaque(word.slice(prefix.length))) return `${prefix}<id>`;
   if (isEmail(word)) return '<email>';
@@ -172,19 +172,19 @@ class Reader {
   }
 
   private word(): void {
-    const begun = this.at;
+    const start = this.at;
     const { text } = this;
-    while (this.at < text.length && !this.endsWord(text.charAt(this.at), begun)) this.at++;
+    while (this.at < text.length && !this.endsWord(text.charAt(this.at), start)) this.at++;
     let end = this.at;
-    while (end > begun && TRAILING.includes(text.charAt(end - 1))) end--;
-    this.out += normalisedWord(text.slice(begun, end)) + text.slice(end, this.at);
+    while (end > start && TRAILING.includes(text.charAt(end - 1))) end--;
+    this.out += normalizedWord(text.slice(start, end)) + text.slice(end, this.at);
   }
 
   /** Returns whether the character ends the word. An apostrophe inside a word does not. */
-  private endsWord(character: string, begun: number): boolean {
+  private endsWord(character: string, start: number): boolean {
     if (isSpace(character) || BRACKETS.includes(character)) return true;
     if (CLOSING[character] === undefined) return false;
-    return !((character === "'" || character === '‘') && this.at > begun && isOfWord(this.text.charAt(this.at - 1)));
+    return !((character === "'" || character === '‘') && this.at > start && isOfWord(this.text.charAt(this.at - 1)));
   }
 }
 
@@ -198,7 +198,7 @@ export function shortened(text: string, most: number): string {
   return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
 }
 
-const normalised = (text: string): string => new Reader(wellFormed(text.slice(0, READ_LENGTH))).read().replace(REPEATED, '$1');
+const normalized = (text: string): string => new Reader(wellFormed(text.slice(0, READ_LENGTH))).read().replace(REPEATED, '$1');
 
 /** How messages about responses quote a body; see `answers/http-advice.ts`, which shortens the quotation. */
 const QUOTED_BODY = /^(.*?a body that begins with ")(.*)("(?:[);].*)?)$/su;
@@ -207,18 +207,18 @@ const WHOLE_BODY_LENGTH = 90;
 const KEPT_OF_CUT_BODY = 40;
 
 /** Normalizes an error message: at most 300 UTF-16 units, well-formed, on one line. */
-export function normalisedMessage(message: string): string {
+export function normalizedMessage(message: string): string {
   const read = message.slice(0, READ_LENGTH);
   const quoted = QUOTED_BODY.exec(read);
-  if (!quoted) return shortened(normalised(read), KEPT_LENGTH);
+  if (!quoted) return shortened(normalized(read), KEPT_LENGTH);
   const [, before = '', body = '', after = ''] = quoted;
-  const words = normalised(body);
+  const words = normalized(body);
   const kept = body.length < WHOLE_BODY_LENGTH ? words : shortened(words, KEPT_OF_CUT_BODY);
-  return shortened(`${normalised(before)}${kept}${after.slice(0, 2)}`, KEPT_LENGTH);
+  return shortened(`${normalized(before)}${kept}${after.slice(0, 2)}`, KEPT_LENGTH);
 }
 
 /** Normalizes a step name: `#` replaces numbers and ids. At most 300 UTF-16 units. */
-export function normalisedStepName(name: string): string {
+export function normalizedStepName(name: string): string {
   const read = wellFormed(name.slice(0, READ_LENGTH))
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim();

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { snippetOf } from '../answers/http-advice.js';
-import { normalisedMessage, normalisedStepName, shortened } from './normalised-text.js';
+import { normalizedMessage, normalizedStepName, shortened } from './normalized-text.js';
 
 describe('a message keeps its words, and has placeholders for', () => {
-  const cases: readonly (readonly [what: string, message: string, normalised: string])[] = [
+  const cases: readonly (readonly [what: string, message: string, normalized: string])[] = [
     ['nothing', 'Error: no stock', 'Error: no stock'],
     ['numbers', 'retry 3 of 10 failed after 1,250.5 ms', 'retry # of # failed after # ms'],
     ['numbers with a unit', 'timed out after 30s (98.5%)', 'timed out after #s (#%)'],
@@ -31,23 +31,23 @@ describe('a message keeps its words, and has placeholders for', () => {
     ['lists of any length', 'missing: 1, 2, 3; bad: 7', 'missing: #; bad: #'],
     ['non-ASCII digits', 'شماره ۱۲۳ ناموفق', 'شماره # ناموفق'],
   ];
-  for (const [what, message, normalised] of cases)
+  for (const [what, message, normalized] of cases)
     test(what, () => {
-      assert.equal(normalisedMessage(message), normalised);
+      assert.equal(normalizedMessage(message), normalized);
     });
 });
 
 test('an apostrophe does not start a quotation', () => {
-  assert.equal(normalisedMessage("it can't be the user's or o'neil's"), "it can't be the user's or o'neil's");
+  assert.equal(normalizedMessage("it can't be the user's or o'neil's"), "it can't be the user's or o'neil's");
 });
 
 test('a quotation without an end is read literally', () => {
-  assert.equal(normalisedMessage('unexpected " in line 7'), 'unexpected " in line #');
+  assert.equal(normalizedMessage('unexpected " in line 7'), 'unexpected " in line #');
 });
 
 describe('the quoted body of a response', () => {
   const about = (body: string) =>
-    normalisedMessage(`the endpoint answered 500 (${snippetOf(new TextEncoder().encode(body), false)}); look there`);
+    normalizedMessage(`the endpoint answered 500 (${snippetOf(new TextEncoder().encode(body), false)}); look there`);
 
   test('is normalized', () => {
     assert.equal(about('order 77 is gone'), 'the endpoint answered # (a body that begins with "order # is gone")');
@@ -68,7 +68,7 @@ test('messages that differ only in ids and numbers are equal', () => {
   for (const each of changing)
     fc.assert(
       fc.property(words, each, each, (around, one, other) => {
-        const about = (value: string) => normalisedMessage(around.map((word) => `${word} ${value}`).join(' '));
+        const about = (value: string) => normalizedMessage(around.map((word) => `${word} ${value}`).join(' '));
         assert.equal(about(one), about(other));
       }),
     );
@@ -78,16 +78,16 @@ describe('any text', () => {
   test('becomes a short, well-formed one that does not change when it is normalized again', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2000 }), (text) => {
-        const normalised = normalisedMessage(text);
-        assert.ok(normalised.length <= 300);
-        assert.doesNotMatch(normalised, /\p{Cs}|\0/u);
+        const normalized = normalizedMessage(text);
+        assert.ok(normalized.length <= 300);
+        assert.doesNotMatch(normalized, /\p{Cs}|\0/u);
       }),
     );
   });
 
   test('with unpaired surrogates is cut between characters', () => {
-    assert.equal(normalisedMessage('\ud83d bad'), '\ufffd bad');
-    assert.doesNotMatch(normalisedMessage('x'.repeat(299) + '😀'.repeat(9)), /\p{Cs}/u);
+    assert.equal(normalizedMessage('\ud83d bad'), '\ufffd bad');
+    assert.doesNotMatch(normalizedMessage('x'.repeat(299) + '😀'.repeat(9)), /\p{Cs}/u);
     assert.equal(shortened('ab😀cd', 4), 'ab…');
   });
 
@@ -114,8 +114,8 @@ describe('any text', () => {
     ];
     const started = performance.now();
     for (const piece of hostile) {
-      normalisedMessage(piece.repeat(1_000_000 / piece.length));
-      normalisedStepName(piece.repeat(100_000 / piece.length));
+      normalizedMessage(piece.repeat(1_000_000 / piece.length));
+      normalizedStepName(piece.repeat(100_000 / piece.length));
     }
     // Each takes well below 10 ms. A quadratic pass would take minutes.
     assert.ok(performance.now() - started < 5_000);
@@ -123,7 +123,7 @@ describe('any text', () => {
 });
 
 describe('the name of a step', () => {
-  const cases: readonly (readonly [name: string, normalised: string])[] = [
+  const cases: readonly (readonly [name: string, normalized: string])[] = [
     ['pay', 'pay'],
     ['order-123', 'order-#'],
     ['order-12345678', 'order-#'],
@@ -133,8 +133,8 @@ describe('the name of a step', () => {
     ['call 1.2.3', 'call #'],
     ['Schritt №5 für Zoë', 'Schritt №# für Zoë'],
   ];
-  for (const [name, normalised] of cases)
-    test(`normalizes ${name} to ${normalised}`, () => {
-      assert.equal(normalisedStepName(name), normalised);
+  for (const [name, normalized] of cases)
+    test(`normalizes ${name} to ${normalized}`, () => {
+      assert.equal(normalizedStepName(name), normalized);
     });
 });
