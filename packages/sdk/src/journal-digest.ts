@@ -27,9 +27,9 @@ export interface DigestedEntry {
 /**
  * Returns the digest of a journal that ends with this entry. `digest` is the digest of the entries before it.
  *
- * It covers the position of the step and its result, which are identical on both sides: the UTF-16 code units of the
- * JSON text in `out`, or its absence. It omits names and types, because an execution checks them when it applies an
- * entry.
+ * It covers the position of the step and its result, which are identical on both sides. The result is the UTF-16 code
+ * units of the JSON text in `out`, or its absence. Names and types are omitted, because an execution checks them when
+ * it applies an entry.
  */
 export function extendJournalDigest(digest: number, { stepId, out }: DigestedEntry): number {
   const text = out ?? '';

@@ -3,8 +3,9 @@
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /**
- * Returns the canonical form of a header name: the first letter and every letter after a hyphen in upper case, all others
- * in lower case, such as `X-Request-Id` and `Etag`. A text that is not a valid header name is returned unchanged.
+ * Returns the canonical form of a header name, such as `X-Request-Id` and `Etag`. The first letter and every letter
+ * after a hyphen are in upper case, all others in lower case. A text that is not a valid header name is returned
+ * unchanged.
  */
 export const canonicalHeaderName = (name: string): string =>
   TOKEN.test(name) ? name.toLowerCase().replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase()) : name;

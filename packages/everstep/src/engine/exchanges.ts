@@ -1,8 +1,8 @@
 /**
- * The stored part of an exchange of a failed attempt: the request without secrets, and the start of the response. The
- * start of a request body is stored only if nothing else that is stored contains it; the content of a step request is
- * in the payload and the journal. Successful attempts store no response, because it is in the journal. Of these, only
- * calls store their request, if no failed attempt has stored it.
+ * The stored part of an exchange. A failed attempt stores its request without secrets, and the start of the response.
+ * The start of the request body is stored only if no other stored data contains it. The body of a step request is not
+ * stored, because it consists of the payload and the journal. A successful attempt stores no response, because it is
+ * in the journal. Only a successful call stores its request, unless a failed attempt has already stored it.
  */
 import type { EncodedBody } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';

@@ -1,6 +1,6 @@
 /**
- * Endpoints that submit steps, in every order that networks and crashes can cause: submissions that are early, late
- * and repeated, and deliveries that time out or are repeated. A run always ends with each of its steps recorded once.
+ * Endpoints that submit steps, in every order that networks and crashes can cause. Submissions are early, late or
+ * repeated; deliveries time out or are repeated. A run always ends with each of its steps recorded once.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -150,9 +150,9 @@ export interface RepairStore {
   ): Promise<{ readonly items: readonly RepairItemRecord[]; readonly next: number | null }>;
 
   /**
-   * Removes the entries and then the records of repairs that ended before `before` (Unix ms; null: none of these),
-   * and of repairs that were planned before `plannedBefore` and never started; a limited number of rows. Returns
-   * false if nothing is left to remove.
+   * Removes ended repairs with their entries, a limited number of rows per call: those that ended before `before`
+   * (Unix ms; null: none of these), and those planned before `plannedBefore` that never started. Returns false if
+   * nothing is left to remove.
    */
   removeBefore(query: {
     readonly instanceId: string;

@@ -1,7 +1,6 @@
 /**
- * How the stored bytes of a queue instance are counted: the bytes of its contents, and a fixed number for each
- * record, so that many small records count too. Every store uses these rules when a record is written and when it is
- * deleted.
+ * Rules for counting the stored bytes of a queue instance. The bytes of its contents count, and a fixed number for
+ * each record, so that many small records count too. Every store uses these rules when it writes or deletes a record.
  */
 import type { CommitUnit } from '../engine/writes.js';
 

@@ -1,6 +1,6 @@
 /**
- * The network and the user's app, as seen by one life of the service: real SDK endpoints behind a connection that
- * loses, repeats and delays requests and responses and answers garbage, and an app that restarts and loses its held
+ * The network and the user's app, as seen by one life of the service. Real SDK endpoints are behind a connection that
+ * loses, repeats and delays requests and responses, and returns garbage. The app can restart and then loses its held
  * runs.
  */
 import { PROTOCOL_HEADER, type StepReply } from '@everstep/sdk/protocol';

@@ -1,6 +1,6 @@
 /**
- * A world in simulated time: clients, the service in one life after another, a failing store, a network that loses
- * and repeats requests, and an app that restarts. Everything that happens follows from the seed.
+ * A world in simulated time. It contains clients, the service in one life after another, a failing store, a network
+ * that loses and repeats requests, and an app that restarts. Everything that happens follows from the seed.
  */
 import assert from 'node:assert/strict';
 import type { EventContent, InvokeOutcome } from '@everstep/sdk/protocol';

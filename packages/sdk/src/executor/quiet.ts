@@ -35,8 +35,8 @@ export function nextTurn(): Promise<void> {
 }
 
 /**
- * Resolves when all microtasks have run. Node drains the microtask queue before the next tick, so a tick that is
- * queued from a microtask is sufficient and uses no turn of the event loop. Other platforms need a turn.
+ * Resolves when all microtasks have run. Node drains the microtask queue before the next tick. A tick that is queued
+ * from a microtask is therefore sufficient and uses no turn of the event loop. Other platforms need a turn.
  */
 export const microtasksDrained: () => Promise<void> = tick
   ? () => new Promise((resolve) => queueMicrotask(() => tick(resolve)))
