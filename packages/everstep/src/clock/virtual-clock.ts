@@ -6,6 +6,7 @@ import type { Clock } from '../ports/clock.js';
 import type { MoveOutcome, MoveTarget, VirtualTime } from '../ports/virtual-time.js';
 import { Timetable } from './timetable.js';
 
+/** What a virtual clock depends on. */
 export interface VirtualClockOptions {
   /** The clock that it runs with. */
   readonly base: Clock;
@@ -21,6 +22,7 @@ export interface VirtualClockOptions {
   readonly quietTimeoutMs: number;
 }
 
+/** A clock that can be advanced manually. */
 export interface VirtualClock extends Clock, VirtualTime {
   /**
    * The same time for periodic maintenance. A move does not stop at these timers. Those that became due during a move

@@ -10,8 +10,10 @@ import { countMessages } from './metering.js';
 import { CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from './run.js';
 import type { CommitUnit } from './writes.js';
 
+/** The pending task that reports a failed run. */
 export type CallbackTask = Extract<Task, { kind: 'callback' }>;
 
+/** A decision on a callback task. */
 export interface CallbackDecision {
   readonly unit: CommitUnit;
   /** The next attempt; null if there is none. */

@@ -10,6 +10,7 @@
 import { Cron } from 'croner';
 import { LIMITS } from '../config/limits.js';
 
+/** A parsed expression, or the reason why it is invalid. */
 export type ParsedCron =
   | {
       readonly ok: true;

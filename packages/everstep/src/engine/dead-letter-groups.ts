@@ -39,6 +39,7 @@ export interface GroupTimes {
   readonly regressedAt: number | null;
 }
 
+/** Returns the state of a group at `now` (Unix ms). */
 export function groupState({ firstSeenAt, acknowledgedAt, regressedAt }: GroupTimes, now: number): GroupState {
   if (regressedAt !== null) return 'regressed';
   return acknowledgedAt === null && now - firstSeenAt < NEW_FOR_MS ? 'new' : 'known';
@@ -60,6 +61,7 @@ export function histogramOf(
   }));
 }
 
+/** Identifies a group. Groups are processed in this order. */
 export interface GroupPlace {
   readonly instanceId: string;
   readonly fingerprint: string;
@@ -79,10 +81,12 @@ export interface GroupChange extends GroupPlace {
   /** Time at which the last removed entry was resumed or restarted. Null if it was deleted, or if no entry was removed. */
   readonly recoveredAt: number | null;
 }
+/** Change in the number of entries that a workflow has in a group. */
 export interface WorkflowChange extends GroupPlace {
   readonly workflowUrl: string;
   readonly entries: number;
 }
+/** Number of entries added to a group in one hour. */
 export interface HourChange extends GroupPlace {
   readonly hour: number;
   readonly came: number;

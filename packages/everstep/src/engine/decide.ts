@@ -23,6 +23,7 @@ export interface AttemptReference {
   readonly retried: number;
 }
 
+/** Something that happened to a run. */
 export type RunEvent =
   | { readonly kind: 'replied'; readonly attempt: AttemptReference; readonly reply: StepReply; readonly envelope: ReplyEnvelope }
   /** The endpoint submitted steps in a separate request. */
@@ -62,6 +63,7 @@ type Attempted = Extract<Task, { kind: 'advance' | 'step' }>;
 
 const isOpen = (task: Task, messageId: string): boolean => task.messageId === messageId;
 
+/** Returns the decision on an event: the new state of the run and its writes. */
 export function decide(run: Run, event: RunEvent, context: DecisionContext): Decision {
   if (run.status !== 'active') return unchanged(run);
   if (event.kind === 'submitted') return takeSubmission(run, event, context);

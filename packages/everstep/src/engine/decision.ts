@@ -41,6 +41,7 @@ export interface NewRun {
   readonly payload: RunPayload;
 }
 
+/** Returns the decision of an event without effect. */
 export const unchanged = (run: Run): Decision => ({ run, writes: [], outcome: null, deadLetter: null });
 
 /** Returns the task that reports a failed run. */
@@ -72,6 +73,7 @@ interface ResultDetails {
   readonly sent?: KeptRequest | undefined;
 }
 
+/** A decision under construction. Call `finish` to get the decision. */
 export class Draft {
   readonly context: DecisionContext;
   private run: Run;
@@ -123,6 +125,7 @@ export class Draft {
     return newId('msg', this.context);
   }
 
+  /** Adds the task or replaces the one in its slot, and counts its message if it is new. */
   putTask(task: Task): void {
     const { messageId } = task;
     // A message that moves to another slot is the one that was just closed.
@@ -133,6 +136,7 @@ export class Draft {
     this.writes.push({ kind: 'put-task', runKey: this.run.key, task });
   }
 
+  /** Deletes the task in the slot, if there is one. */
   deleteTask(slot: number): void {
     const task = this.tasks.get(slot);
     if (!task) return;
@@ -201,16 +205,19 @@ export class Draft {
     this.appendStep(result, { messageId, group, concurrent, createdAt: this.now, sleepMs: null, wakeAt: null });
   }
 
+  /** Stores an event that the run does not wait for yet. */
   keepEvent(event: KeptEvent): void {
     this.writes.push({ kind: 'keep-event', runKey: this.run.key, event });
     this.run = { ...this.run, keptEvents: [...this.run.keptEvents, event] };
   }
 
+  /** Removes a stored event. */
   dropEvent({ eventKey }: KeptEvent): void {
     this.writes.push({ kind: 'drop-event', runKey: this.run.key, eventKey });
     this.run = { ...this.run, keptEvents: this.run.keptEvents.filter((event) => event.eventKey !== eventKey) };
   }
 
+  /** Notes that the endpoint has a failure function. */
   noteFailureFunction(): void {
     if (this.run.failureFunction) return;
     this.writes.push({ kind: 'note-failure-function', runKey: this.run.key });
@@ -229,6 +236,7 @@ export class Draft {
     this.writes.push(countOfDay(this.run.instanceId, what, this.context));
   }
 
+  /** Adds a failed attempt to the log of the run. */
   recordAttempt(attempt: FailedAttempt): void {
     this.writes.push({ kind: 'record-attempt', runKey: this.run.key, attempt });
   }
@@ -311,6 +319,7 @@ export class Draft {
     });
   }
 
+  /** Returns the decision. The run moves to its next version. */
   finish(): Decision {
     this.writes.push(...countMessages(this.run.instanceId, this.messages, this.context));
     this.messages = 0;

@@ -41,6 +41,7 @@ export interface KeptRequest {
   };
 }
 
+/** The stored part of an exchange. */
 export interface KeptExchange extends KeptRequest {
   /** Null if no response arrived. */
   readonly response: {
@@ -104,6 +105,7 @@ interface Answered {
   readonly responseBody: Uint8Array;
 }
 
+/** Returns the stored part of a request. */
 export function keptRequest({ startedAt, durationMs, method, url, headers, bodyBytes, body }: SentRequest): KeptRequest {
   return {
     startedAt,
@@ -118,6 +120,7 @@ export function keptRequest({ startedAt, durationMs, method, url, headers, bodyB
   };
 }
 
+/** Returns the stored part of an exchange. */
 export function keptExchange(sent: SentRequest, answer: Answered): KeptExchange {
   const { status, responseHeaders, responseBody } = answer;
   return {

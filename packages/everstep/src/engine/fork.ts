@@ -19,6 +19,7 @@ import { type Started, startRun } from './start.js';
 import { stepTypeOf } from './step-type.js';
 import type { StoreWrite } from './writes.js';
 
+/** A validated request for a fork. */
 export interface ForkRequest {
   /** Position of a step. Steps recorded before it are kept. */
   readonly fromStep: number;
@@ -32,6 +33,7 @@ export interface ForkRequest {
   readonly letInAt?: number | null;
 }
 
+/** The fork, or the reason why there is none. */
 export type Forked =
   | (Started & { readonly kind: 'forked'; readonly payload: RunPayload; readonly edited: readonly number[] })
   /** `request`: a different request could succeed. `run`: this run cannot be forked. The message is for the caller. */

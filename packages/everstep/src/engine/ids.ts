@@ -6,6 +6,7 @@ const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const TIME_CHARACTERS = 10;
 const RANDOM_BYTES = 10;
 
+/** Prefix of an id: run, message, dead letter, webhook, schedule, repair. */
 export type IdPrefix = 'wfr' | 'msg' | 'dlq' | 'whk' | 'sch' | 'rep';
 
 /** The inputs of an id. */
@@ -53,6 +54,7 @@ export function newKey(context: IdSource): string {
   return time + text;
 }
 
+/** Returns a new id with a prefix. */
 export function newId(prefix: IdPrefix, context: IdSource): string {
   return `${prefix}_${newKey(context)}`;
 }

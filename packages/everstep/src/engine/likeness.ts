@@ -9,6 +9,7 @@ const RULES = 1;
 /** 64 bits, which is sufficient for the groups of one instance. */
 const FINGERPRINT_DIGITS = 16;
 
+/** The properties of a failure that determine its group. */
 export interface FailedAs {
   readonly kind: FailureGroup['kind'];
   readonly workflowUrl: string;

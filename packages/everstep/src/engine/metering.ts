@@ -38,6 +38,7 @@ export function countStart(
     : [...counted, countOfDay(instanceId, 'run', { now: letInAt ?? context.now })];
 }
 
+/** Returns the write that increments a counter of the day. */
 export function countOfDay(instanceId: string, what: DayCountKind, { now: at }: Pick<DecisionContext, 'now'>): CountOfDay {
   return { kind: 'count-of-day', instanceId, what, count: 1, at };
 }

@@ -5,6 +5,7 @@
  */
 export type RepairAction = 'resume' | 'restart' | 'delete';
 
+/** Phases of a repair. */
 export const REPAIR_PHASES = [
   /** The entries are being frozen. */
   'planning',
@@ -24,13 +25,16 @@ export const REPAIR_PHASES = [
 ] as const;
 export type RepairPhase = (typeof REPAIR_PHASES)[number];
 
+/** States of an entry of a repair. `gone`: the entry left the dead letter queue before its turn. */
 export const REPAIR_ITEM_STATES = ['pending', 'started', 'succeeded', 'failed', 'canceled', 'gone'] as const;
 export type RepairItemState = (typeof REPAIR_ITEM_STATES)[number];
+/** Number of entries in each state. */
 export type RepairCounts = Readonly<Record<RepairItemState, number>>;
 
 /** Plan or budget limit that prevents further starts. */
 export type HeldReason = 'budget-exceeded' | 'daily-limit-reached' | 'storage-quota-exceeded' | 'too-many-active-runs';
 
+/** Why a repair is paused or has stopped. */
 export type RepairStopReason =
   | 'canary-failed'
   | HeldReason
@@ -39,6 +43,7 @@ export type RepairStopReason =
   /** A delete that was aborted before anything was deleted. */
   | 'undone';
 
+/** The canary of a repair: a few entries that are tried first. */
 export interface RepairCanary {
   readonly count: number;
   readonly maxFailurePercent: number;
@@ -47,6 +52,7 @@ export interface RepairCanary {
   readonly counts: RepairCounts;
 }
 
+/** Summary of the entries of a repair. */
 export interface RepairPlan {
   /** By count; only the most frequent ones. */
   readonly workflows: readonly { readonly workflowUrl: string; readonly count: number }[];
@@ -60,6 +66,7 @@ export interface RepairPlan {
   readonly more: boolean;
 }
 
+/** The state of a repair. */
 export interface Repair {
   readonly repairId: string;
   readonly instanceId: string;
@@ -87,18 +94,21 @@ export interface Repair {
   readonly stopMessage: string | null;
 }
 
+/** Settings of starting a repair. */
 export interface StartSettings {
   readonly ratePerSecond: number | null;
   readonly canary: Omit<RepairCanary, 'counts'> | null;
   readonly undoMs: number;
 }
 
+/** A change in the state of one entry. */
 export interface ItemMove {
   readonly from: RepairItemState;
   readonly to: RepairItemState;
   readonly canary: boolean;
 }
 
+/** Something that happened to a repair. */
 export type RepairEvent =
   | { readonly kind: 'frozen' }
   | { readonly kind: 'started'; readonly settings: StartSettings }
@@ -110,6 +120,7 @@ export type RepairEvent =
   | { readonly kind: 'continued'; readonly ratePerSecond: number | undefined }
   | { readonly kind: 'aborted' };
 
+/** The new state of a repair, or the reason why the event was refused. */
 export type RepairOutcome =
   | { readonly kind: 'decided'; readonly repair: Repair }
   /** The current phase does not allow this. The message lists the phases that do. */
@@ -121,6 +132,7 @@ export interface Begin {
   readonly count: number;
 }
 
+/** Result of advancing a repair to the current time. */
 export interface RepairTick {
   readonly repair: Repair;
   readonly begin: Begin | null;
@@ -139,6 +151,7 @@ const UNPACED_PER_SECOND = 500;
 
 export const NO_COUNTS: RepairCounts = Object.freeze({ pending: 0, started: 0, succeeded: 0, failed: 0, canceled: 0, gone: 0 });
 
+/** Returns the number of entries in all states. */
 export const totalOf = (counts: RepairCounts): number => REPAIR_ITEM_STATES.reduce((sum, state) => sum + counts[state], 0);
 const endedOf = (counts: RepairCounts): number => totalOf(counts) - counts.pending - counts.started;
 
@@ -148,6 +161,7 @@ export const isOver = ({ phase, counts }: Repair): boolean =>
 
 export type NewRepair = Pick<Repair, 'repairId' | 'instanceId' | 'action' | 'createdAt' | 'createdBy'>;
 
+/** Returns a new repair in the phase `planning`. */
 export const newRepair = (given: NewRepair): Repair => ({
   ...given,
   phase: 'planning',
@@ -192,6 +206,7 @@ const refused = ({ repairId, phase }: Repair, what: string, when: string): Repai
 });
 const decided = (repair: Repair): RepairOutcome => ({ kind: 'decided', repair });
 
+/** Returns the decision on an event. `now` is Unix ms. */
 export function decideRepair(repair: Repair, event: RepairEvent, now: number): RepairOutcome {
   switch (event.kind) {
     case 'frozen':

@@ -33,6 +33,7 @@ const FUNCTIONS = {
   max: { least: 1, most: 16, apply: (v: readonly number[]) => Math.max(...v) },
 } as const;
 
+/** A parsed expression, or the reason why it is invalid. */
 export type ParsedRetryDelay =
   | { readonly ok: true; readonly expression: Node }
   | { readonly ok: false; readonly message: string };

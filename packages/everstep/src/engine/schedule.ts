@@ -18,6 +18,7 @@ export interface ScheduleRequest
   readonly most?: number;
 }
 
+/** The new state of a schedule, and the unit that writes it. */
 export interface ScheduleDecision {
   readonly schedule: Schedule;
   readonly unit: CommitUnit;
@@ -94,6 +95,7 @@ export function skipTick(schedule: Schedule, because: DayCountKind | null, conte
   return { schedule: moved, unit: { guards, writes } };
 }
 
+/** A schedule whose tick has started runs. */
 export interface Fired extends ScheduleDecision {
   /** One run; for a message to a group, one for each endpoint. */
   readonly started: readonly Started[];

@@ -38,6 +38,7 @@ export interface StartCommand {
   readonly key?: string;
 }
 
+/** A new run, and the unit that creates it. */
 export interface Started {
   readonly run: Run;
   readonly unit: CommitUnit;
@@ -118,6 +119,7 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
   return { run, unit: { guards, writes } };
 }
 
+/** Settings that a resume or restart replaces. */
 export interface Overrides {
   readonly maxRetries?: number;
   readonly delayMs?: number;
@@ -129,6 +131,7 @@ export interface Overrides {
   readonly flowControlLimits?: Omit<FlowControl, 'key'>;
 }
 
+/** A validated request to resume or restart a failed run. */
 export interface RecoverRequest {
   readonly kind: 'resume' | 'restart';
   readonly dlqId: string;

@@ -40,6 +40,7 @@ function requestingTask(run: Run, submission: Submission): Asked | null {
   return isNew || submission.end !== undefined || submission.introduction ? advance : null;
 }
 
+/** A submission with the deliveries in flight. */
 export interface Submitted {
   readonly submission: Submission;
   /** Start times of the deliveries in flight, Unix ms, by slot. */

@@ -20,6 +20,7 @@ import type {
   UrlGroup,
 } from './run.js';
 
+/** A condition that must hold when a unit is written. */
 export type StoreGuard =
   /** No active run has this id in this instance. */
   | { readonly kind: 'run-id-free'; readonly instanceId: string; readonly workflowRunId: string }
@@ -81,6 +82,7 @@ export type DayCountKind =
   /** Counter of the installation, with an empty instance id: login attempts for unknown e-mail addresses. */
   | 'unknown-login';
 
+/** Adds to a counter of a day. */
 export interface CountOfDay {
   readonly kind: 'count-of-day';
   readonly instanceId: string;
@@ -124,6 +126,7 @@ export interface AuditNote {
   readonly request?: AuditRequest;
 }
 
+/** One change in the store. */
 export type StoreWrite =
   | ControlWrite
   /** Sets the outcome of a repair entry. An entry that is no longer pending does not change. */
@@ -264,11 +267,13 @@ export type ControlWrite =
   | { readonly kind: 'set-hold'; readonly instanceId: string; readonly origin: string; readonly hold: DestinationHold | null }
   | { readonly kind: 'set-instance-settings'; readonly instanceId: string; readonly settings: InstanceSettings };
 
+/** Guards and writes that are applied together or not at all. */
 export interface CommitUnit {
   readonly guards: readonly StoreGuard[];
   readonly writes: readonly StoreWrite[];
 }
 
+/** Result of a unit: applied, or the guard that failed. */
 export type CommitResult =
   | { readonly kind: 'applied' }
   | { readonly kind: 'run-id-taken'; readonly run: RunReference }
@@ -287,6 +292,7 @@ export type CommitResult =
   | { readonly kind: 'too-many-schedules'; readonly count: number }
   | { readonly kind: 'dead-letters-missing'; readonly dlqIds: readonly string[] };
 
+/** Identifies a run. */
 export interface RunReference {
   readonly runKey: string;
   readonly workflowRunId: string;

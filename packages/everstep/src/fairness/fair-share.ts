@@ -32,6 +32,7 @@ interface Taken {
 
 const allowedShare = (total: number, free: number): number => (2 * free * free) / total;
 
+/** Tracks what accounts and instances have taken of a resource. See the rule above. */
 export class FairShare {
   private readonly total: number;
   private readonly owners: InstanceOwners;
@@ -79,6 +80,7 @@ export class FairShare {
     return this.isLimited(accountId) ? this.countFrom(accountId, nothing) : this.total;
   }
 
+  /** Takes an amount, without checking whether it is allowed. */
   take(instanceId: string, amount = 1): void {
     const load = this.instances.get(instanceId) ?? this.newLoad(instanceId);
     load.taken += amount;
@@ -86,6 +88,7 @@ export class FairShare {
     this.used += amount;
   }
 
+  /** Returns an amount. */
   give(instanceId: string, amount = 1): void {
     const load = this.instances.get(instanceId);
     if (!load) return;

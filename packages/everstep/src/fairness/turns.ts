@@ -11,6 +11,7 @@ interface OfInstance {
   readonly instanceId: string;
 }
 
+/** Remembers when each account and instance was last served. */
 export class Turns {
   private readonly owners: InstanceOwners;
   private readonly accounts = new Map<string, number>();

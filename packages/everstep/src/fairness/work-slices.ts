@@ -23,6 +23,7 @@ interface Waiting {
 /** Runs all work at once. For runtimes that do not share their process. */
 export const AT_ONCE: Pick<WorkSlices, 'run'> = Object.freeze({ run: (_instanceId, work) => work() });
 
+/** A queue of slices, in turns by account and instance. */
 export class WorkSlices {
   private readonly owners: InstanceOwners;
   private readonly time: LoopTime;

@@ -99,6 +99,7 @@ export interface InvitationRecord {
   readonly expiresAt: number;
 }
 
+/** A queue instance as it is stored. */
 export interface QueueInstance {
   readonly instanceId: string;
   readonly region: string;
@@ -150,6 +151,7 @@ export interface InstanceChange {
   readonly signedOrigins?: readonly string[] | null;
 }
 
+/** A token that a queue instance was created with, or its replacement. */
 export interface TokenRecord {
   /** The `jti` of the JWT. */
   readonly tokenId: string;
@@ -223,6 +225,7 @@ export type AuditEntry = AuditNote;
 /** The secret keys of an instance. */
 export type InstanceKeys = Pick<QueueInstance, 'currentSigningKey' | 'nextSigningKey' | 'keyPairs'>;
 
+/** The store of accounts. */
 export interface AccountStore extends NamedTokenStore, InstallationSecretStore, DeletedInstanceStore, SignInStore {
   /**
    * Does the work while no other process that uses the store does such work on one of these accounts, or on any

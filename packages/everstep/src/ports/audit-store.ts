@@ -24,6 +24,7 @@ export interface ChainLink {
   readonly entry: AuditNote | null;
 }
 
+/** The store of the audit log. */
 export interface AuditStore {
   /** Adds up to `limit` entries that are not part of the chain to it, and returns their number. Concurrent callers wait. */
   seal(query: { readonly limit: number }): Promise<number>;

@@ -27,6 +27,7 @@ export type SharedChange =
   /** Any of the above: some notifications may have been lost. */
   | { readonly kind: 'everything' };
 
+/** Events that the cluster reports to this node. */
 export interface ClusterEvents {
   /** Tasks were handed to this node or became unclaimed: scan for them. */
   work(): void;
@@ -55,7 +56,7 @@ export interface QueuedQuery {
   readonly before: number;
   /** Unix ms; messages due then or earlier are skipped. Null: none are skipped. */
   readonly after: number | null;
-  /** Whether to return messages again that this node has already claimed. Requires all instances. */
+  /** Also returns messages that this node has already claimed. `instanceId` is then ignored. */
   readonly anew: boolean;
   /** Only this instance; absent: all. */
   readonly instanceId?: string;
@@ -95,6 +96,7 @@ export interface NodeStanding {
   readonly gates: number;
 }
 
+/** The connection of this node to the other nodes. */
 export interface Cluster {
   /** Id of this node. It does not change as long as the node has its lease. */
   readonly nodeId: string;

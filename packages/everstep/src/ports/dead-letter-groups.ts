@@ -68,6 +68,7 @@ export interface UngroupedEntry {
   readonly attempt: Pick<FailedAttempt, 'name' | 'cause' | 'message'> | null;
 }
 
+/** The store of groups of dead letters. */
 export interface DeadLetterGroupStore {
   /** Regressed groups first, then new ones, then known ones; within a state, the most recently seen first. */
   list(page: DeadLetterGroupPage): Promise<Listing<DeadLetterGroupRecord>>;

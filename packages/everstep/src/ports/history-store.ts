@@ -17,6 +17,7 @@ export interface PartBounds {
   readonly maxBytes: number;
 }
 
+/** One part of a long list. */
 export interface Part<Item> {
   readonly items: readonly Item[];
   /** Start of the next part; null at the end. */
@@ -52,6 +53,7 @@ export interface InvokedRun extends RunReference {
   readonly status: RunStatus;
 }
 
+/** Limits of reading a run's log. */
 export interface HistoryQuery {
   readonly runKey: string;
   /** Limits of each list. */

@@ -40,6 +40,7 @@ export interface LetIn {
   readonly at: number | null;
 }
 
+/** The admission of runs that are not limited. */
 export const UNBOUNDED: LetIn = Object.freeze({ kind: 'let-in', at: null });
 
 /** Why a tick starts no run. `message` is for the owner of the instance. */
@@ -54,6 +55,7 @@ export interface RunRefusal {
   readonly message: string;
 }
 
+/** Maximum retention times in ms; null: no limit. */
 export interface RetentionBounds {
   readonly runsMs: number | null;
   readonly deadLettersMs: number | null;

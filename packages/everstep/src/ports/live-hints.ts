@@ -2,6 +2,7 @@
 export const LIVE_TOPICS = ['runs', 'dlq', 'repairs', 'flow-control', 'schedules', 'queues', 'settings'] as const;
 export type LiveTopic = (typeof LIVE_TOPICS)[number];
 
+/** A hint about what changed in an instance. It contains no data. */
 export interface LiveHint {
   readonly topics: readonly LiveTopic[];
   /** Run ids as users know them. The list can be incomplete if there are many. */

@@ -6,6 +6,7 @@ import type { SignedKind } from '@everstep/sdk/protocol';
 import type { SentRequest } from '../engine/exchanges.js';
 import type { DeliveryFailure, DialectName } from '../engine/run.js';
 
+/** How a message is signed. */
 export interface SignedMessage {
   readonly kind: SignedKind;
   /**
@@ -15,6 +16,7 @@ export interface SignedMessage {
   readonly isOwn: boolean;
 }
 
+/** A plain message to send. */
 export interface Message {
   readonly instanceId: string;
   readonly dialect: DialectName;
@@ -44,6 +46,7 @@ export interface Message {
   readonly answerRecorded?: Promise<void>;
 }
 
+/** The response to a message, or a failure. */
 export type MessageAnswer =
   | {
       readonly kind: 'answered';
@@ -61,6 +64,7 @@ export type MessageAnswer =
   /** No acceptable response: network error, timeout, response too long, or a blocked address. */
   | { readonly kind: 'failure'; readonly failure: DeliveryFailure };
 
+/** Sends plain messages. */
 export interface MessageSender {
   /**
    * Sends a message. Rejects only with NotAttemptedError. `signal` aborts the message. `onLeave` is called when the

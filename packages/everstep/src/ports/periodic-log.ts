@@ -3,6 +3,7 @@ import type { Log } from './log.js';
 
 const PERIOD_MS = 60_000;
 
+/** Logs a frequent event at most once per minute. */
 export class PeriodicLog {
   private readonly log: Log;
   private readonly elapsedMs: () => number;

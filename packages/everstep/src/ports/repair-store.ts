@@ -8,6 +8,7 @@ import type { Overrides } from '../engine/start.js';
 import type { AuditEntry } from './account-store.js';
 import type { DeadLetterFilter, Listing, Position } from './store.js';
 
+/** A repair as it is stored. */
 export interface RepairRecord {
   readonly repair: Repair;
   readonly filter: DeadLetterFilter;
@@ -20,6 +21,7 @@ export interface RepairRecord {
   readonly version: number;
 }
 
+/** Progress of freezing: the last frozen position, and the position after the last entry to freeze. */
 export interface Freezing {
   readonly after: Position | null;
   readonly horizon: Position;
@@ -40,6 +42,7 @@ export interface RepairableEntry {
   readonly fingerprint: string | null;
 }
 
+/** An entry that is added to a repair. */
 export interface NewRepairItem extends Omit<RepairableEntry, 'failedAt' | 'steps'> {
   /** Index in the repair, from 0. */
   readonly n: number;
@@ -47,6 +50,7 @@ export interface NewRepairItem extends Omit<RepairableEntry, 'failedAt' | 'steps
   readonly rank: number | null;
 }
 
+/** An entry of a repair as it is stored. */
 export interface RepairItemRecord extends Omit<NewRepairItem, 'rank'> {
   readonly state: RepairItemState;
   readonly canary: boolean;
@@ -93,6 +97,7 @@ export interface RepairId {
   readonly repairId: string;
 }
 
+/** The store of repairs. */
 export interface RepairStore {
   /** Creates a repair at version 0. */
   create(query: { readonly record: RepairRecord; readonly driver: RepairDriver | null }): Promise<void>;

@@ -7,6 +7,7 @@ import type { AccountId, AuditEntry } from './account-store.js';
 export const SEARCH_TYPES = ['free', 'payg', 'fixed'] as const;
 export type SearchType = (typeof SEARCH_TYPES)[number];
 
+/** A search index as it is stored. */
 export interface SearchIndexRecord {
   readonly indexId: string;
   readonly accountId: AccountId;
@@ -27,6 +28,7 @@ export interface SearchTokenHashes {
   readonly readOnly: string;
 }
 
+/** Changes to a search index. Absent fields keep their value. */
 export interface SearchIndexChange {
   readonly accountId?: AccountId;
   readonly name?: string;
@@ -63,6 +65,7 @@ export interface SearchIndexStore {
 
 // ---------------------------------------------------------------- documents
 
+/** A document of a search index. */
 export interface SearchDocument {
   /** Unique in its namespace. */
   readonly id: string;
@@ -82,6 +85,7 @@ export interface DocumentBound {
   readonly maxBytes: number;
 }
 
+/** A document found by a search. */
 export interface FoundDocument extends SearchDocument {
   /** BM25 score, larger is better. Comparable within one response. */
   readonly score: number;

@@ -9,6 +9,7 @@ export interface RunsOfDay {
   readonly runs: number;
 }
 
+/** Counts the runs of a day across all processes. */
 export interface SharedDays {
   /**
    * Takes this number of runs of the day, unless more than `most` would then be taken. Runs that the store has

@@ -6,6 +6,7 @@ import type { CheckRequest, StepReply, StepRequest } from '@everstep/sdk/protoco
 import type { SentRequest } from '../engine/exchanges.js';
 import type { DeliveryFailure, DialectName, RecordedStep, RunPayload, StepTask } from '../engine/run.js';
 
+/** A call of a workflow endpoint. */
 export interface StepCall {
   readonly instanceId: string;
   readonly dialect: DialectName;
@@ -31,6 +32,7 @@ export interface StepCall {
   readonly answerRecorded?: Promise<void>;
 }
 
+/** The outcome of a call: a reply, an empty response, or a failure. */
 export type StepAnswer =
   | {
       readonly kind: 'reply';
@@ -74,6 +76,7 @@ export type ReplayVerdict =
   | { readonly outcome: 'fits' | 'cannot-tell'; readonly message: string }
   | { readonly outcome: 'differs'; readonly stepId: number; readonly message: string };
 
+/** Calls workflow endpoints. */
 export interface StepCaller {
   /** Checks a run. Never rejects: any failure results in cannot-tell. Absent: this transport does not support checks. */
   check?(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict>;

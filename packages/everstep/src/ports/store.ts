@@ -54,6 +54,7 @@ export type {
   RunHistory,
 } from './history-store.js';
 
+/** Identifies a task. */
 export interface TaskReference {
   readonly runKey: string;
   readonly slot: number;
@@ -133,6 +134,7 @@ export interface RunTexts {
   readonly position: Position;
 }
 
+/** Filters of runs. All given filters must match. */
 export interface RunFilter {
   /** Workflow runs or plain messages. Absent: workflow runs. They are never listed together. */
   readonly kind?: 'workflow' | 'message';
@@ -161,6 +163,7 @@ export interface RunFilter {
   readonly scheduleIds?: readonly string[];
 }
 
+/** Filters of dead letters. All given filters must match. */
 export interface DeadLetterFilter {
   /** Workflow runs or plain messages. Absent: both. */
   readonly kind?: 'workflow' | 'message';
@@ -190,6 +193,7 @@ export interface DeadLetterFilter {
 /** A position in a listing, in a format of the store: a short printable string. */
 export type Position = string;
 
+/** A page of a listing. */
 export interface Page<Filter> {
   readonly instanceId: string;
   readonly filter: Filter;
@@ -201,6 +205,7 @@ export interface Page<Filter> {
   readonly limit: number;
 }
 
+/** The items of one page. */
 export interface Listing<Item> {
   readonly items: readonly Item[];
   /** Start of the next page; null exactly when there are no more items. */

@@ -16,6 +16,7 @@ export type MoveOutcome =
   /** The caller disconnected. The clock stays where it was. */
   | { readonly kind: 'given-up'; readonly now: number; readonly fired: number };
 
+/** A clock that can be advanced. */
 export interface VirtualTime {
   /** Unix ms. */
   now(): number;

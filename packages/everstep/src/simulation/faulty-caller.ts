@@ -11,6 +11,7 @@ import type { SeededRandom } from './seeded-random.js';
 import type { SimulatedClock } from './simulated-clock.js';
 import { apiAnswer } from './workflows.js';
 
+/** Probabilities of faults per request, and the longest delay in ms. */
 export interface NetworkFaults {
   readonly loseRequest: number;
   readonly loseResponse: number;

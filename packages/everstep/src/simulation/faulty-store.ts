@@ -5,6 +5,7 @@ import type { Store } from '../ports/store.js';
 import { StoreRefusesWritesError, StoreUnavailableError } from '../ports/store-unavailable.js';
 import type { SeededRandom } from './seeded-random.js';
 
+/** Probabilities of faults per commit. */
 export interface StoreFaults {
   /** Probability that a commit is rejected and has no effect. */
   readonly refuse: number;

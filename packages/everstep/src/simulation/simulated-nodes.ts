@@ -9,6 +9,7 @@ import type { ClaimQuery, Cluster } from '../ports/cluster.js';
 import type { DueTask, Store } from '../ports/store.js';
 import type { SeededRandom } from './seeded-random.js';
 
+/** Faults of several nodes. */
 export interface NodeFaults {
   readonly count: number;
   /** Age at which a claim expires, because its node may be gone. */

@@ -29,6 +29,7 @@ const SETTINGS: RunSettings = {
   failureCallback: null,
 };
 
+/** Faults of a world. */
 export interface WorldFaults {
   readonly network: NetworkFaults;
   readonly store: StoreFaults;
@@ -337,6 +338,7 @@ export class World {
     return page.items;
   }
 
+  /** Returns whether every order is acknowledged and no run is active. */
   async atRest(): Promise<boolean> {
     if (this.orders.some((order) => !order.acknowledged)) return false;
     return !(await this.hasActiveRuns());
