@@ -132,7 +132,7 @@ test('a failure is told by resultOf, and a run that is under way has no result y
   const { workflowRunId } = await service.triggerAndSettle(workflows.urls['/fails'], { retries: 0 });
   await assert.rejects(service.resultOf(workflowRunId), /has not succeeded: its state is RUN_STARTED/);
   await service.advance('1h');
-  await assert.rejects(service.resultOf(workflowRunId), /it is RUN_FAILED: .*there is no more/);
+  await assert.rejects(service.resultOf(workflowRunId), /its state is RUN_FAILED: .*there is no more/);
 });
 
 test('time that cannot be moved to is an error in words', async () => {
