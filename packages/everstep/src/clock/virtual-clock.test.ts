@@ -158,7 +158,7 @@ test('while the service works, time advances with the base clock', async () => {
   clock.setTimer(START_MS + DAY_MS, () => {
     end = work.begin();
     clock.setTimer(clock.now() + 10, () => {
-      note('asked again');
+      note('polled again');
       end();
     });
   });
@@ -167,7 +167,7 @@ test('while the service works, time advances with the base clock', async () => {
   assert.deepEqual(events, []);
   assert.ok(base.advance());
   assert.deepEqual(await drive(move), { kind: 'moved', now: START_MS + DAY_MS + 10, fired: 2 });
-  assert.deepEqual(events, [['asked again', DAY_MS + 10]]);
+  assert.deepEqual(events, [['polled again', DAY_MS + 10]]);
 });
 
 test('a service that does not become quiet ends the move with a reason, and the next move continues from there', async () => {
@@ -279,9 +279,9 @@ test('a timer that another one cancels at the same instant does not fire', async
 
 test('a move by 0 is never in the past, even if time passes between two readings of the clock', async () => {
   const { base, drive } = world();
-  let looks = 0;
+  let readings = 0;
   const running = {
-    now: () => base.now() + looks++,
+    now: () => base.now() + readings++,
     setTimer: (atMs: number, fire: () => void) => base.setTimer(atMs, fire),
     endOfTurn: (fire: () => void) => base.endOfTurn(fire),
   };

@@ -60,8 +60,8 @@ describe('the changes of a batch', () => {
     const { groups, workflows, hours } = changes.take();
     const keys = groups.map(({ instanceId, fingerprint }) => instanceId + fingerprint);
     assert.deepEqual(keys, keys.toSorted());
-    const one = groups.find(({ instanceId, looks }) => instanceId === 'a' && looks?.message === 'one');
-    assert.deepEqual([one?.came, one?.left, one?.firstAt, one?.lastAt], [3, 0, T0, T0 + HOUR_MS]);
+    const one = groups.find(({ instanceId, properties }) => instanceId === 'a' && properties?.message === 'one');
+    assert.deepEqual([one?.added, one?.removed, one?.firstAt, one?.lastAt], [3, 0, T0, T0 + HOUR_MS]);
     const ofOne = <Each extends { instanceId: string; fingerprint: string }>(all: readonly Each[]) =>
       all.filter(({ instanceId, fingerprint }) => instanceId === 'a' && fingerprint === one?.fingerprint);
     assert.deepEqual(
@@ -72,7 +72,7 @@ describe('the changes of a batch', () => {
       ],
     );
     assert.deepEqual(
-      ofOne(hours).map(({ hour, came }) => [hour, came]),
+      ofOne(hours).map(({ hour, added }) => [hour, added]),
       [
         [hourOf(T0), 1],
         [hourOf(T0) + 1, 2],

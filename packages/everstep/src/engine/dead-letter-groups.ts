@@ -73,11 +73,11 @@ export type GroupProperties = Pick<FailureGroup, 'kind' | 'stepName' | 'message'
 /** Changes of a batch to one group. */
 export interface GroupChange extends GroupPlace {
   /** Properties of an added entry; null if none was added. */
-  readonly looks: GroupProperties | null;
+  readonly properties: GroupProperties | null;
   readonly firstAt: number;
   readonly lastAt: number;
-  readonly came: number;
-  readonly left: number;
+  readonly added: number;
+  readonly removed: number;
   /** Time at which the last removed entry was resumed or restarted. Null if it was deleted, or if no entry was removed. */
   readonly recoveredAt: number | null;
 }
@@ -89,7 +89,7 @@ export interface WorkflowChange extends GroupPlace {
 /** Number of entries added to a group in one hour. */
 export interface HourChange extends GroupPlace {
   readonly hour: number;
-  readonly came: number;
+  readonly added: number;
 }
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
@@ -110,18 +110,18 @@ export class GroupChanges {
   entryCame(instanceId: string, group: FailureGroup, responseStatus: number | null, at: number): void {
     const { fingerprint, workflowUrl, kind, stepName, message } = group;
     const change = this.groupOf(instanceId, fingerprint);
-    change.looks ??= { kind, stepName, message, responseStatus };
-    change.firstAt = change.came === 0 ? at : Math.min(change.firstAt, at);
+    change.properties ??= { kind, stepName, message, responseStatus };
+    change.firstAt = change.added === 0 ? at : Math.min(change.firstAt, at);
     change.lastAt = Math.max(change.lastAt, at);
-    change.came++;
+    change.added++;
     this.workflowOf(instanceId, fingerprint, workflowUrl).entries++;
-    this.hourOf(instanceId, fingerprint, hourOf(at)).came++;
+    this.hourOf(instanceId, fingerprint, hourOf(at)).added++;
   }
 
   /** Removes an entry. `recoveredAt`: when it was resumed or restarted; null if it was deleted. */
   entryLeft(instanceId: string, left: Pick<FailureGroup, 'fingerprint' | 'workflowUrl'>, recoveredAt: number | null): void {
     const change = this.groupOf(instanceId, left.fingerprint);
-    change.left++;
+    change.removed++;
     change.recoveredAt = recoveredAt;
     this.workflowOf(instanceId, left.fingerprint, left.workflowUrl).entries--;
   }
@@ -151,27 +151,27 @@ export class GroupChanges {
     return found(this.groups, [instanceId, fingerprint], () => ({
       instanceId,
       fingerprint,
-      looks: null,
+      properties: null,
       firstAt: 0,
       lastAt: 0,
-      came: 0,
-      left: 0,
+      added: 0,
+      removed: 0,
       recoveredAt: null,
     }));
   }
 
   private workflowOf(instanceId: string, fingerprint: string, workflowUrl: string): Mutable<WorkflowChange> {
-    const place = [instanceId, fingerprint, workflowUrl];
-    return found(this.workflows, place, () => ({ instanceId, fingerprint, workflowUrl, entries: 0 }));
+    const ids = [instanceId, fingerprint, workflowUrl];
+    return found(this.workflows, ids, () => ({ instanceId, fingerprint, workflowUrl, entries: 0 }));
   }
 
   private hourOf(instanceId: string, fingerprint: string, hour: number): Mutable<HourChange> {
-    return found(this.hours, [instanceId, fingerprint, String(hour)], () => ({ instanceId, fingerprint, hour, came: 0 }));
+    return found(this.hours, [instanceId, fingerprint, String(hour)], () => ({ instanceId, fingerprint, hour, added: 0 }));
   }
 }
 
-function found<Change>(changes: Map<string, Change>, place: readonly string[], make: () => Change): Change {
-  const key = place.join('\n');
+function found<Change>(changes: Map<string, Change>, ids: readonly string[], make: () => Change): Change {
+  const key = ids.join('\n');
   const known = changes.get(key);
   if (known !== undefined) return known;
   const made = make();

@@ -42,7 +42,7 @@ export function attemptOf(task: AttemptedTask, failure: DeliveryFailure, now: nu
   };
 }
 
-function inWords(task: Attempted, failure: DeliveryFailure): string {
+function describeFailure(task: Attempted, failure: DeliveryFailure): string {
   const what = task.kind === 'step' ? `step "${task.name}" (${task.slot})` : NOT_STEPS[task.kind];
   const attempts = task.retried + 1;
   const how =
@@ -57,6 +57,6 @@ export function failAttempt(draft: Draft, task: Attempted, failure: DeliveryFail
   if (delayMs === null) {
     // The failed task stays open (parked), so that a resume knows where to continue.
     draft.putTask(task);
-    draft.fail(inWords(task, failure), failure, task.kind === 'step' ? task.name : null);
+    draft.fail(describeFailure(task, failure), failure, task.kind === 'step' ? task.name : null);
   } else draft.putTask({ ...task, retried: task.retried + 1, dueAt: draft.now + delayMs });
 }

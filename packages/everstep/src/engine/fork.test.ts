@@ -205,8 +205,8 @@ describe('edited results', () => {
 
   test('of a webhook are rejected', () => {
     const journal = [step(0, 1, { type: 'CreateWebhook' })];
-    const asked = { fromStep: 1, results: [{ stepId: 1, out: '{"eventId":"a","webhookUrl":"b"}' }] };
-    assert.match(refusal(original({ known: 2 }), journal, asked).message, /cannot be supplied/);
+    const request = { fromStep: 1, results: [{ stepId: 1, out: '{"eventId":"a","webhookUrl":"b"}' }] };
+    assert.match(refusal(original({ known: 2 }), journal, request).message, /cannot be supplied/);
   });
 });
 

@@ -81,11 +81,11 @@ function normalizedUrl(scheme: string, rest: string): string {
   const path = rest.search(/[/?#]/);
   const authority = path < 0 ? rest : rest.slice(0, path);
   const host = authority.slice(authority.lastIndexOf('@') + 1);
-  const behind = path < 0 ? '' : rest.slice(path);
-  const place = IPV4.test(host) || host.startsWith('[') ? '<address>' : plainWord(host);
-  const shown = behind.replace(/[?#].*$/su, '');
+  const tail = path < 0 ? '' : rest.slice(path);
+  const shownHost = IPV4.test(host) || host.startsWith('[') ? '<address>' : plainWord(host);
+  const shown = tail.replace(/[?#].*$/su, '');
   const steps = shown.split('/').map((step) => (UUID.test(step) || JWT.test(step) ? '<id>' : plainWord(step)));
-  return `${scheme.toLowerCase()}://${place}${steps.join('/')}${shown === behind ? '' : '?<query>'}`;
+  return `${scheme.toLowerCase()}://${shownHost}${steps.join('/')}${shown === tail ? '' : '?<query>'}`;
 }
 
 function isEmail(word: string): boolean {

@@ -167,13 +167,13 @@ test('steps planned together form one group, with their number', () => {
 
 test('the endpoint specifies a step that was planned by name when it is called for it, and the service executes it', () => {
   const { run } = submit(started(), { planned: [planned(1, 'Call'), planned(2, 'Wait')] }, 10);
-  const asked = attemptOf(run, 1);
+  const requested = attemptOf(run, 1);
   const calling = submit(run, { planned: [call(1)] }, 20).run;
   assert.deepEqual(open(calling), { 1: 'call', 2: 'step' });
   const task = calling.tasks.get(1);
   assert.ok(task?.kind === 'call');
   assert.deepEqual([task.group, task.concurrent], [1, 2]);
-  assert.deepEqual(exchangeEnded(calling, asked, 21).writes, [], 'the delivery that specified it is over');
+  assert.deepEqual(exchangeEnded(calling, requested, 21).writes, [], 'the delivery that specified it is over');
   assert.deepEqual(submit(calling, { planned: [call(1)] }, 22).writes, [], 'specified twice');
   const waiting = submit(calling, { planned: [wait(2)] }, 30).run;
   assert.deepEqual(open(waiting), { 1: 'call', 2: 'wait' });

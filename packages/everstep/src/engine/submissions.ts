@@ -21,12 +21,12 @@ export interface Submission {
   readonly introduction?: true;
 }
 
-type Asked = Extract<Task, { kind: 'advance' | 'step' }>;
+type RequestingTask = Extract<Task, { kind: 'advance' | 'step' }>;
 
 const NO_ENVELOPE: ReplyEnvelope = { status: null, responseHeaders: {}, responseBody: new Uint8Array(0) };
 
 /** Returns the task that requested the steps, or null if nothing in the submission is new. */
-function requestingTask(run: Run, submission: Submission): Asked | null {
+function requestingTask(run: Run, submission: Submission): RequestingTask | null {
   // A step that is planned by name again repeats an accepted plan. If it specifies what it needs, it answers the
   // task.
   const specified = submission.planned.filter(({ type }) => type !== 'Run');
@@ -66,7 +66,7 @@ export function takeSubmission(run: Run, { submission, outSince }: Submitted, co
 }
 
 /** Calls the endpoint again, now for the first step, as a separate message with its own attempts. */
-function introduce(run: Run, task: Asked, context: DecisionContext): Decision {
+function introduce(run: Run, task: RequestingTask, context: DecisionContext): Decision {
   if (task.kind !== 'advance' || run.quietAt >= 0) return unchanged(run);
   const draft = new Draft(run, context);
   draft.markQuietAt(0);
@@ -78,7 +78,7 @@ function introduce(run: Run, task: Asked, context: DecisionContext): Decision {
  * Handles the end of a delivery. The endpoint submits everything before it responds, so if it has submitted nothing
  * by now, it never will.
  */
-export function endExchange(run: Run, task: Asked, envelope: ReplyEnvelope, context: DecisionContext): Decision {
+export function endExchange(run: Run, task: RequestingTask, envelope: ReplyEnvelope, context: DecisionContext): Decision {
   const draft = new Draft(run, context);
   const failure: DeliveryFailure = {
     cause: 'not-protocol',

@@ -16,7 +16,7 @@ interface Chunk {
 }
 
 const chunkOf = (slot: number): number => Math.floor((slot - FIRST_SLOT) / CHUNK_SLOTS);
-const placeOf = (slot: number): number => (slot - FIRST_SLOT) % CHUNK_SLOTS;
+const offsetOf = (slot: number): number => (slot - FIRST_SLOT) % CHUNK_SLOTS;
 
 export class TaskTable implements ReadonlyMap<number, Task> {
   private chunks: (Chunk | undefined)[];
@@ -47,7 +47,7 @@ export class TaskTable implements ReadonlyMap<number, Task> {
   }
 
   get(slot: number): Task | undefined {
-    return slot < FIRST_SLOT ? undefined : this.chunks[chunkOf(slot)]?.tasks[placeOf(slot)];
+    return slot < FIRST_SLOT ? undefined : this.chunks[chunkOf(slot)]?.tasks[offsetOf(slot)];
   }
 
   has(slot: number): boolean {
@@ -57,12 +57,12 @@ export class TaskTable implements ReadonlyMap<number, Task> {
   /** Inserts the task, or replaces the one in its slot. */
   put(task: Task): void {
     const chunk = this.ownChunk(chunkOf(task.slot));
-    const place = placeOf(task.slot);
-    if (chunk.tasks[place] === undefined) {
+    const offset = offsetOf(task.slot);
+    if (chunk.tasks[offset] === undefined) {
       chunk.count++;
       this.count++;
     }
-    chunk.tasks[place] = task;
+    chunk.tasks[offset] = task;
   }
 
   /** Deletes the task in the slot. Returns false if there is none. */
@@ -70,7 +70,7 @@ export class TaskTable implements ReadonlyMap<number, Task> {
     if (!this.has(slot)) return false;
     const index = chunkOf(slot);
     const chunk = this.ownChunk(index);
-    chunk.tasks[placeOf(slot)] = undefined;
+    chunk.tasks[offsetOf(slot)] = undefined;
     chunk.count--;
     this.count--;
     if (chunk.count === 0) this.chunks[index] = undefined;

@@ -292,8 +292,8 @@ describe('invocations', () => {
     assert.equal(outcome, null);
     const [advance] = begin().tasks.values();
     assert.ok(advance);
-    const asked = { ...run, tasks: new Map([...run.tasks, [ADVANCE_SLOT, advance]]) };
-    const more = reply(asked, { planned: some(most + 1, 1) });
+    const advanced = { ...run, tasks: new Map([...run.tasks, [ADVANCE_SLOT, advance]]) };
+    const more = reply(advanced, { planned: some(most + 1, 1) });
     assert.match(
       more.deadLetter?.error ?? '',
       new RegExp(`waits for ${most + 1} invoked runs at once, but the limit is ${most}`),

@@ -39,7 +39,7 @@ const EVERYTHING: Plan = { workflows: Object.keys(WORKFLOWS), orders: 12, within
  * flight.
  */
 const FOR_NODES: Plan = {
-  workflows: [...EVERYTHING.workflows.filter((name) => name !== 'naps'), 'pestered', 'pestered', 'pestered', 'pestered'],
+  workflows: [...EVERYTHING.workflows.filter((name) => name !== 'naps'), 'disturbed', 'disturbed', 'disturbed', 'disturbed'],
   orders: 5,
   withinMs: 12_500,
   share: 3 / 10,
@@ -93,7 +93,7 @@ const FAULTS: readonly (readonly [string, WorldFaults, Plan?])[] = [
       crash: 0,
       nodes: { count: 2, claimMs: 10_000, steal: 0.05 },
     },
-    { workflows: ['pestered'], orders: 8, withinMs: 5_000, share: 3 / 2 },
+    { workflows: ['disturbed'], orders: 8, withinMs: 5_000, share: 3 / 2 },
   ],
 ];
 

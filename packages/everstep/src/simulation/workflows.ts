@@ -83,7 +83,7 @@ const parent: SimulatedWorkflow = async (ctx) => {
 };
 
 /** Receives events that it does not wait for, so that other nodes decide on the run while its steps are in flight. */
-const pestered: SimulatedWorkflow = async (ctx) => {
+const disturbed: SimulatedWorkflow = async (ctx) => {
   let value = mix(ctx.payload.seed, 11);
   for (let i = 0; i < 5; i++) value = await ctx.run(`think ${i}`, () => value + i);
   return { value };
@@ -106,7 +106,7 @@ export const WORKFLOWS: Readonly<Record<string, SimulatedWorkflow>> = {
   letter,
   caller,
   parent,
-  pestered,
+  disturbed,
   nothing,
 };
 

@@ -39,7 +39,7 @@ export interface WorldFaults {
   readonly nodes?: NodeFaults;
 }
 
-const EVENTS_TO_PESTER = 60;
+const UNRELATED_EVENTS = 60;
 const LONGEST_STALL_MS = 6_000;
 
 export const NO_FAULTS: WorldFaults = {
@@ -213,17 +213,17 @@ export class World {
     this.clock.setTimer(this.clock.now() + afterMs, attempt);
     if (workflow === 'approval')
       this.clock.setTimer(this.clock.now() + afterMs + this.random.below(10_000), () => this.approve(order.seed));
-    if (workflow === 'pestered') this.clock.setTimer(this.clock.now() + afterMs, () => this.pester(order));
+    if (workflow === 'disturbed') this.clock.setTimer(this.clock.now() + afterMs, () => this.disturb(order));
     if (workflow === 'letter')
       this.clock.setTimer(this.clock.now() + afterMs + this.random.below(10_000), () => this.writeTo(order));
   }
 
   /** Sends events to the run that it does not wait for. */
-  private pester(order: Order, left = EVENTS_TO_PESTER): void {
+  private disturb(order: Order, left = UNRELATED_EVENTS): void {
     if (left === 0) return;
     const content = numberEvent(left);
     this.life.runtime.notify({ instanceId: INSTANCE, eventId: 'no use', workflowRunId: order.id, content }).catch(() => {});
-    this.clock.setTimer(this.clock.now() + this.random.below(1_000), () => this.pester(order, left - 1));
+    this.clock.setTimer(this.clock.now() + this.random.below(1_000), () => this.disturb(order, left - 1));
   }
 
   /** Notifies an event once, at about the time at which the wait for it ends. */

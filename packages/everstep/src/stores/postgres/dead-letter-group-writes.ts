@@ -69,16 +69,16 @@ export function sendGroupChanges(session: TransactionSession, changes: GroupChan
   const { groups, workflows, hours } = changes.take();
   session.send(LOCK, columnArrays(PLACE, groups.map(placeOf)));
   const came = groups.flatMap((group) => {
-    const { looks, firstAt, lastAt, came: total } = group;
-    if (!looks) return [];
-    const { kind, stepName, responseStatus, message } = looks;
+    const { properties, firstAt, lastAt, added: total } = group;
+    if (!properties) return [];
+    const { kind, stepName, responseStatus, message } = properties;
     const shown = { kind, step_name: stepName, response_status: responseStatus, message };
     return [{ ...placeOf(group), ...shown, first_seen_at: firstAt, last_seen_at: lastAt, total }];
   });
   if (came.length > 0) session.send(COME, columnArrays(CAME, came));
   const left = groups
-    .filter(({ left }) => left > 0)
-    .map((group) => ({ ...placeOf(group), gone: group.left, recovered_at: group.recoveredAt }));
+    .filter(({ removed }) => removed > 0)
+    .map((group) => ({ ...placeOf(group), gone: group.removed, recovered_at: group.recoveredAt }));
   if (left.length > 0) session.send(LEAVE, columnArrays(LEFT, left));
   if (workflows.length > 0) {
     const values = columnArrays(
@@ -88,6 +88,6 @@ export function sendGroupChanges(session: TransactionSession, changes: GroupChan
     session.send(COUNT_WORKFLOWS, values);
     if (left.length > 0) session.send(DROP_WORKFLOWS, values);
   }
-  const counted = hours.map((change) => ({ ...placeOf(change), hour: change.hour, count: change.came }));
+  const counted = hours.map((change) => ({ ...placeOf(change), hour: change.hour, count: change.added }));
   if (counted.length > 0) session.send(COUNT_HOURS, columnArrays(HOUR, counted));
 }

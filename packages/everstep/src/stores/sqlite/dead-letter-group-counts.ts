@@ -60,14 +60,14 @@ export class GroupCounts extends GroupChanges {
   flush(): void {
     if (!this.any) return;
     const { groups, workflows, hours } = this.take();
-    for (const { instanceId, fingerprint, looks, firstAt, lastAt, came, left, recoveredAt } of groups) {
+    for (const { instanceId, fingerprint, properties, firstAt, lastAt, added, removed, recoveredAt } of groups) {
       const tenant = this.tenants.findOrCreate(instanceId);
-      if (looks) {
-        const { kind, stepName, responseStatus, message } = looks;
-        this.upsert.run(tenant, fingerprint, kind, stepName, responseStatus, message, firstAt, lastAt, came, came);
+      if (properties) {
+        const { kind, stepName, responseStatus, message } = properties;
+        this.upsert.run(tenant, fingerprint, kind, stepName, responseStatus, message, firstAt, lastAt, added, added);
       }
-      if (left === 0) continue;
-      const entries = this.leave.get(left, tenant, fingerprint)?.entries;
+      if (removed === 0) continue;
+      const entries = this.leave.get(removed, tenant, fingerprint)?.entries;
       if (entries === 0 && recoveredAt !== null) this.resolveEmpty.run(recoveredAt, tenant, fingerprint);
     }
     for (const { instanceId, fingerprint, workflowUrl, entries } of workflows) {
@@ -75,8 +75,8 @@ export class GroupCounts extends GroupChanges {
       const left = this.upsertWorkflow.get(tenant, fingerprint, workflowUrl, entries)?.entries;
       if (left === 0) this.deleteWorkflow.run(tenant, fingerprint, workflowUrl);
     }
-    for (const { instanceId, fingerprint, hour, came } of hours) {
-      this.upsertHour.run(this.tenants.findOrCreate(instanceId), fingerprint, hour, came);
+    for (const { instanceId, fingerprint, hour, added } of hours) {
+      this.upsertHour.run(this.tenants.findOrCreate(instanceId), fingerprint, hour, added);
     }
   }
 }
