@@ -179,13 +179,8 @@ describe('the commands for search indexes', () => {
     ['an index and a URL', ['info', '--index', 'i', '--url', 'http://a/'], 2, /not both/],
     ['a namespace and all', ['reset', '--all', '--namespace', 'n'], 2, /not both/],
     ['a URL that is none', ['info', '--url', 'localhost'], 2, /--url must be/],
-<<<<<<< HEAD
     ['a token that is none', ['info', '--token', 'x'], 1, /the search index does not exist, or the token/],
-    ['nobody there', ['info', '--url', 'http://127.0.0.1:9'], 4, /no answer from/],
-=======
-    ['a token that is none', ['info', '--token', 'x'], 1, /no such search index, or the token/],
     ['nobody there', ['info', '--url', 'http://127.0.0.1:9'], 4, /no response from/],
->>>>>>> 05168918 (Rewrite the architecture page and the SDK's texts in plain English)
   ];
   for (const [name, args, expected, words] of ADMIN_REFUSED) {
     test(`${name}: exit code ${expected}, and the reason on stderr`, async () => {
