@@ -14,7 +14,14 @@ import { openDataDir } from './bootstrap/data-dir.js';
 import { type Joined, type Started, startAccounts, startSharedAccounts } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
 import { KeptAccess } from './bootstrap/kept-access.js';
-import { addressesOf, findPortsFree, type Listener, localUrl, managementListener, proxyWarning } from './bootstrap/listeners.js';
+import {
+  addressesOf,
+  findPortsFree,
+  type Listener,
+  lacksTrustedProxy,
+  localUrl,
+  managementListener,
+} from './bootstrap/listeners.js';
 import { readPlans } from './bootstrap/plans-file.js';
 import { openSecrets } from './bootstrap/secrets-key.js';
 import { createServiceLog } from './bootstrap/service-log.js';
@@ -119,7 +126,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     config.store.kind === 'postgres'
       ? await openDatabase(config.store.url, config, log)
       : await openFile(config.store.file, config, log, (error) => {
-          log.error({ error: error.message }, 'the disk failed; the service ends, so that nothing is acted on that may be lost');
+          log.error({ error: error.message }, 'disk sync failed, exiting before anything acts on unsynced data');
           process.exit(1);
         });
   /** What has to be closed again, the latest first. */
@@ -251,7 +258,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       return answer;
     }
     const { documents, control } = await openDocuments(
-      ({ message }) => log.error({ error: message }, 'the documents of search indexes are in trouble'),
+      ({ message }) => log.error({ error: message }, 'search document store failed'),
       { rotate, record: (command, details) => audit.records.command(command, details) },
     );
     opened.push(() => documents.close());
@@ -358,8 +365,14 @@ export async function startService(config: Config, options: StartOptions = {}): 
     if (credentials) await keptAccess.write({ ...credentials, ...addresses });
     // Only now: a script that waits for it reads the env file next.
     starting = false;
-    log.info({ url, dataDir, store: place, region }, 'everstep listens');
-    for (const warning of [secrets.warning, proxyWarning(config)]) if (warning) log.warn({}, warning);
+    log.info({ url, dataDir, store: place, region }, 'server started');
+    if (!secrets.areEncrypted)
+      log.warn({}, 'secrets in the database are not encrypted, set EVERSTEP_SECRETS_KEY_FILE on every node');
+    if (lacksTrustedProxy(config))
+      log.warn(
+        { publicUrl },
+        'public URL is https without a trusted proxy, set EVERSTEP_TRUSTED_PROXIES to see client addresses',
+      );
     let stopped: Promise<void> | undefined;
     const stop = () => {
       stopping = true;

@@ -174,7 +174,7 @@ export class BudgetAlerts {
     const status = answer.kind === 'answered' ? answer.status : null;
     const cause = answer.kind === 'answered' ? 'http' : answer.failure.cause;
     const retryAfterMs = RETRY_AFTER_MS[retried] ?? null;
-    log.warn({ instanceId, cause, status, retried, retryAfterMs }, 'nobody took the message that a budget is being spent');
+    log.warn({ instanceId, cause, status, retried, retryAfterMs }, 'budget alert was not accepted');
     return false;
   }
 
@@ -182,8 +182,7 @@ export class BudgetAlerts {
     const settled: Promise<void> = work
       .catch((error: unknown) => {
         const { writes = ALWAYS_OPEN, log } = this.options;
-        if (!writes.failed(error))
-          log.error({ ...about, error: String(error) }, 'a budget could not be looked at, or told of; trying again');
+        if (!writes.failed(error)) log.error({ ...about, error: String(error) }, 'budget alert check failed, retrying');
         again();
       })
       .finally(() => this.underWay.delete(settled));

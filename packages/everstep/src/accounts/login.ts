@@ -45,7 +45,7 @@ export function createLogin({ rules, failed, log }: LoginOptions): Pick<AccountS
     const at = now();
     unknown = { ...unknown, failures: unknown.failures + 1 };
     if (at - unknown.loggedAt >= LOG_AFTER_MS) {
-      log?.warn({ failures: unknown.failures }, 'logins failed with e-mails that nobody has');
+      log?.warn({ failures: unknown.failures }, 'login attempts failed for unknown email addresses');
       unknown = { failures: 0, loggedAt: at };
     }
     await accounts.countOfDay([{ instanceId: INSTALLATION, what: 'unknown-login', count: 1, at }]);

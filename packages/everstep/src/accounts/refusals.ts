@@ -55,7 +55,7 @@ export class Refusals {
     try {
       await this.options.accounts.countOfDay(counts);
     } catch (error) {
-      this.options.log.warn({ error: String(error) }, 'what was refused could not be counted; it is written with the next');
+      this.options.log.warn({ error: String(error) }, 'could not store counts of refused requests, retrying with the next write');
       for (const each of counts) this.add(each);
     }
   }

@@ -37,7 +37,7 @@ export class AuditPush {
 
   constructor(options: AuditPushOptions) {
     this.options = options;
-    this.failed = new PeriodicLog(options.log, 'audit log push failed, trying again');
+    this.failed = new PeriodicLog(options.log, 'audit log push failed, retrying');
   }
 
   /** Pushes all that is new, unless the endpoint failed lately or another process pushes. Rejects when the store fails. */

@@ -123,10 +123,7 @@ export class AuditRecords {
         }),
       );
     } catch (error) {
-      this.options.log.warn(
-        { operation, count, error: String(error) },
-        'refused requests could not be recorded in the audit log',
-      );
+      this.options.log.warn({ operation, count, error: String(error) }, 'could not record refused requests in the audit log');
     }
   }
 }

@@ -43,7 +43,7 @@ export class AuditUpkeep {
 
   constructor(options: AuditUpkeepOptions) {
     this.options = options;
-    this.failed = new PeriodicLog(options.log, 'audit log upkeep failed, trying again');
+    this.failed = new PeriodicLog(options.log, 'audit log maintenance failed, retrying');
   }
 
   /** Does all of it now and again from then on; does not wait for it. */
@@ -83,7 +83,7 @@ export class AuditUpkeep {
           if (everyMs !== null || !writes.isOpen) again(everyMs ?? SEAL_EVERY_MS);
         },
         (error: unknown) => {
-          if (!writes.failed(error)) this.failed.warn({ what, error: String(error) });
+          if (!writes.failed(error)) this.failed.warn({ task: what, error: String(error) });
           again(Math.max(everyMs ?? 0, SEAL_EVERY_MS));
         },
       )
@@ -105,7 +105,7 @@ export class AuditUpkeep {
       count = await audit.removeBefore({ before, limit: REMOVED_AT_ONCE });
       if (count > 0) await this.pause();
     }
-    if (removed > 0) log.info({ removed }, 'audit log entries removed after their retention');
+    if (removed > 0) log.info({ entries: removed }, 'removed audit log entries after their retention');
   }
 
   private pause(): Promise<void> {

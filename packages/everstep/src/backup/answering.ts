@@ -43,8 +43,8 @@ export async function answerCommands(options: AnsweringOptions): Promise<Control
     const startedAt = performance.now();
     const written = await copyEverything(source, { ...request, signal });
     await options.record('backup', { credentials: request.credentials });
-    const tookMs = Math.round(performance.now() - startedAt);
-    log.info({ to: request.to, files: written.length, tookMs }, 'a back-up was copied');
+    const durationMs = Math.round(performance.now() - startedAt);
+    log.info({ to: request.to, files: written.length, durationMs }, 'backup copied');
     return written;
   }
   async function rotate(request: RotateRequest): Promise<RotateAnswer> {
@@ -57,7 +57,7 @@ export async function answerCommands(options: AnsweringOptions): Promise<Control
     return await listenForCommands({ dataDir, backUp, rotate });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    log.warn({ dataDir, error: reason }, 'no socket can be made in the data directory: back-ups need the service stopped');
+    log.warn({ dataDir, error: reason }, 'could not create the command socket, backups need the service stopped');
     return null;
   }
 }

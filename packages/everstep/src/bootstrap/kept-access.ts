@@ -72,7 +72,7 @@ export class KeptAccess {
         await this.writeFiles(access);
       } catch (error) {
         // The keys are rotated all the same, and whoever did it has them.
-        log.error({ error: String(error) }, 'the rotated signing keys could not be written into the files that tell them');
+        log.error({ error: String(error) }, 'could not write rotated signing keys to the credential files');
       }
     });
     return this.last;

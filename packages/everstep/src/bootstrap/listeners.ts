@@ -21,11 +21,9 @@ export function managementListener({ host, managementAddress }: Config): Listene
   return { host: managementAddress.host ?? host, port: managementAddress.port, settings };
 }
 
-/** For the operator, when the settings hide who calls; null when they do not. */
-export function proxyWarning({ publicUrl, trustedProxies, tls }: Config): string | null {
-  if (tls || !publicUrl?.startsWith('https:') || trustedProxies.length > 0) return null;
-  return 'the public URL is https, but no proxy is trusted: all clients have the address of the proxy; set EVERSTEP_TRUSTED_PROXIES';
-}
+/** Whether a proxy terminates TLS but is not trusted: then every client has the address of the proxy. */
+export const lacksTrustedProxy = ({ publicUrl, trustedProxies, tls }: Config): boolean =>
+  !tls && publicUrl?.startsWith('https:') === true && trustedProxies.length === 0;
 
 /** Addresses of this machine at which a socket is reached that listens at `address`, which may be a wildcard. */
 export function addressesOf(address: string): readonly string[] {

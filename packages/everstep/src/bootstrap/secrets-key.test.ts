@@ -57,7 +57,7 @@ test('the first start of an embedded store makes a key for its owner alone, and 
   await accounts.secret({ name: 'token-signing-key', value: 'plain' });
   await accounts.createInstance(INSTANCE);
   const opened = await openSecrets(accounts, settings);
-  assert.equal(opened.warning, null);
+  assert.equal(opened.areEncrypted, true);
   assert.equal((await stat(secretsKeyFile(dataDir))).mode & 0o777, 0o600);
   assert.ok((await stored(accounts)).every(isSealed));
   assert.equal(await opened.accounts.secret({ name: 'token-signing-key', value: 'other' }), 'plain');
@@ -150,10 +150,10 @@ test('a new database requires a key to serve; one with plain secrets is used wit
   const { accounts, dataDir, settings } = await place(t);
   const database = { ...settings, store: onDatabase };
   await assert.rejects(openSecrets(accounts, database), /\(secrets-key-required\)$/);
-  assert.match((await openSecrets(accounts, { ...database, mode: 'dev' })).warning ?? '', /not encrypted/);
+  assert.equal((await openSecrets(accounts, { ...database, mode: 'dev' })).areEncrypted, false);
   await accounts.secret({ name: 'a', value: 'plain' });
   const opened = await openSecrets(accounts, database);
-  assert.match(opened.warning ?? '', /EVERSTEP_SECRETS_KEY_FILE/);
+  assert.equal(opened.areEncrypted, false);
   assert.equal(await opened.accounts.findSecret({ name: 'a' }), 'plain');
   await assert.rejects(stat(secretsKeyFile(dataDir)), /ENOENT/);
   await openSecrets(accounts, { ...database, secretsKeys: newKeys() });

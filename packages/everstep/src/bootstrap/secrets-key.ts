@@ -83,12 +83,9 @@ export async function findSealer(accounts: AccountStore, settings: SecretsKeySet
 export interface OpenedSecrets {
   readonly accounts: AccountStore;
   readonly sealer: Sealer;
-  /** For the operator; null when all is well. */
-  readonly warning: string | null;
+  /** False when no key is configured and the secrets are stored as plain text. */
+  readonly areEncrypted: boolean;
 }
-
-const NOT_ENCRYPTED =
-  'the secrets in the database are not encrypted: set EVERSTEP_SECRETS_KEY_FILE to a file with the same key on every node';
 
 /**
  * Encrypts what is not encrypted yet, and resolves with the accounts as the service uses them. `accounts` as the store has them.
@@ -101,7 +98,7 @@ export async function openSecrets(accounts: AccountStore, settings: SecretsKeySe
     // All are opened before one is written.
     await Promise.all([sealed.listSecrets(), sealed.listInstances()]);
     if (sealer !== NO_KEY) await sealStored(accounts, sealer);
-    return { accounts: sealed, sealer, warning: sealer === NO_KEY ? NOT_ENCRYPTED : null };
+    return { accounts: sealed, sealer, areEncrypted: sealer !== NO_KEY };
   } catch (error) {
     if (error instanceof SecretsError) throw new StartError(error.message, { cause: error });
     throw error;

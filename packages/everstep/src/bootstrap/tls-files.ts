@@ -45,7 +45,7 @@ export function watchTlsFiles(
         onChange(await readTlsFiles(paths));
         log.info({ cert: paths.cert }, 'TLS certificate reloaded');
       } catch (error) {
-        log.error({ error: String(error) }, 'TLS certificate not reloaded, the previous one stays in use');
+        log.error({ error: String(error) }, 'TLS certificate reload failed, keeping the previous one');
       }
     });
     return latest;

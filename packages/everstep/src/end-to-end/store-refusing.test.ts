@@ -137,7 +137,10 @@ async function fillWhileStepsRun(t: TestContext, { service, fill, free }: Filled
   }
   const expected = ids.flatMap((id) => [`${id} first`, `${id} second`]).sort();
   assert.deepEqual(executed.sort(), expected, 'each step was executed once');
-  for (const event of ['the store takes no writes, deliveries are stopped', 'the store takes writes again, deliveries continue'])
+  for (const event of [
+    'store unavailable for writes, deliveries stopped',
+    'store available for writes again, deliveries resumed',
+  ])
     assert.equal(service.log.split(event).length, 2, `logged once: ${event}`);
   await service.end('SIGTERM');
 }

@@ -78,7 +78,7 @@ function storeUnavailable(error: StoreUnavailableError, method: string): ApiErro
 export function apiErrorOf(error: unknown, log: Log, { requestId, method, route, whole }: FailedRequest): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof StoreUnavailableError) {
-    log.warn({ requestId, method, route, error: error.message }, 'request failed: the store is not available');
+    log.warn({ requestId, method, route, error: error.message }, 'request failed, the store is unavailable');
     return storeUnavailable(error, method);
   }
   const code = codeOf(error);

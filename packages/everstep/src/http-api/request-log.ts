@@ -46,8 +46,8 @@ export interface AnsweredRequest {
 /** Logs each request: at `info` with the caller if the access log is enabled, otherwise at `debug`. */
 export function createRequestLog(log: Log, isAccessLog: boolean): (answered: AnsweredRequest) => void {
   return ({ request, reply, route, admitted }) => {
-    const ms = Math.round(reply.elapsedTime);
-    const line = { requestId: request.id, method: request.method, route, status: reply.statusCode, ms };
+    const durationMs = Math.round(reply.elapsedTime);
+    const line = { requestId: request.id, method: request.method, route, status: reply.statusCode, durationMs };
     if (isAccessLog) log.info({ ...line, callerIp: callerIpOf(request), ...callerOf(admitted) }, 'request');
     else log.debug(line, 'request');
   };

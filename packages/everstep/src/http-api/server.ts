@@ -202,7 +202,7 @@ export function createServer({
       done();
     });
   }
-  const tooMany = new PeriodicLog(log, 'too many connections, rejecting new ones');
+  const tooMany = new PeriodicLog(log, 'connection limit reached, refusing new connections');
   if (connectionLimits) {
     app.server.maxConnections = connectionLimits.accepted;
     app.server.on('drop', () => tooMany.warn({ ...connectionLimits }));

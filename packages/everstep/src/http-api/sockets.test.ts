@@ -178,7 +178,7 @@ test('requests beyond the served connections get 503, connections beyond the acc
   assert.equal(parse(await request('/health')).status, 200);
   idle.push(await open());
   assert.equal(await request('/health'), '');
-  assert.deepEqual(lines, ['too many connections, rejecting new ones']);
+  assert.deepEqual(lines, ['connection limit reached, refusing new connections']);
   for (const socket of idle) socket.destroy();
   await small.close();
 });

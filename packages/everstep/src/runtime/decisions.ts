@@ -126,7 +126,7 @@ export class Decisions {
   /** Logs a lost batch, except when the store is unavailable: that is logged once, when it begins. */
   lost(runKey: string, error: unknown): void {
     if (this.options.writes.failed(error)) return;
-    this.options.log.error({ runKey, error: String(error) }, 'a batch could not be written; its runs are read again');
+    this.options.log.error({ runKey, error: String(error) }, 'batch write failed, reading its runs again');
   }
 
   /**

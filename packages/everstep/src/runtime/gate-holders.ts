@@ -109,7 +109,7 @@ export class GateHolders {
         })
         .catch((error: unknown) => {
           // Whoever has them looks again by itself.
-          log.warn({ instanceId, error: String(error) }, 'it could not be found out whose the gates of an instance are');
+          log.warn({ instanceId, error: String(error) }, 'could not look up the node that holds the gates, the holder polls');
         })
         .finally(() => {
           this.under--;
@@ -162,7 +162,7 @@ export class GateHolders {
         this.asking.delete(instanceId);
         this.options.log.warn(
           { instanceId, error: String(error) },
-          'it could not be found out whose the gates of an instance are',
+          'could not look up the node that holds the gates, releasing its tasks',
         );
         this.options.onLost();
       },
@@ -176,7 +176,7 @@ export class GateHolders {
     this.options.cluster
       .handOver(tickets, holder)
       .catch((error: unknown) => {
-        this.options.log.warn({ to: holder, error: String(error) }, 'tasks could not be handed to another node');
+        this.options.log.warn({ toNode: holder, error: String(error) }, 'could not hand tasks to another node, releasing them');
         this.options.onLost();
       })
       .finally(() => {

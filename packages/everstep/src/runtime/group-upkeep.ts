@@ -82,7 +82,7 @@ export class GroupUpkeep {
     const begin = unlessBusy ? () => unlessBusy(() => this.workThrough()).then(() => {}) : () => this.workThrough();
     this.working ??= begin()
       .catch((error: unknown) =>
-        log.error({ error: String(error) }, 'groups of dead letters could not be kept up; trying again at the next time'),
+        log.error({ error: String(error) }, 'dead letter group maintenance failed, retrying at the next round'),
       )
       .finally(() => {
         this.working = null;
@@ -112,7 +112,7 @@ export class GroupUpkeep {
       count += entries.length;
       await this.letOthersGoOn();
     }
-    if (count > 0) log.info({ entries: count }, 'dead letters of an earlier version were grouped');
+    if (count > 0) log.info({ entries: count }, 'grouped dead letters of an earlier version');
     await this.recount();
     while (!this.stopped && (await deadLetterGroups.tidy({ now: now(), limit: ROWS_PER_STEP })) > 0) await this.letOthersGoOn();
   }

@@ -98,7 +98,7 @@ export class Membership {
     try {
       await cluster.giveBack({ tasks, gates: [...new Set(limited.map(({ passage }) => passage.instanceId))] });
     } catch (error) {
-      log.warn({ error: String(error) }, 'what this node has not begun could not be given back yet');
+      log.warn({ error: String(error) }, 'could not return unstarted tasks');
     }
   }
 
@@ -189,7 +189,7 @@ export class Membership {
           this.watchEnds();
         },
         (error: unknown) => {
-          log.warn({ error: String(error) }, 'it could not be looked whether runs have ended on other nodes');
+          log.warn({ error: String(error) }, 'could not check whether runs ended on other nodes, retrying');
           this.watchEnds();
         },
       );

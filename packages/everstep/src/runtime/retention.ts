@@ -145,7 +145,7 @@ export class Retention {
     try {
       if (await this.takeStep(sweep)) return true;
       const { removed } = sweep;
-      if (removed > 0) this.options.log.info({ instanceId, removed }, 'runs that need not be kept any longer are removed');
+      if (removed > 0) this.options.log.info({ instanceId, runs: removed }, 'removed runs after their retention');
     } catch (error) {
       this.report(error, { instanceId });
     }
@@ -220,7 +220,7 @@ export class Retention {
   }
 
   private report(error: unknown, about: { readonly instanceId?: string }): void {
-    this.options.log.error({ ...about, error: String(error) }, 'runs could not be removed; trying again at the next time');
+    this.options.log.error({ ...about, error: String(error) }, 'retention sweep failed, retrying at the next sweep');
   }
 }
 

@@ -437,8 +437,8 @@ export class RunDriver {
       () => {},
       (error: unknown) => {
         if (!this.writes.failed(error)) {
-          const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
-          this.options.log.error({ error: told }, 'acting on a task failed');
+          const details = error instanceof Error ? (error.stack ?? error.message) : String(error);
+          this.options.log.error({ error: details }, 'task processing failed, retrying');
         }
         this.due.restart();
       },

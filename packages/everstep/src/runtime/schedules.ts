@@ -224,7 +224,7 @@ export class Schedules {
     try {
       await this.fireAllDue();
     } catch (error) {
-      if (!writes.failed(error)) log.error({ error: String(error) }, 'reading due schedules failed; trying again');
+      if (!writes.failed(error)) log.error({ error: String(error) }, 'could not read due schedules, retrying');
       this.tryAgain();
     }
   }
@@ -278,10 +278,7 @@ export class Schedules {
         const skipped = skipTick(schedule, decided.kind, context());
         if (!skipped) return false;
         await commit(skipped.unit);
-        log.warn(
-          { instanceId, scheduleId, refused: decided.message },
-          'a tick started no run; the next one is tried at its time',
-        );
+        log.warn({ instanceId, scheduleId, reason: decided.message }, 'schedule tick was refused, waiting for the next tick');
         return true;
       }
       const endpoints = await this.endpointsOf(schedule);
@@ -289,7 +286,7 @@ export class Schedules {
         const skipped = skipTick(schedule, null, context());
         if (!skipped) return false;
         await commit(skipped.unit);
-        log.warn({ instanceId, scheduleId }, 'a tick published nothing: the URL group of the schedule has no endpoints');
+        log.warn({ instanceId, scheduleId }, 'schedule tick was skipped, its URL group has no endpoints');
         return true;
       }
       const fired: Fired | null = fireSchedule(schedule, context(), { endpoints, letInAt: decided.at });
@@ -301,12 +298,12 @@ export class Schedules {
         limits.notStarted(instanceId, 1, decided);
         this.again = true;
       }
-      if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'the schedule has no next tick');
+      if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'schedule has no next tick');
       return true;
     } catch (error) {
       limits.recount(instanceId);
       if (!writes.failed(error))
-        log.error({ instanceId, scheduleId, error: String(error) }, 'a tick could not be recorded; trying again');
+        log.error({ instanceId, scheduleId, error: String(error) }, 'could not record a schedule tick, retrying');
       return false;
     }
   }

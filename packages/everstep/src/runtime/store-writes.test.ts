@@ -262,8 +262,8 @@ test('the probes come with growing delays of up to two seconds, and the beginnin
   await settle();
   assert.deepEqual([writes.isOpen, writes.refusal, opened], [true, null, 1]);
   assert.deepEqual(logged, [
-    'the store takes no writes, deliveries are stopped',
-    'the store takes writes again, deliveries continue',
+    'store unavailable for writes, deliveries stopped',
+    'store available for writes again, deliveries resumed',
   ]);
 });
 

@@ -78,7 +78,7 @@ export class StoreWrites implements StoreWritesState {
     this.fault = faultOf(error);
     this.closedAt = clock.now();
     if (this.closedAt - this.openedAt > STEADY_AFTER_MS) this.delayMs = FIRST_PROBE_MS;
-    log.error({ reason: this.fault, error: error.message }, 'the store takes no writes, deliveries are stopped');
+    log.error({ reason: this.fault, error: error.message }, 'store unavailable for writes, deliveries stopped');
     this.probeLater();
     return true;
   }
@@ -100,7 +100,10 @@ export class StoreWrites implements StoreWritesState {
           tries++;
           const bytes = bytesIn(result);
           if (tries <= MOST_TRIES && this.keep({ bytes, tryAgain, giveUp })) return;
-          this.options.log.warn({ bytes, tries, error: String(error) }, 'a result could not be kept, its delivery is repeated');
+          this.options.log.warn(
+            { bytes, attempts: tries, error: String(error) },
+            'could not keep a result in memory, repeating its delivery',
+          );
           giveUp();
         }
       };
@@ -177,7 +180,7 @@ export class StoreWrites implements StoreWritesState {
     const reason = this.fault;
     this.fault = null;
     this.openedAt = clock.now();
-    log.warn({ reason, closedMs: this.openedAt - this.closedAt }, 'the store takes writes again, deliveries continue');
+    log.warn({ reason, unavailableMs: this.openedAt - this.closedAt }, 'store available for writes again, deliveries resumed');
     for (const listener of this.listeners) listener();
   }
 }

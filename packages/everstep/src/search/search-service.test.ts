@@ -138,7 +138,7 @@ test('what is left of a deleted index goes at the next start', async (t) => {
   const broken = serviceOn({ ...documents, drop: () => Promise.reject(new Error('no disk')) });
   doneValue(await broken.remove(as('owner'), indexId));
   await broken.stop();
-  assert.deepEqual(errors, ['what a search index left could not be removed; it is tried again at the next start']);
+  assert.deepEqual(errors, ['could not remove the data of a deleted search index, retrying at the next start']);
   assert.equal((await search.find(as('owner'), indexId)).kind, 'not-found');
   assert.equal((await readdir(directory)).length > 0, true);
   search.start();

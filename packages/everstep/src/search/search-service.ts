@@ -142,7 +142,7 @@ class Removals {
   private run(work: () => Promise<void>): void {
     const { log } = this.options;
     this.latest = this.latest.then(work).catch((error) => {
-      log.error({ error: String(error) }, 'what a search index left could not be removed; it is tried again at the next start');
+      log.error({ error: String(error) }, 'could not remove the data of a deleted search index, retrying at the next start');
     });
   }
 }

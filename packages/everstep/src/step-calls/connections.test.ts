@@ -54,5 +54,5 @@ test('a connection that fails for want of a file descriptor is tried again, and 
   t.mock.timers.reset();
   const ended = await outcome;
   assert.equal(ended.kind === 'answered' && ended.answer.body.toString(), 'here');
-  assert.deepEqual(lines, ['no free file descriptor for a connection to an endpoint, retrying ENFILE']);
+  assert.deepEqual(lines, ['no free file descriptor for an endpoint connection, retrying ENFILE']);
 });

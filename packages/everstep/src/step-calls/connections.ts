@@ -47,7 +47,7 @@ export class Connections {
 
   /** `connectOnce` makes a connection; replaced in tests. */
   constructor(log: Log, { egressProxy = null, connectOnce }: ConnectionsOptions = {}) {
-    this.shortage = new PeriodicLog(log, 'no free file descriptor for a connection to an endpoint, retrying');
+    this.shortage = new PeriodicLog(log, 'no free file descriptor for an endpoint connection, retrying');
     this.connectOnce = connectOnce;
     this.egressProxy = egressProxy;
   }

@@ -80,7 +80,7 @@ export class Destinations {
     const { log, egressProxy, connectOnce } = options;
     const proxy = egressProxy ? createEgressProxy({ ...egressProxy, connectTimeoutMs: CONNECT_TIMEOUT_MS, log }) : null;
     this.connections = new Connections(log, { egressProxy: proxy, ...(connectOnce ? { connectOnce } : {}) });
-    this.blockedLog = new PeriodicLog(options.log, 'delivery to a blocked address refused');
+    this.blockedLog = new PeriodicLog(options.log, 'refused a delivery to a blocked address');
     const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
     this.replies = new ReplyBudget({ maxBytes, maxReplyBytes }, options.owners ?? ONE_OWNER);
   }

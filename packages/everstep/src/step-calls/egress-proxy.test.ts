@@ -142,7 +142,7 @@ test('a proxy that refuses, or is not there, is a failure that is tried again an
   assert.match(unreached.message, /app\.example: the egress proxy of this service cannot be reached/);
   for (const { cause, retry } of [refused, unreached]) assert.deepEqual([cause, retry], ['network', { kind: 'backoff' }]);
   assert.equal(lines.length, 2);
-  assert.match(lines[0] ?? '', /^connection through the egress proxy failed .*"proxy":"http:\/\/127\.0\.0\.1:\d+","status":403/);
+  assert.match(lines[0] ?? '', /^egress proxy connection failed .*"proxy":"http:\/\/127\.0\.0\.1:\d+","status":403/);
   assert.match(lines[1] ?? '', /ECONNREFUSED/);
   assert.ok(!lines.join().includes('secret'), 'no credentials in the log');
 });

@@ -39,7 +39,7 @@ export function createEgressProxy({ url, connectTimeoutMs, log, ca }: EgressProx
   const tls = { timeout: connectTimeoutMs, ...(ca === undefined ? {} : { ca }) };
   const proxies = new Pool(origin, { connect: buildConnector(tls), headersTimeout: connectTimeoutMs, bodyTimeout: 0 });
   const startTls = buildConnector(tls);
-  const failures = new PeriodicLog(log, 'connection through the egress proxy failed');
+  const failures = new PeriodicLog(log, 'egress proxy connection failed');
 
   const connect: buildConnector.connector = (options, callback) => {
     const host = options.hostname.includes(':') ? `[${options.hostname}]` : options.hostname;

@@ -44,7 +44,7 @@ export class HttpMessageSender implements MessageSender {
       if (error instanceof NotAttemptedError) throw error;
       const words = error instanceof Error ? error.message : String(error);
       // Its URL may carry a secret of a third party.
-      this.options.log.error({ instanceId: message.instanceId, error: words }, 'a message could not be sent');
+      this.options.log.error({ instanceId: message.instanceId, error: words }, 'could not send a message');
       return failureWithoutAnswer('network', `the request could not be made: ${words}`);
     }
   }

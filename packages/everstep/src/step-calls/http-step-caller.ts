@@ -47,7 +47,7 @@ export class HttpStepCaller implements StepCaller {
       const words = error instanceof Error ? error.message : String(error);
       this.options.log.error(
         { instanceId: call.instanceId, runKey: call.request.run.key, error: words },
-        'a step call could not be made',
+        'could not send a step request',
       );
       return failureWithoutAnswer('network', `the call could not be made: ${words}`);
     }
@@ -58,7 +58,7 @@ export class HttpStepCaller implements StepCaller {
       return await this.ask(check, signal);
     } catch (error) {
       const words = error instanceof Error ? error.message : String(error);
-      this.options.log.error({ instanceId: check.instanceId, error: words }, 'an endpoint could not be asked about a replay');
+      this.options.log.error({ instanceId: check.instanceId, error: words }, 'could not send a replay check');
       return cannotTell(`the endpoint could not be asked: ${words}`);
     }
   }

@@ -47,7 +47,7 @@ export class Signer {
     // The step is sent anyway, and the next step tries again.
     return (
       learnWorkflowOrigin?.(instanceId, origin)?.catch((error: unknown) =>
-        log.warn({ instanceId, error: String(error) }, 'workflow origin could not be stored'),
+        log.warn({ instanceId, error: String(error) }, 'could not store a workflow origin'),
       ) ?? null
     );
   }

@@ -116,7 +116,7 @@ export const triggerRuns = operation({
         return await triggerItem(item, context, request, caller);
       } catch (error) {
         if (error instanceof ApiError) return { error: error.message };
-        context.log.error({ item: index, error: String(error) }, 'batch item failed');
+        context.log.error({ item: index, error: String(error) }, 'could not trigger a batch item');
         return { error: 'internal error; it is unknown whether the run was started' };
       }
     });

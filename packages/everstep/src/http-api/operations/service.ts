@@ -54,7 +54,7 @@ export const getReadiness = openOperation({
     try {
       await within(STORE_ANSWERS_MS, store.latestTime());
     } catch (error) {
-      log.error({ error: String(error) }, 'readiness check cannot read the store');
+      log.error({ error: String(error) }, 'readiness check could not read the store');
       throw new ApiError('unavailable', 'the store cannot be read; the server log contains the cause');
     }
     if (!hasLease()) throw new ApiError('unavailable', 'this node has no database lease and starts no work until it has one');

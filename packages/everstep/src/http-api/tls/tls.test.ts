@@ -90,7 +90,7 @@ test('replaces a certificate without closing connections and rejects an invalid 
   agent.destroy();
   await copyFile(paths.key, paths.cert);
   await watch.reload();
-  assert.deepEqual(errors, ['TLS certificate not reloaded, the previous one stays in use']);
+  assert.deepEqual(errors, ['TLS certificate reload failed, keeping the previous one']);
   await write(LOCAL_CERTIFICATE);
   process.emit('SIGHUP');
   await watch.reload();

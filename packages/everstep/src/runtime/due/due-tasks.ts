@@ -131,7 +131,7 @@ export class DueTasks {
     this.scanning ??= this.scanAll()
       .catch((error: unknown) => {
         if (!this.options.writes.failed(error))
-          this.options.log.error({ error: String(error) }, 'reading due tasks failed; trying again');
+          this.options.log.error({ error: String(error) }, 'could not read due tasks, retrying');
         this.again = false;
         this.restart();
       })

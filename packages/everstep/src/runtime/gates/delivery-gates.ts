@@ -137,7 +137,7 @@ export class DeliveryGates {
   verifyQueues(isActive: (runKey: string) => Promise<boolean>): void {
     for (const instance of this.instances.values()) {
       instance.verifyQueues(isActive).catch((error: unknown) => {
-        this.options.log.warn({ error: String(error) }, 'messages of a queue could not be looked at; trying again');
+        this.options.log.warn({ error: String(error) }, 'could not verify the messages of a queue, retrying');
         this.tryLater(() => this.verifyQueues(isActive));
       });
     }
@@ -256,7 +256,7 @@ export class DeliveryGates {
     try {
       await reading;
     } catch (error) {
-      this.options.log.warn({ error: String(error) }, 'what another node changed could not be read');
+      this.options.log.warn({ error: String(error) }, 'could not read a change of another node');
     }
   }
 

@@ -307,7 +307,7 @@ export class InstanceGates {
 
   private loadLineSoon(line: QueueLine): void {
     this.loadLine(line).catch((error: unknown) => {
-      this.surroundings.log.warn({ error: String(error) }, 'a queue could not be read; trying again');
+      this.surroundings.log.warn({ error: String(error) }, 'could not read a queue, retrying');
       this.surroundings.tryLater(() => this.loadLineSoon(line));
     });
   }
@@ -366,7 +366,7 @@ export class InstanceGates {
 
   private loadSoon(flowKey: FlowKey): void {
     this.load(flowKey).catch((error: unknown) => {
-      this.surroundings.log.warn({ error: String(error) }, 'a flow control key could not be read; trying again');
+      this.surroundings.log.warn({ error: String(error) }, 'could not read a flow control key, retrying');
       this.surroundings.tryLater(() => this.loadSoon(flowKey));
     });
   }
@@ -403,7 +403,7 @@ export class InstanceGates {
 
   private readSoon(): void {
     this.read().catch((error: unknown) => {
-      this.surroundings.log.warn({ error: String(error) }, 'settings of an instance could not be read; trying again');
+      this.surroundings.log.warn({ error: String(error) }, 'could not read the settings of a queue instance, retrying');
       this.surroundings.tryLater(() => this.readSoon());
     });
   }
@@ -431,7 +431,7 @@ export class InstanceGates {
   /** Writes down the hold that counts now, however often it takes. */
   private keepHold(origin: string): void {
     this.writeHold(origin, this.places.get(origin)?.standing.hold ?? null).catch((error: unknown) => {
-      this.surroundings.log.warn({ origin, error: String(error) }, 'a hold could not be written down; trying again');
+      this.surroundings.log.warn({ origin, error: String(error) }, 'could not store a destination hold, retrying');
       this.surroundings.tryLater(() => this.keepHold(origin));
     });
   }

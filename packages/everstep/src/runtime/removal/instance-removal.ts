@@ -77,7 +77,7 @@ export class InstanceRemoval {
       for (const instanceId of this.deleted.keys()) if (!before.has(instanceId)) stopInstance(instanceId);
       if (this.deleted.size > 0) void this.remove();
     } catch (error) {
-      log.error({ error: String(error) }, 'deleted queue instances could not be read, retrying');
+      log.error({ error: String(error) }, 'could not read deleted queue instances, retrying');
     }
     this.lookAgain();
   }
@@ -105,7 +105,7 @@ export class InstanceRemoval {
     const work = unlessBusy ? () => unlessBusy(() => this.removeAll()).then(() => {}) : () => this.removeAll();
     this.removing ??= work()
       .catch((error: unknown) =>
-        log.error({ error: String(error) }, 'rows of a deleted queue instance could not be removed, retrying'),
+        log.error({ error: String(error) }, 'could not remove rows of deleted queue instances, retrying'),
       )
       .finally(() => {
         this.removing = null;
@@ -123,7 +123,7 @@ export class InstanceRemoval {
         return count > 0;
       });
       if (!isEmptied) return;
-      if (removed > 0) log.info({ instanceId, removed }, 'rows of a deleted queue instance removed');
+      if (removed > 0) log.info({ instanceId, rows: removed }, 'removed rows of a deleted queue instance');
       await store.accounts.noteEmptied({ instanceId, at: clock.now() });
       // A request that was admitted before may write some time after.
       if (clock.now() - deletedAt >= LIMITS.deletedInstanceKeptMs) await store.accounts.forgetDeleted({ instanceId });

@@ -219,7 +219,7 @@ export class Repairs {
       if (nextAt !== null) this.expect(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
       if (cluster) this.expect(clock.now() + WATCH_OTHERS_MS);
     } catch (error) {
-      if (!writes.failed(error)) log.error({ error: String(error) }, 'repairs could not be read; trying again');
+      if (!writes.failed(error)) log.error({ error: String(error) }, 'could not read due repairs, retrying');
       this.expect(clock.now() + RETRY_AFTER_FAULT_MS);
     }
   }
@@ -258,7 +258,7 @@ export class Repairs {
         failed = true;
         this.watched.delete(repairId);
         if (!this.options.writes.failed(error))
-          this.options.log.error({ instanceId, repairId, error: String(error) }, 'a repair could not go on; trying again');
+          this.options.log.error({ instanceId, repairId, error: String(error) }, 'repair step failed, retrying');
       }
     }
     this.isDriving = false;

@@ -136,7 +136,7 @@ export class PostgresCluster implements Cluster {
     this.watchEnd();
     this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE);
     await this.takeOver();
-    this.log.info({ node: this.nodeId, leaseMs: this.lease.leaseMs }, 'this node has joined');
+    this.log.info({ node: this.nodeId, leaseMs: this.lease.leaseMs }, 'joined the cluster');
   }
 
   async claimDue(query: ClaimQuery): Promise<readonly DueTask[]> {
@@ -197,7 +197,7 @@ export class PostgresCluster implements Cluster {
       await confirmed;
     } catch (error) {
       this.tell(change);
-      this.log.warn({ error: String(error) }, 'it could not be found out which nodes have to hear of a change');
+      this.log.warn({ error: String(error) }, 'could not confirm a change with the other nodes');
     }
   }
 
@@ -227,7 +227,7 @@ export class PostgresCluster implements Cluster {
       await this.notices.notify(JSON.stringify({ [WORK]: '*', from: this.nodeId, change } satisfies Notice));
     } catch (error) {
       // The others take over when the lease has ended.
-      this.log.warn({ error: String(error) }, 'this node could not give back what it had');
+      this.log.warn({ error: String(error) }, 'could not release the lease, other nodes take over when it ends');
     }
   }
 
@@ -242,7 +242,7 @@ export class PostgresCluster implements Cluster {
   /** Beside the renewals of the lease, which wait for the disk, and must not wait for this. */
   private sampleSoon(): void {
     this.sampling ??= this.sample(SAMPLES_AT_BEAT)
-      .catch((error: unknown) => this.log.warn({ error: String(error) }, 'the time of the database could not be asked for'))
+      .catch((error: unknown) => this.log.warn({ error: String(error) }, 'could not read the database clock'))
       .finally(() => {
         this.sampling = null;
       });
@@ -270,7 +270,7 @@ export class PostgresCluster implements Cluster {
       this.freeLostSoon();
       this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE);
     } catch (error) {
-      this.log.warn({ error: String(error) }, 'the lease of this node could not be renewed; trying again');
+      this.log.warn({ error: String(error) }, 'lease renewal failed, retrying');
       // What has no lease any more is told so by the timer that stands at its end.
       this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE / 4);
     }
@@ -280,7 +280,7 @@ export class PostgresCluster implements Cluster {
     this.watchEnd();
     if (this.suspended) {
       this.suspended = false;
-      this.log.info({ node: this.nodeId }, 'this node has its lease again');
+      this.log.info({ node: this.nodeId }, 'lease renewed, node starts work again');
       this.events.resumed({ anew: false });
     }
     clearTimeout(this.bury);
@@ -288,14 +288,14 @@ export class PostgresCluster implements Cluster {
   }
 
   private async joinAnew(): Promise<void> {
-    const was = this.nodeId;
+    const previousNode = this.nodeId;
     // Before anything else: what it has is somebody else's.
     if (!this.suspended) this.events.suspended();
     this.suspended = true;
     this.time.learn(await this.lease.join());
     this.suspended = false;
     this.watchEnd();
-    this.log.warn({ was, node: this.nodeId }, 'this node was silent for too long and others took over; it begins anew');
+    this.log.warn({ previousNode, node: this.nodeId }, 'lease was taken over, node joined again');
     this.events.resumed({ anew: true });
   }
 
@@ -307,7 +307,7 @@ export class PostgresCluster implements Cluster {
       () => {
         if (this.lease.isGood || this.suspended || this.left) return;
         this.suspended = true;
-        this.log.warn({ node: this.nodeId }, 'the lease of this node has ended: it starts nothing until it has one again');
+        this.log.warn({ node: this.nodeId }, 'lease expired, node starts no work until it is renewed');
         this.events.suspended();
       },
       Math.max(0, this.lease.until - performance.now()),
@@ -319,12 +319,12 @@ export class PostgresCluster implements Cluster {
     try {
       const buried = await this.lease.takeOver();
       if (buried === 0) return;
-      this.log.warn({ nodes: buried }, 'other nodes were silent for longer than their lease: what they had is taken over');
+      this.log.warn({ nodes: buried }, 'took over the work of nodes whose lease expired');
       this.events.work();
       this.events.changed({ kind: 'everything' });
       this.send({ [WORK]: '*', from: this.nodeId, change: { kind: 'everything' } });
     } catch (error) {
-      this.log.warn({ error: String(error) }, 'what silent nodes had could not be taken over; trying again');
+      this.log.warn({ error: String(error) }, 'takeover of expired nodes failed, retrying');
       this.bury = setTimeout(() => void this.takeOver(), this.lease.leaseMs / BEATS_PER_LEASE);
     }
   }
@@ -334,11 +334,11 @@ export class PostgresCluster implements Cluster {
     this.freeing ??= freeLost(this.database)
       .then((found) => {
         if (!found || this.left) return;
-        this.log.warn({ node: this.nodeId }, 'tasks belonged to a node that has gone: they are anybody’s again');
+        this.log.warn({ node: this.nodeId }, 'released tasks claimed by a removed node');
         this.events.work();
         this.send({ [WORK]: '*', from: this.nodeId });
       })
-      .catch((error: unknown) => this.log.warn({ error: String(error) }, 'what lost nodes have could not be looked for'))
+      .catch((error: unknown) => this.log.warn({ error: String(error) }, 'scan for tasks of removed nodes failed'))
       .finally(() => {
         this.freeing = null;
       });
@@ -348,7 +348,7 @@ export class PostgresCluster implements Cluster {
 
   private send(notice: Notice): void {
     this.notices.notify(JSON.stringify(notice)).catch((error: unknown) => {
-      this.log.warn({ error: String(error) }, 'other nodes could not be told of a change; they look again by themselves');
+      this.log.warn({ error: String(error) }, 'could not notify other nodes of a change, they find it by polling');
     });
   }
 

@@ -241,7 +241,7 @@ export class Database implements Session {
     });
     // A connection that breaks is replaced, and whoever used it is told by what it asked. Without listeners, here for one
     // that nobody uses and below for one in use, the process would end.
-    const lost = (error: Error) => log.warn({ error: error.message }, 'a connection to the database was lost');
+    const lost = (error: Error) => log.warn({ error: error.message }, 'database connection lost');
     this.pool.on('error', lost);
     this.pool.on('remove', (client) => {
       if (client instanceof Client) this.clients.delete(client);
@@ -263,7 +263,7 @@ export class Database implements Session {
       leaveOthers();
       client
         .query(SESSION_SETTINGS)
-        .catch((error: Error) => log.warn({ error: error.message }, 'a connection to the database could not be prepared'));
+        .catch((error: Error) => log.warn({ error: error.message }, 'could not prepare a database connection'));
     });
   }
 

@@ -104,7 +104,8 @@ export async function openPostgresNode(
   checkTls(options.url, placeOfUrl(options.url));
   const primary = new Primary(options);
   const notice = tlsNotice(options.url);
-  if (notice !== null) options.log.warn({ store: placeOfUrl(options.url) }, notice);
+  if (notice !== null)
+    options.log.warn({ store: placeOfUrl(options.url), reason: notice }, 'database TLS settings need attention');
   const database = await openDatabase({ ...options, primary, idleTransactionMs: options.leaseMs ?? DEFAULT_LEASE_MS });
   const cluster = new PostgresCluster(database, { ...options, primary });
   await cluster.readTime();
@@ -136,10 +137,7 @@ async function openDatabase(options: DatabaseOptions): Promise<Database> {
   try {
     const facts = await migrate(database, options.url);
     if (!facts.fsync) {
-      options.log.warn(
-        { store: place },
-        'the database runs with fsync off: what was acknowledged may be lost when its machine fails',
-      );
+      options.log.warn({ store: place }, 'database runs with fsync off, acknowledged changes can be lost when its machine fails');
     }
   } catch (error) {
     await database.close();

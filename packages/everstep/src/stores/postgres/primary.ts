@@ -197,7 +197,7 @@ export class Primary {
       server.answers = answers;
       const fields = { server: placeOfUrl(server.url) };
       if (answers) this.log.info(fields, 'database server answered again');
-      else this.log.warn(fields, 'database server did not answer; reads wait for a commit of the primary');
+      else this.log.warn(fields, 'database server did not answer, reads wait for a commit on the primary');
     }
     return standing;
   }
@@ -221,7 +221,7 @@ export class Primary {
     this.timeline = timeline;
     if (!moved) return;
     this.current = found;
-    if (!first) this.log.warn({ server: placeOfUrl(found) }, 'another server is the primary of the database now');
+    if (!first) this.log.warn({ server: placeOfUrl(found) }, 'database primary changed');
     for (const listener of this.listeners) listener();
   }
 }

@@ -193,7 +193,7 @@ function trackFreePages(database: DatabaseSync): void {
 function judge(file: string, loss: string, { acceptLoss, onNotice }: ConnectionOptions): void {
   if (!acceptLoss) throw new StoreOpenError('damaged', loss);
   const keptIn = keepDamaged(file);
-  onNotice?.({ event: 'store opened with losses, as --accept-loss allows', fields: { file, loss, keptIn } });
+  onNotice?.({ event: 'opened a damaged store because --accept-loss is set', fields: { file, loss, keptIn } });
 }
 
 /** Opens the file and takes its lock. Throws StoreOpenError when another process has it, or it is no database. */
@@ -277,7 +277,7 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
   const statements: string[] = [];
   const freePages = database.prepare('PRAGMA freelist_count');
   const mark = new DurableMark(file, storeId, ({ message: error }) =>
-    onNotice?.({ event: 'durable mark could not be written, lost commits may not be found', fields: { file, error } }),
+    onNotice?.({ event: 'could not write the durable mark, lost commits may go undetected', fields: { file, error } }),
   );
   const log = inMemory ? null : new LogSync({ databaseFile: file, commits: () => commits.now, mark, onFailure: onDiskFailure });
   let open = true;

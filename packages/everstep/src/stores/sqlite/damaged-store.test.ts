@@ -157,7 +157,7 @@ describe('a store that was in use', () => {
       const { runs, notices } = await opened(file, { acceptLoss: true });
       assert.ok(runs < RUNS);
       const [accepted] = notices;
-      assert.equal(accepted?.event, 'store opened with losses, as --accept-loss allows');
+      assert.equal(accepted?.event, 'opened a damaged store because --accept-loss is set');
       assert.match(String(accepted?.fields.loss), words);
       const keptIn = String(accepted?.fields.keptIn);
       assert.match(keptIn, /store\.db\.damaged-\d{4}-\d\d-\d\dT/);
@@ -254,7 +254,7 @@ describe('a store that was in use', () => {
     assert.ok(runs < RUNS);
     assert.deepEqual(
       notices.map(({ event }) => event),
-      ['log has commits behind a damaged frame'],
+      ['write-ahead log has commits after a damaged frame'],
     );
   });
 
@@ -270,7 +270,7 @@ describe('a store that was in use', () => {
       assert.equal(runs, RUNS);
       assert.deepEqual(
         notices.map(({ event }) => event),
-        ['durable mark is damaged, lost commits cannot be found'],
+        ['durable mark is damaged, lost commits cannot be detected'],
       );
       const store = await openSqliteStore({ file });
       await store.commit([unit([creation(sampleRun(RUNS + 1))])]);
@@ -287,7 +287,7 @@ describe('a store that was in use', () => {
     assert.equal(runs, RUNS);
     assert.deepEqual(
       notices.map(({ event }) => event),
-      ['durable mark is of another store, lost commits cannot be found'],
+      ['durable mark belongs to another store, lost commits cannot be detected'],
     );
   });
 });

@@ -76,13 +76,17 @@ export function doubtsOf(database: DatabaseSync, file: string): readonly StoreNo
   const doubts: StoreNotice[] = [];
   const { storeId } = countedIn(database);
   const mark = readMark(file);
-  if (mark.kind === 'damaged') doubts.push({ event: 'durable mark is damaged, lost commits cannot be found', fields: { file } });
+  if (mark.kind === 'damaged')
+    doubts.push({ event: 'durable mark is damaged, lost commits cannot be detected', fields: { file } });
   if (mark.kind === 'found' && storeId !== null && mark.storeId !== storeId)
-    doubts.push({ event: 'durable mark is of another store, lost commits cannot be found', fields: { file } });
+    doubts.push({ event: 'durable mark belongs to another store, lost commits cannot be detected', fields: { file } });
   const log = readLog(logFile(file));
   if (log && log.commitsBehind > 0) {
     const { frames, framesBehind, commitsBehind } = log;
-    doubts.push({ event: 'log has commits behind a damaged frame', fields: { file, frames, framesBehind, commitsBehind } });
+    doubts.push({
+      event: 'write-ahead log has commits after a damaged frame',
+      fields: { file, frames, framesBehind, commitsBehind },
+    });
   }
   return doubts;
 }

@@ -64,7 +64,7 @@ function publishAllowed(
 
 const inWords = (error: unknown, context: ApiContext): { readonly error: string } => {
   if (error instanceof ApiError) return { error: error.message };
-  context.log.error({ error: String(error) }, 'an item of a batch could not be published');
+  context.log.error({ error: String(error) }, 'could not publish a batch item');
   return { error: 'something went wrong inside the service; whether the message was published is not known' };
 };
 
