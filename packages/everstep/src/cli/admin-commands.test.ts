@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { CliWorld } from './testing/cli-world.js';
 
-describe('the commands for accounts', () => {
+describe('account commands', () => {
   let world: CliWorld;
   let login: Readonly<Record<string, string>>;
   before(async () => {
@@ -22,7 +22,7 @@ describe('the commands for accounts', () => {
   const jsonOf = async (...args: readonly string[]) => JSON.parse(await textOf(...args, '--json'));
   const lineOf = async (...args: readonly string[]) => (await textOf(...args)).trim();
 
-  test('account says who one is, and which accounts one sees', async () => {
+  test('account shows the user and the accounts of the user', async () => {
     const { id, email } = await jsonOf('account');
     assert.equal(email, login.EVERSTEP_ADMIN_EMAIL);
     const text = await textOf('account');
@@ -30,7 +30,7 @@ describe('the commands for accounts', () => {
     assert.ok(text.includes(`${id}  personal  owner\n`), text);
   });
 
-  test('a key that is created logs in, until it is revoked', async () => {
+  test('a new API key is valid until it is revoked', async () => {
     const { id, api_key } = await jsonOf('keys', 'create', 'ci');
     assert.match(await textOf('keys', 'list'), new RegExp(`^KEY +NAME +CREATED .*\\n[\\s\\S]*${id} +ci +\\d{4}-\\S+ \\S+ +-\\n`));
     assert.equal((await run('account', '--api-key', api_key)).code, 0);
@@ -46,11 +46,7 @@ describe('the commands for accounts', () => {
     const token = await lineOf('tokens', 'create', queueId, 'checkout app', '--scope', 'trigger', 'notify', '--expires', '90d');
     assert.match(token, /^est_[\w-]{43}$/);
     const trigger = (given: string) =>
-      world.runIn({ EVERSTEP_URL: world.written.EVERSTEP_URL ?? '', EVERSTEP_TOKEN: given }, [
-        'notify',
-        'nobody-waits',
-        '--json',
-      ]);
+      world.runIn({ EVERSTEP_URL: world.written.EVERSTEP_URL ?? '', EVERSTEP_TOKEN: given }, ['notify', 'no-waiters', '--json']);
     assert.equal((await trigger(token)).code, 0);
     const named = (await jsonOf('tokens', 'list', queueId)).at(-1);
     assert.deepEqual([named.name, named.scopes, named.is_permanent], ['checkout app', ['trigger', 'notify'], false]);
@@ -66,20 +62,19 @@ describe('the commands for accounts', () => {
     assert.ok(!text.includes(token) && !text.includes(next));
   });
 
-  test('a team has members, who are invited and whose roles can be changed', async () => {
-    assert.equal(await textOf('teams', 'list'), 'You are in no team.\n');
+  test('team members are invited, accept, and change roles', async () => {
+    assert.equal(await textOf('teams', 'list'), 'No teams.\n');
     const teamId = await lineOf('teams', 'create', 'Shop');
     assert.match(
       await textOf('teams', 'list'),
       new RegExp(`^TEAM +NAME +YOUR ROLE +CREATED .*\\n${teamId} +Shop +owner +\\d{4}-`),
     );
     const added = await textOf('members', 'add', teamId, 'ada@example.com', '--role', 'dev');
-    const [, secret = ''] =
-      /^ada@example\.com is invited as dev until .*\nPass this secret on\..*\n(inv_\S+)\n$/.exec(added) ?? [];
+    const [, secret = ''] = /^ada@example\.com invited as dev until .*\nSend this secret to .*\n(inv_\S+)\n$/.exec(added) ?? [];
     const [pending] = await jsonOf('invitations', 'list', teamId);
     assert.match(await textOf('invitations', 'list', teamId), new RegExp(`${pending.id} +ada@example\\.com +dev +\\d{4}-`));
     const accepted = await textOf('invitations', 'accept', secret);
-    const [, apiKey = ''] = /^You are dev of Shop\.\nLog in as ada@example\.com .*\n(ek_\S+)\n$/.exec(accepted) ?? [];
+    const [, apiKey = ''] = /^You joined Shop as dev\.\nLog in as ada@example\.com .*\n(ek_\S+)\n$/.exec(accepted) ?? [];
     assert.equal((await run('invitations', 'accept', secret)).code, 3);
     const asAda = ['--email', 'ada@example.com', '--api-key', apiKey];
     assert.match((await run('teams', 'list', ...asAda)).stdout, /Shop +dev /);
@@ -88,7 +83,7 @@ describe('the commands for accounts', () => {
     assert.equal(denied.code, 1);
     assert.equal(
       await textOf('members', 'add', teamId, 'ada@example.com', '--role', 'finance'),
-      'ada@example.com is finance\n',
+      'ada@example.com has role finance\n',
       'a member is not invited again',
     );
     assert.match(
@@ -98,7 +93,7 @@ describe('the commands for accounts', () => {
     assert.equal(await textOf('members', 'remove', teamId, 'ada@example.com'), '1 removed\n');
     assert.equal((await jsonOf('members', 'list', teamId)).length, 1);
     const again = await jsonOf('members', 'add', teamId, 'ada@example.com', '--role', 'dev');
-    assert.equal(await textOf('invitations', 'join', again.invitation_secret, ...asAda), 'You are dev of Shop\n');
+    assert.equal(await textOf('invitations', 'join', again.invitation_secret, ...asAda), 'You joined Shop as dev\n');
     const third = await jsonOf('members', 'add', teamId, 'bob@example.com', '--role', 'dev');
     assert.equal(await textOf('invitations', 'revoke', third.id), '1 revoked\n');
     assert.equal(await textOf('invitations', 'list', teamId), 'No pending invitations.\n');
@@ -128,7 +123,7 @@ describe('the commands for accounts', () => {
     assert.equal(await textOf('teams', 'delete', teamId), '1 deleted\n');
   });
 
-  test('a queue instance is created, gets other tokens, and is given to a team', async () => {
+  test('a queue instance is created, gets new tokens, and moves to a team', async () => {
     const { id, token } = await jsonOf('queues', 'create', 'Mail', '--region', 'us-east-1');
     assert.match(
       await textOf('queues', 'list'),
@@ -139,39 +134,39 @@ describe('the commands for accounts', () => {
     assert.match(rotated, /\ntoken +\S+\nread only +\S+\n$/);
     assert.ok(!rotated.includes(token));
     const teamId = await lineOf('teams', 'create', 'Post');
-    assert.equal(await textOf('queues', 'move', id, teamId), `${id} belongs to ${teamId}\n`);
+    assert.equal(await textOf('queues', 'move', id, teamId), `${id} now belongs to ${teamId}\n`);
     assert.equal((await jsonOf('queues', 'get', id)).customer_id, teamId);
     const { customer_id } = await jsonOf('queues', 'create', 'Letters', '--region', 'us-east-1', '--team', teamId);
     assert.equal(customer_id, teamId);
-    assert.equal((await run('teams', 'delete', teamId)).code, 1, 'it owns something');
+    assert.equal((await run('teams', 'delete', teamId)).code, 1, 'it owns queue instances');
   });
 
-  test('a queue instance has a budget, who is told of it, a plan, and what was used', async () => {
+  test('a queue instance has a budget, budget alerts, a plan and usage', async () => {
     const { id } = await jsonOf('queues', 'create', 'Paid', '--region', 'us-east-1');
-    assert.equal(await textOf('queues', 'budget', id, '100'), 'the budget is 100 dollars a month\n');
+    assert.equal(await textOf('queues', 'budget', id, '100'), 'budget: 100 dollars per month\n');
     assert.equal(
       await textOf('queues', 'budget-alert', id, 'https://app.example.com/spent'),
-      'https://app.example.com/spent is told\n',
+      'budget alerts: https://app.example.com/spent\n',
     );
     assert.deepEqual(await jsonOf('queues', 'plan', id, 'default'), { changed: 1 });
     const queue = await jsonOf('queues', 'get', id);
     assert.deepEqual([queue.budget, queue.budget_alert_url, queue.plan], [100, 'https://app.example.com/spent', 'default']);
     assert.match(
       await textOf('queues', 'stats', id, '--period', '1h'),
-      /^MONTH \(UTC\) +MESSAGES +DOLLARS\n\d{4}-\d\d +0 +0\n[\s\S]*0 dollars spent this month; the budget is 100 dollars a month\.\n0 runs started today \(UTC\)\.\n0 bytes stored, 0 by its account; the limit is none\.\n0 active runs of its account; the limit is none\.\n$/,
+      /^MONTH \(UTC\) +MESSAGES +DOLLARS\n\d{4}-\d\d +0 +0\n[\s\S]*0 dollars spent this month; budget: 100 dollars per month\n0 runs started today \(UTC\)\.\n0 bytes stored, 0 by its account; limit: none\n0 active runs of its account; limit: none\n$/,
     );
     assert.match(
       await textOf('queues', 'usage', id, '--days', '2'),
-      /^DAY \(UTC\) +MESSAGES +DOLLARS\n(\d{4}-\d\d-\d\d +0 +0\n){2}\n0 dollars spent this month; the budget is 100 dollars a month\.\n$/,
+      /^DAY \(UTC\) +MESSAGES +DOLLARS\n(\d{4}-\d\d-\d\d +0 +0\n){2}\n0 dollars spent this month; budget: 100 dollars per month\n$/,
     );
-    assert.equal(await textOf('queues', 'budget', id, '0'), 'the budget is no limit\n');
-    assert.equal(await textOf('queues', 'budget-alert', id, 'none'), 'nobody is told\n');
+    assert.equal(await textOf('queues', 'budget', id, '0'), 'budget: no limit\n');
+    assert.equal(await textOf('queues', 'budget-alert', id, 'none'), 'budget alerts: none\n');
     assert.equal((await jsonOf('queues', 'get', id)).budget_alert_url, undefined);
   });
 
-  test('a queue instance has outbound rules: what the operator allows, and what its owner forbids', async () => {
+  test('outbound rules combine what the operator allows with what the owner denies', async () => {
     const { id } = await jsonOf('queues', 'create', 'Bounded', '--region', 'us-east-1');
-    assert.equal(await textOf('queues', 'outbound', id), 'allowed  -\ndenied   -\nonly     no bound\n');
+    assert.equal(await textOf('queues', 'outbound', id), 'allowed  -\ndenied   -\nonly     no limit\n');
     await textOf('queues', 'allow-outbound', id, '10.0.0.5:8080', 'app.internal');
     await textOf('queues', 'narrow-outbound', id, '--deny', '10.0.0.0/8', '--deny', 'x.example', '--only', '*.example:443');
     assert.equal(
@@ -187,11 +182,11 @@ describe('the commands for accounts', () => {
     });
   });
 
-  test('sessions in browsers are listed and ended', async () => {
+  test('browser sessions are listed and ended', async () => {
     const { EVERSTEP_MANAGEMENT_URL: url, EVERSTEP_ADMIN_EMAIL: email, EVERSTEP_ADMIN_API_KEY: api_key } = world.written;
     const [headers, body] = [{ 'content-type': 'application/json' }, JSON.stringify({ email, api_key })];
     const logIn = () => fetch(`${url}/v2/session`, { method: 'POST', headers, body });
-    assert.equal(await textOf('sessions', 'list'), 'There are no sessions.\n');
+    assert.equal(await textOf('sessions', 'list'), 'No sessions.\n');
     for (const answer of [await logIn(), await logIn(), await logIn()]) assert.equal(answer.status, 200);
     const [first] = await jsonOf('sessions', 'list');
     assert.match(await textOf('sessions', 'list'), new RegExp(`^SESSION +KEY +LOGGED IN .*\\n${first.id} +key_\\S+ +\\d{4}-`));
@@ -205,14 +200,14 @@ describe('the commands for accounts', () => {
     assert.equal((await jsonOf('plans'))[0].name, 'default');
   });
 
-  test('audit tells who changed what, newest first, over as many pages as it takes', async () => {
+  test('audit lists changes across all pages, newest first', async () => {
     for (let i = 0; i < 3; i++) await jsonOf('queues', 'create', `Audited ${i}`, '--region', 'us-east-1');
     const [newest, ...older] = await jsonOf('audit', '--limit', '3');
     assert.equal(newest.details.name, 'Audited 2');
     assert.equal(older.length, 2);
     assert.match(
       await textOf('audit'),
-      /^AT \(UTC\) +WHO +FROM +WHAT +OF +DETAILS\n\d{4}-.* queue\.create +qi_\S+ +name=Audited 2 /,
+      /^TIME \(UTC\) +ACTOR +ADDRESS +ACTION +SUBJECT +DETAILS\n\d{4}-.* queue\.create +qi_\S+ +name=Audited 2 /,
     );
   });
 
@@ -233,16 +228,16 @@ describe('the commands for accounts', () => {
     assert.equal((await audit('verify', '--known', head)).code, 0);
     const other = await audit('verify', '--known', `${lines[0].seq}:${'0'.repeat(64)}`);
     assert.equal(other.code, 1);
-    assert.match(other.stdout, /^the chain does not have /);
+    assert.match(other.stdout, /^the chain does not contain /);
     assert.equal((await audit('verify', '--known', 'nothing')).code, 2);
   });
 
-  test('the login is taken from where the service keeps its data', async () => {
+  test('the login is read from the data directory of the server', async () => {
     const ended = await world.runIn({ EVERSTEP_DATA_DIR: join(world.directory.path, '.everstep') }, ['admin', 'account']);
     assert.deepEqual([ended.code, ended.stderr], [0, '']);
   });
 
-  test('a kept key is not sent to another address, nor as that of somebody else', async () => {
+  test('a stored key is not sent to another URL or with another email', async () => {
     const env = { EVERSTEP_DATA_DIR: join(world.directory.path, '.everstep') };
     for (const other of [
       ['--management-url', 'http://127.0.0.1:9'],
@@ -255,18 +250,18 @@ describe('the commands for accounts', () => {
   });
 
   const REFUSED: readonly (readonly [string, readonly string[], number, RegExp])[] = [
-    ['an instance that is not there', ['queues', 'get', 'qi_none'], 3, /there is no queue instance/],
-    ['a team that is not there', ['members', 'list', 'team_none'], 3, /there is no team/],
+    ['a missing queue instance', ['queues', 'get', 'qi_none'], 3, /there is no queue instance/],
+    ['a missing team', ['members', 'list', 'team_none'], 3, /there is no team/],
     ['a budget with cents', ['queues', 'budget', 'qi_none', '20.5'], 2, /whole number/],
-    ['a budget of nonsense', ['queues', 'budget', 'qi_none', 'much'], 2, /whole number/],
-    ['an alert to nonsense', ['queues', 'budget-alert', 'qi_none', 'me'], 2, /absolute URL or "none"/],
-    ['a destination that is none', ['queues', 'narrow-outbound', 'qi_none', '--deny', 'x:0'], 3, /there is no queue instance/],
-    ['a role that does not exist', ['members', 'add', 't', 'a@b.c', '--role', 'king'], 2, /admin, dev, finance/],
+    ['a budget that is not a number', ['queues', 'budget', 'qi_none', 'much'], 2, /whole number/],
+    ['an invalid budget alert URL', ['queues', 'budget-alert', 'qi_none', 'me'], 2, /absolute URL or "none"/],
+    ['an invalid destination', ['queues', 'narrow-outbound', 'qi_none', '--deny', 'x:0'], 3, /there is no queue instance/],
+    ['an unknown role', ['members', 'add', 't', 'a@b.c', '--role', 'king'], 2, /admin, dev, finance/],
     ['a member without a role', ['members', 'add', 't', 'a@b.c'], 2, /--role/],
     ['an instance without a region', ['queues', 'create', 'q'], 2, /--region/],
-    ['a period that is none', ['queues', 'stats', 'q', '--period', 'long'], 2, /duration such as/],
-    ['a URL that is none', ['account', '--management-url', 'localhost'], 2, /--management-url must be/],
-    ['nobody there', ['account', '--management-url', 'http://127.0.0.1:9'], 4, /no response from/],
+    ['an invalid period', ['queues', 'stats', 'q', '--period', 'long'], 2, /duration such as/],
+    ['an invalid URL', ['account', '--management-url', 'localhost'], 2, /--management-url must be/],
+    ['an unreachable server', ['account', '--management-url', 'http://127.0.0.1:9'], 4, /no response from/],
   ];
   for (const [name, args, expected, words] of REFUSED) {
     test(`${name}: exit code ${expected}, and the reason on stderr`, async () => {

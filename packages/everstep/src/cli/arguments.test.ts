@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { headerPair, isJson, length, moment, readBody, wholeNumber } from './arguments.js';
 import { UsageError } from './exit-codes.js';
 
-test('a moment is Unix ms or a date', () => {
+test('an instant is Unix ms or a date', () => {
   const read = moment('--from');
   assert.equal(read('1700000000000'), 1_700_000_000_000);
   assert.equal(read('2026-05-01'), Date.UTC(2026, 4, 1));
@@ -23,18 +23,18 @@ test('a whole number has no sign, point or exponent', () => {
   }
 });
 
-test('a length of time has units', () => {
+test('a duration has units', () => {
   const read = length('--age');
   assert.deepEqual(['500ms', '30s', '5m', '1d12h', '0s'].map(read), [500, 30_000, 300_000, 129_600_000, 0]);
   for (const bad of ['', '7', 'd', '-1d', '1.5h', '1 d', 'forever']) assert.throws(() => read(bad), UsageError, bad);
 });
 
-test('headers are gathered', () => {
+test('headers are collected', () => {
   assert.deepEqual(headerPair('X-B: c: d', headerPair('X-A:1', undefined)), { 'X-A': '1', 'X-B': 'c: d' });
   for (const bad of ['', 'x', ': y', 'a b: c']) assert.throws(() => headerPair(bad, undefined), UsageError, bad);
 });
 
-test('a body is text, or the content of a file', async (t) => {
+test('a body is text or the content of a file', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-body-'));
   t.after(() => rm(directory, { recursive: true }));
   await writeFile(join(directory, 'b'), Uint8Array.of(0xff, 0));

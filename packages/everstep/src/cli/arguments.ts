@@ -1,4 +1,4 @@
-/** Reads what was typed; each throws UsageError with what is allowed. */
+/** Parsers for command line arguments. Each throws UsageError with the allowed values. */
 import { readFile } from 'node:fs/promises';
 import type { RunState } from '@everstep/sdk';
 import { UsageError } from './exit-codes.js';
@@ -8,12 +8,12 @@ export const wholeNumber =
   (text: string): number => {
     const value = Number(text);
     if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < minimum) {
-      throw new UsageError(`${name} must be a whole number of ${minimum} or more; it is "${text}"`);
+      throw new UsageError(`${name} must be a whole number of ${minimum} or more; got "${text}"`);
     }
     return value;
   };
 
-/** Unix ms, or a date such as 2026-05-01 or 2026-05-01T12:00:00Z (UTC without a zone). */
+/** Parses Unix ms, or a date such as 2026-05-01 or 2026-05-01T12:00:00Z (UTC without a time zone). */
 export const moment =
   (name: string) =>
   (text: string): number => {
@@ -21,18 +21,18 @@ export const moment =
     const zoned = /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(text) ? `${text}Z` : text;
     const atMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(zoned) : Number.NaN;
     if (Number.isNaN(atMs))
-      throw new UsageError(`${name} must be Unix milliseconds or a date like 2026-05-01T12:00:00Z; it is "${text}"`);
+      throw new UsageError(`${name} must be Unix milliseconds or a date such as 2026-05-01T12:00:00Z; got "${text}"`);
     return atMs;
   };
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A length of time such as `30s`, `7d` or `1d12h`, as ms. */
+/** Parses a duration such as `30s`, `7d` or `1d12h` into ms. */
 export const length =
   (name: string) =>
   (text: string): number => {
     if (!/^(?:\d+(?:ms|[smhd]))+$/.test(text))
-      throw new UsageError(`${name} must be a duration such as 30s, 12h or 7d; it is "${text}"`);
+      throw new UsageError(`${name} must be a duration such as 30s, 12h or 7d; got "${text}"`);
     let lengthMs = 0;
     for (const [, value, unit] of text.matchAll(/(\d+)(ms|[smhd])/g)) lengthMs += Number(value) * (UNIT_MS[unit ?? ''] ?? 0);
     return lengthMs;
@@ -40,27 +40,27 @@ export const length =
 
 const RUN_STATES = ['RUN_STARTED', 'RUN_SUCCESS', 'RUN_FAILED', 'RUN_CANCELED'] as const;
 
-/** `failed` and `RUN_FAILED` alike. */
+/** Accepts both `failed` and `RUN_FAILED`. */
 export function runState(text: string): RunState {
   const found = RUN_STATES.find((name) => name === text.toUpperCase() || name === `RUN_${text.toUpperCase()}`);
-  if (!found) throw new UsageError(`--state must be one of ${RUN_STATES.join(', ')}; it is "${text}"`);
+  if (!found) throw new UsageError(`--state must be one of ${RUN_STATES.join(', ')}; got "${text}"`);
   return found;
 }
 
-/** An option that may be given several times. */
+/** Collects the values of an option that may be repeated. */
 export const collected = (text: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), text];
 
-/** `name: value` pairs; the option may be given several times. */
+/** Collects `name: value` pairs of an option that may be repeated. */
 export function headerPair(text: string, before: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> {
   const colon = text.indexOf(':');
   const name = text.slice(0, colon).trim();
   if (colon < 1 || !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) {
-    throw new UsageError(`--header must be of the form "Name: value"; it is "${text}"`);
+    throw new UsageError(`--header must have the form "Name: value"; got "${text}"`);
   }
   return { ...before, [name]: text.slice(colon + 1).trim() };
 }
 
-/** Text as it is, `@file` for the content of a file, `-` for standard input. */
+/** Reads a body: the text itself, `@file` for the content of a file, or `-` for standard input. */
 export async function readBody(text: string): Promise<string | Uint8Array> {
   if (text === '-') {
     const chunks: Uint8Array[] = [];
@@ -74,7 +74,7 @@ export async function readBodyFile(path: string): Promise<Uint8Array> {
   try {
     return await readFile(path);
   } catch (error) {
-    throw new UsageError(`the body cannot be read from ${path}: ${error instanceof Error ? error.message : error}`);
+    throw new UsageError(`cannot read the body from ${path}: ${error instanceof Error ? error.message : error}`);
   }
 }
 

@@ -13,16 +13,16 @@ import {
   testDirectory,
 } from './testing/spawned-cli.js';
 
-describe('back-ups from the command line', () => {
+describe('backup commands', () => {
   let directory: TestDirectory;
-  /** Of a service that was stopped. */
+  /** Backup of a stopped server. */
   let sound: string;
   const at = (name: string) => join(directory.path, name);
   const everstep = (...args: readonly string[]): Promise<Ended> => runCommand(args, { cwd: directory.path });
 
   async function started(dataDir: string): Promise<SpawnedCli> {
     const service = new SpawnedCli(['serve', '--port', '0', '--data-dir', dataDir], { cwd: directory.path });
-    await service.printed(/listens at/);
+    await service.printed(/is listening on/);
     return service;
   }
 
@@ -32,14 +32,14 @@ describe('back-ups from the command line', () => {
     sound = at('sound');
     const made = await everstep('backup', '--to', sound, '--data-dir', at('stopped'));
     assert.deepEqual([made.code, made.stderr], [0, '']);
-    assert.match(made.stdout, /Backed up the store of a stopped service/);
+    assert.match(made.stdout, /Backed up the store of a stopped server/);
   });
   after(async () => {
     await endAll();
     await directory.remove();
   });
 
-  test('a stopped service is backed up, and keeps all that it had', async () => {
+  test('a stopped server is backed up, and its data does not change', async () => {
     assert.deepEqual((await readdir(sound)).sort(), ['credentials.json', 'everstep.db', 'manifest.json', 'secrets.key']);
     assert.equal((await stat(sound)).mode & 0o777, 0o700);
     const { code, stdout } = await everstep('verify-backup', '--from', sound, '--json');
@@ -50,7 +50,7 @@ describe('back-ups from the command line', () => {
     await (await started(at('stopped'))).end();
   });
 
-  test('a service that was killed is backed up with what stands in its log, though its socket is still there', async () => {
+  test('a backup of a killed server includes its write-ahead log, although a stale socket exists', async () => {
     await (await started(at('killed'))).end('SIGKILL');
     assert.ok(existsSync(at('killed/control.sock')));
     const { code, stdout } = await everstep('backup', '--to', at('of-killed'), '--data-dir', at('killed'), '--json');
@@ -58,25 +58,25 @@ describe('back-ups from the command line', () => {
     assert.equal(JSON.parse(stdout).counts.users, 1);
   });
 
-  test('the socket of a running service is its owner\u2019s alone, and gone when it stops', async () => {
+  test('only the owner can use the socket of a running server, and it is removed when the server stops', async () => {
     const service = await started(at('stopped'));
     for (const name of ['control.sock', 'control.json']) assert.equal((await stat(at(`stopped/${name}`))).mode & 0o777, 0o600);
     await service.end();
     for (const name of ['control.sock', 'control.json']) assert.ok(!existsSync(at(`stopped/${name}`)), name);
   });
 
-  test('a data directory whose path is too long for a socket is backed up like any other', async () => {
+  test('a data directory whose path is too long for a socket is backed up', async () => {
     const long = at(`${'d'.repeat(100)}/data`);
     const service = await started(long);
     const { code, stdout } = await everstep('backup', '--to', at('of-long'), '--data-dir', long);
     assert.equal(code, 0);
-    assert.match(stdout, /Backed up the running service/);
+    assert.match(stdout, /Backed up the running server/);
     const { socket } = JSON.parse(await readFile(join(long, 'control.json'), 'utf8'));
     await service.end();
-    assert.ok(!existsSync(dirname(socket)), 'nothing is left of the shorter path');
+    assert.ok(!existsSync(dirname(socket)), 'the shorter path is removed');
   });
 
-  test('credentials may be left out; the restored service makes new ones', async () => {
+  test('credentials can be excluded; the restored server creates new ones', async () => {
     const made = await everstep('backup', '--to', at('bare'), '--data-dir', at('stopped'), '--no-credentials');
     assert.equal(made.code, 0);
     assert.deepEqual((await readdir(at('bare'))).sort(), ['everstep.db', 'manifest.json', 'secrets.key']);
@@ -86,7 +86,7 @@ describe('back-ups from the command line', () => {
     await service.end();
   });
 
-  test('without the key of its secrets a restored service says what is missing, and starts when it is there', async () => {
+  test('a restored server without its secrets key reports the missing key, and starts once the key exists', async () => {
     const made = await everstep('backup', '--to', at('keyless'), '--data-dir', at('stopped'), '--no-secrets-key');
     assert.equal(made.code, 0);
     assert.equal((await everstep('restore', '--from', at('keyless'), '--data-dir', at('from-keyless'))).code, 0);
@@ -96,14 +96,14 @@ describe('back-ups from the command line', () => {
     await (await started(at('from-keyless'))).end();
   });
 
-  test('no secret is printed, nor stands in the manifest', async () => {
+  test('neither the output nor the manifest contains secrets', async () => {
     const { token, adminApiKey } = JSON.parse(await readFile(join(sound, 'credentials.json'), 'utf8'));
     const printed = await everstep('verify-backup', '--from', sound, '--json');
     for (const text of [printed.stdout, await readFile(join(sound, 'manifest.json'), 'utf8')])
       for (const secret of [token, adminApiKey]) assert.ok(!text.includes(secret));
   });
 
-  test('a back-up is restored, with files that only their owner reads, and the service on it is the same', async () => {
+  test('restored files are private, and the restored server keeps its token', async () => {
     const { code, stdout } = await everstep('restore', '--from', sound, '--data-dir', at('restored'));
     assert.equal(code, 0, stdout);
     for (const name of await readdir(at('restored')))
@@ -112,13 +112,13 @@ describe('back-ups from the command line', () => {
     const service = new SpawnedCli(['serve', '--port', '0', '--data-dir', at('restored'), '--write-env-file', envFile], {
       cwd: directory.path,
     });
-    await service.printed(/listens at/);
+    await service.printed(/is listening on/);
     const kept = JSON.parse(await readFile(join(sound, 'credentials.json'), 'utf8'));
     assert.equal((await readEnvFile(envFile)).EVERSTEP_TOKEN, kept.token);
     await service.end();
   });
 
-  test('an encrypted back-up has nothing readable in it, and is restored with its passphrase or key only', async () => {
+  test('an encrypted backup is unreadable and requires its passphrase or key', async () => {
     await writeFile(at('passphrase'), 'correct horse battery staple\n');
     await writeFile(at('wrong'), 'another passphrase\n');
     const key = { EVERSTEP_SECRETS_KEY: 'k'.repeat(43) };
@@ -151,7 +151,7 @@ describe('back-ups from the command line', () => {
     assert.deepEqual(
       (await readdir(at('stopped'))).filter((name) => name.endsWith('.tmp')),
       [],
-      'no plain copy stays',
+      'no plain copy remains',
     );
     await changeManifest(at('by-passphrase'), (text) => text.replace('"runs": 0', '"runs": 7'));
     const altered = await everstep('verify-backup', '--from', at('by-passphrase'), '--passphrase-file', 'passphrase');
@@ -160,7 +160,7 @@ describe('back-ups from the command line', () => {
     assert.deepEqual([keyless.code, /--encrypt requires --passphrase-file/.test(keyless.stderr)], [2, true]);
   });
 
-  test('nothing is restored over something', async () => {
+  test('restore refuses a directory that is not empty', async () => {
     await mkdir(at('occupied'));
     await writeFile(at('occupied/everstep.db'), 'precious');
     const { code, stderr } = await everstep('restore', '--from', sound, '--data-dir', at('occupied'));
@@ -169,7 +169,7 @@ describe('back-ups from the command line', () => {
     assert.equal(await readFile(at('occupied/everstep.db'), 'utf8'), 'precious');
   });
 
-  test('nothing is backed up over something, whether the service runs or not', async () => {
+  test('backup refuses a directory that is not empty, with the server running or stopped', async () => {
     const first = await everstep('backup', '--to', sound, '--data-dir', at('stopped'));
     const service = await started(at('stopped'));
     const second = await everstep('backup', '--to', sound, '--data-dir', at('stopped'));
@@ -191,12 +191,12 @@ describe('back-ups from the command line', () => {
     ['a missing file', (backup) => rm(join(backup, 'credentials.json')), /credentials\.json is missing/],
     ['no manifest', (backup) => rm(join(backup, 'manifest.json')), /no back-up, or one that was not finished/],
     [
-      'a manifest that is none',
+      'an invalid manifest',
       (backup) => writeFile(join(backup, 'manifest.json'), '{}'),
       /manifest\.json is damaged, or of a version/,
     ],
     [
-      'a manifest that leads elsewhere',
+      'a manifest with a path outside of the backup',
       (backup) => changeManifest(backup, (text) => text.replace('"credentials.json"', '"../../credentials.json"')),
       /manifest\.json is damaged, or of a version/,
     ],
@@ -207,7 +207,7 @@ describe('back-ups from the command line', () => {
     ],
   ];
   for (const [what, damage, problem] of damages) {
-    test(`${what} is found, and nothing is restored`, async () => {
+    test(`${what} is detected, and nothing is restored`, async () => {
       const backup = at(`damaged ${what}`);
       await cp(sound, backup, { recursive: true });
       await damage(backup);
@@ -223,7 +223,7 @@ describe('back-ups from the command line', () => {
     });
   }
 
-  test('a back-up is verified where nothing can be written, and nothing is left beside it', async () => {
+  test('a backup on a read-only file system is verified without leaving files', async () => {
     const backup = at('read-only');
     await cp(sound, backup, { recursive: true });
     await chmod(backup, 0o500);
@@ -232,22 +232,22 @@ describe('back-ups from the command line', () => {
     await chmod(backup, 0o700);
   });
 
-  test('what cannot be backed up is told in a sentence', async () => {
+  test('a failed backup reports the reason and leaves no files', async () => {
     const none = await everstep('backup', '--to', at('x'), '--data-dir', at('nowhere'));
     assert.deepEqual([none.code, /There is no store at .*nowhere/.test(none.stderr)], [1, true], none.stderr);
     const postgres = await everstep('backup', '--to', at('x'), '--store', 'postgres://user:secret@host/db');
     assert.equal(postgres.code, 2);
-    assert.match(postgres.stderr, /backed up with the tools of PostgreSQL/);
+    assert.match(postgres.stderr, /Back it up with PostgreSQL tools/);
     assert.doesNotMatch(postgres.stderr, /secret/);
     await mkdir(at('foreign'));
     await copyFile(join(sound, 'credentials.json'), at('foreign/everstep.db'));
     const foreign = await everstep('backup', '--to', at('x'), '--data-dir', at('foreign'));
     assert.equal(foreign.code, 1);
     assert.match(foreign.stderr, /is not a database, or it is damaged/);
-    assert.ok(!existsSync(at('x')), 'what failed leaves nothing behind');
+    assert.ok(!existsSync(at('x')), 'a failed backup leaves no files');
   });
 
-  test('verify finds no store where there is none, and a search index that is damaged', async () => {
+  test('verify reports a missing store and a damaged search index', async () => {
     const none = await everstep('verify', '--data-dir', at('nowhere'));
     assert.deepEqual([none.code, /There is no store at .*nowhere/.test(none.stderr)], [1, true], none.stderr);
     await cp(at('stopped'), at('damaged-index'), { recursive: true });
@@ -261,7 +261,7 @@ describe('back-ups from the command line', () => {
     assert.match(damaged.stderr, /idx_1\.db is not a database, or it is damaged/);
   });
 
-  test('a store in use by a service that cannot be asked is told so', async () => {
+  test('a store used by a server without a command socket is reported as in use', async () => {
     const service = await started(at('stopped'));
     await rm(at('stopped/control.json'));
     const { code, stderr } = await everstep('backup', '--to', at('y'), '--data-dir', at('stopped'));

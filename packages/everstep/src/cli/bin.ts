@@ -1,6 +1,6 @@
-/** The process of the command line. */
-// node:sqlite works without a flag on every Node that we claim, but some of them warn about it once; that warning is not
-// for our users. Others are shown as they are.
+/** Entry point of the command line. */
+// Some supported Node versions print an experimental warning about node:sqlite once. It is of no use to our users, so it is
+// suppressed; other warnings are printed.
 const emitWarning = process.emitWarning.bind(process);
 process.emitWarning = (warning: string | Error, ...details: unknown[]): void => {
   const type = warning instanceof Error ? warning.name : typeof details[0] === 'string' ? details[0] : '';
@@ -8,15 +8,15 @@ process.emitWarning = (warning: string | Error, ...details: unknown[]): void => 
   Reflect.apply(emitWarning, process, [warning, ...details]);
 };
 
-// Its SQLite has full text search from there on. An older one would only fail later, in other words.
+// From this version on, the SQLite in Node includes full-text search. An older one would fail later with an unclear error.
 const OLDEST_NODE = [22, 16] as const;
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
-  console.error(`Everstep needs Node ${OLDEST_NODE.join('.')} or newer; this is ${process.versions.node}.`);
+  console.error(`Everstep requires Node ${OLDEST_NODE.join('.')} or later. The current version is ${process.versions.node}.`);
   process.exit(1);
 }
 
-// Only now, so that nothing is loaded before the above.
+// Imported after the checks above, so that nothing else is loaded before them.
 const { runCli } = await import('./program.js');
 process.exitCode = await runCli(process.argv.slice(2));
 

@@ -8,14 +8,14 @@ import { createProgram } from './program.js';
 import { CliWorld } from './testing/cli-world.js';
 import type { Ended } from './testing/spawned-cli.js';
 
-/** What the workflow is told to do. */
+/** Input that controls the workflow. */
 interface Task {
   readonly fail?: boolean;
   readonly sleep?: number;
   readonly value?: number;
 }
 
-describe('the commands that talk to a service', () => {
+describe('client commands', () => {
   let world: CliWorld;
   let workflowUrl: string;
   let isBroken = true;
@@ -27,7 +27,7 @@ describe('the commands that talk to a service', () => {
           const first = await ctx.run('first', () => ctx.payload.value ?? 1);
           if (ctx.payload.sleep) await ctx.sleep('nap', ctx.payload.sleep);
           await ctx.run('second', () => {
-            if (ctx.payload.fail && isBroken) throw new NonRetryableError('told to fail');
+            if (ctx.payload.fail && isBroken) throw new NonRetryableError('failed on request');
             return first + 1;
           });
           return { sum: first + 1 };
@@ -64,39 +64,39 @@ describe('the commands that talk to a service', () => {
     assert.match(waited.stdout, /^wfr_\w+ RUN_SUCCESS\n\{\n {2}"sum": 42\n\}\n$/);
   });
 
-  test('trigger ends with 1 when the run that it waits for fails', async () => {
+  test('trigger --wait exits with 1 when the run fails', async () => {
     const { code, stdout } = await everstep('trigger', workflowUrl, '-d', '{"fail":true}', '--wait', '--label', 'exit-code');
     assert.equal(code, 1);
-    assert.match(stdout, /RUN_FAILED: .*told to fail/);
+    assert.match(stdout, /RUN_FAILED: .*failed on request/);
   });
 
-  test('trigger ends with 5 when the run has not ended in the time that it was waited for', async () => {
+  test('trigger --wait exits with 5 when the run is still running', async () => {
     const more = ['--wait', '0s', '--label', 'exit-code'];
     const { code, stdout } = await everstep('trigger', workflowUrl, '-d', '{"sleep":3600}', ...more);
     assert.equal(code, 5);
     assert.match(stdout, /^wfr_\w+ RUN_STARTED\n$/);
   });
 
-  test('runs list shows a table, or JSON, of the runs that match', async () => {
+  test('runs list prints matching runs as a table or JSON', async () => {
     await trigger({}, '--label', 'listed');
     await trigger({}, '--label', 'listed');
     const { stdout } = await everstep('runs', 'list', '--label', 'listed');
     const [head = '', ...rows] = stdout.trimEnd().split('\n');
-    assert.match(head, /^RUN +STATE +CREATED \(UTC\) +TOOK +WORKFLOW +LABELS$/);
+    assert.match(head, /^RUN +STATE +CREATED \(UTC\) +DURATION +WORKFLOW +LABELS$/);
     assert.equal(rows.length, 2);
     for (const row of rows) assert.match(row, /^wfr_\w+ +RUN_SUCCESS +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +\d.* listed$/);
     const { runs } = await jsonOf('runs', 'list', '--label', 'listed', '--state', 'success', '--count', '1');
     assert.equal(runs.length, 1);
-    assert.match((await everstep('runs', 'list', '--label', 'nobody')).stdout, /^There are no such runs/);
+    assert.match((await everstep('runs', 'list', '--label', 'unused')).stdout, /^No matching runs/);
   });
 
-  test('runs list --all follows the pages', async () => {
+  test('runs list --all reads all pages', async () => {
     for (let i = 0; i < 12; i++) await everstep('trigger', workflowUrl, '--label', 'paged');
     const { runs } = await jsonOf('runs', 'list', '--label', 'paged', '--all');
     assert.equal(new Set(runs.map((run: { workflowRunId: string }) => run.workflowRunId)).size, 12);
   });
 
-  test('runs search finds runs by words, and says when there may be more', async () => {
+  test('runs search finds runs by words, and reports when there may be more', async () => {
     for (let i = 0; i < 3; i++) await trigger({}, '--label', 'needle', '--label', `n-${i}`);
     assert.match(
       (await everstep('runs', 'search', 'NEEDLE', 'n-1')).stdout,
@@ -104,11 +104,14 @@ describe('the commands that talk to a service', () => {
     );
     const { runs, complete } = await jsonOf('runs', 'search', 'needle', '--state', 'success');
     assert.deepEqual([runs.length, complete], [3, true]);
-    assert.match((await everstep('runs', 'search', 'needle', '--count', '2')).stdout, /\nThere may be more; --count/);
-    assert.match((await everstep('runs', 'search', 'no such thing')).stdout, /^There are no such runs/);
+    assert.match(
+      (await everstep('runs', 'search', 'needle', '--count', '2')).stdout,
+      /\nThere may be more\. Show more with --count/,
+    );
+    assert.match((await everstep('runs', 'search', 'no such thing')).stdout, /^No matching runs/);
   });
 
-  test('runs attempts shows what was sent and what came back', async () => {
+  test('runs attempts shows requests and responses', async () => {
     const failed = await everstep(
       'trigger',
       workflowUrl,
@@ -141,7 +144,7 @@ describe('the commands that talk to a service', () => {
     assert.equal((await jsonOf('runs', 'get', workflowRunId)).steps.length, 2);
   });
 
-  test('runs cancel cancels one by name, or several by filter', async () => {
+  test('runs cancel cancels one run by ID, or several by filter', async () => {
     for (const id of ['nap-1', 'nap-2', 'nap-3']) {
       await everstep('trigger', workflowUrl, '-d', '{"sleep":600}', '--run-id', id, '--label', 'napping');
     }
@@ -153,12 +156,12 @@ describe('the commands that talk to a service', () => {
     assert.equal((await jsonOf('runs', 'get', 'nap-2')).workflowState, 'RUN_CANCELED');
   });
 
-  test('a run in the dead letter queue is listed, shown and resumed', async () => {
+  test('a dead letter is listed, shown and resumed', async () => {
     const workflowRunId = await failingRun('one');
     const { stdout } = await everstep('dlq', 'list', '--run-id', workflowRunId);
     const dlqId = /dlq_\w+/.exec(stdout)?.[0] ?? '';
-    assert.match(stdout, /told to fail/);
-    assert.match((await everstep('dlq', 'get', dlqId)).stdout, /error +.*told to fail/);
+    assert.match(stdout, /failed on request/);
+    assert.match((await everstep('dlq', 'get', dlqId)).stdout, /error +.*failed on request/);
     isBroken = false;
     const { workflowRuns } = await jsonOf('dlq', 'resume', dlqId, '--new-run-id', 'resumed-run');
     assert.equal(workflowRuns[0].workflowRunId, 'resumed-run');
@@ -167,7 +170,7 @@ describe('the commands that talk to a service', () => {
     assert.match(gone.stderr, new RegExp(dlqId));
   });
 
-  test('bulk restart, resume and delete follow the filters, and need --all', async () => {
+  test('bulk restart, resume and delete apply the filters and require --all', async () => {
     for (let i = 0; i < 3; i++) await failingRun('bulk');
     const unsaid = await everstep('dlq', 'delete', '--label', 'bulk');
     assert.equal(unsaid.code, 2);
@@ -179,19 +182,19 @@ describe('the commands that talk to a service', () => {
     assert.deepEqual((await jsonOf('dlq', 'list', '--label', 'bulk')).messages, []);
   });
 
-  test('dlq groups tells what went wrong, and entries are chosen by it', async () => {
+  test('dlq groups lists errors, and dead letters are filtered by group', async () => {
     await failingRun('grouped');
     const { groups } = await jsonOf('dlq', 'groups', '--state', 'new', '--state', 'regressed');
     const group = groups[0];
-    assert.match((await everstep('dlq', 'groups')).stdout, new RegExp(`${group.fingerprint} +new +\\d+ .*told to fail`));
-    assert.match((await everstep('dlq', 'groups', 'get', group.fingerprint)).stdout, /message +.*told to fail/);
+    assert.match((await everstep('dlq', 'groups')).stdout, new RegExp(`${group.fingerprint} +new +\\d+ .*failed on request`));
+    assert.match((await everstep('dlq', 'groups', 'get', group.fingerprint)).stdout, /message +.*failed on request/);
     const marked = await everstep('dlq', 'groups', 'acknowledge', group.fingerprint);
-    assert.equal(marked.stdout, `${group.fingerprint} is acknowledged\n`);
+    assert.equal(marked.stdout, `${group.fingerprint} acknowledged\n`);
     assert.equal((await jsonOf('dlq', 'groups', 'get', group.fingerprint)).state, 'known');
     assert.equal(typeof (await jsonOf('dlq', 'groups', 'resolve', group.fingerprint)).resolvedAt, 'number');
     assert.equal((await jsonOf('dlq', 'list', '--fingerprint', group.fingerprint)).messages.length, group.count);
     assert.deepEqual(await jsonOf('dlq', 'delete', '--all', '--fingerprint', group.fingerprint), { deleted: group.count });
-    assert.match((await everstep('dlq', 'groups')).stdout, /^There are no such groups/);
+    assert.match((await everstep('dlq', 'groups')).stdout, /^No matching groups/);
     assert.equal((await jsonOf('dlq', 'groups', '--with-empty')).groups[0].fingerprint, group.fingerprint);
     const wrong = await everstep('dlq', 'groups', '--state', 'old');
     assert.match(wrong.stderr, /--state must be one of new, known, regressed/);
@@ -200,46 +203,41 @@ describe('the commands that talk to a service', () => {
   test('dlq delete --all without a filter deletes everything', async () => {
     await failingRun('rest');
     assert.ok((await jsonOf('dlq', 'delete', '--all')).deleted >= 1);
-    assert.match((await everstep('dlq', 'list')).stdout, /^There are no such entries/);
+    assert.match((await everstep('dlq', 'list')).stdout, /^No matching dead letters/);
   });
 
-  test('without URL and token, the credentials of the local data directory are used', async () => {
+  test('without a URL and token, the credentials in the local data directory are used', async () => {
     const { code, stderr } = await world.runIn({}, ['runs', 'list']);
     assert.equal(code, 0, stderr);
   });
 
   const REFUSED: readonly (readonly [string, readonly string[], number, RegExp])[] = [
     ['a run that does not exist', ['runs', 'get', 'nobody'], 3, /nobody/],
-    ['an entry that does not exist', ['dlq', 'get', 'dlq_nobody'], 3, /dlq_nobody/],
+    ['a dead letter that does not exist', ['dlq', 'get', 'dlq_nobody'], 3, /dlq_nobody/],
     ['a bad token', ['runs', 'list', '--token', 'x'], 1, /token/],
-    [
-      'a service that is not there',
-      ['runs', 'list', '--url', 'http://127.0.0.1:9'],
-      4,
-      /no response from http:\/\/127\.0\.0\.1:9/,
-    ],
-    ['a workflow URL that is none', ['trigger', 'nowhere'], 2, /absolute URL/],
+    ['an unreachable server', ['runs', 'list', '--url', 'http://127.0.0.1:9'], 4, /no response from http:\/\/127\.0\.0\.1:9/],
+    ['an invalid workflow URL', ['trigger', 'nowhere'], 2, /absolute URL/],
     ['a workflow URL of another scheme', ['trigger', 'ftp://x/y'], 1, /http/],
     ['a bad retry expression', ['trigger', 'http://127.0.0.1:1/', '--retry-delay', 'retried +'], 1, /retr/i],
-    ['retries that are no number', ['trigger', 'http://127.0.0.1:1/', '--retries', '-1'], 2, /--retries/],
-    ['a duration that is none', ['trigger', 'http://127.0.0.1:1/', '--delay', 'soon'], 2, /duration/],
+    ['an invalid number of retries', ['trigger', 'http://127.0.0.1:1/', '--retries', '-1'], 2, /--retries/],
+    ['an invalid duration', ['trigger', 'http://127.0.0.1:1/', '--delay', 'soon'], 2, /duration/],
     [
       'flow control limits without a key',
       ['trigger', 'http://127.0.0.1:1/', '--flow-control', 'rate=1'],
       2,
       /--flow-control-key/,
     ],
-    ['flow control limits that are none', ['dlq', 'resume', 'dlq_1', '--set-flow-control', 'speed=1'], 2, /parallelism=<n>/],
+    ['invalid flow control limits', ['dlq', 'resume', 'dlq_1', '--set-flow-control', 'speed=1'], 2, /parallelism=<n>/],
     ['an unknown state', ['runs', 'list', '--state', 'lost'], 2, /RUN_STARTED/],
-    ['a date that is none', ['runs', 'list', '--from', 'yesterday'], 2, /--from/],
-    ['a count of nothing', ['dlq', 'list', '--count', '0'], 2, /--count/],
-    ['cancel of nothing in particular', ['runs', 'cancel'], 2, /Name runs, or give filters/],
-    ['resume of nothing in particular', ['dlq', 'resume'], 2, /Name an entry, or give --all/],
-    ['resume of one and of all', ['dlq', 'resume', 'dlq_1', '--all'], 2, /not both/],
-    ['a new run id for many', ['dlq', 'resume', '--all', '--new-run-id', 'x'], 2, /single entry/],
+    ['an invalid date', ['runs', 'list', '--from', 'yesterday'], 2, /--from/],
+    ['a count of zero', ['dlq', 'list', '--count', '0'], 2, /--count/],
+    ['cancel without a selection', ['runs', 'cancel'], 2, /Give either run IDs or filters/],
+    ['resume without a selection', ['dlq', 'resume'], 2, /Give a dead letter ID, or --all/],
+    ['resume of one and all', ['dlq', 'resume', 'dlq_1', '--all'], 2, /not both/],
+    ['a new run id for many', ['dlq', 'resume', '--all', '--new-run-id', 'x'], 2, /single dead letter/],
     ['an unknown command', ['rnus'], 2, /unknown command/],
     ['an unknown option', ['runs', 'list', '--nope'], 2, /unknown option/],
-    ['a URL that is none', ['runs', 'list', '--url', 'localhost:8080'], 2, /--url must be/],
+    ['an invalid URL', ['runs', 'list', '--url', 'localhost:8080'], 2, /--url must be/],
   ];
   for (const [name, args, expected, words] of REFUSED) {
     test(`${name}: exit code ${expected}, and the reason on stderr`, async () => {
@@ -249,13 +247,13 @@ describe('the commands that talk to a service', () => {
     });
   }
 
-  test('a token is not sent to another address than the one that it was made for', async () => {
+  test('a stored token is sent only to the URL it was created for', async () => {
     const { code, stderr } = await world.runIn({}, ['runs', 'list', '--url', 'http://127.0.0.1:9']);
     assert.equal(code, 2);
     assert.match(stderr, /No token/);
   });
 
-  test('the help of every command documents it, and --help lists the exit codes', async () => {
+  test('--help lists the commands and exit codes', async () => {
     const { code, stdout } = await everstep('--help');
     assert.equal(code, 0);
     for (const word of [
@@ -285,9 +283,9 @@ describe('the commands that talk to a service', () => {
     assert.match((await everstep('--version')).stdout, /^\d+\.\d+\.\d+\n$/);
   });
 
-  test('the page on the command line lists every command', async () => {
+  test('docs/operations/command-line.md lists every command', async () => {
     const page = await readFile(new URL('../../../../docs/operations/command-line.md', import.meta.url), 'utf8');
-    const shell = { screen: { write: () => {}, colours: false, isTerminal: false }, complain: () => {}, env: {}, cwd: '' };
+    const shell = { screen: { write: () => {}, colors: false, isTerminal: false }, printError: () => {}, env: {}, cwd: '' };
     const namesOf = (command: Command): readonly string[] =>
       command.commands.length === 0
         ? [command.name()]

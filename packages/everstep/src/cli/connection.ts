@@ -1,4 +1,4 @@
-/** Which service a command talks to: flags, then the environment, then the credentials in the local data directory. */
+/** Finds the server of a command: from flags, the environment, or the credentials in the local data directory. */
 import { join, resolve } from 'node:path';
 import { Client } from '@everstep/sdk';
 import { readCredentials } from '../bootstrap/credentials.js';
@@ -18,11 +18,11 @@ export interface Address {
 
 const DEFAULT_URL = 'http://127.0.0.1:8080';
 
-/** Rejects with UsageError when no token can be found, or the URL is none. */
+/** Rejects with UsageError when no token is found or the URL is invalid. */
 export async function findService(options: ConnectionOptions, shell: Pick<Shell, 'env' | 'cwd'>): Promise<Address> {
   const address = await namedService(options, shell);
   if (/^https?:\/\//i.test(address.url) && URL.canParse(address.url)) return address;
-  throw new UsageError(`--url must be an http or https URL; it is "${address.url}"`);
+  throw new UsageError(`--url must be an http or https URL; got "${address.url}"`);
 }
 
 async function namedService(options: ConnectionOptions, { env, cwd }: Pick<Shell, 'env' | 'cwd'>): Promise<Address> {
@@ -31,11 +31,11 @@ async function namedService(options: ConnectionOptions, { env, cwd }: Pick<Shell
   if (url && token) return { url, token };
   const dataDir = resolve(cwd, options.dataDir || env.EVERSTEP_DATA_DIR || '.everstep');
   const kept = await readCredentials(dataDir);
-  // A token is never sent to an address that was not given together with it, unless it is the one it was made for.
+  // A stored token is sent only to the URL that it was created for.
   if (!token && kept && (!url || url === kept.url)) return { url: url ?? kept.url ?? DEFAULT_URL, token: kept.token };
   if (token) return { url: url ?? kept?.url ?? DEFAULT_URL, token };
   throw new UsageError(
-    `No token: give --token or EVERSTEP_TOKEN, or run this where the service keeps its data (looked in ${join(dataDir, 'credentials.json')}).`,
+    `No token: set --token or EVERSTEP_TOKEN, or run this command next to the data directory of the server (looked in ${join(dataDir, 'credentials.json')}).`,
   );
 }
 

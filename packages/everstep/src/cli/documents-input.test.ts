@@ -6,26 +6,26 @@ import { UsageError } from './exit-codes.js';
 const A = { id: 'a', content: { n: 1 } };
 const B = { id: 2, content: {} };
 
-test('documents are one, an array, or one in each line', async () => {
+test('documents are a single one, an array, or one per line', async () => {
   assert.deepEqual(await readDocuments(JSON.stringify(A)), [A]);
   assert.deepEqual(await readDocuments(JSON.stringify([A, B], null, 2)), [A, B]);
   assert.deepEqual(await readDocuments(`${JSON.stringify(A)}\n\n${JSON.stringify(B)}\r\n`), [A, B]);
 });
 
-test('what is no document is refused with its place', async () => {
+test('an invalid document is reported with its position', async () => {
   for (const [text, words] of [
-    ['', /no document/],
-    ['[]', /no document/],
-    ['7', /must be JSON objects; number 1/],
-    ['[{}, []]', /must be JSON objects; number 2/],
-    ['[null]', /number 1/],
-    [`${JSON.stringify(A)}\n{"id":`, /line 2 is none/],
-    ['title: Alien', /line 1 is none/],
+    ['', /is empty/],
+    ['[]', /is empty/],
+    ['7', /must be JSON objects; document 1/],
+    ['[{}, []]', /must be JSON objects; document 2/],
+    ['[null]', /document 1/],
+    [`${JSON.stringify(A)}\n{"id":`, /line 2 is invalid/],
+    ['title: Alien', /line 1 is invalid/],
   ] as const)
     await assert.rejects(readDocuments(text), (error) => error instanceof UsageError && words.test(error.message), text);
 });
 
-test('a request has no more documents and bytes than the service takes', () => {
+test('a request stays within the limits of documents and bytes', () => {
   const many = Array.from({ length: 2_001 }, (_, id) => ({ id, content: {} }));
   const requests = [...requestsOf(many)];
   assert.deepEqual(
@@ -37,7 +37,7 @@ test('a request has no more documents and bytes than the service takes', () => {
   assert.deepEqual(
     [...requestsOf(large)].map(({ length }) => length),
     [1, 1, 1, 1, 1],
-    'each has 4 MiB and a little, and two of them more than fit',
+    'each has slightly more than 4 MiB, so two exceed the limit',
   );
   assert.deepEqual([...requestsOf([])], []);
 });

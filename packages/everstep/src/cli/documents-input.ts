@@ -1,11 +1,11 @@
-/** Documents as they are typed or kept in files, and how many of them go into one request. */
+/** Parses the documents of a search command and splits them into requests. */
 import type { SearchDocument } from '@everstep/sdk';
 import { readBody } from './arguments.js';
 import { UsageError } from './exit-codes.js';
 
-/** The service takes so many at once, */
+/** Maximum number of documents in a request. */
 const MOST_DOCUMENTS = 1_000;
-/** and bodies of 10 MiB. */
+/** Stays below the maximum request body of 10 MiB. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
 function parse(text: string): unknown {
@@ -16,30 +16,30 @@ function parse(text: string): unknown {
   }
 }
 
-/** One in each line. */
+/** Parses one document per line. */
 function parseLines(text: string): readonly unknown[] {
   return text.split('\n').flatMap((line, index) => {
     if (line.trim() === '') return [];
     const value = parse(line);
-    if (value === undefined) throw new UsageError(`<documents> are neither JSON nor lines of JSON: line ${index + 1} is none`);
+    if (value === undefined) throw new UsageError(`<documents> must be JSON or JSON lines; line ${index + 1} is invalid`);
     return [value];
   });
 }
 
-/** One document, an array of them, or one in each line: as text, `@file` or `-`. Throws UsageError where there is none. */
+/** Parses one document, an array of documents, or one per line, given as text, `@file` or `-`. Throws UsageError for invalid input. */
 export async function readDocuments(given: string): Promise<readonly SearchDocument[]> {
   const body = await readBody(given);
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
   const whole = parse(text);
   const documents = whole === undefined ? parseLines(text) : [whole].flat();
-  if (documents.length === 0) throw new UsageError('<documents> has no document');
+  if (documents.length === 0) throw new UsageError('<documents> is empty');
   const wrong = documents.findIndex((one) => typeof one !== 'object' || one === null || Array.isArray(one));
-  if (wrong !== -1) throw new UsageError(`<documents> must be JSON objects; number ${wrong + 1} is none`);
-  // Their fields are for the service to check, which names what is wrong.
+  if (wrong !== -1) throw new UsageError(`<documents> must be JSON objects; document ${wrong + 1} is not an object`);
+  // The server validates the fields and reports which one is invalid.
   return documents as readonly SearchDocument[];
 }
 
-/** In the order in which they came, as few requests as may be. */
+/** Splits the documents into as few requests as possible, in their order. */
 export function* requestsOf(documents: readonly SearchDocument[]): Generator<readonly SearchDocument[]> {
   let some: SearchDocument[] = [];
   let bytes = 0;

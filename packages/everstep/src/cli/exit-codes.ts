@@ -1,46 +1,46 @@
-/** How the command line ends, for scripts. */
+/** Exit codes of the command line, for scripts. */
 import { EverstepError } from '@everstep/sdk';
 
 export const EXIT = Object.freeze({
   ok: 0,
-  /** The service refused the request, or the command failed. */
+  /** The server refused the request, or the command failed. */
   refused: 1,
-  /** The command line or the configuration is wrong; nothing was done. */
+  /** The command line or the configuration is invalid; nothing was changed. */
   usage: 2,
   notFound: 3,
-  /** No service answered. */
+  /** The server did not answer. */
   unreachable: 4,
-  /** A run that was waited for has not ended in that time; it goes on. */
-  underWay: 5,
+  /** The run has not ended within the wait time and is still running. */
+  pending: 5,
 });
 
 export const EXIT_CODES_HELP = `
 Exit codes:
-  0  done
-  1  the service refused, or the command failed; the reason is on stderr
-  2  the command line or the configuration is wrong; nothing was done
-  3  there is no such run, entry, key, schedule, team, instance, search index or document
-  4  no service answered
-  5  the run has not ended in the time that it was waited for; it goes on`;
+  0  success
+  1  the server refused the request, or the command failed; the reason is on stderr
+  2  the command line or the configuration is invalid; nothing was changed
+  3  not found: the run, dead letter, key, schedule, team, instance, search index or document does not exist
+  4  the server did not respond
+  5  the run has not ended within the wait time and is still running`;
 
-/** A command line that cannot be carried out; the message says what to write instead. */
+/** An invalid command line; the message says what is allowed. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** What the command looked for is not there. */
+/** The requested item does not exist. */
 export class NotFoundError extends Error {
   override readonly name = 'NotFoundError';
 }
 
-/** The exit code and the words for what ended a command. */
+/** Returns the exit code and message of a failed command. */
 export function describeFailure(error: unknown): { readonly code: number; readonly message: string } {
-  // The client throws RangeError for a duration, instant or label that it cannot send.
+  // The client throws RangeError for an invalid duration, instant or label.
   if (error instanceof UsageError || error instanceof RangeError) return { code: EXIT.usage, message: error.message };
   if (error instanceof NotFoundError) return { code: EXIT.notFound, message: error.message };
   if (error instanceof EverstepError) {
     if (error.status === 0) return { code: EXIT.unreachable, message: error.message };
-    // A route that is not there is not what was looked for: the service is another one than the command needs.
+    // A missing route means that the server is of a different kind or version, not that the item does not exist.
     if (error.status === 404 && error.code !== 'unknown-route') return { code: EXIT.notFound, message: error.message };
     return { code: EXIT.refused, message: error.message };
   }

@@ -1,13 +1,13 @@
-/** A run's journal, as the API shows it, as a page of its story. */
+/** Converts a run's journal from the API into a page of its story. */
 import type { JournalStep, OpenTask, RunJournal } from '@everstep/sdk';
 import type { StoryOutcome, StoryPage, StoryPast, StoryWait } from './run-story.js';
 
 const KEPT: Readonly<Record<string, string>> = { resume: 'kept from the failed run', fork: 'kept from the forked run' };
 
-/** A resumed or forked run has steps from before it was made. */
+/** Returns the steps that a resumed or forked run inherited. */
 function pastOf({ workflowRunOrigin, workflowCreatedAt }: RunJournal): StoryPast | null {
-  const words = KEPT[workflowRunOrigin?.kind ?? ''];
-  return words === undefined ? null : { until: workflowCreatedAt, words };
+  const text = KEPT[workflowRunOrigin?.kind ?? ''];
+  return text === undefined ? null : { until: workflowCreatedAt, text };
 }
 
 function outcomeOf({ stepType, waitTimeout, callResponseStatus }: JournalStep): StoryOutcome | null {
@@ -37,7 +37,7 @@ function awaitedBy(task: OpenTask): StoryWait['for'] | null {
 
 export interface PageOptions {
   readonly past?: StoryPast | null;
-  /** 0 for the run itself, 1 for those that it invoked. */
+  /** 0 for the run itself, 1 for runs that it invoked. */
   readonly depth?: number;
 }
 

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { CliWorld } from './testing/cli-world.js';
 
-describe('the commands that look at what goes on', () => {
+describe('everstep live and everstep nodes', () => {
   let world: CliWorld;
   before(async () => {
     world = await CliWorld.open(() => (_request, response) => void response.writeHead(500).end());
   });
   after(() => world.close());
 
-  /** Until the command, which may not look on yet, has ended. */
+  /** Makes changes until the command, which may not be connected yet, has ended. */
   async function changing(command: Promise<string>): Promise<string> {
     let hasEnded = false;
     const ended = command.finally(() => {
@@ -22,23 +22,23 @@ describe('the commands that look at what goes on', () => {
     return ended;
   }
 
-  test('everstep live prints what changes, for people and for programs', async () => {
+  test('everstep live prints changes as text and as JSON', async () => {
     const text = await changing(world.textOf('live', '--once'));
     assert.match(text, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}[a-z -]*flow-control/);
     const line = await changing(world.textOf('live', '--once', '--json'));
     const { topics, runIds } = JSON.parse(line);
     assert.ok(topics.includes('flow-control'), line);
     assert.ok(Array.isArray(runIds));
-    assert.equal(line.split('\n').length, 2, 'one line for each change');
+    assert.equal(line.split('\n').length, 2, 'one line per change');
   });
 
-  test('everstep live says why it cannot look on', async () => {
+  test('everstep live reports an invalid token', async () => {
     const { code, stderr } = await world.everstep('live', '--token', 'not.a.token');
     assert.notEqual(code, 0);
     assert.match(stderr, /the token is not valid/);
   });
 
-  test('everstep nodes lists the one process of a service that is alone on its store', async () => {
+  test('everstep nodes lists the only node of an embedded store', async () => {
     const { nodes } = await world.jsonOf('nodes');
     assert.equal(nodes.length, 1);
     assert.deepEqual([nodes[0].self, nodes[0].leaving, nodes[0].leaseUntil], [true, false, null]);

@@ -1,6 +1,6 @@
 /**
- * Calls of the operations on plain messages, queues and URL groups (`/openapi-upstash.json`), which apps reach through
- * `@upstash/qstash`: the client of this project has none for them.
+ * Requests for plain messages, queues and URL groups (`/openapi-upstash.json`). Apps use them through `@upstash/qstash`; the
+ * client of @everstep/sdk does not include them.
  */
 import { EverstepError } from '@everstep/sdk';
 import type { Command } from 'commander';
@@ -16,7 +16,7 @@ export interface MessageCall {
   readonly body?: string | Uint8Array;
 }
 
-/** Rejects with EverstepError. Resolves with null where nothing is answered. */
+/** Rejects with EverstepError. Resolves with null for an empty response. */
 export type CallMessages = <Answer>(call: MessageCall) => Promise<Answer>;
 
 const MAX_SHOWN = 200;
@@ -25,7 +25,7 @@ function queryText(query: MessageCall['query']): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {})) {
     const values = Array.isArray(value) ? value : [value];
-    // The service splits a parameter at its commas, and takes the values of a repeated one as they are.
+    // The server splits a parameter at its commas, and takes repeated values literally.
     const isSplit = Array.isArray(value) && values.length === 1 && String(values[0]).includes(',');
     for (const one of isSplit ? [...values, ...values] : values) if (one !== undefined) parameters.append(name, String(one));
   }
@@ -38,12 +38,12 @@ function errorIn(text: string, status: number): string {
     const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string') return body.error;
   } catch {
-    // Shown as it is.
+    // Not JSON: the text itself is shown.
   }
-  return `the answer has status ${status}: ${text.slice(0, MAX_SHOWN)}`;
+  return `unexpected response with status ${status}: ${text.slice(0, MAX_SHOWN)}`;
 }
 
-/** The options of a command as they were typed, and calls of the service that they name. */
+/** Returns the parsed options of a command and a function that sends requests to the server they select. */
 export async function openMessages<Options extends ClientOptions>(
   command: Command,
   shell: Shell,
@@ -62,7 +62,7 @@ export async function openMessages<Options extends ClientOptions>(
       });
       text = await response.text();
     } catch (cause) {
-      throw new EverstepError(`no answer from ${base}`, { status: 0, code: 'unreachable', cause });
+      throw new EverstepError(`no response from ${base}`, { status: 0, code: 'unreachable', cause });
     }
     const { status } = response;
     if (!response.ok) {
@@ -74,7 +74,7 @@ export async function openMessages<Options extends ClientOptions>(
   return { call, options };
 }
 
-/** A call with a JSON body. */
+/** Returns a request with a JSON body. */
 export const sendingJson = (method: MessageCall['method'], path: string, body: object): MessageCall => ({
   method,
   path,

@@ -7,7 +7,7 @@ import { NonRetryableError, serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 import { CliWorld } from './testing/cli-world.js';
 
-/** What the workflow is told to do. */
+/** Input that controls the workflow. */
 interface Task {
   readonly waitFor?: string;
   readonly sleep?: string;
@@ -19,7 +19,7 @@ interface Task {
 const DAY_MS = 86_400_000;
 const PATIENCE_MS = 20_000;
 
-/** A workflow, and beside it `/told`, a failure callback that is never content. */
+/** A workflow, and a failure callback `/failed` that always responds with 500. */
 function appOf(signingKeys: { readonly current: string; readonly next: string }) {
   const workflow = toNodeHandler(
     serve<Task>(
@@ -27,7 +27,7 @@ function appOf(signingKeys: { readonly current: string; readonly next: string })
         const { waitFor, sleep, fail, secret, invoke } = ctx.payload;
         if (invoke) return ctx.invoke('child', { workflow: ctx.url, payload: {}, workflowRunId: 'child' });
         if (sleep) await ctx.sleep('nap', sleep);
-        if (fail) await ctx.run('work', () => Promise.reject(new NonRetryableError('told to fail')));
+        if (fail) await ctx.run('work', () => Promise.reject(new NonRetryableError('failed on request')));
         if (!waitFor) return { secret };
         const event = await ctx.waitForEvent<unknown>('event', waitFor, { timeout: '1d' });
         return event.timeout ? 'nothing came' : { came: event.eventData };
@@ -36,12 +36,12 @@ function appOf(signingKeys: { readonly current: string; readonly next: string })
     ),
   );
   return (request: IncomingMessage, response: ServerResponse) => {
-    if (request.url === '/told') response.writeHead(500).end();
+    if (request.url === '/failed') response.writeHead(500).end();
     else workflow(request, response);
   };
 }
 
-describe('the commands that look after runs and the service', () => {
+describe('operating commands', () => {
   let world: CliWorld;
   let workflowUrl: string;
   before(async () => {
@@ -52,13 +52,13 @@ describe('the commands that look after runs and the service', () => {
 
   const trigger = (task: Task, ...more: readonly string[]) =>
     world.jsonOf('trigger', workflowUrl, '-d', JSON.stringify(task), ...more);
-  /** Looks again and again, because what is looked for happens on its own. */
+  /** Polls until the condition is true. */
   async function until<Value>(look: () => Promise<Value>, isThere: (value: Value) => boolean): Promise<Value> {
     const giveUpAt = performance.now() + PATIENCE_MS;
     for (;;) {
       const value = await look();
       if (isThere(value)) return value;
-      if (performance.now() > giveUpAt) throw new Error(`it did not come to that: ${JSON.stringify(value)}`);
+      if (performance.now() > giveUpAt) throw new Error(`condition not met: ${JSON.stringify(value)}`);
     }
   }
   const resultOf = async (runId: string) =>
@@ -74,13 +74,13 @@ describe('the commands that look after runs and the service', () => {
       (text) => words.test(text),
     );
 
-  test('notify says that nobody waits', async () => {
-    assert.equal(await world.textOf('notify', 'paid', '--data', 'now'), 'No run waits for paid.\n');
+  test('notify reports that no run is waiting', async () => {
+    assert.equal(await world.textOf('notify', 'paid', '--data', 'now'), 'No runs are waiting for paid.\n');
     assert.deepEqual(await world.jsonOf('notify', 'paid'), []);
-    assert.equal(await world.textOf('waiters', 'paid'), 'No run waits for paid.\n');
+    assert.equal(await world.textOf('waiters', 'paid'), 'No runs are waiting for paid.\n');
   });
 
-  test('waiters lists who waits for an event, and notify gives it to them', async () => {
+  test('waiters lists the runs that wait for an event, and notify delivers the event', async () => {
     await trigger({ waitFor: 'paid 1' }, '--run-id', 'waits');
     await explained('waits', /It waits for the event "paid 1"/);
     assert.match(await world.textOf('waiters', 'paid 1'), /^RUN +WORKFLOW +UNTIL \(UTC\)\nwaits +http:\S+\/job +\d{4}-.*\n$/);
@@ -90,27 +90,30 @@ describe('the commands that look after runs and the service', () => {
       /^EVENT +RUN +STEP +SINCE \(UTC\) +UNTIL \(UTC\) +WORKFLOW\npaid 1 +waits +\S.*\d{4}-.*\/job\n$/,
     );
     assert.equal((await world.jsonOf('waiters', '--workflow-url', workflowUrl)).waiters.length, 1);
-    assert.equal(await world.textOf('waiters', '--workflow-url', 'http://127.0.0.1:1/x'), 'No run waits for an event.\n');
+    assert.equal(await world.textOf('waiters', '--workflow-url', 'http://127.0.0.1:1/x'), 'No runs are waiting for an event.\n');
     assert.equal((await world.everstep('waiters', 'paid 1', '--workflow-url', workflowUrl)).code, 2);
     const notified = await world.textOf('notify', 'paid 1', '--data', '{"by":"me"}');
     assert.match(notified, /^RUN +WORKFLOW +MESSAGE +EVENT\nwaits +http:\S+\/job +msg_\w+ +notified\n$/);
     assert.deepEqual(await resultOf('waits'), { came: { by: 'me' } });
   });
 
-  test('notify --run gives the event to one run, and keeps it until that waits', async () => {
+  test('notify --run stores the event for one run until the run waits', async () => {
     const file = join(world.directory.path, 'event.txt');
     await writeFile(file, 'early');
     await trigger({ sleep: '1h', waitFor: 'later' }, '--run-id', 'busy');
-    assert.match(await world.textOf('notify', 'later', '--run', 'busy', '--data-file', file), /\nbusy .*kept until it waits\n$/);
+    assert.match(
+      await world.textOf('notify', 'later', '--run', 'busy', '--data-file', file),
+      /\nbusy .*stored until the run waits\n$/,
+    );
     const { keptEvents } = await world.jsonOf('runs', 'get', 'busy');
     assert.deepEqual(
       keptEvents.map(({ eventId }: { eventId: string }) => eventId),
       ['later'],
     );
-    assert.equal((await world.everstep('notify', 'later', '--run', 'nobody')).code, 3);
+    assert.equal((await world.everstep('notify', 'later', '--run', 'missing')).code, 3);
   });
 
-  test('runs explain says what a run waits for, and that a run which has ended owes nothing', async () => {
+  test('runs explain shows what a run is waiting for, and that an ended run has no pending work', async () => {
     await trigger({ sleep: '2d' }, '--run-id', 'sleeper');
     assert.match(
       await explained('sleeper', /nap/),
@@ -120,31 +123,31 @@ describe('the commands that look after runs and the service', () => {
     assert.equal(tasks[0].reasons[0].kind, 'sleeping');
     await trigger({}, '--run-id', 'quick', '--wait');
     assert.equal(await world.textOf('runs', 'explain', 'quick'), 'quick RUN_SUCCESS\nThe run succeeded; nothing is pending.\n');
-    assert.equal((await world.everstep('runs', 'explain', 'nobody')).code, 3);
+    assert.equal((await world.everstep('runs', 'explain', 'missing')).code, 3);
   });
 
-  test('runs get shows which run invoked which', async () => {
+  test('runs get shows invoked runs and their parent', async () => {
     await trigger({ invoke: true }, '--run-id', 'parent', '--wait');
     assert.match(
       await world.textOf('runs', 'get', 'parent'),
-      /\ninvoked +child RUN_SUCCESS\n[\s\S]*✓ {3}child +its run ended after/,
+      /\ninvoked +child RUN_SUCCESS\n[\s\S]*✓ {3}child +invoked run ended after/,
     );
     assert.match(await world.textOf('runs', 'get', 'child'), /\nfrom +step "child" of parent\n/);
   });
 
-  test('what is redacted is not shown', async () => {
+  test('redacted values are not shown', async () => {
     await trigger({ secret: 'x-42' }, '--run-id', 'discreet', '--wait', '--redact', 'secret');
     const shown = await world.textOf('runs', 'get', 'discreet');
     assert.match(shown, /result +\{"secret":/);
     assert.doesNotMatch(shown, /x-42/);
   });
 
-  test('trigger --delay starts later', async () => {
+  test('trigger --delay delays the start', async () => {
     await trigger({}, '--run-id', 'delayed', '--delay', '1h');
     assert.match(await world.textOf('runs', 'explain', 'delayed'), /Scheduled to start at/);
   });
 
-  test('flow shows a key, and pauses and resumes it', async () => {
+  test('flow shows, pauses and resumes a key', async () => {
     await trigger({}, '--wait', '--flow-control-key', 'shop', '--flow-control', 'parallelism=5, rate=1000, period=1m');
     const [head = '', row = ''] = (await world.textOf('flow', 'list')).split('\n');
     assert.match(head, /^KEY +WAITING +IN FLIGHT +RATE +WINDOW SINCE \(UTC\) +STATE$/);
@@ -155,16 +158,16 @@ describe('the commands that look after runs and the service', () => {
     assert.match(await world.textOf('flow', 'get', 'shop'), /\nshop +1 /);
     assert.match(
       await world.textOf('flow', 'waiting', 'shop'),
-      /^PLACE +RUN +STEP +SINCE \(UTC\) +WORKFLOW\n1 +held +- +\d{4}-.*\/job\n$/,
+      /^POSITION +RUN +STEP +SINCE \(UTC\) +WORKFLOW\n1 +held +- +\d{4}-.*\/job\n$/,
     );
     assert.equal((await world.jsonOf('flow', 'waiting', 'shop', '--count', '5')).waitListSize, 1);
     assert.equal((await world.jsonOf('flow', 'resume', 'shop')).isPaused, false);
     await resultOf('held');
-    assert.equal((await world.everstep('flow', 'get', 'nobody')).code, 3);
+    assert.equal((await world.everstep('flow', 'get', 'missing')).code, 3);
     assert.match(await world.textOf('flow', 'global'), /^\d+ of \d+ deliveries in flight\n$/);
   });
 
-  test('flow pins limits, unpins them, and ends a rate window', async () => {
+  test('flow pins and unpins limits, and resets a rate window', async () => {
     const pinned = await world.jsonOf('flow', 'pin', 'slow', '--parallelism', '2', '--rate', '7', '--period', '1h');
     assert.deepEqual([pinned.parallelismMax, pinned.rateMax, pinned.ratePeriod], [2, 7, 3600]);
     assert.match(await world.textOf('flow', 'get', 'slow'), / 0 of 7 in 1 h 00 m +- +parallelism pinned, rate pinned\n$/);
@@ -200,14 +203,11 @@ describe('the commands that look after runs and the service', () => {
     assert.equal((await world.jsonOf('schedules', 'resume', 'daily')).isPaused, false);
     assert.deepEqual(await world.jsonOf('schedules', 'delete', 'daily'), { deleted: 1 });
     assert.equal((await world.everstep('schedules', 'get', 'daily')).code, 3);
-    assert.equal(await world.textOf('schedules', 'list'), 'There are no schedules.\n');
+    assert.equal(await world.textOf('schedules', 'list'), 'No schedules.\n');
   });
 
-  test('destinations are held back and released', async () => {
-    assert.equal(
-      await world.textOf('destinations', 'hold', workflowUrl, '--reason', 'a deploy'),
-      `${world.appUrl} is held back\n`,
-    );
+  test('destinations are held and released', async () => {
+    assert.equal(await world.textOf('destinations', 'hold', workflowUrl, '--reason', 'a deploy'), `${world.appUrl} is on hold\n`);
     await trigger({}, '--run-id', 'parked');
     await explained('parked', /was held back by hand, since .*: a deploy\./);
     assert.match(await world.textOf('destinations', 'list'), /http:\/\/127\S+ +by hand +\d{4}-.* a deploy +0 +1 /);
@@ -216,7 +216,7 @@ describe('the commands that look after runs and the service', () => {
     assert.equal((await world.everstep('destinations', 'release', world.appUrl)).code, 3);
   });
 
-  test('settings are shown, and changed one by one', async () => {
+  test('settings are shown and changed individually', async () => {
     const before = await world.jsonOf('settings', 'get');
     const changed = await world.jsonOf(
       ...['settings', 'set', '--breaker', 'on', '--breaker-failures', '7', '--breaker-probe-every', '45s'],
@@ -229,28 +229,28 @@ describe('the commands that look after runs and the service', () => {
     assert.deepEqual(changed.retention.canceled, before.retention.canceled);
     assert.deepEqual(await world.jsonOf('settings', 'get'), changed);
     const shown = await world.textOf('settings', 'get');
-    assert.match(shown, /^breaker: on: a destination is held back after 7 failures in a row, with a probe every 45\.0 s\n/);
+    assert.match(shown, /^breaker: on \(holds a destination after 7 consecutive failures, with a probe every 45\.0 s\)\n/);
     assert.match(shown, /\nsucceeded +7 d 00 h +1000\n/);
     assert.match(shown, /\ndead letters +forever /);
   });
 
-  test('a failure callback is given up, and told again', async () => {
-    const told = ['--failure-callback', `${world.appUrl}/told`, '--retries', '1', '--retry-delay', '3600000'];
+  test('a failure callback is canceled and retried', async () => {
+    const callback = ['--failure-callback', `${world.appUrl}/failed`, '--retries', '1', '--retry-delay', '3600000'];
     const task = JSON.stringify({ fail: true });
-    const { code } = await world.everstep('trigger', workflowUrl, '-d', task, '--run-id', 'told', '--wait', ...told);
+    const { code } = await world.everstep('trigger', workflowUrl, '-d', task, '--run-id', 'fails', '--wait', ...callback);
     assert.equal(code, 1);
-    assert.match(await world.textOf('dlq', 'list', '--run-id', 'told'), / CALLBACK_INPROGRESS +step "work".*told to fail/);
-    const { messages } = await world.jsonOf('dlq', 'list', '--run-id', 'told');
+    assert.match(await world.textOf('dlq', 'list', '--run-id', 'fails'), / CALLBACK_INPROGRESS +step "work".*failed on request/);
+    const { messages } = await world.jsonOf('dlq', 'list', '--run-id', 'fails');
     const { dlqId } = messages[0];
     assert.equal(await world.textOf('dlq', 'callback', 'cancel', dlqId), 'CALLBACK_CANCELED\n');
     const again = await world.everstep('dlq', 'callback', 'cancel', dlqId);
     assert.equal(again.code, 1);
     assert.notEqual(again.stderr, '');
     assert.deepEqual(await world.jsonOf('dlq', 'callback', 'retry', dlqId), { failureFunctionState: 'CALLBACK_INPROGRESS' });
-    assert.equal((await world.everstep('dlq', 'callback', 'retry', 'dlq_nobody')).code, 3);
+    assert.equal((await world.everstep('dlq', 'callback', 'retry', 'dlq_missing')).code, 3);
   });
 
-  test('what an app needs in its environment is printed, under the names of our own SDK and of the published ones', async () => {
+  test('env prints the variables of @everstep/sdk and of the published SDKs', async () => {
     const { written } = world;
     const lines = (await world.textOf('env')).trimEnd().split('\n');
     const names = ['URL', 'TOKEN', 'CURRENT_SIGNING_KEY', 'NEXT_SIGNING_KEY'];
@@ -265,7 +265,7 @@ describe('the commands that look after runs and the service', () => {
     assert.match(foreign.stderr, /EVERSTEP_TOKEN/);
   });
 
-  test('keys are printed as an app takes them, and rotated', async () => {
+  test('signing keys are printed as environment variables and rotated', async () => {
     const { EVERSTEP_CURRENT_SIGNING_KEY: current, EVERSTEP_NEXT_SIGNING_KEY: next } = world.written;
     assert.equal(
       await world.textOf('keys', 'get'),
@@ -276,8 +276,8 @@ describe('the commands that look after runs and the service', () => {
     assert.notEqual(rotated.next, next);
   });
 
-  test('origins are shown, set and taken back, and message keys are printed as an app takes them', async () => {
-    assert.match(await world.textOf('keys', 'origins'), /^set: not set\nof workflows: /);
+  test('origins are shown, set and reset, and message keys are printed as environment variables', async () => {
+    assert.match(await world.textOf('keys', 'origins'), /^set: not set\nfrom workflows: /);
     assert.match(await world.textOf('keys', 'origins', 'https://A.test/', '*'), /^set: https:\/\/a\.test \*\n/);
     assert.deepEqual((await world.jsonOf('keys', 'origins')).origins, ['https://a.test', '*']);
     assert.match(await world.textOf('keys', 'origins', '--none'), /^set: none\n/);
@@ -288,7 +288,7 @@ describe('the commands that look after runs and the service', () => {
     assert.notEqual(current, world.written.EVERSTEP_CURRENT_SIGNING_KEY);
   });
 
-  test('Ed25519 signatures are turned on, rotated and turned off, and looking at them changes nothing', async () => {
+  test('Ed25519 signatures are turned on, rotated and turned off, and showing them changes nothing', async () => {
     assert.match(await world.textOf('keys', 'ed25519'), /are off/);
     const url = (await world.textOf('keys', 'ed25519', 'on')).trimEnd();
     assert.match(url, /^EVERSTEP_JWKS_URL=http:\/\/\S+\/v2\/jwks\/qi_\S+$/);
@@ -301,25 +301,30 @@ describe('the commands that look after runs and the service', () => {
   });
 
   const REFUSED: readonly (readonly [string, readonly string[], number, RegExp])[] = [
-    ['event data in two places', ['notify', 'x', '-d', '1', '--data-file', 'y'], 2, /not both/],
-    ['a file of event data that is not there', ['notify', 'x', '--data-file', 'nowhere'], 2, /cannot be read from nowhere/],
-    ['a schedule without a time', ['schedules', 'create', 'http://127.0.0.1:1/'], 2, /--cron/],
-    ['a schedule of nonsense', ['schedules', 'create', 'http://127.0.0.1:1/', '--cron', '99 * * * *'], 1, /99/],
-    ['a schedule of no URL', ['schedules', 'create', 'here', '--cron', '* * * * *'], 2, /absolute URL/],
-    ['a pin of a period alone', ['flow', 'pin', 'x', '--period', '1m'], 2, /--rate/],
-    ['a pin of nothing to let through', ['flow', 'pin', 'x', '--parallelism', '0'], 2, /--parallelism/],
-    ['a destination that is none', ['destinations', 'hold', 'app'], 2, /absolute http or https URL/],
-    ['no setting at all', ['settings', 'set'], 2, /at least one setting/],
-    ['a switch that is neither', ['settings', 'set', '--breaker', 'maybe'], 2, /on or off/],
-    ['an origin that is none', ['keys', 'origins', 'https://a.test/path'], 1, /origins\[0\] must be an origin/],
-    ['origins and none', ['keys', 'origins', 'https://a.test', '--none'], 2, /only one of the three/],
-    ['an unknown use of public keys', ['keys', 'ed25519', 'maybe'], 2, /one of on, off, rotate/],
-    ['a retention of nonsense', ['settings', 'set', '--keep-failed', 'size=1'], 2, /age=<duration>/],
-    ['a retention age that is none', ['settings', 'set', '--keep-failed', 'age=long'], 2, /duration such as/],
-    ['headers for no failure callback', ['trigger', 'http://x/', '--failure-callback-header', 'A: b'], 2, /--failure-callback/],
-    ['a move of the clock by nonsense', ['clock', 'advance', 'soon'], 2, /duration such as/],
-    ['a clock at a URL that is none', ['clock', 'now', '--url', 'localhost:8080'], 2, /--url must be/],
-    ['a move of a real clock', ['clock', 'advance', '1d'], 1, /--virtual-clock/],
+    ['two sources of event data', ['notify', 'x', '-d', '1', '--data-file', 'y'], 2, /not both/],
+    ['a missing event data file', ['notify', 'x', '--data-file', 'nowhere'], 2, /cannot read the body from nowhere/],
+    ['a schedule without a cron expression', ['schedules', 'create', 'http://127.0.0.1:1/'], 2, /--cron/],
+    ['an invalid cron expression', ['schedules', 'create', 'http://127.0.0.1:1/', '--cron', '99 * * * *'], 1, /99/],
+    ['a schedule with an invalid URL', ['schedules', 'create', 'here', '--cron', '* * * * *'], 2, /absolute URL/],
+    ['a period without a rate', ['flow', 'pin', 'x', '--period', '1m'], 2, /--rate/],
+    ['a parallelism of zero', ['flow', 'pin', 'x', '--parallelism', '0'], 2, /--parallelism/],
+    ['an invalid destination', ['destinations', 'hold', 'app'], 2, /absolute http or https URL/],
+    ['no settings', ['settings', 'set'], 2, /at least one setting/],
+    ['an invalid switch', ['settings', 'set', '--breaker', 'maybe'], 2, /on or off/],
+    ['an invalid origin', ['keys', 'origins', 'https://a.test/path'], 1, /origins\[0\] must be an origin/],
+    ['origins and --none', ['keys', 'origins', 'https://a.test', '--none'], 2, /only one of the three/],
+    ['an unknown action for public keys', ['keys', 'ed25519', 'maybe'], 2, /one of on, off, rotate/],
+    ['an invalid retention', ['settings', 'set', '--keep-failed', 'size=1'], 2, /age=<duration>/],
+    ['an invalid retention age', ['settings', 'set', '--keep-failed', 'age=long'], 2, /duration such as/],
+    [
+      'failure callback headers without a callback',
+      ['trigger', 'http://x/', '--failure-callback-header', 'A: b'],
+      2,
+      /--failure-callback/,
+    ],
+    ['an invalid clock duration', ['clock', 'advance', 'soon'], 2, /duration such as/],
+    ['an invalid URL', ['clock', 'now', '--url', 'localhost:8080'], 2, /--url must be/],
+    ['advancing a real clock', ['clock', 'advance', '1d'], 1, /--virtual-clock/],
   ];
   for (const [name, args, expected, words] of REFUSED) {
     test(`${name}: exit code ${expected}, and the reason on stderr`, async () => {
@@ -330,19 +335,19 @@ describe('the commands that look after runs and the service', () => {
   }
 });
 
-describe('a service on a virtual clock', () => {
+describe('a server with a virtual clock', () => {
   let world: CliWorld;
   before(async () => {
     world = await CliWorld.open(appOf, ['--virtual-clock']);
   });
   after(() => world.close());
 
-  test('clock tells its time and moves it on', async () => {
+  test('clock prints and advances the time', async () => {
     const { now } = await world.jsonOf('clock', 'now');
     assert.match(await world.textOf('clock', 'now'), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\n$/);
     await world.jsonOf('trigger', `${world.appUrl}/job`, '-d', '{"sleep":"6d"}', '--run-id', 'month');
     const moved = await world.textOf('clock', 'advance', '7d');
-    assert.match(moved, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d; \d+ fell due on the way\n$/);
+    assert.match(moved, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d; \d+ timers fired\n$/);
     assert.ok((await world.jsonOf('clock', 'now')).now >= now + 7 * DAY_MS);
     assert.equal((await world.jsonOf('runs', 'get', 'month')).workflowState, 'RUN_SUCCESS');
   });

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { duration, instant, printable, shorten, styled, table } from './output.js';
 
-const plain = { write: () => {}, colours: false, isTerminal: false };
+const plain = { write: () => {}, colors: false, isTerminal: false };
 
-test('a table has columns as wide as their widest cell', () => {
+test('a table column is as wide as its widest cell', () => {
   assert.equal(
     table(
       plain,
@@ -18,17 +18,17 @@ test('a table has columns as wide as their widest cell', () => {
   );
 });
 
-test('what comes from elsewhere cannot move the cursor or break the lines of a table', () => {
+test('control characters cannot move the cursor or break table rows', () => {
   assert.equal(printable('a\u001b[2Jb\nc\td\u0007\u009b'), 'a\\x1b[2Jb\\nc\\td\\x07\\x9b');
   assert.equal(table(plain, ['A', 'B'], [['x\ny', 'z']]).split('\n').length, 3);
 });
 
-test('colour is only for terminals', () => {
+test('colors are used only on terminals', () => {
   assert.equal(styled(plain, 'red', 'x'), 'x');
-  assert.equal(styled({ ...plain, colours: true }, 'red', 'x'), '\u001b[31mx\u001b[39m');
+  assert.equal(styled({ ...plain, colors: true }, 'red', 'x'), '\u001b[31mx\u001b[39m');
 });
 
-test('times and lengths are told briefly', () => {
+test('instants and durations are formatted', () => {
   assert.deepEqual([0, 999, 1000, 59_940, 65_000].map(duration), ['0 ms', '999 ms', '1.0 s', '59.9 s', '1 m 05 s']);
   assert.deepEqual([3_600_000, 86_399_000, 86_400_000, 649_000_000].map(duration), [
     '1 h 00 m',

@@ -1,19 +1,19 @@
-/** What commands print: tables for people, JSON for programs. */
+/** Output of commands: tables for people, JSON for programs. */
 
-/** Where a command prints. */
+/** Where a command prints its output. */
 export interface Screen {
   write(text: string): void;
-  readonly colours: boolean;
-  /** Somebody looks, and nothing is kept. */
+  readonly colors: boolean;
+  /** Whether the output is a terminal, where nothing is stored. */
   readonly isTerminal: boolean;
 }
 
-/** All that a command has around it; a test passes its own. */
+/** The environment of a command; tests pass their own. */
 export interface Shell {
-  /** Standard output: what was asked for. */
+  /** Standard output, for results. */
   readonly screen: Screen;
-  /** Standard error: why it failed. */
-  complain(text: string): void;
+  /** Standard error, for failures. */
+  printError(text: string): void;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
 }
@@ -22,9 +22,9 @@ export const terminal = (): Shell => ({
   screen: {
     write: (text) => void process.stdout.write(text),
     isTerminal: process.stdout.isTTY === true,
-    colours: process.stdout.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
+    colors: process.stdout.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
   },
-  complain: (text) => void process.stderr.write(text),
+  printError: (text) => void process.stderr.write(text),
   env: process.env,
   cwd: process.cwd(),
 });
@@ -34,12 +34,12 @@ export type Style = keyof typeof STYLES;
 
 export function styled(screen: Screen, style: Style, text: string): string {
   const [on, off] = STYLES[style];
-  return screen.colours ? `\u001b[${on}m${text}\u001b[${off}m` : text;
+  return screen.colors ? `\u001b[${on}m${text}\u001b[${off}m` : text;
 }
 
-/** Control characters from elsewhere must not move the cursor of whoever looks. */
+/** Escapes control characters from outside, which could move the cursor of the terminal. */
 export function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are to be replaced
   return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (character) => {
     if (character === '\n') return '\\n';
     if (character === '\t') return '\\t';
@@ -53,7 +53,7 @@ export function shorten(text: string, length: number): string {
 
 export type Cell = string | number | null | undefined;
 
-/** Columns as wide as their widest cell; nothing is cut off. */
+/** Formats a table whose columns are as wide as their widest cell. */
 export function table(screen: Screen, head: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const cells = rows.map((row) => row.map((cell) => printable(cell === null || cell === undefined ? '-' : String(cell))));
   const widths = head.map((title, column) => Math.max(title.length, ...cells.map((row) => row[column]?.length ?? 0)));

@@ -1,4 +1,4 @@
-/** The command line of Everstep: its commands, and how it ends. */
+/** The command line of Everstep: its commands and error handling. */
 import { Command, CommanderError } from 'commander';
 import { readSecretFiles } from '../config/secret-files.js';
 import { SERVICE_VERSION } from '../step-calls/version.js';
@@ -29,24 +29,30 @@ import { describeFailure, EXIT, EXIT_CODES_HELP, UsageError } from './exit-codes
 import { type Shell, terminal } from './output.js';
 
 const CONNECTION_HELP = `
-The commands that talk to a service find it by --url and --token, then EVERSTEP_URL and EVERSTEP_TOKEN, then the
-credentials that a service keeps in the local data directory (./.everstep or EVERSTEP_DATA_DIR). Flags are visible in the
-list of processes: give secrets in variables, or in files (EVERSTEP_TOKEN_FILE, EVERSTEP_ADMIN_API_KEY_FILE).`;
+Client commands connect to the server given by --url and --token. The defaults are EVERSTEP_URL and EVERSTEP_TOKEN, then
+the credentials in the local data directory (EVERSTEP_DATA_DIR, by default ./.everstep). Other users can see flags in the
+process list: pass secrets in environment variables or files (EVERSTEP_TOKEN_FILE, EVERSTEP_ADMIN_API_KEY_FILE).`;
 
-/** Errors of the command line itself are thrown instead of ending the process; all commands below inherit that. */
-function throwInsteadOfExit(command: Command, shell: Shell): void {
+/** Returns the first sentence of a description, for the list of commands. */
+const asPhrase = (command: Command): string => (command.summary() || command.description()).split(/\.(?:\s|$)/)[0] ?? '';
+
+/** Sets output and error handling of a command and its subcommands: errors are thrown instead of ending the process. */
+function configure(command: Command, shell: Shell): void {
   command.exitOverride();
-  command.configureOutput({ writeOut: (text) => shell.screen.write(text), writeErr: (text) => shell.complain(text) });
-  command.showHelpAfterError('(--help shows what is possible)');
-  for (const child of command.commands) throwInsteadOfExit(child, shell);
+  command.configureOutput({ writeOut: (text) => shell.screen.write(text), writeErr: (text) => shell.printError(text) });
+  command.configureHelp({ subcommandDescription: asPhrase });
+  command.showHelpAfterError('(use --help for usage)');
+  for (const child of command.commands) configure(child, shell);
 }
 
 export function createProgram(shell: Shell, finish: (code: number) => void): Command {
   const program = new Command('everstep')
-    .description('Durable workflow runs over plain HTTP, with a dead letter queue, in one command and one file')
+    .description('Durable workflows over plain HTTP')
     .version(SERVICE_VERSION)
+    .commandsGroup('Server:')
     .addCommand(serviceCommand('dev', shell, finish))
     .addCommand(serviceCommand('serve', shell, finish))
+    .commandsGroup('Runs:')
     .addCommand(triggerCommand(shell, finish))
     .addCommand(runsCommand(shell))
     .addCommand(deadLetterCommand(shell))
@@ -54,33 +60,38 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(notifyCommand(shell))
     .addCommand(waitersCommand(shell))
     .addCommand(schedulesCommand(shell))
+    .commandsGroup('Deliveries and messages:')
     .addCommand(flowCommand(shell))
     .addCommand(destinationsCommand(shell))
     .addCommand(messagesCommand(shell))
     .addCommand(queuesCommand(shell))
     .addCommand(urlGroupsCommand(shell))
+    .commandsGroup('Queue instance:')
     .addCommand(settingsCommand(shell))
     .addCommand(keysCommand(shell))
+    .addCommand(envCommand(shell))
     .addCommand(liveCommand(shell))
     .addCommand(nodesCommand(shell))
     .addCommand(searchCommand(shell))
-    .addCommand(envCommand(shell))
+    .commandsGroup('Administration:')
     .addCommand(adminCommand(shell))
     .addCommand(auditLogCommand(shell))
+    .commandsGroup('Maintenance:')
     .addCommand(verifyCommand(shell))
     .addCommand(backupCommand(shell))
     .addCommand(verifyBackupCommand(shell))
     .addCommand(restoreCommand(shell))
     .addCommand(copyStoreCommand(shell))
     .addCommand(rotateSecretsCommand(shell))
+    .commandsGroup('Testing:')
     .addCommand(clockCommand(shell))
     .addHelpText('after', CONNECTION_HELP)
     .addHelpText('after', EXIT_CODES_HELP);
-  throwInsteadOfExit(program, shell);
+  configure(program, shell);
   return program;
 }
 
-/** Resolves with the exit code. `args` are without the program's own name. */
+/** Runs the command line and resolves with the exit code. `args` exclude the program name. */
 export async function runCli(args: readonly string[], given: Shell = terminal()): Promise<number> {
   let code: number = EXIT.ok;
   const secrets = readSecretFiles(given.env);
@@ -93,10 +104,10 @@ export async function runCli(args: readonly string[], given: Shell = terminal())
     await program.parseAsync(args, { from: 'user' });
     return code;
   } catch (error) {
-    // commander has printed the reason (or the help that was asked for) already.
+    // Commander has already printed the error or the requested help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     const failure = describeFailure(error);
-    shell.complain(`${failure.message}\n`);
+    shell.printError(`${failure.message}\n`);
     return failure.code;
   }
 }

@@ -4,7 +4,7 @@ import { NonRetryableError, serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 import { CliWorld } from './testing/cli-world.js';
 
-describe('the commands that repair many failed runs', () => {
+describe('everstep repair', () => {
   let world: CliWorld;
   let workflowUrl: string;
   let isBroken = true;
@@ -34,17 +34,17 @@ describe('the commands that repair many failed runs', () => {
     for (let i = 0; i < count; i++) await world.everstep('trigger', workflowUrl, '--label', label, '--wait');
   }
 
-  test('a plan says what it would do, a canary that did well waits, and continue does the rest', async () => {
+  test('a repair is planned, its canary passes and waits, and continue finishes it', async () => {
     await fail(4, 'night');
     const { code, stdout } = await everstep('plan', 'resume', '--label', 'night');
     assert.equal(code, 0);
     assert.match(stdout, /state +planned\n.*entries +4\n/s);
-    assert.match(stdout, /steps kept +4\nmessages +4 at the least\nduration +4\.0 s at one a second/);
+    assert.match(stdout, /steps kept +4\nmessages +4 or more\nduration +4\.0 s at 1 per second/);
     const repairId = /repair +(rep_\w+)/.exec(stdout)?.[1] ?? '';
     isBroken = false;
     const tried = await everstep('start', repairId, '--rate', '100', '--canary', '2', '--max-failures', '50%', '--watch');
     assert.equal(tried.code, 5);
-    assert.match(tried.stdout, /canary +2 of 2 ended, 2 succeeded, 0 failed; at most 50 %/);
+    assert.match(tried.stdout, /canary +2 of 2 ended, 2 succeeded, 0 failed; limit 50%/);
     assert.match(
       (await everstep('continue', repairId, '--rate', '50')).stdout,
       /^rep_\w+ running: 2 of 4; 2 pending, 2 succeeded/,
@@ -56,7 +56,7 @@ describe('the commands that repair many failed runs', () => {
     assert.match((await everstep('list', '--state', 'done')).stdout, new RegExp(`${repairId}.*resume +done +4 +4 +0 +0`));
   });
 
-  test('a canary that fails ends with exit code 1, and says why', async () => {
+  test('a failed canary exits with 1 and prints the reason', async () => {
     await fail(3, 'again');
     const { repairId } = await jsonOf('plan', 'restart', '--label', 'again');
     const { code, stdout } = await everstep('start', repairId, '--rate', '100', '--canary', '1', '--watch');
@@ -67,7 +67,7 @@ describe('the commands that repair many failed runs', () => {
     assert.match(refused.stderr, /plan a new repair for the remaining entries/);
   });
 
-  test('a delete can be undone, and paused', async () => {
+  test('a delete can be paused and undone', async () => {
     await fail(1, 'old');
     const { repairId } = await jsonOf('plan', 'delete', '--label', 'old');
     assert.match((await everstep('start', repairId, '--undo', '5m')).stdout, /state +undo-window\n/);
@@ -75,7 +75,7 @@ describe('the commands that repair many failed runs', () => {
     assert.match((await everstep('abort', repairId)).stdout, /aborted: 0 of 1; 1 pending \(undone: nothing was deleted\)/);
   });
 
-  test('what cannot be meant is exit code 2', async () => {
+  test('invalid arguments exit with 2', async () => {
     for (const args of [
       ['plan', 'resume'],
       ['plan', 'repeat', '--all'],

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { endAll, runCommand, SpawnedCli, type TestDirectory, testDirectory } from './testing/spawned-cli.js';
 
-describe('secrets are rotated from the command line', () => {
+describe('everstep rotate-secrets', () => {
   let directory: TestDirectory;
   const everstep = (...args: readonly string[]) => runCommand(args, { cwd: directory.path });
   const kept = async () => JSON.parse(await readFile(join(directory.path, '.everstep/credentials.json'), 'utf8'));
@@ -17,9 +17,9 @@ describe('secrets are rotated from the command line', () => {
     await directory.remove();
   });
 
-  test('while the service runs, and when it is stopped', async () => {
+  test('secrets are rotated with the server running or stopped', async () => {
     const service = new SpawnedCli(['serve', '--port', '0'], { cwd: directory.path });
-    await service.printed(/listens at/);
+    await service.printed(/is listening on/);
     const { url, token } = await kept();
     const statusOf = async () =>
       (await fetch(`${url}/v2/workflows/logs`, { headers: { authorization: `Bearer ${token}` } })).status;
@@ -31,17 +31,17 @@ describe('secrets are rotated from the command line', () => {
     );
     assert.equal(await statusOf(), 200);
     const ended = await everstep('rotate-secrets', '--end-tokens');
-    assert.match(ended.stdout, /keys replaced: token-signing-key[\s\S]*Permanent tokens are refused now/);
+    assert.match(ended.stdout, /keys replaced: token-signing-key[\s\S]*All permanent tokens are now invalid/);
     assert.equal(await statusOf(), 401);
     await service.end();
     const offline = await everstep('rotate-secrets', '--only-encrypt');
-    assert.deepEqual([offline.code, offline.stdout], [0, '0 secrets were encrypted under the current key.\n'], offline.stderr);
+    assert.deepEqual([offline.code, offline.stdout], [0, '0 secrets encrypted with the current key.\n'], offline.stderr);
     const next = new SpawnedCli(['serve', '--port', '0'], { cwd: directory.path });
     await next.printed(/New ones are in/);
     await next.end();
   });
 
-  test('what cannot be rotated is refused in a sentence', async () => {
+  test('a failed rotation reports the reason', async () => {
     const none = await everstep('rotate-secrets', '--data-dir', 'nowhere');
     assert.deepEqual([none.code, /There is no store at .*nowhere/.test(none.stderr)], [1, true], none.stderr);
     const keyed = { cwd: directory.path, env: { EVERSTEP_SECRETS_KEY: 'k'.repeat(43) } };

@@ -8,10 +8,10 @@ function storyOf(...pages: readonly StoryPage[]): string {
     write: (text) => {
       written += text;
     },
-    colours: false,
+    colors: false,
     isTerminal: false,
   });
-  for (const page of pages) story.tell(page);
+  for (const page of pages) story.print(page);
   return written;
 }
 
@@ -23,32 +23,32 @@ const FAILED = { name: 'charge', messageId: 'msg_1', retried: 0, at: 1010, messa
 const WAIT = { stepId: 3, name: 'wait', concurrent: 1, createdAt: 1000 };
 const PAGE: StoryPage = { workflowRunId: 'run', depth: 0, past: null, steps: [], attempts: [], waits: [] };
 
-test('a step is told once, with the time that it took', () => {
+test('a step is printed once with its duration', () => {
   const page = { ...PAGE, steps: [STEP] };
   assert.equal(storyOf(page, page), '   ✓   charge                done in 40 ms\n');
 });
 
-test('a failed attempt is told with its reason, and the step that follows says which attempt it was and how long that took', () => {
+test('a failed attempt is printed with its reason, and the step with its attempt number and duration', () => {
   const story = storyOf({ ...PAGE, attempts: [FAILED] }, { ...PAGE, attempts: [FAILED], steps: [STEP] });
   assert.deepEqual(story.split('\n'), [
-    '   ✗   charge                attempt 1 failed: no\\nanswer; again in 20 ms',
+    '   ✗   charge                attempt 1 failed: no\\nanswer; retry in 20 ms',
     '   ✓   charge                done in 10 ms, attempt 2',
     '',
   ]);
 });
 
-test('what a step waited for before it was begun is not in the time that it took', () => {
+test('the duration of a step excludes the time before its attempt started', () => {
   assert.match(storyOf({ ...PAGE, steps: [{ ...STEP, startedAt: 1035 }] }), /done in 5 ms/);
 });
 
-test('the last attempt says that none is left', () => {
+test('the last attempt reports that no attempts are left', () => {
   assert.match(
     storyOf({ ...PAGE, attempts: [{ ...FAILED, retried: 3, retryAt: null }] }),
-    /attempt 4 failed: .*; no attempt is left/,
+    /attempt 4 failed: .*; no attempts left/,
   );
 });
 
-test('what happened between two looks is told in the order in which it happened', () => {
+test('events between two polls are printed in chronological order', () => {
   const later = { ...STEP, stepId: 2, name: 'ship', messageId: 'msg_2', completedAt: 2000 };
   const story = storyOf({ ...PAGE, steps: [later, STEP], attempts: [FAILED] });
   assert.deepEqual(
@@ -57,52 +57,55 @@ test('what happened between two looks is told in the order in which it happened'
   );
 });
 
-test('steps that were recorded before the telling began are told as such, and attempts of that time are not told', () => {
-  const past = { until: 5000, words: 'kept from the failed run' };
+test('earlier steps are marked, and earlier attempts are not printed', () => {
+  const past = { until: 5000, text: 'kept from the failed run' };
   assert.equal(
     storyOf({ ...PAGE, past, steps: [STEP], attempts: [FAILED] }),
     '   =   charge                kept from the failed run\n',
   );
 });
 
-test('the time that a step took does not count what was before the telling began', () => {
-  const past = { until: 1020, words: '' };
+test('the duration of a step excludes the time before the story', () => {
+  const past = { until: 1020, text: '' };
   assert.match(storyOf({ ...PAGE, past, steps: [STEP] }), /done in 20 ms/);
 });
 
-test('a sleep is told when it begins and when it ends; parallel steps are marked', () => {
+test('the start and end of a sleep are printed; parallel steps are marked', () => {
   const sleep = { ...WAIT, concurrent: 2, for: { kind: 'time', until: 2500 } } as const;
   const slept = { ...STEP, stepId: 3, name: 'wait', outcome: { kind: 'slept' }, concurrent: 2, completedAt: 2504 } as const;
   assert.match(
     storyOf({ ...PAGE, waits: [sleep] }, { ...PAGE, steps: [slept] }),
-    /… ‖ wait +sleeps 1\.5 s.*\n.*✓ ‖ wait +slept 1\.5 s/,
+    /… ‖ wait +sleeping for 1\.5 s.*\n.*✓ ‖ wait +slept 1\.5 s/,
   );
 });
 
-test('a wait for an event says for which one, and a wait for a run which one was invoked', () => {
+test('a wait names its events or the invoked run', () => {
   const either = { ...WAIT, for: { kind: 'event', eventIds: ['paid', 'gone'], until: 3_601_000 } } as const;
-  assert.match(storyOf({ ...PAGE, waits: [either] }), /… {3}wait +waits for the event paid or gone, 1 h 00 m at most/);
+  assert.match(storyOf({ ...PAGE, waits: [either] }), /… {3}wait +waiting for event paid or gone \(timeout 1 h 00 m\)/);
   const run = { ...WAIT, for: { kind: 'run', workflowRunId: 'wfr_child' } } as const;
-  assert.match(storyOf({ ...PAGE, waits: [run] }), /… {3}wait +invoked the run wfr_child\n/);
+  assert.match(storyOf({ ...PAGE, waits: [run] }), /… {3}wait +invoked run wfr_child\n/);
 });
 
 const OUTCOMES: readonly (readonly [StoryOutcome, RegExp])[] = [
-  [{ kind: 'event', timedOut: false }, /✓ {3}charge +the event came after 40 ms\n/],
-  [{ kind: 'event', timedOut: true }, /✓ {3}charge +no event came in 40 ms\n/],
-  [{ kind: 'answer', status: 201 }, /✓ {3}charge +answered 201 in 40 ms\n/],
-  [{ kind: 'answer', status: 0 }, /✓ {3}charge +no answer came in 40 ms\n/],
-  [{ kind: 'run' }, /✓ {3}charge +its run ended after 40 ms\n/],
+  [{ kind: 'event', timedOut: false }, /✓ {3}charge +event received after 40 ms\n/],
+  [{ kind: 'event', timedOut: true }, /✓ {3}charge +timed out after 40 ms without an event\n/],
+  [{ kind: 'answer', status: 201 }, /✓ {3}charge +status 201 after 40 ms\n/],
+  [{ kind: 'answer', status: 0 }, /✓ {3}charge +no response after 40 ms\n/],
+  [{ kind: 'run' }, /✓ {3}charge +invoked run ended after 40 ms\n/],
 ];
 for (const [outcome, words] of OUTCOMES) {
-  test(`a step that ended so is told in its own words: ${JSON.stringify(outcome)}`, () => {
+  test(`the outcome of a step is described: ${JSON.stringify(outcome)}`, () => {
     assert.match(storyOf({ ...PAGE, steps: [{ ...STEP, outcome }] }), words);
   });
 }
 
-test('an invoked run is told between the steps of the run that invoked it, and indented', () => {
-  const told: string[] = [];
-  const story = new RunStory({ write: (text) => void told.push(text), colours: false, isTerminal: false });
+test('an invoked run is printed indented between the steps of its parent', () => {
+  const printed: string[] = [];
+  const story = new RunStory({ write: (text) => void printed.push(text), colors: false, isTerminal: false });
   const child = { ...PAGE, workflowRunId: 'child', depth: 1, steps: [{ ...STEP, name: 'pack', completedAt: 1020 }] };
-  story.tell({ ...PAGE, steps: [STEP] }, child);
-  assert.deepEqual(told, ['        ✓   pack                  done in 20 ms\n', '   ✓   charge                done in 40 ms\n']);
+  story.print({ ...PAGE, steps: [STEP] }, child);
+  assert.deepEqual(printed, [
+    '        ✓   pack                  done in 20 ms\n',
+    '   ✓   charge                done in 40 ms\n',
+  ]);
 });

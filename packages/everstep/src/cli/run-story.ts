@@ -1,17 +1,17 @@
-/** Tells what happens in a run as it happens, from its journal looked at again and again. */
+/** Prints what happens in a run while it happens, from repeated reads of its journal. */
 import { duration, printable, type Screen, shorten, styled } from './output.js';
 
-/** How a step ended that is more than done. */
+/** How a step ended, if there is more to say than "done". */
 export type StoryOutcome =
   | { readonly kind: 'slept' }
-  /** An event came, or did not in time. */
+  /** The event arrived, or the wait timed out. */
   | { readonly kind: 'event'; readonly timedOut: boolean }
-  /** Status of the answer to a call; 0 when none came. */
+  /** Status of the response to a call; 0 if there was no response. */
   | { readonly kind: 'answer'; readonly status: number }
   /** The invoked run has ended. */
   | { readonly kind: 'run' };
 
-/** What is told of a recorded step. Times in Unix ms. */
+/** A recorded step. Times in Unix ms. */
 export interface StoryStep {
   readonly stepId: number;
   readonly name: string;
@@ -19,25 +19,25 @@ export interface StoryStep {
   readonly messageId: string;
   readonly concurrent: number;
   readonly createdAt: number;
-  /** When the attempt that succeeded was begun; null where nobody was asked, or that is not known. */
+  /** Start of the successful attempt; null if no request was sent, or if the time is unknown. */
   readonly startedAt: number | null;
   readonly completedAt: number;
 }
 
 /** A failed attempt. */
 export interface StoryAttempt {
-  /** Null when the code between steps failed. */
+  /** Null when code between steps failed. */
   readonly name: string | null;
   readonly messageId: string;
-  /** Failed attempts before this one. */
+  /** Number of failed attempts before this one. */
   readonly retried: number;
   readonly at: number;
   readonly message: string;
-  /** Null when it was the last. */
+  /** Null for the last attempt. */
   readonly retryAt: number | null;
 }
 
-/** An open step that nothing is done for until something comes true. */
+/** A planned step that waits for a time, an event or a run. */
 export interface StoryWait {
   readonly stepId: number;
   readonly name: string;
@@ -49,18 +49,18 @@ export interface StoryWait {
     | { readonly kind: 'run'; readonly workflowRunId: string };
 }
 
-/** What happened earlier than what is being told. */
+/** Steps recorded before the story starts. */
 export interface StoryPast {
-  /** Unix ms at which the telling begins. */
+  /** Start of the story in Unix ms. */
   readonly until: number;
-  /** What is said of steps that were recorded before that. */
-  readonly words: string;
+  /** Printed for steps recorded before that. */
+  readonly text: string;
 }
 
 export interface StoryPage {
-  /** Tells this run's steps from those of others that are told together with it. */
+  /** Identifies the run if several are printed together. */
   readonly workflowRunId: string;
-  /** 0 for the run itself, 1 for those that it invoked. */
+  /** 0 for the run itself, 1 for runs that it invoked. */
   readonly depth: number;
   readonly past: StoryPast | null;
   readonly steps: readonly StoryStep[];
@@ -73,31 +73,31 @@ const MAX_ERROR_LENGTH = 100;
 
 const INDENT = '     ';
 
-function outcomeWords(outcome: StoryOutcome | null, took: string): string {
+function outcomeText(outcome: StoryOutcome | null, took: string): string {
   switch (outcome?.kind) {
     case 'slept':
       return `slept ${took}`;
     case 'event':
-      return outcome.timedOut ? `no event came in ${took}` : `the event came after ${took}`;
+      return outcome.timedOut ? `timed out after ${took} without an event` : `event received after ${took}`;
     case 'answer':
-      return outcome.status === 0 ? `no answer came in ${took}` : `answered ${outcome.status} in ${took}`;
+      return outcome.status === 0 ? `no response after ${took}` : `status ${outcome.status} after ${took}`;
     case 'run':
-      return `its run ended after ${took}`;
+      return `invoked run ended after ${took}`;
     case undefined:
       return `done in ${took}`;
   }
 }
 
-function waitWords({ for: awaited, createdAt }: StoryWait): string {
+function waitText({ for: awaited, createdAt }: StoryWait): string {
   switch (awaited.kind) {
     case 'time':
-      return `sleeps ${duration(awaited.until - createdAt)}; nothing runs meanwhile`;
+      return `sleeping for ${duration(awaited.until - createdAt)}; no process is running`;
     case 'event': {
       const events = awaited.eventIds.map(printable).join(' or ');
-      return `waits for the event ${events}, ${duration(awaited.until - createdAt)} at most; nothing runs meanwhile`;
+      return `waiting for event ${events} (timeout ${duration(awaited.until - createdAt)}); no process is running`;
     }
     case 'run':
-      return `invoked the run ${printable(awaited.workflowRunId)}`;
+      return `invoked run ${printable(awaited.workflowRunId)}`;
   }
 }
 
@@ -108,25 +108,25 @@ interface Line {
 
 export class RunStory {
   private readonly screen: Screen;
-  private readonly told = new Set<string>();
+  private readonly printed = new Set<string>();
 
   constructor(screen: Screen) {
     this.screen = screen;
   }
 
-  /** Tells what is new on these pages, in the order in which it happened. */
-  tell(...pages: readonly StoryPage[]): void {
-    const lines = pages.flatMap((page) => this.news(page)).sort((a, b) => a.at - b.at);
+  /** Prints what is new on these pages, in chronological order. */
+  print(...pages: readonly StoryPage[]): void {
+    const lines = pages.flatMap((page) => this.newLines(page)).sort((a, b) => a.at - b.at);
     for (const { text } of lines) this.screen.write(`   ${text}\n`);
   }
 
-  private news(page: StoryPage): readonly Line[] {
+  private newLines(page: StoryPage): readonly Line[] {
     const lines: Line[] = [];
     const indent = INDENT.repeat(page.depth);
     const once = (what: string, at: number, text: () => string) => {
       const key = `${page.workflowRunId} ${what}`;
-      if (this.told.has(key)) return;
-      this.told.add(key);
+      if (this.printed.has(key)) return;
+      this.printed.add(key);
       lines.push({ at, text: `${indent}${text()}` });
     };
     const since = page.past?.until ?? 0;
@@ -142,24 +142,24 @@ export class RunStory {
   private stepLine(step: StoryStep, page: StoryPage): string {
     const { past } = page;
     if (past && step.completedAt < past.until) {
-      return styled(this.screen, 'dim', `= ${this.subject(step.name, step.concurrent)}  ${past.words}`);
+      return styled(this.screen, 'dim', `= ${this.subject(step.name, step.concurrent)}  ${past.text}`);
     }
     const failed = page.attempts.filter(({ messageId }) => messageId === step.messageId);
     const startedAt = Math.max(step.startedAt ?? failed.at(-1)?.retryAt ?? step.createdAt, past?.until ?? 0);
     const attempt = failed.length === 0 ? '' : `, attempt ${failed.length + 1}`;
     const took = duration(Math.max(0, step.completedAt - startedAt));
-    const words = `${outcomeWords(step.outcome, took)}${attempt}`;
-    return `${styled(this.screen, 'green', '✓')} ${this.subject(step.name, step.concurrent)}  ${words}`;
+    const text = `${outcomeText(step.outcome, took)}${attempt}`;
+    return `${styled(this.screen, 'green', '✓')} ${this.subject(step.name, step.concurrent)}  ${text}`;
   }
 
   private attemptLine({ name, retried, message, at, retryAt }: StoryAttempt): string {
-    const next = retryAt === null ? 'no attempt is left' : `again in ${duration(retryAt - at)}`;
-    const words = `attempt ${retried + 1} failed: ${shorten(printable(message), MAX_ERROR_LENGTH)}; ${next}`;
-    return `${styled(this.screen, 'red', '✗')} ${this.subject(name ?? '(workflow code)', 1)}  ${words}`;
+    const next = retryAt === null ? 'no attempts left' : `retry in ${duration(retryAt - at)}`;
+    const text = `attempt ${retried + 1} failed: ${shorten(printable(message), MAX_ERROR_LENGTH)}; ${next}`;
+    return `${styled(this.screen, 'red', '✗')} ${this.subject(name ?? '(workflow code)', 1)}  ${text}`;
   }
 
   private waitLine(wait: StoryWait): string {
-    return `${styled(this.screen, 'yellow', '…')} ${this.subject(wait.name, wait.concurrent)}  ${waitWords(wait)}`;
+    return `${styled(this.screen, 'yellow', '…')} ${this.subject(wait.name, wait.concurrent)}  ${waitText(wait)}`;
   }
 
   private subject(name: string, concurrent: number): string {

@@ -10,10 +10,10 @@ interface Order {
   readonly amount: number;
 }
 
-describe('the commands that put one run right', () => {
+describe('commands that repair one run', () => {
   let world: CliWorld;
   let workflowUrl: string;
-  /** What is deployed calls its first step so. */
+  /** Name of the first step in the deployed code. */
   let firstStep = 'reserve';
   before(async () => {
     world = await CliWorld.open((signingKeys) =>
@@ -43,11 +43,11 @@ describe('the commands that put one run right', () => {
     for (let turn = 0; ; turn++) {
       const run = await world.jsonOf('runs', 'get', runId);
       if (run.workflowState !== 'RUN_STARTED') return run;
-      assert.ok(turn < 1_000, 'the run does not end');
+      assert.ok(turn < 1_000, 'the run did not end');
     }
   };
 
-  test('runs compare shows where a failed run parts from the last good one, or from one that is named', async () => {
+  test('runs compare shows the first difference to the last successful run, or to a given run', async () => {
     const text = await world.textOf('runs', 'compare', 'bad');
     assert.match(
       text,
@@ -55,12 +55,12 @@ describe('the commands that put one run right', () => {
     );
     assert.match(text, / {2}left {3}-5\n {2}right {2}5\n/);
     assert.match(text, /\nsame +Run +reserve *\ndiffers +Run +charge +\(no such step\) +5\n$/);
-    assert.match(await world.textOf('runs', 'compare', 'good', 'good'), /\nno difference\n$/);
+    assert.match(await world.textOf('runs', 'compare', 'good', 'good'), /\nno differences\n$/);
     assert.equal((await world.jsonOf('runs', 'compare', 'bad')).firstDifference.kind, 'input');
-    assert.equal((await world.everstep('runs', 'compare', 'bad', 'nobody')).code, 3);
+    assert.equal((await world.everstep('runs', 'compare', 'bad', 'missing')).code, 3);
   });
 
-  test('runs fork makes a run that goes on with what is kept and given', async () => {
+  test('runs fork starts a run that continues with kept and given results', async () => {
     const file = join(world.directory.path, 'place.json');
     await writeFile(file, '{"place":9}');
     const given = ['--result', `1=@${file}`, '--result', '2=0', '--note', 'paid by hand'];
@@ -79,18 +79,18 @@ describe('the commands that put one run right', () => {
     ])
       assert.equal((await world.everstep('runs', 'fork', 'bad', '--from-step', '2', ...wrong)).code, 2, wrong.join(' '));
     assert.equal((await world.everstep('runs', 'fork', 'bad', '--from-step', '9')).code, 1);
-    assert.equal((await world.everstep('runs', 'fork', 'bad')).code, 2, 'the step has to be named');
+    assert.equal((await world.everstep('runs', 'fork', 'bad')).code, 2, 'the step is required');
   });
 
-  test('runs lineage lists what a run came of, and what came of it', async () => {
+  test('runs lineage lists related runs', async () => {
     const text = await world.textOf('runs', 'lineage', 'bad');
-    assert.match(text, /\nled to +fork +forked +RUN_SUCCESS +\d{4}\S+ \S+ +from step 2, paid by hand, of bad\n/);
-    assert.match(await world.textOf('runs', 'lineage', 'forked'), /\ncame of +fork +bad +RUN_FAILED /);
-    assert.equal(await world.textOf('runs', 'lineage', 'good'), 'It came of no other run, and no other came of it.\n');
+    assert.match(text, /\ncreated +fork +forked +RUN_SUCCESS +\d{4}\S+ \S+ +from step 2, paid by hand, of bad\n/);
+    assert.match(await world.textOf('runs', 'lineage', 'forked'), /\ncreated from +fork +bad +RUN_FAILED /);
+    assert.equal(await world.textOf('runs', 'lineage', 'good'), 'No related runs.\n');
     assert.equal((await world.jsonOf('runs', 'lineage', 'bad')).complete, true);
   });
 
-  test('runs check and dlq check tell whether what is deployed now would replay', async () => {
+  test('runs check and dlq check report whether the deployed code can replay runs', async () => {
     assert.match(await world.textOf('runs', 'check', 'bad'), /^fits +bad +dlq_\w+\n {2}The code requests every recorded step/);
     firstStep = 'hold stock';
     const { outcome, stepName } = await world.jsonOf('runs', 'check', 'good');
@@ -98,9 +98,9 @@ describe('the commands that put one run right', () => {
     const text = await world.textOf('dlq', 'check', '--workflow-url', workflowUrl);
     assert.match(
       text,
-      /^differs +bad +dlq_\w+\n {2}Step 1 is recorded as Run "reserve".*\n0 fit, 1 differ, of 0 one cannot tell\n$/,
+      /^differs +bad +dlq_\w+\n {2}Step 1 is recorded as Run "reserve".*\n0 fit, 1 differ, 0 could not be checked\n$/,
     );
-    assert.equal(await world.textOf('dlq', 'check', '--label', 'nobody'), 'There are no such entries.\n');
+    assert.equal(await world.textOf('dlq', 'check', '--label', 'unused'), 'No matching dead letters.\n');
     assert.equal((await world.jsonOf('dlq', 'check')).checks.length, 1);
     firstStep = 'reserve';
   });

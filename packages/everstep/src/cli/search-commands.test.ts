@@ -11,10 +11,10 @@ const FILMS = [
   { id: 'heat', content: { title: 'Heat', year: 1995 } },
 ];
 
-describe('the commands for search indexes', () => {
+describe('search commands', () => {
   let world: CliWorld;
   let login: Readonly<Record<string, string>>;
-  /** What the commands for documents find in the environment. */
+  /** Environment of the document commands. */
   let found: Readonly<Record<string, string>> = {};
   before(async () => {
     world = await CliWorld.open(() => (_request, response) => void response.end());
@@ -27,26 +27,29 @@ describe('the commands for search indexes', () => {
 
   const admin = (...args: readonly string[]) => world.runIn(login, ['admin', 'search', ...args]);
   const search = (...args: readonly string[]) => world.runIn(found, ['search', ...args]);
-  async function told(running: ReturnType<typeof admin>): Promise<string> {
+  async function outputOf(running: ReturnType<typeof admin>): Promise<string> {
     const { code, stdout, stderr } = await running;
     assert.deepEqual([code, stderr], [0, '']);
     return stdout;
   }
-  const jsonOf = async (running: ReturnType<typeof admin>) => JSON.parse(await told(running));
+  const jsonOf = async (running: ReturnType<typeof admin>) => JSON.parse(await outputOf(running));
   const created = (name: string) => jsonOf(admin('create', name, ...REGION, '--json'));
 
   test('an index is created, listed, shown, renamed and deleted', async () => {
-    const text = await told(admin('create', 'books', ...REGION));
+    const text = await outputOf(admin('create', 'books', ...REGION));
     const [, id = ''] =
       /^index +(idx_\S+)\nname +books\n[\s\S]*\ntype +free\n[\s\S]*\ntoken +srw_\S+\nread only +sro_\S+\n$/.exec(text) ?? [];
     assert.notEqual(id, '', text);
-    assert.match(await told(admin('list')), new RegExp(`^INDEX +NAME [\\s\\S]*${id} +books +eu-central-1 +usr_\\S+ +\\d{4}-`));
-    assert.equal(
-      await told(admin('get', id)),
-      text.replace(/token +srw_\S+\nread only +sro_\S+\n$/, ''),
-      'tokens are shown once',
+    assert.match(
+      await outputOf(admin('list')),
+      new RegExp(`^INDEX +NAME [\\s\\S]*${id} +books +eu-central-1 +usr_\\S+ +\\d{4}-`),
     );
-    assert.equal(await told(admin('rename', id, 'novels')), `${id} is named novels\n`);
+    assert.equal(
+      await outputOf(admin('get', id)),
+      text.replace(/token +srw_\S+\nread only +sro_\S+\n$/, ''),
+      'tokens are shown only once',
+    );
+    assert.equal(await outputOf(admin('rename', id, 'novels')), `${id} renamed to novels\n`);
     assert.equal((await jsonOf(admin('get', id, '--json'))).name, 'novels');
     assert.deepEqual(await jsonOf(admin('delete', id, '--json')), { deleted: 1 });
     const gone = await admin('get', id);
@@ -54,7 +57,7 @@ describe('the commands for search indexes', () => {
     assert.match(gone.stderr, /there is no search index/);
   });
 
-  test('an index gets other tokens, and is given to a team', async () => {
+  test('an index gets new tokens and is transferred to a team', async () => {
     const { id, token, type } = await jsonOf(admin('create', 'letters', ...REGION, '--type', 'payg', '--json'));
     assert.equal(type, 'payg');
     const reset = await jsonOf(admin('reset-password', id, '--json'));
@@ -62,7 +65,7 @@ describe('the commands for search indexes', () => {
     const refused = await search('info', '--url', reset.endpoint, '--token', token);
     assert.deepEqual([refused.code, refused.stdout], [1, '']);
     const { id: teamId } = await jsonOf(world.runIn(login, ['admin', 'teams', 'create', 'Post', '--json']));
-    assert.equal(await told(admin('transfer', id, teamId)), `${id} belongs to ${teamId}\n`);
+    assert.equal(await outputOf(admin('transfer', id, teamId)), `${id} now belongs to ${teamId}\n`);
     assert.equal((await jsonOf(admin('get', id, '--json'))).customer_id, teamId);
     assert.equal((await jsonOf(admin('create', 'more', ...REGION, '--team', teamId, '--json'))).customer_id, teamId);
     const personal = await admin('transfer', id, 'usr_1');
@@ -70,25 +73,25 @@ describe('the commands for search indexes', () => {
     assert.match(personal.stderr, /personal account/);
   });
 
-  test('documents are upserted from a text, a file and lines, and fetched again', async () => {
-    assert.equal(await told(search('upsert', JSON.stringify(FILMS[0]), '--namespace', 'f')), '1 upserted\n');
+  test('documents are upserted from text, files and JSON lines, and fetched', async () => {
+    assert.equal(await outputOf(search('upsert', JSON.stringify(FILMS[0]), '--namespace', 'f')), '1 upserted\n');
     const file = join(world.directory.path, 'films.jsonl');
     await writeFile(file, FILMS.map((film) => JSON.stringify(film)).join('\n'));
     assert.deepEqual(await jsonOf(search('upsert', `@${file}`, '--namespace', 'f', '--json')), { upserted: 3 });
     assert.deepEqual(await jsonOf(search('fetch', 'heat', 'alien', '--namespace', 'f', '--json')), [FILMS[2], FILMS[0]]);
     assert.equal((await jsonOf(search('fetch', '--prefix', 'ali', '--namespace', 'f', '--json'))).length, 2);
-    const shown = await told(search('fetch', 'heat', '--namespace', 'f'));
+    const shown = await outputOf(search('fetch', 'heat', '--namespace', 'f'));
     assert.match(shown, /^DOCUMENT +CONTENT +METADATA\nheat +\{"title":"Heat","year":1995\} +-\n$/);
     const missing = await search('fetch', 'heat', 'nothing', '--namespace', 'f');
-    assert.deepEqual([missing.code, missing.stderr], [3, 'there is no document nothing\n']);
+    assert.deepEqual([missing.code, missing.stderr], [3, 'document not found: nothing\n']);
     assert.match(missing.stdout, /heat/);
-    assert.equal((await search('fetch', 'heat')).code, 3, 'the namespace without a name is another one');
+    assert.equal((await search('fetch', 'heat')).code, 3, 'the unnamed namespace is separate');
   });
 
   test('documents are found by their words, listed and deleted', async () => {
     const within = ['--namespace', 'g'];
-    await told(search('upsert', JSON.stringify(FILMS), ...within));
-    assert.match(await told(search('query', 'alien', ...within)), /^SCORE +DOCUMENT +CONTENT +METADATA\n\d+\.\d{3} +alien/);
+    await outputOf(search('upsert', JSON.stringify(FILMS), ...within));
+    assert.match(await outputOf(search('query', 'alien', ...within)), /^SCORE +DOCUMENT +CONTENT +METADATA\n\d+\.\d{3} +alien/);
     const filtered = await jsonOf(
       search('query', 'the', 'alien', '--filter', '@metadata.seen = false', '--limit', '1', ...within, '--json'),
     );
@@ -96,43 +99,42 @@ describe('the commands for search indexes', () => {
       filtered.map(({ id }: { readonly id: string }) => id),
       ['aliens'],
     );
-    assert.equal(await told(search('query', 'nowhere', ...within)), 'Nothing was found.\n');
-    const page = await told(search('range', '--limit', '2', ...within));
-    const [, cursor = ''] =
-      /^DOCUMENT [\s\S]*\nalien [\s\S]*\naliens [\s\S]*\nThere are more: --cursor (\S+)\n$/.exec(page) ?? [];
+    assert.equal(await outputOf(search('query', 'nowhere', ...within)), 'No matching documents.\n');
+    const page = await outputOf(search('range', '--limit', '2', ...within));
+    const [, cursor = ''] = /^DOCUMENT [\s\S]*\nalien [\s\S]*\naliens [\s\S]*\nNext page: --cursor (\S+)\n$/.exec(page) ?? [];
     const rest = await jsonOf(search('range', '--cursor', cursor, ...within, '--json'));
     assert.deepEqual(rest, { nextCursor: '', vectors: [FILMS[2]] });
-    assert.equal(await told(search('delete', 'alien', 'nothing', ...within)), '1 deleted\n');
+    assert.equal(await outputOf(search('delete', 'alien', 'nothing', ...within)), '1 deleted\n');
     assert.deepEqual(await jsonOf(search('delete', '--filter', 'year > 1990', ...within, '--json')), { deleted: 1 });
-    assert.equal(await told(search('delete', '--prefix', 'a', ...within)), '1 deleted\n');
-    assert.equal(await told(search('range', ...within)), 'There are no documents.\n');
+    assert.equal(await outputOf(search('delete', '--prefix', 'a', ...within)), '1 deleted\n');
+    assert.equal(await outputOf(search('range', ...within)), 'No documents.\n');
   });
 
-  test('namespaces are told, emptied and deleted, and the management API counts the same', async () => {
+  test('namespaces are listed, emptied and deleted, and the management API reports the same counts', async () => {
     const { id, endpoint, token } = await created('spaces');
     const here = ['--url', endpoint, '--token', token];
     for (const namespace of ['', 'a', 'b'])
-      await told(search('upsert', JSON.stringify(FILMS), '--namespace', namespace, ...here));
+      await outputOf(search('upsert', JSON.stringify(FILMS), '--namespace', namespace, ...here));
     assert.match(
-      await told(search('info', ...here)),
+      await outputOf(search('info', ...here)),
       /^NAMESPACE +DOCUMENTS\n\(no name\) +3\na +3\nb +3\n\n9 documents, \d+ bytes\n$/,
     );
     assert.equal((await jsonOf(search('info', '--json', ...here))).vectorCount, 9);
     assert.match(
-      await told(admin('stats', id)),
+      await outputOf(admin('stats', id)),
       new RegExp(`^INDEX +NAME +NAMESPACES +DOCUMENTS +BYTES\\n${id} +spaces +3 +9 +\\d+\\n$`),
     );
-    assert.match(await told(admin('stats')), /\n\d+ indexes, \d+ documents, \d+ bytes\n$/);
+    assert.match(await outputOf(admin('stats')), /\n\d+ indexes, \d+ documents, \d+ bytes\n$/);
     assert.equal((await jsonOf(admin('stats', id, '--json'))).document_count, 9);
-    assert.equal(await told(search('reset', '--namespace', 'a', ...here)), 'its documents are deleted\n');
+    assert.equal(await outputOf(search('reset', '--namespace', 'a', ...here)), 'all documents deleted\n');
     assert.equal((await jsonOf(search('info', '--json', ...here))).vectorCount, 6);
-    assert.equal(await told(search('delete-namespace', 'b', ...here)), '1 deleted\n');
+    assert.equal(await outputOf(search('delete-namespace', 'b', ...here)), '1 deleted\n');
     assert.equal((await search('delete-namespace', 'b', ...here)).code, 3);
     assert.deepEqual(await jsonOf(search('reset', '--all', '--json', ...here)), { reset: 1 });
     assert.equal((await jsonOf(search('info', '--json', ...here))).vectorCount, 0);
   });
 
-  test('an index is found by its id with a login, and by the login that the service keeps', async () => {
+  test('an index is selected by its ID with a given or stored login', async () => {
     const { id } = await created('named');
     const inEnvironment = await world.runIn(login, ['search', 'upsert', JSON.stringify(FILMS), '--index', id]);
     assert.deepEqual([inEnvironment.code, inEnvironment.stdout], [0, '3 upserted\n']);
@@ -143,7 +145,7 @@ describe('the commands for search indexes', () => {
     assert.deepEqual([none.code, none.stdout], [3, '']);
   });
 
-  test('who sees an index and may not use it is told so', async () => {
+  test('a user without write permission for an index is refused', async () => {
     const { id: teamId } = await jsonOf(world.runIn(login, ['admin', 'teams', 'create', 'Money', '--json']));
     const member = ['admin', 'members', 'add', teamId, 'fin@example.com', '--role', 'finance', '--json'];
     const { invitation_secret } = await jsonOf(world.runIn(login, member));
@@ -159,28 +161,28 @@ describe('the commands for search indexes', () => {
   });
 
   const ADMIN_REFUSED: readonly (readonly [string, readonly string[], number, RegExp])[] = [
-    ['an index that is not there', ['stats', 'idx_none'], 3, /there is no search index/],
+    ['a missing index', ['stats', 'idx_none'], 3, /there is no search index/],
     ['an index without a region', ['create', 'i'], 2, /--region/],
-    ['a type that does not exist', ['create', 'i', ...REGION, '--type', 'gold'], 2, /free, payg, fixed/],
-    ['a name that is none', ['create', ' ', ...REGION], 1, /body\.name/],
+    ['an unknown type', ['create', 'i', ...REGION, '--type', 'gold'], 2, /free, payg, fixed/],
+    ['an invalid name', ['create', ' ', ...REGION], 1, /body\.name/],
     ['a rename without a name', ['rename', 'idx_none'], 2, /name/],
   ];
   const REFUSED: readonly (readonly [string, readonly string[], number, RegExp])[] = [
-    ['no document', ['upsert', '[]'], 2, /no document/],
-    ['a document that is none', ['upsert', '{"id":"a"}'], 1, /required properties content/],
-    ['a file that is not there', ['upsert', '@nowhere.json'], 2, /cannot be read/],
-    ['fetching nothing', ['fetch'], 2, /Say which documents/],
-    ['ids and a prefix', ['fetch', 'a', '--prefix', 'a'], 2, /not both/],
-    ['deleting nothing', ['delete'], 2, /Say which documents/],
-    ['ids and a filter', ['delete', 'a', '--filter', 'a = 1'], 2, /one of them alone/],
-    ['a filter that is none', ['query', 'a', '--filter', 'a ='], 1, /body\.filter/],
-    ['a limit of nonsense', ['range', '--limit', 'all'], 2, /whole number/],
-    ['a limit beyond that of the service', ['query', 'a', '--limit', '1001'], 1, /body\.topK/],
+    ['no documents', ['upsert', '[]'], 2, /is empty/],
+    ['an invalid document', ['upsert', '{"id":"a"}'], 1, /required properties content/],
+    ['a missing file', ['upsert', '@nowhere.json'], 2, /cannot read the body/],
+    ['fetch without a selection', ['fetch'], 2, /Give document IDs/],
+    ['IDs and a prefix', ['fetch', 'a', '--prefix', 'a'], 2, /not both/],
+    ['delete without a selection', ['delete'], 2, /Give document IDs/],
+    ['IDs and a filter', ['delete', 'a', '--filter', 'a = 1'], 2, /only one of/],
+    ['an invalid filter', ['query', 'a', '--filter', 'a ='], 1, /body\.filter/],
+    ['an invalid limit', ['range', '--limit', 'all'], 2, /whole number/],
+    ['a limit above the maximum', ['query', 'a', '--limit', '1001'], 1, /body\.topK/],
     ['an index and a URL', ['info', '--index', 'i', '--url', 'http://a/'], 2, /not both/],
     ['a namespace and all', ['reset', '--all', '--namespace', 'n'], 2, /not both/],
-    ['a URL that is none', ['info', '--url', 'localhost'], 2, /--url must be/],
-    ['a token that is none', ['info', '--token', 'x'], 1, /the search index does not exist, or the token/],
-    ['nobody there', ['info', '--url', 'http://127.0.0.1:9'], 4, /no response from/],
+    ['an invalid URL', ['info', '--url', 'localhost'], 2, /--url must be/],
+    ['an invalid token', ['info', '--token', 'x'], 1, /the search index does not exist, or the token/],
+    ['an unreachable server', ['info', '--url', 'http://127.0.0.1:9'], 4, /no response from/],
   ];
   for (const [name, args, expected, words] of ADMIN_REFUSED) {
     test(`${name}: exit code ${expected}, and the reason on stderr`, async () => {
@@ -197,8 +199,8 @@ describe('the commands for search indexes', () => {
     });
   }
 
-  test('the page on running the service names everything that is in the data directory', async () => {
-    await told(search('upsert', JSON.stringify(FILMS)));
+  test('docs/operations/running.md names every file in the data directory', async () => {
+    await outputOf(search('upsert', JSON.stringify(FILMS)));
     const page = await readFile(new URL('../../../../docs/operations/running.md', import.meta.url), 'utf8');
     const [, section = ''] = page.split('## Data directory');
     const names = await readdir(join(world.directory.path, '.everstep'), { recursive: true, withFileTypes: true });
@@ -211,9 +213,9 @@ describe('the commands for search indexes', () => {
     assert.deepEqual(unnamed, []);
   });
 
-  test('without an index, exit code 2 and how to name one', async () => {
+  test('without an index, the exit code is 2 and the message says how to select one', async () => {
     const { code, stderr } = await world.runIn({}, ['search', 'info']);
     assert.equal(code, 2);
-    assert.match(stderr, /^No search index: give --index/);
+    assert.match(stderr, /^No search index: set --url/);
   });
 });

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { AdminClient, Client } from '@everstep/sdk';
 import { endAll, readEnvFile, runCommand, SpawnedCli, type TestDirectory, testDirectory } from './testing/spawned-cli.js';
 
-describe('the service as a process', () => {
+describe('the server process', () => {
   let directory: TestDirectory;
   before(async () => {
     directory = await testDirectory();
@@ -21,18 +21,18 @@ describe('the service as a process', () => {
     const envFile = join(directory.path, `${name}.env`);
     const settings = { EVERSTEP_PORT: '0', EVERSTEP_DATA_DIR: name, EVERSTEP_ENV_FILE: envFile, EVERSTEP_DEMO: '0', ...env };
     const service = new SpawnedCli([mode], { cwd: directory.path, env: settings });
-    await service.printed(/listens at/);
+    await service.printed(/is listening on/);
     const written = await readEnvFile(envFile);
     const baseUrl = written.EVERSTEP_URL ?? '';
     return { service, written, client: new Client({ baseUrl, token: written.EVERSTEP_TOKEN ?? '' }) };
   }
 
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    test(`${signal} ends it with 0, and without a warning or an error`, async () => {
+    test(`${signal} stops the server with exit code 0 and no errors`, async () => {
       const { service } = await start(`end-${signal}`);
       const { code, stdout, stderr } = await service.end(signal);
       assert.equal(code, 0);
-      assert.match(stdout, /Stopped\. Everything is kept in/);
+      assert.match(stdout, /Stopped\. Your data is in/);
       assert.equal(stderr, '');
     });
   }
@@ -45,14 +45,14 @@ describe('the service as a process', () => {
     return answer.status;
   }
 
-  test('the first user logs in to the management API, which listens with the runtime API', async () => {
+  test('the first user can use the management API on the address of the runtime API', async () => {
     const { service, written } = await start('management', 'dev', { EVERSTEP_ADMIN_EMAIL: 'Ann@W.test' });
     assert.equal(written.EVERSTEP_MANAGEMENT_URL, written.EVERSTEP_URL);
     assert.equal(await statusOf(`${written.EVERSTEP_MANAGEMENT_URL}/v2/queue/users`, written), 200);
     await service.end();
   });
 
-  test('the management API can have an address of its own, and then it is nowhere else', async () => {
+  test('the management API is served only on its own address if one is set', async () => {
     const { service, written, client } = await start('own-address', 'serve', { EVERSTEP_MANAGEMENT_ADDRESS: '0' });
     const { EVERSTEP_URL: runtime, EVERSTEP_MANAGEMENT_URL: management } = written;
     assert.notEqual(runtime, management);
@@ -64,7 +64,7 @@ describe('the service as a process', () => {
     assert.equal((await service.end()).code, 0);
   });
 
-  test('the env file has all that a client or an app needs, and what it has works', async () => {
+  test('the env file contains working settings for clients and apps', async () => {
     const { service, written, client } = await start('env');
     assert.deepEqual(Object.keys(written), [
       'EVERSTEP_URL',
@@ -92,7 +92,7 @@ describe('the service as a process', () => {
     await service.end();
   });
 
-  test('the credentials are told once; the next start keeps them, and the runs', async () => {
+  test('credentials are printed once; the next start keeps them and the runs', async () => {
     const first = await start('again');
     await first.service.printed(/This is the first start[\s\S]*ek_/);
     assert.ok(first.service.stdout.includes(first.written.EVERSTEP_ADMIN_API_KEY ?? '?'));
@@ -107,13 +107,13 @@ describe('the service as a process', () => {
     await second.service.end();
   });
 
-  test('serve prints no credential where its output may be kept, unless it is asked to', async () => {
+  test('serve prints credentials to a terminal only, unless --print-credentials is set', async () => {
     const secretsOf = (written: Readonly<Record<string, string>>) =>
       Object.entries(written).flatMap(([name, value]) => (/TOKEN|KEY/.test(name) ? [value] : []));
     const quiet = await start('unprinted', 'serve');
     await quiet.service.printed(/credentials\.json/);
     const { stdout, stderr } = await quiet.service.end();
-    assert.match(stdout, /This is the first start\. The credentials that it made are in unprinted\/credentials\.json/);
+    assert.match(stdout, /This is the first start\. The new credentials are in unprinted\/credentials\.json/);
     assert.match(stdout, /--print-credentials/);
     assert.ok(secretsOf(quiet.written).length >= 6);
     for (const secret of secretsOf(quiet.written)) assert.ok(!`${stdout}${stderr}`.includes(secret));
@@ -122,7 +122,7 @@ describe('the service as a process', () => {
     assert.ok((await asked.service.end()).stdout.includes(asked.written.EVERSTEP_ADMIN_API_KEY ?? '?'));
   });
 
-  test('after a kill, the next start goes on', async () => {
+  test('after a kill, the next start continues', async () => {
     const first = await start('killed');
     await first.client.trigger('http://127.0.0.1:8999/', { runId: 'durable', delay: '1h' });
     await first.service.end('SIGKILL');
@@ -154,20 +154,20 @@ describe('the service as a process', () => {
     await allowing.service.end();
   });
 
-  test('an installation of another region answers on an address without a region', async () => {
+  test('an installation of another region responds on an address without a region', async () => {
     const { service, client } = await start('region', 'dev', { EVERSTEP_REGION: 'us-east-1' });
     assert.deepEqual((await client.runs.list()).runs, []);
     await service.end();
   });
 
-  test('a client that waits for a result does not keep the service from ending', async () => {
+  test('a client that waits for a result does not delay the shutdown', async () => {
     const { service, client } = await start('waiting');
     await client.trigger('http://127.0.0.1:8999/', { runId: 'long', delay: '1h' });
     const waiting = client.runs.result('long', { timeout: '60s' }).then(
       (result) => result.workflowState,
       (error) => error.status,
     );
-    // The request is on its way before the signal: an answer to a later one says so.
+    // The earlier request is on its way before the signal: a later one is already answered.
     await client.runs.get('long');
     const begun = performance.now();
     assert.equal((await service.end()).code, 0);
@@ -175,14 +175,14 @@ describe('the service as a process', () => {
     assert.ok(['RUN_STARTED', 503, 0].includes(await waiting));
   });
 
-  describe('what stops the start is told in one sentence', () => {
+  describe('a failed start prints one sentence', () => {
     let taken: Server;
     before(async () => {
       taken = createServer();
       await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
       await writeFile(join(directory.path, 'a-file'), '');
       await mkdir(join(directory.path, 'no-store'));
-      await writeFile(join(directory.path, 'no-store', 'everstep.db'), 'this is no database, but some other file '.repeat(50));
+      await writeFile(join(directory.path, 'no-store', 'everstep.db'), 'this is not a database but another file '.repeat(50));
     });
     after(() => taken.close());
 
@@ -232,7 +232,7 @@ describe('the service as a process', () => {
         1,
         /^The env file .* cannot be written: .*\n$/,
       ],
-      ['a bad value', () => ({ EVERSTEP_PORT: 'http' }), 2, /^EVERSTEP_PORT must be a whole number.*it is "http"\n$/],
+      ['a bad value', () => ({ EVERSTEP_PORT: 'http' }), 2, /^EVERSTEP_PORT must be a whole number.*got "http"\n$/],
       [
         'a misspelt variable',
         () => ({ EVERSTEP_DATADIR: 'x' }),

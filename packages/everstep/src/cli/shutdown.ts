@@ -1,13 +1,13 @@
-/** Ends a long-running command on Ctrl-C or SIGTERM. */
+/** Shuts a long-running command down on Ctrl-C or SIGTERM. */
 
 /**
- * A terminal's Ctrl-C reaches every process of the group, and npm sends it once more: signals this close together are
- * one wish.
+ * Signals this close together count as one. Ctrl-C in a terminal reaches every process of the group, and npm forwards it
+ * again.
  */
-const SAME_WISH_MS = 1_000;
+const SAME_SIGNAL_MS = 1_000;
 const FORCED_EXIT_CODE = 130;
 
-/** Resolves at the first signal; a later one, when ending takes too long for somebody, ends the process at once. */
+/** Resolves at the first signal. A later signal ends the process immediately. */
 export function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let firstAt: number | null = null;
@@ -16,7 +16,7 @@ export function untilSignal(): Promise<NodeJS.Signals> {
       if (firstAt === null) {
         firstAt = now;
         resolve(signal);
-      } else if (now - firstAt > SAME_WISH_MS) {
+      } else if (now - firstAt > SAME_SIGNAL_MS) {
         process.exit(FORCED_EXIT_CODE);
       }
     };

@@ -205,12 +205,12 @@ const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
   [
     'a database without its name',
     { env: { EVERSTEP_STORE: 'postgres://u:secret@h' } },
-    /must name a database.*it is "postgres:\/\/\.\.\.@h"/,
+    /must name a database.*got "postgres:\/\/\.\.\.@h"/,
   ],
   [
     'a database with a host missing',
     { env: { EVERSTEP_STORE: 'postgres://u:secret@h1:5432,/db' } },
-    /must have a host.*it is "postgres:\/\/\.\.\.@h1:5432,\/db"/,
+    /must have a host.*got "postgres:\/\/\.\.\.@h1:5432,\/db"/,
   ],
   [
     'a database of which a replica is wanted',
@@ -257,7 +257,7 @@ const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
   [
     'a proxy for calls of another kind',
     { env: { EVERSTEP_EGRESS_PROXY: 'socks5://u:secret@proxy:1080' } },
-    /EVERSTEP_EGRESS_PROXY must be an http or https URL.*it is "socks5:\/\/\.\.\.@proxy:1080"/,
+    /EVERSTEP_EGRESS_PROXY must be an http or https URL.*got "socks5:\/\/\.\.\.@proxy:1080"/,
   ],
   ['a port that is none', { env: { EVERSTEP_ALLOW_PORTS: '25,smtp' } }, /EVERSTEP_ALLOW_PORTS must be ports from 1 to 65535/],
   ['a NAT64 prefix of another length', { env: { EVERSTEP_NAT64_PREFIXES: '64:ff9b::/90' } }, /must be IPv6 prefixes of 32/],

@@ -172,7 +172,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
       if (given.text === '') throw new Error('needs a value');
       return setting.parse(given.text, surroundings);
     } catch (error) {
-      const found = setting.isSecret ? '' : `; it is "${shown(given.text)}"`;
+      const found = setting.isSecret ? '' : `; got "${shown(given.text)}"`;
       problems.push(`${given.from} ${error instanceof Error ? error.message : String(error)}${found}`);
       return setting.fallback(surroundings);
     }

@@ -15,7 +15,7 @@ import {
 } from './commands.fixture.js';
 import { PAGES, pageOf, read, SOURCES, sourceLines } from './pages.fixture.js';
 
-const program = createProgram({ screen: { write() {} }, complain() {}, env: {}, cwd: '/' } as never, () => {});
+const program = createProgram({ screen: { write() {} }, printError() {}, env: {}, cwd: '/' } as never, () => {});
 
 function problems(path: string, commands: readonly ShownCommand[]): readonly string[] {
   return commands.flatMap(({ words, complete, line }) => {

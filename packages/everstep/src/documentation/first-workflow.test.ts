@@ -47,7 +47,7 @@ before(async () => {
   const settings = Object.fromEntries(start.slice(0, -2).map((each) => each.split('=') as [string, string]));
   // No option of Node: the service loads its packages as npm installs them.
   service = new SpawnedCli(['dev'], { cwd: directory, env: { ...settings, EVERSTEP_PORT: '0', NODE_OPTIONS: '' } });
-  await service.printed(/listens at/);
+  await service.printed(/is listening on/);
   written = await readEnvFile(join(directory, settings.EVERSTEP_ENV_FILE ?? ''));
   client = new Client({ baseUrl: written.EVERSTEP_URL ?? '', token: written.EVERSTEP_TOKEN ?? '' });
 

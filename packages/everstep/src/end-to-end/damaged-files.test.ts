@@ -130,7 +130,7 @@ describe('files of a service that was killed', () => {
         assert.equal(code, 1, output);
         assert.match(output, words);
         assert.match(output, /Restore a backup, or start with --accept-loss/);
-        assert.doesNotMatch(output, /listens at/);
+        assert.doesNotMatch(output, /is listening on/);
       }
     });
   }

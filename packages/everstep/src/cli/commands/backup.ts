@@ -1,4 +1,4 @@
-/** `everstep verify`, `everstep backup`, `everstep verify-backup`, `everstep restore`: of the embedded store, on the machine where it lies. */
+/** `everstep verify`, `everstep backup`, `everstep verify-backup`, `everstep restore`: maintenance of the embedded store on its own machine. */
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
@@ -24,7 +24,7 @@ const PASSPHRASE_FILE = '--passphrase-file <path>';
 const MIN_PASSPHRASE_LENGTH = 12;
 const MAX_PASSPHRASE_BYTES = 16 * 1024;
 
-/** What opens encrypted back-ups; null when nothing is given. */
+/** Returns the secret that opens encrypted backups; null when none is configured. */
 async function secretOf({ passphraseFile }: SecretOptions, shell: Shell): Promise<BackupSecret | null> {
   if (passphraseFile !== undefined) {
     const text = await readFile(resolve(shell.cwd, passphraseFile), 'utf8').catch((error) => {
@@ -39,22 +39,20 @@ async function secretOf({ passphraseFile }: SecretOptions, shell: Shell): Promis
   return keys && { kind: 'key', keys };
 }
 
-/** Null when nothing is to be encrypted. */
+/** Returns the secret to encrypt with; null when the backup is not encrypted. */
 async function encryptionOf(options: SecretOptions, shell: Shell): Promise<BackupSecret | null> {
   if (!options.encrypt && options.passphraseFile === undefined) return null;
   const secret = await secretOf(options, shell);
   if (secret) return secret;
   throw new UsageError(
-    '--encrypt requires --passphrase-file or EVERSTEP_SECRETS_KEY_FILE: a key that is only in the data directory would be lost with it.',
+    '--encrypt requires --passphrase-file or EVERSTEP_SECRETS_KEY_FILE. A key stored only in the data directory would be lost with it.',
   );
 }
 
 function storeFileOf({ store }: PlaceOptions, dataDir: string, shell: Shell): string {
   const place = settingOf(SETTINGS.store, store, shell);
   if (place?.kind === 'postgres')
-    throw new UsageError(
-      'The store is a PostgreSQL database, which is backed up with the tools of PostgreSQL (see docs/operations/backup.md).',
-    );
+    throw new UsageError('The store is a PostgreSQL database. Back it up with PostgreSQL tools (see docs/operations/backup.md).');
   return place?.file ?? join(dataDir, 'everstep.db');
 }
 
@@ -66,10 +64,10 @@ function showCounts({ screen }: Shell, counts: Manifest['counts']): void {
   screen.write(table(screen, ['what', 'count'], rows));
 }
 
-function tell(shell: Shell, { beganAt, version, counts, files }: Manifest): void {
+function showManifest(shell: Shell, { beganAt, version, counts, files }: Manifest): void {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   showCounts(shell, counts);
-  shell.screen.write(`${files.length} files, ${bytes} bytes, begun ${beganAt}, by version ${printable(version)}\n`);
+  shell.screen.write(`${files.length} files, ${bytes} bytes, started ${beganAt}, by version ${printable(version)}\n`);
 }
 
 const DATA_DIR = '--data-dir <path>';
@@ -77,18 +75,18 @@ const DATA_DIR = '--data-dir <path>';
 export function backupCommand(shell: Shell): Command {
   const { screen } = shell;
   return new Command('backup')
-    .summary('Back up the embedded store, while its service runs or not')
+    .summary('Back up the embedded store, with the server running or stopped')
     .description(
-      'Back up the embedded store with its search indexes and credentials into a directory of its own, and check the copy.\n' +
-        'The service goes on meanwhile. Run it on the machine of the service, as the user that the service runs as.',
+      'Back up the embedded store with its search indexes and credentials to a new directory, and verify the copy.\n' +
+        'The server keeps running. Run this command on the machine of the server, as the same operating system user.',
     )
-    .requiredOption('--to <directory>', 'made if it does not exist; must be empty')
-    .option(DATA_DIR, 'data directory of the service (or EVERSTEP_DATA_DIR)')
-    .option('--store <path>', 'file of the store, if it is not in there (or EVERSTEP_STORE)')
-    .option('--no-credentials', 'leave credentials.json out; a service restored without it makes new ones')
-    .option('--no-secrets-key', 'leave secrets.key out; a service restored without it needs the key from you')
-    .option('--encrypt', 'encrypt it with the key in EVERSTEP_SECRETS_KEY_FILE, or with a passphrase')
-    .option(PASSPHRASE_FILE, 'encrypt it with the passphrase in this file')
+    .requiredOption('--to <directory>', 'target directory; created if missing, must be empty')
+    .option(DATA_DIR, 'data directory of the server (or EVERSTEP_DATA_DIR)')
+    .option('--store <path>', 'store file, if it is not in the data directory (or EVERSTEP_STORE)')
+    .option('--no-credentials', 'exclude credentials.json; a server restored without it creates new credentials')
+    .option('--no-secrets-key', 'exclude secrets.key; you must supply the key to a server restored without it')
+    .option('--encrypt', 'encrypt the backup with the key in EVERSTEP_SECRETS_KEY_FILE, or with a passphrase')
+    .option(PASSPHRASE_FILE, 'encrypt the backup with the passphrase in this file')
     .option('--json', 'print the manifest')
     .action(async (options: PlaceOptions & BackupParts & SecretOptions & { to: string; json?: boolean }) => {
       const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
@@ -106,9 +104,9 @@ export function backupCommand(shell: Shell): Command {
         secret: await encryptionOf(options, shell),
       });
       if (options.json) return screen.write(json(manifest));
-      tell(shell, manifest);
+      showManifest(shell, manifest);
       screen.write(
-        `Backed up ${online ? 'the running service' : 'the store of a stopped service'} to ${to}${manifest.encryption ? ', encrypted' : ''}. Keep it as secret as the store.\n`,
+        `Backed up ${online ? 'the running server' : 'the store of a stopped server'} to ${to}${manifest.encryption ? ', encrypted' : ''}. The backup contains secrets: protect it like the store.\n`,
       );
     });
 }
@@ -116,14 +114,14 @@ export function backupCommand(shell: Shell): Command {
 export function verifyCommand(shell: Shell): Command {
   const { screen } = shell;
   return new Command('verify')
-    .summary('Check the embedded store for damage and lost changes, while its service runs or not')
+    .summary('Check the embedded store for corruption and lost commits')
     .description(
-      'Check that the embedded store and its search indexes are readable as a whole, and that no acknowledged change is lost.\n' +
-        'Changes nothing. While the service runs, it makes a copy in the data directory, which is checked and then removed:\n' +
-        'that needs as much free space as the store has. Run it on the machine of the service, as the same user.',
+      'Check that the embedded store and its search indexes are readable, and that no acknowledged change is lost.\n' +
+        'This command changes nothing. A running server copies its store within the data directory; the copy is checked and\n' +
+        'then removed, so you need free disk space of the size of the store. Run it on the machine of the server, as the same\noperating system user.',
     )
-    .option(DATA_DIR, 'data directory of the service (or EVERSTEP_DATA_DIR)')
-    .option('--store <path>', 'file of the store, if it is not in there (or EVERSTEP_STORE)')
+    .option(DATA_DIR, 'data directory of the server (or EVERSTEP_DATA_DIR)')
+    .option('--store <path>', 'store file, if it is not in the data directory (or EVERSTEP_STORE)')
     .option('--json', 'print the result as JSON')
     .action(async (options: PlaceOptions & { json?: boolean }) => {
       const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
@@ -132,39 +130,39 @@ export function verifyCommand(shell: Shell): Command {
       const verified = await verifyStore({ dataDir, storeFile });
       if (options.json) return screen.write(json(verified));
       showCounts(shell, verified.counts);
-      for (const doubt of verified.doubts) shell.complain(`Warning: ${doubt}\n`);
-      screen.write(`The store ${storeFile} is sound.\n`);
+      for (const doubt of verified.doubts) shell.printError(`Warning: ${doubt}\n`);
+      screen.write(`The store ${storeFile} is valid.\n`);
     });
 }
 
 export function verifyBackupCommand(shell: Shell): Command {
   const { screen } = shell;
   return new Command('verify-backup')
-    .description('Check that a back-up is whole and unchanged: its sums, its databases, its counts. Changes nothing.')
-    .requiredOption('--from <directory>', 'where the back-up lies')
-    .option(PASSPHRASE_FILE, 'of an encrypted back-up; a key is in EVERSTEP_SECRETS_KEY_FILE')
+    .description('Check that a backup is complete and unchanged: checksums, databases and counts. Changes nothing.')
+    .requiredOption('--from <directory>', 'directory of the backup')
+    .option(PASSPHRASE_FILE, 'file with the passphrase of an encrypted backup; a key is read from EVERSTEP_SECRETS_KEY_FILE')
     .option('--json', 'print the manifest')
     .action(async (options: SecretOptions & { from: string; json?: boolean }) => {
       const from = resolve(shell.cwd, options.from);
       const { verifyBackup } = await import('../../backup/checking.js');
       const { manifest } = await verifyBackup(from, await secretOf(options, shell));
       if (options.json) return screen.write(json(manifest));
-      tell(shell, manifest);
-      screen.write(`The back-up in ${from} is sound.\n`);
+      showManifest(shell, manifest);
+      screen.write(`The backup in ${from} is valid.\n`);
     });
 }
 
 export function restoreCommand(shell: Shell): Command {
   const { screen } = shell;
   return new Command('restore')
-    .summary('Put a back-up into an empty data directory')
+    .summary('Restore a backup into an empty data directory')
     .description(
-      'Check a back-up and put it into an empty data directory. Then start a service there: it takes up what it owed when the\n' +
-        'back-up was made. See that the service that was backed up does not run any more: both would do the same work.',
+      'Verify a backup and restore it into an empty data directory. Then start a server there: it continues with the work\n' +
+        'that was pending when the backup was made. Make sure the original server is stopped, or both execute the same work.',
     )
-    .requiredOption('--from <directory>', 'where the back-up lies')
-    .option(DATA_DIR, 'does not exist, or is empty (or EVERSTEP_DATA_DIR)')
-    .option(PASSPHRASE_FILE, 'of an encrypted back-up; a key is in EVERSTEP_SECRETS_KEY_FILE')
+    .requiredOption('--from <directory>', 'directory of the backup')
+    .option(DATA_DIR, 'target data directory; must be empty or missing (or EVERSTEP_DATA_DIR)')
+    .option(PASSPHRASE_FILE, 'file with the passphrase of an encrypted backup; a key is read from EVERSTEP_SECRETS_KEY_FILE')
     .option('--json', 'print the manifest')
     .action(async (options: PlaceOptions & SecretOptions & { from: string; json?: boolean }) => {
       const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
@@ -175,7 +173,7 @@ export function restoreCommand(shell: Shell): Command {
         secret: await secretOf(options, shell),
       });
       if (options.json) return screen.write(json(manifest));
-      tell(shell, manifest);
-      screen.write(`Restored into ${dataDir}. Start the service with --data-dir ${dataDir}.\n`);
+      showManifest(shell, manifest);
+      screen.write(`Restored to ${dataDir}. Start the server with --data-dir ${dataDir}.\n`);
     });
 }

@@ -1,4 +1,4 @@
-/** `everstep clock now|advance`, for a service on a virtual clock. */
+/** `everstep clock now|advance`, for a server with a virtual clock. */
 import { connectTestService } from '@everstep/sdk/testing';
 import { Command } from 'commander';
 import { findService } from '../connection.js';
@@ -13,7 +13,7 @@ const clockOf = async (command: Command, shell: Shell) => {
 
 function nowCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withConnection(new Command('now')).description('Tell the time of the service.');
+  const command = withConnection(new Command('now')).description('Print the current time of the server.');
   return command.action(async () => {
     const { clock, options } = await clockOf(command, shell);
     const now = await clock.now();
@@ -24,22 +24,22 @@ function nowCommand(shell: Shell): Command {
 function advanceCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('advance'))
-    .description('Move time on. What falls due on the way happens in order; the command ends when all of it is done.')
-    .argument('<by>', 'a duration: 30s, 12h, 7d');
+    .description('Advance the clock. Everything that becomes due runs in order; the command waits until all of it is done.')
+    .argument('<by>', 'duration, such as 30s, 12h or 7d');
   return command.action(async (by: string) => {
     if (!/^(?:\d+(?:\.\d+)?(?:ms|[smhd]))+$/.test(by)) {
-      throw new UsageError(`<by> must be a duration such as 30s, 12h or 7d; it is "${by}"`);
+      throw new UsageError(`<by> must be a duration such as 30s, 12h or 7d; got "${by}"`);
     }
     const { clock, options } = await clockOf(command, shell);
     const advanced = await clock.advance(by);
     if (options.json) return screen.write(json(advanced));
-    screen.write(`${instant(advanced.now)}; ${advanced.fired} fell due on the way\n`);
+    screen.write(`${instant(advanced.now)}; ${advanced.fired} timers fired\n`);
   });
 }
 
 export function clockCommand(shell: Shell): Command {
   return new Command('clock')
-    .description('The virtual clock of a service that was started with dev --virtual-clock: now, advance.')
+    .description('Read or advance the virtual clock of a server started with dev --virtual-clock.')
     .addCommand(nowCommand(shell))
     .addCommand(advanceCommand(shell));
 }

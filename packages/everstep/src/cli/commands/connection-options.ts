@@ -1,4 +1,4 @@
-/** The options that every client command has. */
+/** Connection options of every client command. */
 import type { Client } from '@everstep/sdk';
 import type { Command } from 'commander';
 import { type ConnectionOptions, connect } from '../connection.js';
@@ -10,13 +10,13 @@ export interface ClientOptions extends ConnectionOptions {
 
 export function withConnection(command: Command): Command {
   return command
-    .option('--url <url>', 'the service (or EVERSTEP_URL)')
+    .option('--url <url>', 'URL of the server (or EVERSTEP_URL)')
     .option('--token <token>', 'API token (or EVERSTEP_TOKEN)')
-    .option('--data-dir <path>', 'local data directory to take URL and token from (or EVERSTEP_DATA_DIR)')
+    .option('--data-dir <path>', 'data directory to read the URL and token from (or EVERSTEP_DATA_DIR)')
     .option('--json', 'print JSON');
 }
 
-/** The options of a command as they were typed, and a client for the service they name. */
+/** Returns the parsed options of a command and a client for the server they select. */
 export async function open<Options extends ClientOptions>(
   command: Command,
   shell: Shell,

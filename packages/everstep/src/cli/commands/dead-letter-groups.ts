@@ -14,13 +14,13 @@ const MAX_MESSAGE_LENGTH = 80;
 
 function groupState(text: string, before: readonly DeadLetterGroupState[] | undefined): readonly DeadLetterGroupState[] {
   const found = STATES.find((name) => name === text);
-  if (!found) throw new UsageError(`--state must be one of ${STATES.join(', ')}; it is "${text}"`);
+  if (!found) throw new UsageError(`--state must be one of ${STATES.join(', ')}; got "${text}"`);
   return [...(before ?? []), found];
 }
 
 function groupKind(text: string): DeadLetterGroup['kind'] {
   const found = KINDS.find((name) => name === text);
-  if (!found) throw new UsageError(`--kind must be one of ${KINDS.join(', ')}; it is "${text}"`);
+  if (!found) throw new UsageError(`--kind must be one of ${KINDS.join(', ')}; got "${text}"`);
   return found;
 }
 
@@ -38,15 +38,15 @@ interface ListOptions extends ClientOptions {
 function listCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('list'))
-    .description('List what went wrong: regressed groups first, then new ones, then known ones.')
+    .description('List groups of dead letters with the same error: regressed groups first, then new ones, then known ones.')
     .option('--state <state>', `groups in this state: ${STATES.join(', ')}; may be repeated`, groupState)
-    .option('--workflow-url <url>', 'groups with entries of this workflow; may be repeated', collected)
-    .option('--from <instant>', 'groups that were seen last from this time on: Unix ms or a date', moment('--from'))
-    .option('--to <instant>', 'groups that were seen first up to this time', moment('--to'))
+    .option('--workflow-url <url>', 'groups with dead letters of this workflow; may be repeated', collected)
+    .option('--from <instant>', 'groups last seen at or after this time: Unix ms or a date', moment('--from'))
+    .option('--to <instant>', 'groups first seen at or before this time', moment('--to'))
     .option('--kind <kind>', 'groups of runs (workflow, the default) or of plain messages (message)', groupKind)
-    .option('--with-empty', 'also those whose entries have all left the queue')
-    .option('--count <number>', 'how many at most', wholeNumber('--count', 1), DEFAULT_SHOWN)
-    .option('--all', 'all of them');
+    .option('--with-empty', 'include groups without remaining dead letters')
+    .option('--count <number>', 'maximum number of groups', wholeNumber('--count', 1), DEFAULT_SHOWN)
+    .option('--all', 'list all groups');
   return command.action(async () => {
     const { client, options } = await open<ListOptions>(command, shell);
     const { state, workflowUrl, from: fromDate, to: toDate, kind, withEmpty } = options;
@@ -58,7 +58,7 @@ function listCommand(shell: Shell): Command {
       if (groups.length >= limit) break;
     }
     if (options.json) return screen.write(json({ groups }));
-    if (groups.length === 0) return screen.write('There are no such groups.\n');
+    if (groups.length === 0) return screen.write('No matching groups.\n');
     const rows = groups.map((group) => [
       group.fingerprint,
       group.state,
@@ -77,7 +77,7 @@ function listCommand(shell: Shell): Command {
 function getCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('get'))
-    .description('Show a group.')
+    .description('Show a group of dead letters.')
     .argument('<fingerprint>', 'fingerprint of the group');
   return command.action(async (fingerprint: string) => {
     const { client, options } = await open(command, shell);
@@ -92,12 +92,12 @@ function getCommand(shell: Shell): Command {
 
 const MARKS = {
   acknowledge: {
-    description: 'Say that somebody knows of a group: it is neither new nor regressed any more.',
+    description: 'Acknowledge a group: its state changes to known.',
     call: 'acknowledgeGroup',
     done: 'acknowledged',
   },
   resolve: {
-    description: 'Say that the cause of a group is mended: another entry makes it regressed.',
+    description: 'Mark the cause of a group as fixed: a new dead letter changes its state to regressed.',
     call: 'resolveGroup',
     done: 'resolved',
   },
@@ -112,13 +112,13 @@ function markCommand(shell: Shell, verb: keyof typeof MARKS): Command {
   return command.action(async (fingerprint: string) => {
     const { client, options } = await open(command, shell);
     const group = await client.dlq[call](fingerprint);
-    screen.write(options.json ? json(group) : `${fingerprint} is ${done}\n`);
+    screen.write(options.json ? json(group) : `${fingerprint} ${done}\n`);
   });
 }
 
 export function deadLetterGroupsCommand(shell: Shell): Command {
   return new Command('groups')
-    .description('What went wrong, by step, status and message: list (when nothing is named), get, acknowledge, resolve.')
+    .description('Groups of dead letters with the same step, status and error (default command: list).')
     .addCommand(listCommand(shell), { isDefault: true })
     .addCommand(getCommand(shell))
     .addCommand(markCommand(shell, 'acknowledge'))

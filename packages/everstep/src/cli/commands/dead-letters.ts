@@ -24,15 +24,19 @@ interface FilterOptions extends RunFilterOptions {
 
 function callbackState(text: string, before: readonly FailureFunctionState[] | undefined): readonly FailureFunctionState[] {
   const found = CALLBACK_STATES.find((name) => name === text);
-  if (!found) throw new UsageError(`--failure-function-state must be one of ${CALLBACK_STATES.join(', ')}; it is "${text}"`);
+  if (!found) throw new UsageError(`--failure-function-state must be one of ${CALLBACK_STATES.join(', ')}; got "${text}"`);
   return [...(before ?? []), found];
 }
 
 const withFilters = (command: Command): Command =>
-  withRunFilters(command, 'entries')
-    .option('--workflow-url <url>', 'entries of this workflow; may be repeated', collected)
-    .option('--failure-function-state <state>', 'entries whose failure function is in this state; may be repeated', callbackState)
-    .option('--fingerprint <fingerprint>', 'entries of this group; may be repeated', collected);
+  withRunFilters(command, 'dead letters')
+    .option('--workflow-url <url>', 'dead letters of this workflow; may be repeated', collected)
+    .option(
+      '--failure-function-state <state>',
+      'dead letters whose failure function is in this state; may be repeated',
+      callbackState,
+    )
+    .option('--fingerprint <fingerprint>', 'dead letters of this group; may be repeated', collected);
 
 const filterOf = (options: FilterOptions) => ({
   ...runFilter(options),
@@ -49,9 +53,9 @@ interface ListOptions extends ClientOptions, FilterOptions {
 function listCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withFilters(withConnection(new Command('list')))
-    .description('List the runs that failed after all retries, newest first.')
-    .option('--count <number>', 'how many at most', wholeNumber('--count', 1), DEFAULT_SHOWN)
-    .option('--all', 'all of them');
+    .description('List dead letters: runs that failed after all retries, newest first.')
+    .option('--count <number>', 'maximum number of dead letters', wholeNumber('--count', 1), DEFAULT_SHOWN)
+    .option('--all', 'list all dead letters');
   return command.action(async () => {
     const { client, options } = await open<ListOptions>(command, shell);
     const limit = options.all ? Number.POSITIVE_INFINITY : options.count;
@@ -61,7 +65,7 @@ function listCommand(shell: Shell): Command {
       if (messages.length >= limit) break;
     }
     if (options.json) return screen.write(json({ messages }));
-    if (messages.length === 0) return screen.write('There are no such entries.\n');
+    if (messages.length === 0) return screen.write('No matching dead letters.\n');
     const rows = messages.map((entry) => [
       entry.dlqId,
       instant(entry.createdAt),
@@ -76,7 +80,9 @@ function listCommand(shell: Shell): Command {
 
 function getCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withConnection(new Command('get')).description('Show an entry.').argument('<dlqId>', 'id of the entry');
+  const command = withConnection(new Command('get'))
+    .description('Show a dead letter.')
+    .argument('<dlqId>', 'ID of the dead letter');
   return command.action(async (dlqId: string) => {
     const { client, options } = await open(command, shell);
     const entry = await client.dlq.get(dlqId);
@@ -95,23 +101,23 @@ interface BulkChoice extends ClientOptions, FilterOptions {
 
 type Chosen = { readonly dlqId: string } | { readonly filter: ReturnType<typeof filterOf> & { readonly count?: number } };
 
-/** One entry by its id, or all that match: said with --all, so that a forgotten id does not hit everything. */
+/** Returns one dead letter by ID, or all that match. Requires --all for many, so that a forgotten ID does not select everything. */
 function chosen(dlqId: string | undefined, options: BulkChoice): Chosen {
   const filter = filterOf(options);
   const bulk = options.all === true || hasFilter(filter) || options.count !== undefined;
   if (dlqId !== undefined) {
-    if (bulk) throw new UsageError('Name an entry, or choose several with filters and --all; not both.');
+    if (bulk) throw new UsageError('Give either a dead letter ID or --all with filters, not both.');
     return { dlqId };
   }
-  if (!options.all) throw new UsageError('Name an entry, or give --all (with filters, if not all of them are meant).');
+  if (!options.all) throw new UsageError('Give a dead letter ID, or --all (optionally with filters).');
   return { filter: { ...filter, count: options.count } };
 }
 
 const withChoice = (command: Command, done: string): Command =>
   withFilters(withConnection(command))
-    .argument('[dlqId]', 'id of one entry')
-    .option('--all', `all entries that match the filters, or all there are, are ${done}`)
-    .option('--count <number>', 'with --all: how many at most', wholeNumber('--count', 1));
+    .argument('[dlqId]', 'ID of one dead letter')
+    .option('--all', `all matching dead letters are ${done}; without filters, all dead letters`)
+    .option('--count <number>', 'with --all: maximum number of dead letters', wholeNumber('--count', 1));
 
 interface OverrideOptions {
   readonly setRetries?: number;
@@ -126,11 +132,11 @@ interface OverrideOptions {
 
 const withOverrides = (command: Command): Command =>
   command
-    .option('--new-run-id <id>', 'one entry: id of the new run')
+    .option('--new-run-id <id>', 'ID of the new run (single dead letter only)')
     .option('--set-retries <number>', 'retries of the new run', wholeNumber('--set-retries'))
     .option('--set-flow-control-key <key>', 'flow control key of the new run')
     .option('--set-flow-control <limits>', '"parallelism=<n>, rate=<n>, period=<duration>"')
-    .option('--set-delay <duration>', 'with --all: start later')
+    .option('--set-delay <duration>', 'with --all: delay before the new runs start')
     .option('--set-retry-delay <expression>', 'with --all: retry delay of the new runs')
     .option('--set-label <label>', 'with --all: label of the new runs; may be repeated', collected)
     .option('--set-failure-callback <url>', 'with --all: failure callback of the new runs');
@@ -146,11 +152,13 @@ async function recover(client: Client, verb: 'resume' | 'restart', choice: Chose
   if ('dlqId' in choice) {
     const bulkOnly = [options.setDelay, options.setRetryDelay, options.setLabel, options.setFailureCallback];
     if (bulkOnly.some((value) => value !== undefined)) {
-      throw new UsageError('A single entry takes --new-run-id, --set-retries and --set-flow-control*; the others go with --all.');
+      throw new UsageError(
+        'A single dead letter accepts --new-run-id, --set-retries and --set-flow-control*. The other options require --all.',
+      );
     }
     return [await client.dlq[verb](choice.dlqId, { runId, retries, flowControl })];
   }
-  if (runId !== undefined) throw new UsageError('--new-run-id goes with a single entry.');
+  if (runId !== undefined) throw new UsageError('--new-run-id requires a single dead letter.');
   const overrides: RunOverrides = {
     retries,
     flowControl,
@@ -176,7 +184,7 @@ function recoverCommand(shell: Shell, verb: 'resume' | 'restart', description: s
     const { client, options } = await open<BulkChoice & OverrideOptions>(command, shell);
     const workflowRuns = await recover(client, verb, choice, options);
     if (options.json) return screen.write(json({ workflowRuns }));
-    if (workflowRuns.length === 0) return screen.write('There are no such entries.\n');
+    if (workflowRuns.length === 0) return screen.write('No matching dead letters.\n');
     const rows = workflowRuns.map((run) => [run.workflowRunId, instant(run.workflowCreatedAt)]);
     screen.write(table(screen, ['NEW RUN', 'CREATED (UTC)'], rows));
   });
@@ -184,14 +192,14 @@ function recoverCommand(shell: Shell, verb: 'resume' | 'restart', description: s
 
 function deleteCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withChoice(new Command('delete'), 'deleted').description('Delete entries; their runs stay in the log.');
+  const command = withChoice(new Command('delete'), 'deleted').description('Delete dead letters. The runs stay in the run log.');
   return command.action(async (dlqId: string | undefined) => {
     const choice = chosen(dlqId, command.opts<BulkChoice>());
     const { client, options } = await open(command, shell);
     let deleted = 1;
     if ('dlqId' in choice) await client.dlq.delete(choice.dlqId);
     else {
-      // The service wants a filter for a deletion; --all without one says that everything is meant.
+      // The API requires a filter for a deletion; --all without one selects everything.
       const { filter } = choice;
       deleted = await client.dlq.deleteAll(hasFilter({ ...filter, count: undefined }) ? filter : { ...filter, fromDate: 0 });
     }
@@ -200,10 +208,10 @@ function deleteCommand(shell: Shell): Command {
 }
 
 export function deadLetterCommand(shell: Shell): Command {
-  const resume = 'Make new runs that go on from the failed step, keeping the results so far.';
-  const restart = 'Make new runs that begin at the first step, with the original payload and settings.';
+  const resume = 'Start new runs that continue from the failed step and keep the recorded results.';
+  const restart = 'Start new runs from the first step, with the original payload and settings.';
   return new Command('dlq')
-    .description('The dead letter queue: list, get, groups, check, resume, restart, delete, callback.')
+    .description('Manage dead letters: runs that failed after all retries.')
     .addCommand(listCommand(shell))
     .addCommand(getCommand(shell))
     .addCommand(deadLetterGroupsCommand(shell))

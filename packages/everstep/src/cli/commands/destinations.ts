@@ -7,21 +7,21 @@ import { type ClientOptions, open, withConnection } from './connection-options.j
 const MAX_ERROR_LENGTH = 80;
 const HEAD = ['DESTINATION', 'HELD', 'SINCE (UTC)', 'REASON', 'FAILURES', 'WAITING', 'NEXT PROBE (UTC)', 'LAST ERROR'] as const;
 
-/** Throws UsageError. */
+/** Returns the origin of a URL. Throws UsageError when it is invalid. */
 function originOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url.origin;
-  throw new UsageError(`<url> must be an absolute http or https URL; it is "${text}"`);
+  throw new UsageError(`<url> must be an absolute http or https URL; got "${text}"`);
 }
 
 function listCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withConnection(new Command('list')).description('List destinations that fail or are held back.');
+  const command = withConnection(new Command('list')).description('List destinations that are failing or on hold.');
   return command.action(async () => {
     const { client, options } = await open(command, shell);
     const destinations = await client.destinations.list();
     if (options.json) return screen.write(json({ destinations }));
-    if (destinations.length === 0) return screen.write('No destination fails or is held back.\n');
+    if (destinations.length === 0) return screen.write('No destination is failing or on hold.\n');
     const rows = destinations.map((one) => [
       one.origin,
       one.isHeld ? `by ${one.heldBy}` : 'no',
@@ -39,22 +39,22 @@ function listCommand(shell: Shell): Command {
 function holdCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('hold'))
-    .description('Hold back all deliveries to a destination until it is released. Nothing is lost, and no attempt is used up.')
-    .argument('<url>', 'scheme, host and port; of a longer URL they are taken')
-    .option('--reason <text>', 'shown wherever the hold is');
+    .description('Hold all deliveries to a destination until it is released. Held deliveries keep their attempts.')
+    .argument('<url>', 'scheme, host and port; any path is ignored')
+    .option('--reason <text>', 'reason, shown with the hold');
   return command.action(async (url: string) => {
     const origin = originOf(url);
     const { client, options } = await open<ClientOptions & { readonly reason?: string }>(command, shell);
     await client.destinations.hold({ origin, reason: options.reason });
-    screen.write(options.json ? json({ origin, isHeld: true }) : `${origin} is held back\n`);
+    screen.write(options.json ? json({ origin, isHeld: true }) : `${origin} is on hold\n`);
   });
 }
 
 function releaseCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('release'))
-    .description('Deliver to a destination again; what waited goes out in the order in which it came.')
-    .argument('<url>', 'scheme, host and port; of a longer URL they are taken');
+    .description('Release a destination. Held deliveries are sent in their original order.')
+    .argument('<url>', 'scheme, host and port; any path is ignored');
   return command.action(async (url: string) => {
     const origin = originOf(url);
     const { client, options } = await open(command, shell);
@@ -65,7 +65,7 @@ function releaseCommand(shell: Shell): Command {
 
 export function destinationsCommand(shell: Shell): Command {
   return new Command('destinations')
-    .description('Destinations of deliveries: list, hold, release.')
+    .description('Hold and release deliveries by destination.')
     .addCommand(listCommand(shell))
     .addCommand(holdCommand(shell))
     .addCommand(releaseCommand(shell));

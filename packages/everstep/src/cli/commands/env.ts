@@ -7,21 +7,21 @@ import { UsageError } from '../exit-codes.js';
 import { json, type Shell } from '../output.js';
 import { type ClientOptions, withConnection } from './connection-options.js';
 
-/** Whom a token speaks for. Whether it is good, the service says. */
+/** Returns the queue instance that a token belongs to. The server decides whether the token is valid. */
 function instanceOf(token: string): string {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
     if (typeof claims === 'object' && claims !== null && 'sub' in claims && typeof claims.sub === 'string') return claims.sub;
   } catch {
-    // Said below.
+    // Reported below.
   }
-  throw new UsageError('The token is none of this service: it has to be the one that EVERSTEP_TOKEN names, a JWT.');
+  throw new UsageError('Invalid token: it must be a token of an Everstep server (a JWT), such as the one in EVERSTEP_TOKEN.');
 }
 
 export function envCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('env')).description(
-    'Print what an app needs in its environment, as lines: for @everstep/sdk (EVERSTEP_*), and for the published\n@upstash/workflow and @upstash/qstash (QSTASH_*). The token is among it.',
+    'Print the environment variables of an app as KEY=value lines. EVERSTEP_* are for @everstep/sdk, QSTASH_* for the\npublished @upstash/workflow and @upstash/qstash. The output contains the token.',
   );
   return command.action(async () => {
     const options = command.opts<ClientOptions>();

@@ -6,12 +6,12 @@ import { json, printable, type Screen, type Shell, styled } from '../output.js';
 import { type ClientOptions, open, withConnection } from './connection-options.js';
 
 const SUBJECTS: Readonly<Record<RunExplanation['tasks'][number]['what'], string>> = {
-  workflow: 'the code of the workflow',
+  workflow: 'the workflow code',
   step: 'a step',
   'failure-callback': 'the failure callback',
 };
 
-/** What the run waits for, in the order in which it has to come true. */
+/** Prints the reasons why a run waits, in the order in which they must be resolved. */
 function show(screen: Screen, { workflowRunId, workflowState, summary, tasks }: RunExplanation): void {
   screen.write(`${workflowRunId} ${workflowState}\n${printable(summary)}\n`);
   for (const { stepName, stepType, what, reasons } of tasks) {
@@ -27,9 +27,9 @@ function show(screen: Screen, { workflowRunId, workflowState, summary, tasks }: 
 export function explainCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('explain'))
-    .description('Explain why a run is where it is: what it waits for now.')
-    .argument('<runId>', 'id of the run')
-    .option('--created-at <instant>', 'which one, when runs share an id (Unix ms)', moment('--created-at'));
+    .description('Explain what a run is waiting for.')
+    .argument('<runId>', 'ID of the run')
+    .option('--created-at <instant>', 'creation time, if several runs share the ID (Unix ms)', moment('--created-at'));
   return command.action(async (runId: string) => {
     const { client, options } = await open<ClientOptions & { readonly createdAt?: number }>(command, shell);
     const explanation = await client.runs.explain(runId, { workflowCreatedAt: options.createdAt });

@@ -5,11 +5,11 @@ import { open, withConnection } from './connection-options.js';
 
 const VERBS = {
   retry: {
-    description: 'Call the failure callback, or the failure function, of an entry again.',
+    description: 'Call the failure callback or failure function of a dead letter again.',
     call: 'retryCallback',
   },
   cancel: {
-    description: 'Call the failure callback, or the failure function, of an entry no more.',
+    description: 'Cancel the failure callback or failure function of a dead letter.',
     call: 'cancelCallback',
   },
 } as const;
@@ -17,7 +17,7 @@ const VERBS = {
 function verbCommand(shell: Shell, verb: keyof typeof VERBS): Command {
   const { screen } = shell;
   const { description, call } = VERBS[verb];
-  const command = withConnection(new Command(verb)).description(description).argument('<dlqId>', 'id of the entry');
+  const command = withConnection(new Command(verb)).description(description).argument('<dlqId>', 'ID of the dead letter');
   return command.action(async (dlqId: string) => {
     const { client, options } = await open(command, shell);
     const changed = await client.dlq[call](dlqId);
@@ -27,7 +27,7 @@ function verbCommand(shell: Shell, verb: keyof typeof VERBS): Command {
 
 export function failureCallbackCommand(shell: Shell): Command {
   return new Command('callback')
-    .description('What tells of failed runs: retry, cancel.')
+    .description('Retry or cancel failure callbacks and failure functions.')
     .addCommand(verbCommand(shell, 'retry'))
     .addCommand(verbCommand(shell, 'cancel'));
 }

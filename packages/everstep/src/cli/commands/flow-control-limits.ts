@@ -1,4 +1,4 @@
-/** Limits of a flow control key as they are typed: `parallelism=5, rate=100, period=1m`. */
+/** Parses limits of a flow control key: `parallelism=5, rate=100, period=1m`. */
 import { wholeNumber } from '../arguments.js';
 import { UsageError } from '../exit-codes.js';
 
@@ -9,7 +9,7 @@ export interface FlowControlLimits {
   readonly period?: string;
 }
 
-/** Throws UsageError. No text, no limits. */
+/** Returns the limits; none for an empty text. Throws UsageError. */
 export function flowControlLimits(name: string, text: string | undefined): FlowControlLimits {
   if (text === undefined) return {};
   let limits: FlowControlLimits = {};
@@ -18,7 +18,7 @@ export function flowControlLimits(name: string, text: string | undefined): FlowC
     if (key === 'parallelism') limits = { ...limits, parallelism: wholeNumber(`${name} parallelism`, 1)(value) };
     else if (key === 'rate') limits = { ...limits, rate: wholeNumber(`${name} rate`, 1)(value) };
     else if (key === 'period' && value !== '') limits = { ...limits, period: value };
-    else throw new UsageError(`${name} must be "parallelism=<n>, rate=<n>, period=<duration>"; it is "${text}"`);
+    else throw new UsageError(`${name} must be "parallelism=<n>, rate=<n>, period=<duration>"; got "${text}"`);
   }
   return limits;
 }

@@ -39,17 +39,17 @@ const showEntries = (screen: Screen, entries: readonly FlowControlEntry[]): void
 
 function listCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withConnection(new Command('list')).description('List flow control keys and how they stand.');
+  const command = withConnection(new Command('list')).description('List flow control keys with their limits and current usage.');
   return command.action(async () => {
     const { client, options } = await open(command, shell);
     const flowControls = await client.flowControl.list();
     if (options.json) return screen.write(json({ flowControls }));
-    if (flowControls.length === 0) return screen.write('No flow control key has been used.\n');
+    if (flowControls.length === 0) return screen.write('No flow control keys.\n');
     showEntries(screen, flowControls);
   });
 }
 
-/** A command that takes a key, and shows how the key stands afterwards. */
+/** A command that takes a key and prints its state afterwards. */
 function keyCommand<Options extends ClientOptions>(
   shell: Shell,
   name: string,
@@ -73,14 +73,14 @@ interface WaitingOptions extends ClientOptions {
 function waitingCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('waiting'))
-    .description('Show what waits for a key, in the order in which it goes.')
+    .description('List the deliveries waiting for a key, in order.')
     .argument('<key>', 'the flow control key')
-    .option('--count <number>', 'how many at most, up to 100 (default: 50)', wholeNumber('--count', 1));
+    .option('--count <number>', 'maximum number, up to 100 (default: 50)', wholeNumber('--count', 1));
   return command.action(async (key: string) => {
     const { client, options } = await open<WaitingOptions>(command, shell);
     const list = await client.flowControl.waiting(key, { count: options.count });
     if (options.json) return screen.write(json(list));
-    if (list.waiting.length === 0) return screen.write(`Nothing waits for ${printable(key)}.\n`);
+    if (list.waiting.length === 0) return screen.write(`No deliveries are waiting for ${printable(key)}.\n`);
     const rows = list.waiting.map(({ place, workflowRunId, stepName, since, workflowUrl }) => [
       place,
       workflowRunId,
@@ -88,8 +88,8 @@ function waitingCommand(shell: Shell): Command {
       instant(since),
       workflowUrl,
     ]);
-    screen.write(table(screen, ['PLACE', 'RUN', 'STEP', 'SINCE (UTC)', 'WORKFLOW'], rows));
-    if (list.waitListSize > rows.length) screen.write(`${list.waitListSize} wait in all.\n`);
+    screen.write(table(screen, ['POSITION', 'RUN', 'STEP', 'SINCE (UTC)', 'WORKFLOW'], rows));
+    if (list.waitListSize > rows.length) screen.write(`${list.waitListSize} waiting in total.\n`);
   });
 }
 
@@ -100,14 +100,14 @@ interface PinOptions extends ClientOptions {
 }
 
 function pinCommand(shell: Shell): Command {
-  const description = 'Set limits that triggers cannot change until they are unpinned. What is left out stays as it is.';
+  const description = 'Pin limits of a key, so that triggers cannot change them. Omitted limits do not change.';
   return keyCommand<PinOptions>(shell, 'pin', description, (client, key, { parallelism, rate, period }) => {
-    if (period !== undefined && rate === undefined) throw new UsageError('--period goes with --rate.');
+    if (period !== undefined && rate === undefined) throw new UsageError('--period requires --rate.');
     return client.flowControl.pin(key, { parallelism, rate, period });
   })
-    .option('--parallelism <number>', 'how many deliveries may be in flight', wholeNumber('--parallelism', 1))
-    .option('--rate <number>', 'how many deliveries may start in a period', wholeNumber('--rate', 1))
-    .option('--period <duration>', 'the period of the rate: 30s, 1m, 1d (default: 1s)');
+    .option('--parallelism <number>', 'maximum number of deliveries in flight', wholeNumber('--parallelism', 1))
+    .option('--rate <number>', 'maximum number of deliveries started in a period', wholeNumber('--rate', 1))
+    .option('--period <duration>', 'period of the rate, such as 30s, 1m or 1d (default: 1s)');
 }
 
 interface UnpinOptions extends ClientOptions {
@@ -116,7 +116,7 @@ interface UnpinOptions extends ClientOptions {
 }
 
 function unpinCommand(shell: Shell): Command {
-  const description = 'Let triggers change the limits of a key again: both, or only those that are named.';
+  const description = 'Unpin limits of a key, so that triggers can change them again (default: both).';
   return keyCommand<UnpinOptions>(shell, 'unpin', description, (client, key, { parallelism, rate }) =>
     client.flowControl.unpin(key, { parallelism, rate }),
   )
@@ -126,7 +126,7 @@ function unpinCommand(shell: Shell): Command {
 
 function globalCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withConnection(new Command('global')).description('Show how many deliveries are in flight over all keys.');
+  const command = withConnection(new Command('global')).description('Show the number of deliveries in flight across all keys.');
   return command.action(async () => {
     const { client, options } = await open(command, shell);
     const parallelism = await client.flowControl.globalParallelism();
@@ -137,21 +137,26 @@ function globalCommand(shell: Shell): Command {
 
 export function flowCommand(shell: Shell): Command {
   return new Command('flow')
-    .description('Flow control keys: list, get, waiting, pause, resume, pin, unpin, reset-rate, global.')
+    .description('Manage flow control keys: limits, pauses and waiting deliveries.')
     .addCommand(listCommand(shell))
-    .addCommand(keyCommand(shell, 'get', 'Show how a key stands.', (client, key) => client.flowControl.get(key)))
+    .addCommand(keyCommand(shell, 'get', 'Show the limits and usage of a key.', (client, key) => client.flowControl.get(key)))
     .addCommand(waitingCommand(shell))
     .addCommand(
-      keyCommand(shell, 'pause', 'Deliver nothing of a key until it is resumed.', (client, key) => client.flowControl.pause(key)),
+      keyCommand(shell, 'pause', 'Pause deliveries of a key until it is resumed.', (client, key) =>
+        client.flowControl.pause(key),
+      ),
     )
     .addCommand(
-      keyCommand(shell, 'resume', 'Deliver what waits for a paused key.', (client, key) => client.flowControl.resume(key)),
+      keyCommand(shell, 'resume', 'Resume deliveries of a paused key.', (client, key) => client.flowControl.resume(key)),
     )
     .addCommand(pinCommand(shell))
     .addCommand(unpinCommand(shell))
     .addCommand(
-      keyCommand(shell, 'reset-rate', 'End the rate window of a key; the next delivery begins a new one.', (client, key) =>
-        client.flowControl.resetRate(key),
+      keyCommand(
+        shell,
+        'reset-rate',
+        'End the current rate window of a key. The next delivery starts a new one.',
+        (client, key) => client.flowControl.resetRate(key),
       ),
     )
     .addCommand(globalCommand(shell));

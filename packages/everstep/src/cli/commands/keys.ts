@@ -5,7 +5,7 @@ import { UsageError } from '../exit-codes.js';
 import { json, type Screen, type Shell } from '../output.js';
 import { type ClientOptions, open, withConnection } from './connection-options.js';
 
-/** As an app's environment has them. */
+/** Prints the keys as environment variables of an app. */
 function show(screen: Screen, { current, next }: SigningKeyPair): void {
   screen.write(`EVERSTEP_CURRENT_SIGNING_KEY=${current}\nEVERSTEP_NEXT_SIGNING_KEY=${next}\n`);
 }
@@ -24,7 +24,7 @@ function keyCommand(shell: Shell, name: 'get' | 'rotate', description: string): 
 function messagesCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('messages')).description(
-    'Print the message keys, as lines for the environment of an app that receives messages and has no workflow.',
+    'Print the message keys as environment variables, for an app that receives messages but has no workflow.',
   );
   return command.action(async () => {
     const { client, options } = await open(command, shell);
@@ -41,18 +41,18 @@ interface OriginOptions extends ClientOptions {
 
 function showOrigins(screen: Screen, { origins, workflowOrigins }: SignatureSettings): void {
   const set = origins === null ? 'not set' : origins.length === 0 ? 'none' : origins.join(' ');
-  screen.write(`set: ${set}\nof workflows: ${workflowOrigins.length === 0 ? 'none yet' : workflowOrigins.join(' ')}\n`);
+  screen.write(`set: ${set}\nfrom workflows: ${workflowOrigins.length === 0 ? 'none yet' : workflowOrigins.join(' ')}\n`);
   if (origins === null && workflowOrigins.length === 0)
-    screen.write('Plain messages to all origins are signed with the signing keys until the first step is delivered.\n');
+    screen.write('Until the first step is delivered, plain messages to all origins are signed with the signing keys.\n');
 }
 
-/** Undefined: they are only shown. Throws UsageError. */
+/** Returns the origins to set; undefined to only print them. Throws UsageError. */
 function originsOf(
   given: readonly string[],
   { automatic = false, none = false }: OriginOptions,
 ): readonly string[] | null | undefined {
   if (Number(automatic) + Number(none) + Number(given.length > 0) > 1)
-    throw new UsageError('Give origins, --none or --automatic, and only one of the three.');
+    throw new UsageError('Give origins, --none or --automatic; only one of the three is allowed.');
   if (automatic) return null;
   return given.length > 0 || none ? given : undefined;
 }
@@ -60,13 +60,15 @@ function originsOf(
 function originsCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('origins'))
-    .description('Show or set the origins whose plain messages are signed with the signing keys, besides those of workflows.')
+    .description(
+      'Show or set additional origins whose plain messages are signed with the signing keys. Workflow origins always are.',
+    )
     .argument(
       '[origins...]',
-      'such as https://app.example.com, "https://*.example.com" for all subdomains, or "*" for all origins',
+      'origins, such as https://app.example.com, "https://*.example.com" for all subdomains, or "*" for all origins',
     )
-    .option('--none', 'only origins of workflows')
-    .option('--automatic', 'all origins until the first step is delivered, then only origins of workflows');
+    .option('--none', 'only workflow origins')
+    .option('--automatic', 'all origins until the first step is delivered, then only workflow origins');
   return command.action(async (given: readonly string[]) => {
     const origins = originsOf(given, command.opts<OriginOptions>());
     const { client, options } = await open<OriginOptions>(command, shell);
@@ -93,19 +95,19 @@ function withPublicKeys(
 }
 
 function showPublicKeys(screen: Screen, { ed25519 }: SignatureSettings): void {
-  if (ed25519 === null) screen.write('Ed25519 signatures are off; everstep keys ed25519 on turns them on.\n');
+  if (ed25519 === null) screen.write('Ed25519 signatures are off. Turn them on with `everstep keys ed25519 on`.\n');
   else screen.write(`EVERSTEP_JWKS_URL=${ed25519.jwksUrl}\n`);
 }
 
 function ed25519Command(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('ed25519'))
-    .description('Show the URL of the public keys of Ed25519 signatures, turn the signatures on or off, or rotate their keys.')
+    .description('Show the URL of the Ed25519 public keys, turn Ed25519 signatures on or off, or rotate their keys.')
     .argument('[action]', ED25519_ACTIONS.join(', '));
   return command.action(async (given: string | undefined) => {
     const action = ED25519_ACTIONS.find((each) => each === given);
     if (given !== undefined && action === undefined)
-      throw new UsageError(`The action must be one of ${ED25519_ACTIONS.join(', ')}; it is "${given}".`);
+      throw new UsageError(`<action> must be one of ${ED25519_ACTIONS.join(', ')}; got "${given}".`);
     const { client, options } = await open(command, shell);
     const settings = await withPublicKeys(client, action);
     if (options.json) screen.write(json(settings.ed25519));
@@ -114,10 +116,11 @@ function ed25519Command(shell: Shell): Command {
 }
 
 export function keysCommand(shell: Shell): Command {
-  const rotate = 'Make the next key the current one, and a new one the next. Apps that know both go on accepting.';
+  const rotate =
+    'Rotate the keys: the next key becomes the current one, and a new next key is created. Apps that have both keys keep working.';
   return new Command('keys')
-    .description('What deliveries are signed with: get, rotate, messages, origins, ed25519.')
-    .addCommand(keyCommand(shell, 'get', 'Print the keys, as lines for the environment of an app.'))
+    .description('Manage the keys that sign deliveries.')
+    .addCommand(keyCommand(shell, 'get', 'Print the signing keys as environment variables of an app.'))
     .addCommand(keyCommand(shell, 'rotate', rotate))
     .addCommand(messagesCommand(shell))
     .addCommand(originsCommand(shell))

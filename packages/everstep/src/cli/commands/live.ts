@@ -5,15 +5,15 @@ import { instant, json, printable, type Shell, table } from '../output.js';
 import { untilSignal } from '../shutdown.js';
 import { open, withConnection } from './connection-options.js';
 
-const AGAIN_MS = 1_000;
+const RETRY_DELAY_MS = 1_000;
 
-/** When it came, what has changed, and the runs of it. */
+/** Returns the time, the changed topics and their runs. */
 function line({ topics, runIds }: LiveChange): string {
   const runs = runIds.length === 0 ? '' : `  ${runIds.map(printable).join(' ')}`;
   return `${instant(Date.now())}  ${topics.join(' ')}${runs}\n`;
 }
 
-/** Resolves when `signal` aborts, at once or after a while. */
+/** Resolves when `signal` aborts or the time has passed. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) return resolve();
@@ -26,15 +26,15 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', done);
   });
 
-/** What says that it makes no sense to try again. */
+/** Errors after which retrying cannot succeed. */
 const isFinal = (error: unknown): boolean =>
   !(error instanceof EverstepError) || (error.status >= 400 && error.status < 500 && error.status !== 429);
 
 export function liveCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('live'))
-    .description('Print what changes in the queue instance as it happens, until Ctrl-C; with --json a line of JSON for each.')
-    .option('--once', 'end after the first change');
+    .description('Print changes of the queue instance as they happen, until Ctrl-C. With --json, one JSON line per change.')
+    .option('--once', 'exit after the first change');
   return command.action(async () => {
     const { client, options } = await open<{ readonly json?: boolean; readonly once?: boolean }>(command, shell);
     const stop = new AbortController();
@@ -47,19 +47,17 @@ export function liveCommand(shell: Shell): Command {
         }
       } catch (error) {
         if (isFirst || isFinal(error)) throw error;
-        shell.complain(`${error instanceof Error ? error.message : String(error)}; trying again\n`);
+        shell.printError(`${error instanceof Error ? error.message : String(error)}, retrying\n`);
       }
-      // The service has stopped, or a proxy has had enough.
-      await pause(AGAIN_MS, stop.signal);
+      // The server stopped, or a proxy closed the connection.
+      await pause(RETRY_DELAY_MS, stop.signal);
     }
   });
 }
 
 export function nodesCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withConnection(new Command('nodes')).description(
-    'List the processes of the service, and what each has taken on.',
-  );
+  const command = withConnection(new Command('nodes')).description('List the nodes of the server and the work of each.');
   return command.action(async () => {
     const { client, options } = await open(command, shell);
     const nodes = await client.live.nodes();

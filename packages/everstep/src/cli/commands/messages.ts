@@ -5,7 +5,7 @@ import { openMessages } from '../message-connection.js';
 import { instant, json, type Shell, shorten, table } from '../output.js';
 import { type ClientOptions, withConnection } from './connection-options.js';
 
-/** As far as it is printed. */
+/** The fields that are printed. */
 interface MessageEvent {
   readonly time: number;
   readonly state: string;
@@ -30,22 +30,22 @@ interface ListOptions extends ClientOptions {
 }
 
 const MAX_ERROR_LENGTH = 60;
-const HEAD = ['SINCE (UTC)', 'STATE', 'MESSAGE', 'TO', 'THROUGH', 'ERROR'] as const;
+const HEAD = ['SINCE (UTC)', 'STATE', 'MESSAGE', 'TO', 'VIA', 'ERROR'] as const;
 
 function listCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('list'))
-    .description('List what happened to plain messages, newest first.')
-    .option('--state <state>', 'CREATED, ACTIVE, RETRY, ERROR, DELIVERED, FAILED or CANCELED')
-    .option('--queue <name>', 'of one queue')
-    .option('--group <name>', 'of one URL group')
-    .option('--to <destination>', 'to one URL')
-    .option('--label <label>', 'with a label; may be repeated', collected)
-    .option('--id <messageId>', 'of a message; may be repeated', collected)
-    .option('--since <instant>', 'at or after a time: Unix ms or a date', moment('--since'))
-    .option('--until <instant>', 'at or before a time', moment('--until'))
-    .option('--count <number>', 'how many', wholeNumber('--count', 1))
-    .option('--cursor <cursor>', 'goes on where the list before ended');
+    .description('List events of plain messages, newest first.')
+    .option('--state <state>', 'state: CREATED, ACTIVE, RETRY, ERROR, DELIVERED, FAILED or CANCELED')
+    .option('--queue <name>', 'messages of this queue')
+    .option('--group <name>', 'messages of this URL group')
+    .option('--to <destination>', 'messages to this URL')
+    .option('--label <label>', 'messages with this label; may be repeated', collected)
+    .option('--id <messageId>', 'events of this message; may be repeated', collected)
+    .option('--since <instant>', 'events at or after this time: Unix ms or a date', moment('--since'))
+    .option('--until <instant>', 'events at or before this time', moment('--until'))
+    .option('--count <number>', 'maximum number of events', wholeNumber('--count', 1))
+    .option('--cursor <cursor>', 'cursor printed by the previous page');
   return command.action(async () => {
     const { call, options } = await openMessages<ListOptions>(command, shell);
     const { state, queue, group, to, label, id, since, until, count, cursor } = options;
@@ -66,7 +66,7 @@ function listCommand(shell: Shell): Command {
       },
     });
     if (options.json) return screen.write(json(page));
-    if (page.logs.length === 0) return screen.write('Nothing happened to such messages.\n');
+    if (page.logs.length === 0) return screen.write('No matching message events.\n');
     const rows = page.logs.map((event) => [
       instant(event.time),
       event.state,
@@ -76,15 +76,15 @@ function listCommand(shell: Shell): Command {
       event.error === undefined ? undefined : shorten(event.error, MAX_ERROR_LENGTH),
     ]);
     screen.write(table(screen, HEAD, rows));
-    if (page.cursor) screen.write(`\nMore: --cursor ${page.cursor}\n`);
+    if (page.cursor) screen.write(`\nNext page: --cursor ${page.cursor}\n`);
   });
 }
 
 function getCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('get'))
-    .description('Print a message that is under way, as JSON.')
-    .argument('<messageId>', 'id of the message');
+    .description('Print a pending message as JSON.')
+    .argument('<messageId>', 'ID of the message');
   return command.action(async (messageId: string) => {
     const { call } = await openMessages(command, shell);
     screen.write(json(await call({ method: 'GET', path: `/v2/messages/${encodeURIComponent(messageId)}` })));
@@ -102,13 +102,13 @@ interface SendOptions extends ClientOptions {
 function sendCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('send'))
-    .description('Send a plain message: now, or behind those of a queue.')
-    .argument('<destination>', 'URL, or name of a URL group')
-    .option('--body <text>', 'text, @file, or - for the standard input')
-    .option('--queue <name>', 'it stands in line in this queue')
-    .option('--method <method>', 'of the request, POST when absent')
-    .option('--retries <number>', 'further attempts', wholeNumber('--retries', 0))
-    .option('--delay <duration>', 'it is sent after so long: 30s, 5m, 2h');
+    .description('Send a plain message, directly or through a queue.')
+    .argument('<destination>', 'URL or name of a URL group')
+    .option('--body <text>', 'body: text, @file, or - for standard input')
+    .option('--queue <name>', 'send the message through this queue')
+    .option('--method <method>', 'HTTP method (default: POST)')
+    .option('--retries <number>', 'maximum number of retries', wholeNumber('--retries', 0))
+    .option('--delay <duration>', 'delay before the first attempt, such as 30s, 5m or 2h');
   return command.action(async (destination: string) => {
     const { call, options } = await openMessages<SendOptions>(command, shell);
     const body = options.body === undefined ? '' : await readBody(options.body);
@@ -116,7 +116,7 @@ function sendCommand(shell: Shell): Command {
     const { method, retries, delay } = options;
     const sent = await call<unknown>({
       method: 'POST',
-      // The destination stands in the path as it is: a URL keeps its slashes.
+      // The destination is part of the path as it is: a URL keeps its slashes.
       path: `${path}/${destination}`,
       headers: {
         'content-type': isJson(body) ? 'application/json' : 'text/plain',
@@ -134,25 +134,25 @@ function sendCommand(shell: Shell): Command {
 
 interface Sent {
   readonly messageId: string;
-  /** Of a URL group: the endpoint that it goes to. */
+  /** Of a URL group: the endpoint that the message is sent to. */
   readonly url?: string;
 }
 
 function cancelCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('cancel'))
-    .description('Cancel a message that was not delivered.')
-    .argument('<messageId>', 'id of the message');
+    .description('Cancel a message that is not yet delivered.')
+    .argument('<messageId>', 'ID of the message');
   return command.action(async (messageId: string) => {
     const { call, options } = await openMessages(command, shell);
     await call({ method: 'DELETE', path: `/v2/messages/${encodeURIComponent(messageId)}` });
-    screen.write(options.json ? json({ messageId }) : `${messageId} is canceled\n`);
+    screen.write(options.json ? json({ messageId }) : `${messageId} canceled\n`);
   });
 }
 
 export function messagesCommand(shell: Shell): Command {
   return new Command('messages')
-    .description('Plain messages: list, get, send, cancel.')
+    .description('Send, list and cancel plain messages.')
     .addCommand(listCommand(shell))
     .addCommand(getCommand(shell))
     .addCommand(sendCommand(shell))

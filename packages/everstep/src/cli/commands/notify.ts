@@ -17,16 +17,16 @@ interface NotifyOptions extends ClientOptions {
 
 const RUN_HEADER = 'svc-workflow-runid';
 
-/** The run that a waiter stands for, from the headers that would be sent to it. */
+/** Returns the run of a waiter, from the headers that would be sent to it. */
 function runOf(headers: Readonly<Record<string, readonly string[]>>): string | undefined {
   return Object.entries(headers).find(([name]) => name.toLowerCase() === RUN_HEADER)?.[1][0];
 }
 
-/** Unix seconds; 0 where nobody waits yet. */
-const until = (deadline: number): string => (deadline === 0 ? 'kept until it waits' : instant(deadline * 1000));
+/** Formats Unix seconds; 0 means that the run does not wait yet. */
+const until = (deadline: number): string => (deadline === 0 ? 'stored until the run waits' : instant(deadline * 1000));
 
 async function eventData({ data, dataFile }: NotifyOptions): Promise<string | Uint8Array | undefined> {
-  if (data !== undefined && dataFile !== undefined) throw new UsageError('Give --data or --data-file, not both.');
+  if (data !== undefined && dataFile !== undefined) throw new UsageError('Give either --data or --data-file, not both.');
   if (dataFile !== undefined) return readBodyFile(dataFile);
   return data === undefined ? undefined : readBody(data);
 }
@@ -34,13 +34,18 @@ async function eventData({ data, dataFile }: NotifyOptions): Promise<string | Ui
 export function notifyCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('notify'))
-    .summary('Notify the runs that wait for an event')
-    .description('Notify every run that waits for an event; or, with --run, one run, even if it does not wait for it yet.')
-    .argument('<event>', 'id of the event')
+    .summary('Notify runs that wait for an event')
+    .description(
+      'Notify every run that waits for an event. With --run, notify one run, even if it does not wait for the event yet.',
+    )
+    .argument('<event>', 'ID of the event')
     .option('-d, --data <text>', 'event data: text, @file, or - for standard input')
-    .option('--data-file <path>', 'event data: the content of a file')
-    .option('--content-type <type>', 'of the data (default: application/json when it is JSON, else text/plain)')
-    .option('--run <id>', 'only this run; the event is kept for it until it waits');
+    .option('--data-file <path>', 'file with the event data')
+    .option(
+      '--content-type <type>',
+      'content type of the data (default: application/json if it is valid JSON, otherwise text/plain)',
+    )
+    .option('--run <id>', 'notify only this run; the event is stored until the run waits for it');
   return command.action(async (eventId: string) => {
     const { client, options } = await open<NotifyOptions>(command, shell);
     const data = await eventData(options);
@@ -51,12 +56,12 @@ export function notifyCommand(shell: Shell): Command {
       ...(options.run === undefined ? {} : { workflowRunId: options.run }),
     });
     if (options.json) return screen.write(json(notified));
-    if (notified.length === 0) return screen.write(`No run waits for ${eventId}.\n`);
+    if (notified.length === 0) return screen.write(`No runs are waiting for ${eventId}.\n`);
     const rows = notified.map(({ waiter, messageId, kept }) => [
       runOf(waiter.headers),
       waiter.url,
       messageId,
-      kept ? 'kept until it waits' : 'notified',
+      kept ? 'stored until the run waits' : 'notified',
     ]);
     screen.write(table(screen, ['RUN', 'WORKFLOW', 'MESSAGE', 'EVENT'], rows));
   });
@@ -75,7 +80,7 @@ async function showAll(screen: Screen, client: Client, { workflowUrl, json: asJs
     ({ cursor } = page);
   } while (cursor !== undefined);
   if (asJson) return screen.write(json({ waiters }));
-  if (waiters.length === 0) return screen.write('No run waits for an event.\n');
+  if (waiters.length === 0) return screen.write('No runs are waiting for an event.\n');
   const rows = waiters.map(({ eventId, workflowRunId, stepName, since, deadlineAt, url }) => [
     eventId,
     workflowRunId,
@@ -90,17 +95,17 @@ async function showAll(screen: Screen, client: Client, { workflowUrl, json: asJs
 export function waitersCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('waiters'))
-    .summary('List the runs that wait for an event, or for any')
-    .description('List the runs that wait for an event, oldest first; without an event, all that wait, by event.')
-    .argument('[event]', 'id of the event')
-    .option('--workflow-url <url>', 'without an event: runs of this workflow');
+    .summary('List runs that wait for an event')
+    .description('List the runs that wait for an event, oldest first. Without an event, list all waiting runs by event.')
+    .argument('[event]', 'ID of the event')
+    .option('--workflow-url <url>', 'runs of this workflow (only without an event)');
   return command.action(async (eventId: string | undefined) => {
     const { client, options } = await open<WaiterOptions>(command, shell);
     if (eventId === undefined) return showAll(screen, client, options);
-    if (options.workflowUrl !== undefined) throw new UsageError('--workflow-url goes without an event.');
+    if (options.workflowUrl !== undefined) throw new UsageError('--workflow-url cannot be combined with an event.');
     const waiters = await client.waiters(eventId);
     if (options.json) return screen.write(json(waiters));
-    if (waiters.length === 0) return screen.write(`No run waits for ${eventId}.\n`);
+    if (waiters.length === 0) return screen.write(`No runs are waiting for ${eventId}.\n`);
     const rows = waiters.map(({ url, headers, deadline }) => [runOf(headers), url, until(deadline)]);
     screen.write(table(screen, ['RUN', 'WORKFLOW', 'UNTIL (UTC)'], rows));
   });

@@ -5,7 +5,7 @@ import { openMessages, sendingJson } from '../message-connection.js';
 import { instant, json, type Shell, table } from '../output.js';
 import { type ClientOptions, withConnection } from './connection-options.js';
 
-/** As far as it is printed. */
+/** The fields that are printed. */
 interface QueueRow {
   readonly name: string;
   readonly updatedAt: number;
@@ -23,7 +23,7 @@ function listCommand(shell: Shell): Command {
     const { call, options } = await openMessages(command, shell);
     const queues = await call<readonly QueueRow[]>({ method: 'GET', path: '/v2/queues' });
     if (options.json) return screen.write(json(queues));
-    if (queues.length === 0) return screen.write('There is no queue.\n');
+    if (queues.length === 0) return screen.write('No queues.\n');
     const rows = queues.map(({ name, paused, lag, parallelism, updatedAt }) => [
       name,
       paused ? 'paused' : 'sends',
@@ -31,37 +31,37 @@ function listCommand(shell: Shell): Command {
       parallelism,
       instant(updatedAt),
     ]);
-    screen.write(table(screen, ['QUEUE', 'STATE', 'WAITING', 'AT A TIME', 'CHANGED (UTC)'], rows));
+    screen.write(table(screen, ['QUEUE', 'STATE', 'WAITING', 'PARALLELISM', 'CHANGED (UTC)'], rows));
   });
 }
 
 function setCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('set'))
-    .description('Make a queue, or change how many of its messages are sent at a time.')
+    .description('Create a queue, or change its parallelism.')
     .argument('<name>', 'name of the queue')
-    .requiredOption('--parallelism <number>', 'messages that are sent at a time', wholeNumber('--parallelism', 1));
+    .requiredOption('--parallelism <number>', 'maximum number of messages in flight', wholeNumber('--parallelism', 1));
   return command.action(async (queueName: string) => {
     const { call, options } = await openMessages<ClientOptions & { readonly parallelism: number }>(command, shell);
     const { parallelism } = options;
     await call(sendingJson('POST', '/v2/queues', { queueName, parallelism }));
-    screen.write(options.json ? json({ queueName, parallelism }) : `${queueName} sends ${parallelism} at a time\n`);
+    screen.write(options.json ? json({ queueName, parallelism }) : `${queueName} has parallelism ${parallelism}\n`);
   });
 }
 
-interface Deed {
+interface QueueAction {
   readonly name: 'pause' | 'resume' | 'delete';
   readonly description: string;
   readonly done: string;
 }
 
-const DEEDS: readonly Deed[] = [
-  { name: 'pause', description: 'Send nothing more of a queue; what is in flight goes on.', done: 'is paused' },
-  { name: 'resume', description: 'Send again what waits in a queue, in its order.', done: 'sends again' },
-  { name: 'delete', description: 'Delete a queue with the messages that wait in it.', done: 'is deleted' },
+const QUEUE_ACTIONS: readonly QueueAction[] = [
+  { name: 'pause', description: 'Pause a queue. Messages in flight continue.', done: 'paused' },
+  { name: 'resume', description: 'Resume a paused queue. Its messages are sent in order.', done: 'resumed' },
+  { name: 'delete', description: 'Delete a queue and its waiting messages.', done: 'deleted' },
 ];
 
-function deedCommand(shell: Shell, { name, description, done }: Deed): Command {
+function actionCommand(shell: Shell, { name, description, done }: QueueAction): Command {
   const { screen } = shell;
   const command = withConnection(new Command(name)).description(description).argument('<name>', 'name of the queue');
   return command.action(async (queueName: string) => {
@@ -74,9 +74,9 @@ function deedCommand(shell: Shell, { name, description, done }: Deed): Command {
 
 export function queuesCommand(shell: Shell): Command {
   const command = new Command('queues')
-    .description('Queues of plain messages: list, set, pause, resume, delete.')
+    .description('Manage queues of plain messages.')
     .addCommand(listCommand(shell))
     .addCommand(setCommand(shell));
-  for (const deed of DEEDS) command.addCommand(deedCommand(shell, deed));
+  for (const action of QUEUE_ACTIONS) command.addCommand(actionCommand(shell, action));
   return command;
 }

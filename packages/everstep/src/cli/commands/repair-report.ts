@@ -1,4 +1,4 @@
-/** A repair as people read it. */
+/** Formats repairs for people. */
 import type { Repair, RepairItem } from '@everstep/sdk';
 import { duration, instant, type Screen, shorten, styled, table } from '../output.js';
 
@@ -21,9 +21,9 @@ const whyOf = ({ stopReason, stopMessage }: Repair): string => {
 /** `rep_... running: 120 of 500; 380 pending, 2 started, 118 succeeded` */
 export function progressLine(repair: Repair): string {
   const { repairId, state, counts, undoUntil } = repair;
-  const begun = counts.total - counts.pending;
-  const undo = state === 'undo-window' && undoUntil !== null ? `; nothing is deleted before ${instant(undoUntil)}` : '';
-  return `${repairId} ${state}: ${begun} of ${counts.total}; ${countsOf(repair) || 'nothing to do'}${undo}${whyOf(repair)}`;
+  const started = counts.total - counts.pending;
+  const undo = state === 'undo-window' && undoUntil !== null ? `; deletion starts at ${instant(undoUntil)}` : '';
+  return `${repairId} ${state}: ${started} of ${counts.total}; ${countsOf(repair) || 'nothing to do'}${undo}${whyOf(repair)}`;
 }
 
 export function repairReport(screen: Screen, repair: Repair): string {
@@ -32,19 +32,19 @@ export function repairReport(screen: Screen, repair: Repair): string {
     ['repair', repair.repairId],
     ['action', action],
     ['state', `${repair.state}${whyOf(repair)}`],
-    ['entries', `${counts.total}${plan.more ? ' (there were more: plan another one for the rest)' : ''}`],
+    ['entries', `${counts.total}${plan.more ? ' (more match; plan another repair for the rest)' : ''}`],
   ];
   if (repair.startedAt !== null) rows.push(['counts', countsOf(repair) || '-']);
   if (plan.oldestAt !== null) rows.push(['failed', `${instant(plan.oldestAt)} to ${instant(plan.newestAt)}`]);
   if (action === 'resume') rows.push(['steps kept', String(plan.stepsKept)]);
   if (action !== 'delete') {
-    rows.push(['messages', `${plan.messagesAtLeast} at the least`]);
-    const at = ratePerSecond === null ? 'at one a second' : `at ${ratePerSecond} a second`;
+    rows.push(['messages', `${plan.messagesAtLeast} or more`]);
+    const at = ratePerSecond === null ? 'at 1 per second' : `at ${ratePerSecond} per second`;
     rows.push(['duration', `${duration(plan.expectedDurationMs)} ${at}`]);
   }
   if (canary) {
     const { total, ended, succeeded, failed, maxFailurePercent } = canary;
-    rows.push(['canary', `${ended} of ${total} ended, ${succeeded} succeeded, ${failed} failed; at most ${maxFailurePercent} %`]);
+    rows.push(['canary', `${ended} of ${total} ended, ${succeeded} succeeded, ${failed} failed; limit ${maxFailurePercent}%`]);
   }
   if (repair.undoUntil !== null) rows.push(['undo until', instant(repair.undoUntil)]);
   const lines = rows.map(([name, text]) => `${styled(screen, 'dim', name.padEnd(NAME_WIDTH))}${text}\n`);

@@ -16,7 +16,7 @@ const PLANNING_LOOK_MS = 500;
 const DEFAULT_SHOWN = 20;
 const PAGE_MOST = 100;
 const ITEMS_PER_PAGE = 1_000;
-/** Somebody has to say how it goes on, or it has ended. */
+/** States in which a repair waits for a decision or has ended. */
 const AT_REST: readonly RepairState[] = ['planned', 'canary-passed', 'paused', 'stopped', 'aborted', 'done'];
 
 const rate =
@@ -24,14 +24,14 @@ const rate =
   (text: string): number => {
     const value = Number(text);
     if (text.trim() === '' || !Number.isFinite(value) || value <= 0)
-      throw new UsageError(`${name} must be a number above 0, such as 5 or 0.5; it is "${text}"`);
+      throw new UsageError(`${name} must be a positive number, such as 5 or 0.5; got "${text}"`);
     return value;
   };
 
 const percent = (text: string): number => {
   const value = Number(text.replace(/%$/, ''));
   if (text.trim() === '' || !(value >= 0 && value <= 100))
-    throw new UsageError(`--max-failures must be a share from 0 to 100 (percent); it is "${text}"`);
+    throw new UsageError(`--max-failures must be a percentage from 0 to 100; got "${text}"`);
   return value;
 };
 
@@ -60,7 +60,7 @@ function overridesOf(options: PlanOptions): RepairOverrides {
   return { retries, retryDelay, labels, ...(hasFilter(flowControl) ? { flowControl } : {}) };
 }
 
-/** Until all entries are frozen. */
+/** Waits until all dead letters of the plan are selected. */
 async function planned(client: Client, given: Repair): Promise<Repair> {
   let repair = given;
   while (repair.state === 'planning') {
@@ -72,13 +72,13 @@ async function planned(client: Client, given: Repair): Promise<Repair> {
 
 function planCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withRunFilters(withConnection(new Command('plan')), 'entries')
-    .description('Freeze entries of the dead letter queue, and show what a repair of them would do. Nothing is done yet.')
+  const command = withRunFilters(withConnection(new Command('plan')), 'dead letters')
+    .description('Plan a repair: select dead letters and show what the repair would do. Changes nothing.')
     .argument('<action>', ACTIONS.join(', '))
-    .option('--workflow-url <url>', 'entries of this workflow; may be repeated', collected)
-    .option('--fingerprint <fingerprint>', 'entries with this error; may be repeated', collected)
-    .option('--dlq-id <id>', 'this entry; may be repeated', collected)
-    .option('--all', 'all entries that there are')
+    .option('--workflow-url <url>', 'dead letters of this workflow; may be repeated', collected)
+    .option('--fingerprint <fingerprint>', 'dead letters with this error; may be repeated', collected)
+    .option('--dlq-id <id>', 'this dead letter; may be repeated', collected)
+    .option('--all', 'all dead letters')
     .option('--set-retries <number>', 'retries of the new runs', wholeNumber('--set-retries'))
     .option('--set-retry-delay <expression>', 'retry delay of the new runs')
     .option('--set-flow-control-key <key>', 'flow control key of the new runs')
@@ -86,11 +86,11 @@ function planCommand(shell: Shell): Command {
     .option('--set-label <label>', 'label of the new runs; may be repeated', collected);
   return command.action(async (word: string) => {
     const action = ACTIONS.find((known) => known === word);
-    if (!action) throw new UsageError(`<action> must be one of ${ACTIONS.join(', ')}; it is "${word}"`);
+    if (!action) throw new UsageError(`<action> must be one of ${ACTIONS.join(', ')}; got "${word}"`);
     const { client, options } = await open<PlanOptions>(command, shell);
     const { dlqId: dlqIds, workflowUrl, fingerprint } = options;
     const filter = { ...runFilter(options), dlqIds, workflowUrl, fingerprint };
-    if (!hasFilter(filter) && !options.all) throw new UsageError('Choose entries with filters, or say --all.');
+    if (!hasFilter(filter) && !options.all) throw new UsageError('Give at least one filter, or --all.');
     const everything = hasFilter(filter) ? filter : { fromDate: 0 };
     const repair = await planned(
       client,
@@ -109,7 +109,7 @@ interface StartOptions extends ClientOptions {
   readonly watch?: boolean;
 }
 
-/** Says each second how far it is, where that has changed; until it is at rest. */
+/** Prints the progress each second when it changed, until the repair waits or has ended. */
 async function watched(client: Client, repairId: string, shell: Shell, options: ClientOptions): Promise<Repair> {
   let said = '';
   for (;;) {
@@ -125,25 +125,25 @@ async function watched(client: Client, repairId: string, shell: Shell, options: 
 
 function exitCodeOf({ state, counts }: Repair): number {
   if (state === 'done') return counts.failed === 0 ? EXIT.ok : EXIT.refused;
-  return state === 'stopped' || state === 'aborted' ? EXIT.refused : EXIT.underWay;
+  return state === 'stopped' || state === 'aborted' ? EXIT.refused : EXIT.pending;
 }
 
 function startCommand(shell: Shell, finish: (code: number) => void): Command {
   const { screen } = shell;
   const command = withConnection(new Command('start'))
-    .description('Start a planned repair. The service goes on with it by itself.')
-    .argument('<repairId>', 'id of the repair')
-    .option('--rate <number>', 'so many entries a second; 0.1 is one every ten seconds', rate('--rate'))
-    .option('--canary <number>', 'try so many first, and watch them', wholeNumber('--canary', 1))
-    .option('--max-failures <percent>', 'with --canary: stop when more than this share fails again (default: 0)', percent)
-    .option('--then-continue', 'with --canary: go on by itself when they did well')
-    .option('--undo <duration>', 'of a delete: nothing is deleted for so long (default: 10m)', length('--undo'))
-    .option('--watch', 'stay, and tell how far it is; exit code 1 when runs failed again, 5 when it waits for somebody');
+    .description('Start a planned repair. It runs on the server; you can close the terminal.')
+    .argument('<repairId>', 'ID of the repair')
+    .option('--rate <number>', 'dead letters per second; 0.1 is one every ten seconds', rate('--rate'))
+    .option('--canary <number>', 'number of dead letters to try first', wholeNumber('--canary', 1))
+    .option('--max-failures <percent>', 'with --canary: stop if more than this percentage fails again (default: 0)', percent)
+    .option('--then-continue', 'with --canary: continue automatically if the canary passes')
+    .option('--undo <duration>', 'for a delete: time before anything is deleted (default: 10m)', length('--undo'))
+    .option('--watch', 'print the progress; exit code 1 if runs failed again, 5 if the repair waits for approval');
   return command.action(async (repairId: string) => {
     const { client, options } = await open<StartOptions>(command, shell);
     const { canary: count, maxFailures, thenContinue } = options;
     if (count === undefined && (maxFailures !== undefined || thenContinue))
-      throw new UsageError('--max-failures and --then-continue go with --canary.');
+      throw new UsageError('--max-failures and --then-continue require --canary.');
     const canary =
       count === undefined ? undefined : { count, maxFailurePercent: maxFailures ?? 0, thenContinue: thenContinue === true };
     const started = await client.repairs.start(repairId, { ratePerSecond: options.rate, canary, undoMs: options.undo });
@@ -157,9 +157,9 @@ function watchCommand(shell: Shell, finish: (code: number) => void): Command {
   const { screen } = shell;
   const command = withConnection(new Command('watch'))
     .description(
-      'Tell how far a repair is, until it has ended or waits for somebody. Exit code 1 when runs failed again, 5 when it waits.',
+      'Print the progress of a repair until it ends or waits for approval. Exit code 1 if runs failed again, 5 if it waits.',
     )
-    .argument('<repairId>', 'id of the repair');
+    .argument('<repairId>', 'ID of the repair');
   return command.action(async (repairId: string) => {
     const { client, options } = await open(command, shell);
     const repair = await watched(client, repairId, shell, options);
@@ -176,10 +176,10 @@ interface ShowOptions extends ClientOptions {
 function showCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('show'))
-    .description('Show a repair: its plan, and what has become of it.')
-    .argument('<repairId>', 'id of the repair')
-    .option('--items', 'with what became of each entry')
-    .option('--state <state>', 'with --items: entries in this state; may be repeated', collected);
+    .description('Show a repair: its plan and its progress.')
+    .argument('<repairId>', 'ID of the repair')
+    .option('--items', 'include the result of each dead letter')
+    .option('--state <state>', 'with --items: dead letters in this state; may be repeated', collected);
   return command.action(async (repairId: string) => {
     const { client, options } = await open<ShowOptions>(command, shell);
     const repair = await client.repairs.get(repairId);
@@ -202,8 +202,8 @@ function listCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('list'))
     .description('List repairs, newest first.')
-    .option('--state <state>', 'those in this state; may be repeated', collected)
-    .option('--count <number>', 'how many at most', wholeNumber('--count', 1), DEFAULT_SHOWN);
+    .option('--state <state>', 'repairs in this state; may be repeated', collected)
+    .option('--count <number>', 'maximum number of repairs', wholeNumber('--count', 1), DEFAULT_SHOWN);
   return command.action(async () => {
     const { client, options } = await open<ListOptions>(command, shell);
     const repairs: Repair[] = [];
@@ -215,7 +215,7 @@ function listCommand(shell: Shell): Command {
       cursor = page.cursor;
     } while (cursor && repairs.length < options.count);
     if (options.json) return screen.write(json({ repairs }));
-    screen.write(repairs.length === 0 ? 'There are no such repairs.\n' : repairTable(screen, repairs));
+    screen.write(repairs.length === 0 ? 'No matching repairs.\n' : repairTable(screen, repairs));
   });
 }
 
@@ -226,7 +226,7 @@ function changeCommand<Options extends ClientOptions>(
   act: (client: Client, repairId: string, options: Options) => Promise<Repair>,
 ): Command {
   const { screen } = shell;
-  const command = withConnection(new Command(name)).description(description).argument('<repairId>', 'id of the repair');
+  const command = withConnection(new Command(name)).description(description).argument('<repairId>', 'ID of the repair');
   return command.action(async (repairId: string) => {
     const { client, options } = await open<Options>(command, shell);
     const repair = await act(client, repairId, options);
@@ -235,11 +235,11 @@ function changeCommand<Options extends ClientOptions>(
 }
 
 export function repairCommand(shell: Shell, finish: (code: number) => void): Command {
-  const pausing = 'Begin nothing more until it is continued. Runs that it started go on.';
-  const continuing = 'Go on with a repair that is paused, or whose canary has passed.';
-  const aborting = 'Begin nothing more, ever. In the undo window of a delete this is the undo.';
+  const pausing = 'Pause a repair. Runs it already started continue.';
+  const continuing = 'Continue a repair that is paused or whose canary passed.';
+  const aborting = 'Stop a repair permanently. In the undo window of a delete, this cancels the deletion.';
   return new Command('repair')
-    .description('Repairs of many failed runs: plan, start, watch, show, list, pause, continue, abort.')
+    .description('Repair many failed runs: resume, restart or delete them at a controlled rate.')
     .addCommand(planCommand(shell))
     .addCommand(startCommand(shell, finish))
     .addCommand(watchCommand(shell, finish))
@@ -249,7 +249,7 @@ export function repairCommand(shell: Shell, finish: (code: number) => void): Com
     .addCommand(
       changeCommand<ClientOptions & { readonly rate?: number }>(shell, 'continue', continuing, (client, repairId, options) =>
         client.repairs.continue(repairId, { ratePerSecond: options.rate }),
-      ).option('--rate <number>', 'at another rate: so many entries a second', rate('--rate')),
+      ).option('--rate <number>', 'new rate in dead letters per second', rate('--rate')),
     )
     .addCommand(changeCommand(shell, 'abort', aborting, (client, repairId) => client.repairs.abort(repairId)));
 }

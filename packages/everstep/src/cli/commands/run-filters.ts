@@ -1,4 +1,4 @@
-/** Options that choose among runs, and among the dead letters of runs, alike. */
+/** Options that filter runs and dead letters. */
 import type { Command } from 'commander';
 import { collected, moment } from '../arguments.js';
 
@@ -12,19 +12,19 @@ export interface RunFilterOptions {
   readonly callerIp?: readonly string[];
 }
 
-/** `what` are the things chosen: "runs", "entries". */
+/** `what` names the filtered things: "runs" or "dead letters". */
 export function withRunFilters(command: Command, what: string): Command {
   return command
     .option('--run-id <id>', `${what} of this run`)
     .option('--created-at <instant>', `${what} of the run created at this time`, moment('--created-at'))
-    .option('--from <instant>', `${what} from this time on: Unix ms or a date`, moment('--from'))
-    .option('--to <instant>', `${what} up to this time`, moment('--to'))
+    .option('--from <instant>', `${what} at or after this time: Unix ms or a date`, moment('--from'))
+    .option('--to <instant>', `${what} at or before this time`, moment('--to'))
     .option('--label <label>', `${what} with this label; may be repeated`, collected)
-    .option('--flow-control-key <key>', `${what} with this key; may be repeated`, collected)
+    .option('--flow-control-key <key>', `${what} with this flow control key; may be repeated`, collected)
     .option('--caller-ip <address>', `${what} triggered from this address; may be repeated`, collected);
 }
 
-/** The filters as the client takes them; what was not given is not there. */
+/** Returns the filters as the client takes them, without those that were not given. */
 export function runFilter(options: RunFilterOptions) {
   const filter = {
     workflowRunId: options.runId,

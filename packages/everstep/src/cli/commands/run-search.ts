@@ -20,11 +20,11 @@ interface SearchOptions extends ClientOptions, RunFilterOptions {
 export function searchRunsCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withRunFilters(withConnection(new Command('search')), 'runs')
-    .description('Search runs, newest first: those with all of the words in their ID, labels, workflow URL or error.')
-    .argument('[words...]', 'what to look for, whatever the case')
+    .description('Search runs that contain all words in their ID, labels, workflow URL or error, newest first.')
+    .argument('[words...]', 'words to search for, ignoring case')
     .option('--workflow-url <url>', 'runs of this workflow')
     .option('--state <state>', 'runs in this state: started, success, failed, canceled', runState)
-    .option('--count <number>', 'how many at most', wholeNumber('--count', 1), DEFAULT_SHOWN);
+    .option('--count <number>', 'maximum number of runs', wholeNumber('--count', 1), DEFAULT_SHOWN);
   return command.action(async (words: readonly string[]) => {
     const { client, options } = await open<SearchOptions>(command, shell);
     const { workflowUrl, state, count } = options;
@@ -38,7 +38,7 @@ export function searchRunsCommand(shell: Shell): Command {
       ({ cursor, complete } = page);
     } while (cursor !== undefined && runs.length < count);
     if (options.json) return screen.write(json({ runs, complete }));
-    if (runs.length === 0) return screen.write('There are no such runs.\n');
+    if (runs.length === 0) return screen.write('No matching runs.\n');
     const rows = runs.map((run) => [
       run.workflowRunId,
       run.workflowState,
@@ -48,7 +48,7 @@ export function searchRunsCommand(shell: Shell): Command {
       shorten(run.workflowRunError ?? '-', SHOWN_ERROR),
     ]);
     screen.write(table(screen, ['RUN', 'STATE', 'CREATED (UTC)', 'WORKFLOW', 'LABELS', 'ERROR'], rows));
-    if (!complete) screen.write('There may be more; --count shows more of them.\n');
+    if (!complete) screen.write('There may be more. Show more with --count.\n');
   });
 }
 
@@ -56,8 +56,8 @@ function showAttempt(screen: Screen, attempt: RunAttempt): void {
   const { kind, stepId, stepName, retried, outcome, at, durationMs, message, request, response, retryAt } = attempt;
   const what = stepName === null ? kind : `${kind} ${stepId ?? ''} "${printable(stepName)}"`;
   const took = durationMs === null ? '' : ` after ${duration(durationMs)}`;
-  const colour = outcome === 'failed' ? 'red' : 'green';
-  screen.write(`${instant(at)}  ${what}, attempt ${retried + 1}: ${styled(screen, colour, outcome)}${took}\n`);
+  const color = outcome === 'failed' ? 'red' : 'green';
+  screen.write(`${instant(at)}  ${what}, attempt ${retried + 1}: ${styled(screen, color, outcome)}${took}\n`);
   const line = (name: string, value: string) => screen.write(`  ${styled(screen, 'dim', name.padEnd(10))}${printable(value)}\n`);
   const headers = (of: RunAttempt['request'] | RunAttempt['response']) => {
     for (const [name, values] of Object.entries(of?.headers ?? {})) line('', `${name}: ${values.join(', ')}`);
@@ -66,11 +66,11 @@ function showAttempt(screen: Screen, attempt: RunAttempt): void {
   const size = request && request.bodyBytes !== null ? ` (${request.bodyBytes} bytes)` : '';
   if (request) line('request', `${request.method} ${request.url}${size}`);
   headers(request);
-  if (request?.body) line(request.rebuilt ? 'told' : '', shorten(request.body, SHOWN_BODY));
+  if (request?.body) line(request.rebuilt ? 'rebuilt' : '', shorten(request.body, SHOWN_BODY));
   if (response) line('response', `${response.status ?? 'the result'} (${response.bodyBytes} bytes)`);
   headers(response);
   if (response && response.body !== '') line('', shorten(response.body, SHOWN_BODY));
-  if (retryAt !== null) line('again at', instant(retryAt));
+  if (retryAt !== null) line('retry at', instant(retryAt));
 }
 
 interface AttemptOptions extends ClientOptions {
@@ -82,9 +82,9 @@ export function attemptsCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('attempts'))
     .description('Show every attempt of a run with its request and its response, oldest first.')
-    .argument('<runId>', 'id of the run, or of a plain message')
-    .option('--created-at <instant>', 'which one, when runs share an id (Unix ms)', moment('--created-at'))
-    .option('--step <number>', 'only those of the step at this position', wholeNumber('--step', 1));
+    .argument('<runId>', 'ID of the run or plain message')
+    .option('--created-at <instant>', 'creation time, if several runs share the ID (Unix ms)', moment('--created-at'))
+    .option('--step <number>', 'only attempts of the step at this position', wholeNumber('--step', 1));
   return command.action(async (runId: string) => {
     const { client, options } = await open<AttemptOptions>(command, shell);
     const { createdAt, step: stepId } = options;
@@ -96,7 +96,7 @@ export function attemptsCommand(shell: Shell): Command {
       ({ cursor } = page);
     } while (cursor !== undefined);
     if (options.json) return screen.write(json({ attempts }));
-    if (attempts.length === 0) return screen.write('There are no attempts yet.\n');
+    if (attempts.length === 0) return screen.write('No attempts yet.\n');
     for (const attempt of attempts) showAttempt(screen, attempt);
   });
 }

@@ -1,4 +1,4 @@
-/** Options that set how a run goes: the same for a run that is triggered and for those that a schedule starts. */
+/** Options for the settings of a run, shared by triggers and schedules. */
 import type { TriggerOptions } from '@everstep/sdk';
 import type { Command } from 'commander';
 import { collected, headerPair, isJson, readBody, wholeNumber } from '../arguments.js';
@@ -23,19 +23,30 @@ export interface RunSettingOptions {
 
 export function withRunSettings(command: Command): Command {
   return command
-    .option('-d, --body <text>', 'what the workflow is given: text, @file, or - for standard input')
-    .option('--content-type <type>', 'of the body (default: application/json when it is JSON, else text/plain)')
-    .option('-H, --header <pair>', 'header to send on to the workflow, "Name: value"; may be repeated', headerPair)
-    .option('--retries <number>', 'retries of each step', wholeNumber('--retries'))
-    .option('--retry-delay <expression>', 'ms before a retry, over `retried`: "1000 * (1 + retried)"')
-    .option('--delay <duration>', 'start later: 30s, 10m, 1d')
-    .option('--timeout <duration>', 'longest time of one call to the workflow')
+    .option('-d, --body <text>', 'payload of the workflow: text, @file, or - for standard input')
+    .option(
+      '--content-type <type>',
+      'content type of the body (default: application/json if it is valid JSON, otherwise text/plain)',
+    )
+    .option('-H, --header <pair>', 'header to forward to the workflow, "Name: value"; may be repeated', headerPair)
+    .option('--retries <number>', 'maximum number of retries of each step', wholeNumber('--retries'))
+    .option('--retry-delay <expression>', 'delay before a retry in ms, as an expression of `retried`: "1000 * (1 + retried)"')
+    .option('--delay <duration>', 'delay before the start, such as 30s, 10m or 1d')
+    .option('--timeout <duration>', 'timeout of each request to the workflow')
     .option('--label <label>', 'label; may be repeated', collected)
     .option('--flow-control-key <key>', 'flow control key')
     .option('--flow-control <limits>', '"parallelism=<n>, rate=<n>, period=<duration>"')
-    .option('--failure-callback <url>', 'called when the run fails')
-    .option('--failure-callback-header <pair>', 'header to send with it, "Name: value"; may be repeated', headerPair)
-    .option('--redact <what>', 'not to be shown: body, header, header[name] or a JSON field; may be repeated', collected);
+    .option('--failure-callback <url>', 'URL to call when the run fails')
+    .option(
+      '--failure-callback-header <pair>',
+      'header to send to the failure callback, "Name: value"; may be repeated',
+      headerPair,
+    )
+    .option(
+      '--redact <what>',
+      'value to hide in logs and listings: body, header, header[name] or a JSON field; may be repeated',
+      collected,
+    );
 }
 
 type RunSettings = Pick<
@@ -54,14 +65,14 @@ type RunSettings = Pick<
 >;
 
 function failureCallbackOf({ failureCallback: url, failureCallbackHeader: headers }: RunSettingOptions) {
-  if (url === undefined && headers !== undefined) throw new UsageError('--failure-callback-header needs --failure-callback');
+  if (url === undefined && headers !== undefined) throw new UsageError('--failure-callback-header requires --failure-callback');
   return url === undefined || headers === undefined ? url : { url, headers };
 }
 
-/** Rejects with UsageError. What was not given is not there. */
+/** Returns the given settings. Rejects with UsageError. */
 export async function runSettings(options: RunSettingOptions): Promise<RunSettings> {
   const { flowControlKey: key } = options;
-  if (options.flowControl !== undefined && key === undefined) throw new UsageError('--flow-control needs --flow-control-key');
+  if (options.flowControl !== undefined && key === undefined) throw new UsageError('--flow-control requires --flow-control-key');
   const body = options.body === undefined ? undefined : await readBody(options.body);
   return {
     ...(body === undefined

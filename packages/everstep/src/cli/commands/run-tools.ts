@@ -1,4 +1,4 @@
-/** `everstep runs fork|compare|lineage|check` and `everstep dlq check`: what helps to put one run right. */
+/** `everstep runs fork|compare|lineage|check` and `everstep dlq check`: commands that help to repair one run. */
 import type { ComparedStep, ForkOptions, RepairFilter, RunCheck, RunDifference, RunRelative } from '@everstep/sdk';
 import { Command } from 'commander';
 import { isJson, moment, readBody, wholeNumber } from '../arguments.js';
@@ -8,13 +8,13 @@ import { type ClientOptions, open, withConnection } from './connection-options.j
 
 const MAX_SHOWN = 60;
 const CHECKS_PER_REQUEST = 100;
-const CREATED_AT = ['--created-at <instant>', 'which one, when runs share an id (Unix ms)'] as const;
+const CREATED_AT = ['--created-at <instant>', 'creation time, if several runs share the ID (Unix ms)'] as const;
 
 type CreatedAt = ClientOptions & { readonly createdAt?: number };
 type Given = NonNullable<ForkOptions['results']>[number];
 interface GivenText {
   readonly stepId: number;
-  /** Undefined: none. */
+  /** Undefined: no result. */
   readonly text: string | undefined;
 }
 
@@ -22,14 +22,14 @@ interface GivenText {
 function given(text: string, before: readonly GivenText[] | undefined): readonly GivenText[] {
   const [, stepId, value] = /^(\d+)(?:=(.*))?$/s.exec(text) ?? [];
   if (stepId === undefined)
-    throw new UsageError(`--result must be of the form 3=<JSON>, 3=@<file>, or 3 for a step without a result; it is "${text}"`);
+    throw new UsageError(`--result must have the form 3=<JSON>, 3=@<file>, or 3 for a step without a result; got "${text}"`);
   return [...(before ?? []), { stepId: Number(stepId), text: value }];
 }
 
 async function resultOf({ stepId, text }: GivenText): Promise<Given> {
   if (text === undefined) return { stepId };
   const body = await readBody(text);
-  if (!isJson(body)) throw new UsageError(`the result of step ${stepId} must be JSON; a text stands in double quotes`);
+  if (!isJson(body)) throw new UsageError(`the result of step ${stepId} must be JSON; put text in double quotes`);
   return { stepId, result: JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString()) };
 }
 
@@ -54,23 +54,23 @@ interface ForkCommandOptions extends CreatedAt {
 export function forkCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('fork'))
-    .description('Make a new run that goes on from a step of this one, which stays as it is.')
-    .argument('<runId>', 'id of the run')
+    .description('Start a new run that continues from a step of this run. The original run does not change.')
+    .argument('<runId>', 'ID of the run')
     .requiredOption(
       '--from-step <number>',
-      'position of a step; what was recorded before it is kept',
+      'position of the step to continue from; earlier results are kept',
       wholeNumber('--from-step', 1),
     )
-    .option('--input <text>', 'what it is triggered with instead; @file, or - for standard input')
-    .option('--content-type <type>', 'type of the input; that of the run when absent')
-    .option('--result <step=JSON>', 'the result of a kept step, or of the step itself; may be repeated', given)
-    .option('--id <runId>', 'id of the new run')
-    .option('--note <text>', 'why, for the run and the audit log')
+    .option('--input <text>', 'new input: text, @file, or - for standard input')
+    .option('--content-type <type>', 'content type of the input (default: that of the run)')
+    .option('--result <step=JSON>', 'new result of a kept step or of the step itself; may be repeated', given)
+    .option('--id <runId>', 'ID of the new run')
+    .option('--note <text>', 'reason, shown with the run and in the audit log')
     .option(...CREATED_AT, moment('--created-at'));
   return command.action(async (runId: string) => {
     const { client, options } = await open<ForkCommandOptions>(command, shell);
     const { fromStep = 1, input, contentType, result = [], id, note, createdAt } = options;
-    if (input === undefined && contentType !== undefined) throw new UsageError('--content-type goes with --input.');
+    if (input === undefined && contentType !== undefined) throw new UsageError('--content-type requires --input.');
     const results: Given[] = [];
     for (const each of result) results.push(await resultOf(each));
     const body = input === undefined ? undefined : textOf(await readBody(input));
@@ -93,21 +93,25 @@ const resultWords = (step: ComparedStep | null, same: boolean): string => {
 };
 
 const DIFFERENCE_PLACES = {
-  input: 'input that differs',
-  result: 'result that differs',
-  step: 'step that only one has',
-  length: 'step that one lacks',
-  outcome: 'end that differs',
+  input: 'different input',
+  result: 'different result',
+  step: 'step missing from one run',
+  length: 'additional step',
+  outcome: 'different outcome',
 } as const satisfies Record<RunDifference['kind'], string>;
 
 export function compareCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('compare'))
-    .description('Put a run beside another one, and say where they part first.')
-    .argument('<runId>', 'id of the run')
-    .argument('[with]', 'id of the other; the last run of its workflow that succeeded when absent')
+    .description('Compare a run with another run and show the first difference.')
+    .argument('<runId>', 'ID of the run')
+    .argument('[with]', 'ID of the other run (default: the last successful run of the same workflow)')
     .option(...CREATED_AT, moment('--created-at'))
-    .option('--with-created-at <instant>', 'which other one, when runs share an id (Unix ms)', moment('--with-created-at'));
+    .option(
+      '--with-created-at <instant>',
+      'creation time of the other run, if several runs share the ID (Unix ms)',
+      moment('--with-created-at'),
+    );
   return command.action(async (runId: string, other: string | undefined) => {
     const { client, options } = await open<CreatedAt & { readonly withCreatedAt?: number }>(command, shell);
     const { createdAt, withCreatedAt } = options;
@@ -115,7 +119,7 @@ export function compareCommand(shell: Shell): Command {
     if (options.json) return screen.write(json(compared));
     const { left, right, differences, steps } = compared;
     screen.write(`${left.workflowRunId} (${left.workflowState}) and ${right.workflowRunId} (${right.workflowState})\n`);
-    if (differences.length === 0) return screen.write(`${styled(screen, 'green', 'no difference')}\n`);
+    if (differences.length === 0) return screen.write(`${styled(screen, 'green', 'no differences')}\n`);
     for (const [nth, difference] of differences.entries()) {
       const title = nth === 0 ? 'first difference' : `first ${DIFFERENCE_PLACES[difference.kind]}`;
       screen.write(`${styled(screen, 'yellow', title)}: ${printable(difference.message)}\n`);
@@ -151,37 +155,37 @@ function relativeRow(which: string, relative: RunRelative): readonly (string | u
 export function lineageCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('lineage'))
-    .description('List what a run came of, and what came of it.')
-    .argument('<runId>', 'id of the run')
+    .description('List the related runs: those it was created from, and those created from it.')
+    .argument('<runId>', 'ID of the run')
     .option(...CREATED_AT, moment('--created-at'));
   return command.action(async (runId: string) => {
     const { client, options } = await open<CreatedAt>(command, shell);
     const lineage = await client.runs.lineage(runId, { createdAt: options.createdAt });
     if (options.json) return screen.write(json(lineage));
     const rows = [
-      ...lineage.ancestors.toReversed().map((relative) => relativeRow('came of', relative)),
-      ...lineage.descendants.map((relative) => relativeRow('led to', relative)),
+      ...lineage.ancestors.toReversed().map((relative) => relativeRow('created from', relative)),
+      ...lineage.descendants.map((relative) => relativeRow('created', relative)),
     ];
-    if (rows.length === 0) return screen.write('It came of no other run, and no other came of it.\n');
+    if (rows.length === 0) return screen.write('No related runs.\n');
     screen.write(table(screen, ['', 'BY', 'RUN', 'STATE', 'CREATED (UTC)', ''], rows));
-    if (!lineage.complete) screen.write('There are more.\n');
+    if (!lineage.complete) screen.write('The list is incomplete.\n');
   });
 }
 
-const COLOURS: Readonly<Record<RunCheck['outcome'], Style>> = { fits: 'green', differs: 'red', 'cannot-tell': 'yellow' };
+const COLORS: Readonly<Record<RunCheck['outcome'], Style>> = { fits: 'green', differs: 'red', 'cannot-tell': 'yellow' };
 
 function showChecks(screen: Screen, checks: readonly RunCheck[]): void {
   for (const { workflowRunId, dlqId, outcome, message } of checks) {
     const entry = dlqId === null ? '' : `  ${styled(screen, 'dim', dlqId)}`;
-    screen.write(`${styled(screen, COLOURS[outcome], outcome.padEnd(11))}  ${workflowRunId}${entry}\n  ${printable(message)}\n`);
+    screen.write(`${styled(screen, COLORS[outcome], outcome.padEnd(11))}  ${workflowRunId}${entry}\n  ${printable(message)}\n`);
   }
 }
 
 export function checkCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('check'))
-    .description('Ask the endpoint whether its present code would replay the run. No step is run.')
-    .argument('<runId>', 'id of the run')
+    .description('Check whether the current code of the endpoint can replay the run. No step is executed.')
+    .argument('<runId>', 'ID of the run')
     .option(...CREATED_AT, moment('--created-at'));
   return command.action(async (runId: string) => {
     const { client, options } = await open<CreatedAt>(command, shell);
@@ -191,7 +195,7 @@ export function checkCommand(shell: Shell): Command {
   });
 }
 
-/** `filterOf` reads the filters that the options give. */
+/** Adds the command `check` for many dead letters. `filterOf` reads the filters from the options. */
 export function checkEntries<Options extends ClientOptions>(
   shell: Shell,
   command: Command,
@@ -199,8 +203,8 @@ export function checkEntries<Options extends ClientOptions>(
 ): Command {
   const { screen } = shell;
   const checking = command
-    .description('Ask endpoints whether their present code would replay failed runs. No step is run.')
-    .option('--count <number>', 'how many at most, newest first', wholeNumber('--count', 1), CHECKS_PER_REQUEST);
+    .description('Check whether the current code of the endpoints can replay failed runs. No step is executed.')
+    .option('--count <number>', 'maximum number of dead letters, newest first', wholeNumber('--count', 1), CHECKS_PER_REQUEST);
   return checking.action(async () => {
     const { client, options } = await open<Options & { readonly count: number }>(checking, shell);
     const filter = filterOf(options);
@@ -213,9 +217,9 @@ export function checkEntries<Options extends ClientOptions>(
       cursor = page.cursor;
     } while (cursor !== '' && checks.length < options.count);
     if (options.json) return screen.write(json({ checks }));
-    if (checks.length === 0) return screen.write('There are no such entries.\n');
+    if (checks.length === 0) return screen.write('No matching dead letters.\n');
     showChecks(screen, checks);
     const counted = (outcome: RunCheck['outcome']) => checks.filter((check) => check.outcome === outcome).length;
-    screen.write(`${counted('fits')} fit, ${counted('differs')} differ, of ${counted('cannot-tell')} one cannot tell\n`);
+    screen.write(`${counted('fits')} fit, ${counted('differs')} differ, ${counted('cannot-tell')} could not be checked\n`);
   });
 }

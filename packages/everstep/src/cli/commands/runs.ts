@@ -15,7 +15,7 @@ import { checkCommand, compareCommand, forkCommand, lineageCommand } from './run
 const DEFAULT_SHOWN = 20;
 const PAGE_SIZE = 10;
 
-/** At most `limit` items of a listing that is asked for page by page. */
+/** Returns at most `limit` items of a paginated listing. */
 async function first<Item>(listing: AsyncIterable<Item>, limit: number): Promise<readonly Item[]> {
   const items: Item[] = [];
   if (limit === 0) return items;
@@ -42,8 +42,8 @@ function listCommand(shell: Shell): Command {
     .description('List runs, newest first.')
     .option('--workflow-url <url>', 'runs of this workflow')
     .option('--state <state>', 'runs in this state: started, success, failed, canceled', runState)
-    .option('--count <number>', 'how many at most', wholeNumber('--count', 1), DEFAULT_SHOWN)
-    .option('--all', 'all of them');
+    .option('--count <number>', 'maximum number of runs', wholeNumber('--count', 1), DEFAULT_SHOWN)
+    .option('--all', 'list all runs');
   return command.action(async () => {
     const { client, options } = await open<ListOptions>(command, shell);
     const limit = options.all ? Number.POSITIVE_INFINITY : options.count;
@@ -51,7 +51,7 @@ function listCommand(shell: Shell): Command {
     const filter = { ...runFilter(options), workflowUrl, state: workflowState, count: Math.min(limit, PAGE_SIZE) };
     const runs = await first<RunLogEntry>(client.runs.entries(filter), limit);
     if (options.json) return screen.write(json({ runs }));
-    if (runs.length === 0) return screen.write('There are no such runs.\n');
+    if (runs.length === 0) return screen.write('No matching runs.\n');
     const rows = runs.map((run) => [
       run.workflowRunId,
       run.workflowState,
@@ -60,12 +60,12 @@ function listCommand(shell: Shell): Command {
       run.workflowUrl,
       run.labels.join(',') || '-',
     ]);
-    screen.write(table(screen, ['RUN', 'STATE', 'CREATED (UTC)', 'TOOK', 'WORKFLOW', 'LABELS'], rows));
+    screen.write(table(screen, ['RUN', 'STATE', 'CREATED (UTC)', 'DURATION', 'WORKFLOW', 'LABELS'], rows));
   });
 }
 
-/** Where a run came from that nobody triggered. */
-function originWords({ kind, workflowRunId = '', stepId, stepName = '', scheduleId = '', note }: RunOrigin): string {
+/** Describes the origin of a run that was not triggered directly. */
+function originText({ kind, workflowRunId = '', stepId, stepName = '', scheduleId = '', note }: RunOrigin): string {
   switch (kind) {
     case 'resume':
     case 'restart':
@@ -92,20 +92,20 @@ function showRun(screen: Screen, run: RunJournal): void {
   field('labels', run.labels.length > 0 ? run.labels.join(', ') : undefined);
   field('flow key', run.flowControlKey);
   field('dlq', run.dlqId);
-  field('from', origin && originWords(origin));
-  field('became', became && `${became.workflowRunId} by ${became.kind}`);
+  field('from', origin && originText(origin));
+  field('successor', became && `${became.workflowRunId} by ${became.kind}`);
   for (const child of run.invokedRuns ?? []) field('invoked', `${child.workflowRunId} ${child.workflowState}`);
   field('error', run.error);
   field('result', run.result === undefined ? undefined : JSON.stringify(run.result));
-  new RunStory(screen).tell(pageOf(run));
+  new RunStory(screen).print(pageOf(run));
 }
 
 function getCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('get'))
     .description('Show a run with its steps and failed attempts.')
-    .argument('<runId>', 'id of the run')
-    .option('--created-at <instant>', 'which one, when runs share an id (Unix ms)', moment('--created-at'));
+    .argument('<runId>', 'ID of the run')
+    .option('--created-at <instant>', 'creation time, if several runs share the ID (Unix ms)', moment('--created-at'));
   return command.action(async (runId: string) => {
     const { client, options } = await open<ClientOptions & { readonly createdAt?: number }>(command, shell);
     const run = await client.runs.get(runId, { workflowCreatedAt: options.createdAt });
@@ -125,21 +125,21 @@ interface CancelOptions extends ClientOptions {
 function cancelCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('cancel'))
-    .description('Cancel active runs: those named, or all that match the filters.')
-    .argument('[runIds...]', 'ids of runs')
-    .option('--workflow-url <url>', 'runs of workflows whose URL begins so')
-    .option('--exact', 'the URL exactly')
+    .description('Cancel active runs, by ID or by filters.')
+    .argument('[runIds...]', 'IDs of runs')
+    .option('--workflow-url <url>', 'runs of workflows whose URL starts with this')
+    .option('--exact', 'match --workflow-url exactly')
     .option('--label <label>', 'runs with this label; may be repeated', collected)
-    .option('--from <instant>', 'runs created from this time on', moment('--from'))
-    .option('--to <instant>', 'runs created up to this time', moment('--to'));
+    .option('--from <instant>', 'runs created at or after this time', moment('--from'))
+    .option('--to <instant>', 'runs created at or before this time', moment('--to'));
   return command.action(async (runIds: readonly string[]) => {
     const { client, options } = await open<CancelOptions>(command, shell);
     const { workflowUrl, label, from: fromDate, to: toDate } = options;
     const filtered = [workflowUrl, label, fromDate, toDate].some((value) => value !== undefined);
-    if (filtered === runIds.length > 0) throw new UsageError('Name runs, or give filters; not both, and not neither.');
+    if (filtered === runIds.length > 0) throw new UsageError('Give either run IDs or filters.');
     const [only] = runIds;
     let cancelled = 1;
-    // One run by name: then it matters whether it exists and is active.
+    // With a single ID, a run that is missing or not active is an error.
     if (only !== undefined && runIds.length === 1) await client.runs.cancel(only);
     else if (runIds.length > 0) cancelled = (await client.runs.cancelMany({ workflowRunIds: runIds })).cancelled;
     else {
@@ -152,7 +152,7 @@ function cancelCommand(shell: Shell): Command {
 
 export function runsCommand(shell: Shell): Command {
   return new Command('runs')
-    .description('Runs: list, search, get, attempts, explain, fork, compare, lineage, check, cancel.')
+    .description('List, inspect, fork and cancel runs.')
     .addCommand(listCommand(shell))
     .addCommand(searchRunsCommand(shell))
     .addCommand(getCommand(shell))

@@ -16,13 +16,13 @@ interface CreateOptions extends ClientOptions, RunSettingOptions {
 function createCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withRunSettings(withConnection(new Command('create')))
-    .description('Start runs of the workflow at a URL by the clock. A schedule with the same id is replaced.')
+    .description('Create a schedule that starts runs of the workflow at a URL. A schedule with the same ID is replaced.')
     .argument('<url>', 'URL of the workflow')
-    .requiredOption('--cron <expression>', 'when: five fields, or six with seconds in front: "0 9 * * 1-5"')
-    .option('--timezone <name>', 'IANA name of the time zone of the expression, such as Europe/Berlin (default: UTC)')
-    .option('--id <id>', 'id of the schedule; made by the service when absent');
+    .requiredOption('--cron <expression>', 'cron expression with five fields, or six with leading seconds: "0 9 * * 1-5"')
+    .option('--timezone <name>', 'IANA time zone of the expression, such as Europe/Berlin (default: UTC)')
+    .option('--id <id>', 'ID of the schedule (default: generated)');
   return command.action(async (workflowUrl: string) => {
-    if (!URL.canParse(workflowUrl)) throw new UsageError(`<url> must be an absolute URL; it is "${workflowUrl}"`);
+    if (!URL.canParse(workflowUrl)) throw new UsageError(`<url> must be an absolute URL; got "${workflowUrl}"`);
     const { client, options } = await open<CreateOptions>(command, shell);
     const created = await client.schedules.create(workflowUrl, {
       ...(await runSettings(options)),
@@ -41,7 +41,7 @@ function listCommand(shell: Shell): Command {
     const { client, options } = await open(command, shell);
     const schedules = await client.schedules.list();
     if (options.json) return screen.write(json(schedules));
-    if (schedules.length === 0) return screen.write('There are no schedules.\n');
+    if (schedules.length === 0) return screen.write('No schedules.\n');
     const rows = schedules.map((schedule) => [
       schedule.scheduleId,
       schedule.cron,
@@ -72,10 +72,10 @@ function showSchedule(screen: Screen, schedule: ScheduleEntry): void {
   }
 }
 
-/** A command that takes the id of a schedule and shows the schedule. */
+/** A command that takes the ID of a schedule and prints the schedule. */
 function oneCommand(shell: Shell, name: 'get' | 'pause' | 'resume', description: string): Command {
   const { screen } = shell;
-  const command = withConnection(new Command(name)).description(description).argument('<scheduleId>', 'id of the schedule');
+  const command = withConnection(new Command(name)).description(description).argument('<scheduleId>', 'ID of the schedule');
   return command.action(async (scheduleId: string) => {
     const { client, options } = await open(command, shell);
     const schedule = await client.schedules[name](scheduleId);
@@ -91,22 +91,22 @@ interface NextOptions extends ClientOptions {
 function nextCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('next'))
-    .description('Show when a schedule ticks next, paused or not.')
-    .argument('<scheduleId>', 'id of the schedule')
-    .option('--count <number>', 'how many ticks, up to 50 (default: 10)', wholeNumber('--count', 1));
+    .description('Show the next ticks of a schedule, even if it is paused.')
+    .argument('<scheduleId>', 'ID of the schedule')
+    .option('--count <number>', 'number of ticks, up to 50 (default: 10)', wholeNumber('--count', 1));
   return command.action(async (scheduleId: string) => {
     const { client, options } = await open<NextOptions>(command, shell);
     const fires = await client.schedules.next(scheduleId, { count: options.count });
     if (options.json) return screen.write(json({ fires }));
-    screen.write(fires.length === 0 ? 'It does not tick any more.\n' : fires.map((at) => `${instant(at)}\n`).join(''));
+    screen.write(fires.length === 0 ? 'No more ticks.\n' : fires.map((at) => `${instant(at)}\n`).join(''));
   });
 }
 
 function runCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('run'))
-    .description('Start now what a tick of the schedule starts, paused or not, and print the id of the run.')
-    .argument('<scheduleId>', 'id of the schedule');
+    .description('Start a run of the schedule now, even if it is paused, and print the run ID.')
+    .argument('<scheduleId>', 'ID of the schedule');
   return command.action(async (scheduleId: string) => {
     const { client, options } = await open(command, shell);
     const started = await client.schedules.run(scheduleId);
@@ -117,8 +117,8 @@ function runCommand(shell: Shell): Command {
 function deleteCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('delete'))
-    .description('Delete a schedule; runs that it started go on.')
-    .argument('<scheduleId>', 'id of the schedule');
+    .description('Delete a schedule. Runs it started continue.')
+    .argument('<scheduleId>', 'ID of the schedule');
   return command.action(async (scheduleId: string) => {
     const { client, options } = await open(command, shell);
     await client.schedules.delete(scheduleId);
@@ -128,13 +128,13 @@ function deleteCommand(shell: Shell): Command {
 
 export function schedulesCommand(shell: Shell): Command {
   return new Command('schedules')
-    .description('Schedules: create, list, get, next, run, pause, resume, delete.')
+    .description('Manage schedules that start runs.')
     .addCommand(createCommand(shell))
     .addCommand(listCommand(shell))
     .addCommand(oneCommand(shell, 'get', 'Show a schedule.'))
     .addCommand(nextCommand(shell))
     .addCommand(runCommand(shell))
-    .addCommand(oneCommand(shell, 'pause', 'Let a schedule start nothing until it is resumed.'))
-    .addCommand(oneCommand(shell, 'resume', 'Let a paused schedule start runs again, at its next time from now.'))
+    .addCommand(oneCommand(shell, 'pause', 'Pause a schedule until it is resumed.'))
+    .addCommand(oneCommand(shell, 'resume', 'Resume a paused schedule at its next tick.'))
     .addCommand(deleteCommand(shell));
 }

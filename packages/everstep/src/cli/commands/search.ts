@@ -8,7 +8,7 @@ import { type Cell, json, printable, type Shell, shorten, table } from '../outpu
 import { openSearch, type SearchConnectionOptions, withNamespace, withSearchConnection } from '../search-connection.js';
 
 const DEFAULT_PAGE = 100;
-/** Of content in a table; --json shows all of it. */
+/** Maximum length of content in a table; --json prints all of it. */
 const SHOWN_LENGTH = 100;
 
 interface ChoiceOptions extends SearchConnectionOptions {
@@ -38,10 +38,10 @@ const HEAD = ['DOCUMENT', 'CONTENT', 'METADATA'] as const;
 function upsertCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withNamespace(new Command('upsert'))
-    .description('Make or replace documents, 1,000 in a request; those of one request all, or none.')
+    .description('Create or replace documents, up to 1,000 per request. Each request is atomic.')
     .argument(
       '<documents>',
-      'JSON of a document, of an array of them, or of one in each line: text, @file, or - for standard input',
+      'a JSON document, an array of documents, or one document per line: text, @file, or - for standard input',
     );
   return command.action(async (given: string) => {
     const wanted = await readDocuments(given);
@@ -51,7 +51,7 @@ function upsertCommand(shell: Shell): Command {
       try {
         await documents.upsert(request);
       } catch (error) {
-        if (upserted > 0) shell.complain(`The first ${upserted} documents were upserted; the others were not.\n`);
+        if (upserted > 0) shell.printError(`Upserted the first ${upserted} documents; the remaining ones failed.\n`);
         throw error;
       }
       upserted += request.length;
@@ -61,7 +61,7 @@ function upsertCommand(shell: Shell): Command {
 }
 
 function idsOrPrefix(ids: readonly string[], { prefix }: ChoiceOptions): DocumentsById | null {
-  if (ids.length > 0 && prefix !== undefined) throw new UsageError('Give ids or --prefix, not both.');
+  if (ids.length > 0 && prefix !== undefined) throw new UsageError('Give either document IDs or --prefix, not both.');
   if (ids.length > 0) return { ids };
   return prefix === undefined ? null : { prefix };
 }
@@ -69,36 +69,36 @@ function idsOrPrefix(ids: readonly string[], { prefix }: ChoiceOptions): Documen
 function fetchCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withNamespace(new Command('fetch'))
-    .description('Get documents by their ids, or by how these begin.')
-    .argument('[ids...]', 'ids of documents')
-    .option('--prefix <text>', 'how their ids begin');
+    .description('Fetch documents by ID or ID prefix.')
+    .argument('[ids...]', 'IDs of documents')
+    .option('--prefix <text>', 'prefix of the document IDs');
   return command.action(async (ids: readonly string[]) => {
     const choice = idsOrPrefix(ids, command.opts<ChoiceOptions>());
-    if (!choice) throw new UsageError('Say which documents: by their ids, or with --prefix.');
+    if (!choice) throw new UsageError('Give document IDs or --prefix.');
     const { documents, options } = await openSearch(command, shell);
     const found = await documents.fetch(choice);
     const there = found.filter((document) => document !== null);
     if (options.json) screen.write(json(found));
     else if (there.length > 0) screen.write(table(screen, HEAD, there.map(cellsOf)));
     const missing = ids.filter((_, index) => found[index] === null);
-    if (missing.length > 0) throw new NotFoundError(`there is no document ${missing.map(printable).join(', ')}`);
-    if (there.length === 0 && !options.json) screen.write('There are no such documents.\n');
+    if (missing.length > 0) throw new NotFoundError(`document not found: ${missing.map(printable).join(', ')}`);
+    if (there.length === 0 && !options.json) screen.write('No matching documents.\n');
   });
 }
 
 function deleteCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withNamespace(new Command('delete'))
-    .description('Delete documents by their ids, by how these begin, or by a filter.')
-    .argument('[ids...]', 'ids of documents')
-    .option('--prefix <text>', 'how their ids begin')
-    .option('--filter <filter>', 'what they have, such as "year < 1990"');
+    .description('Delete documents by ID, ID prefix or filter.')
+    .argument('[ids...]', 'IDs of documents')
+    .option('--prefix <text>', 'prefix of the document IDs')
+    .option('--filter <filter>', 'filter, such as "year < 1990"');
   return command.action(async (ids: readonly string[]) => {
     const typed = command.opts<ChoiceOptions>();
     const named = idsOrPrefix(ids, typed);
-    if (named && typed.filter !== undefined) throw new UsageError('Give ids, --prefix or --filter, one of them alone.');
+    if (named && typed.filter !== undefined) throw new UsageError('Give only one of document IDs, --prefix or --filter.');
     const choice: DocumentChoice | null = typed.filter === undefined ? named : { filter: typed.filter };
-    if (!choice) throw new UsageError('Say which documents: by their ids, with --prefix or with --filter; reset deletes all.');
+    if (!choice) throw new UsageError('Give document IDs, --prefix or --filter. To delete all documents, use reset.');
     const { documents, options } = await openSearch(command, shell);
     const deleted = await documents.delete(choice);
     screen.write(options.json ? json({ deleted }) : `${deleted} deleted\n`);
@@ -108,10 +108,10 @@ function deleteCommand(shell: Shell): Command {
 function rangeCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withNamespace(new Command('range'))
-    .description('List documents by id, a page at a time.')
-    .option('--limit <documents>', 'how many at most, up to 1000', wholeNumber('--limit', 1), DEFAULT_PAGE)
-    .option('--prefix <text>', 'how their ids begin')
-    .option('--cursor <cursor>', 'goes on behind the page that told it');
+    .description('List documents in order of their IDs, one page at a time.')
+    .option('--limit <documents>', 'maximum number of documents, up to 1000', wholeNumber('--limit', 1), DEFAULT_PAGE)
+    .option('--prefix <text>', 'prefix of the document IDs')
+    .option('--cursor <cursor>', 'cursor printed by the previous page');
   return command.action(async () => {
     const { documents, options } = await openSearch<RangeOptions>(command, shell);
     const { limit, prefix, cursor } = options;
@@ -121,19 +121,19 @@ function rangeCommand(shell: Shell): Command {
       ...(cursor === undefined ? {} : { cursor }),
     });
     if (options.json) return screen.write(json(page));
-    if (page.vectors.length === 0) return screen.write('There are no documents.\n');
+    if (page.vectors.length === 0) return screen.write('No documents.\n');
     screen.write(table(screen, HEAD, page.vectors.map(cellsOf)));
-    if (page.nextCursor !== '') screen.write(`\nThere are more: --cursor ${page.nextCursor}\n`);
+    if (page.nextCursor !== '') screen.write(`\nNext page: --cursor ${page.nextCursor}\n`);
   });
 }
 
 function queryCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withNamespace(new Command('query'))
-    .description('Search the content of documents; the best come first.')
-    .argument('<words...>', 'what to look for')
-    .option('--limit <documents>', 'how many at most, up to 1000 (default: 5)', wholeNumber('--limit', 1))
-    .option('--filter <filter>', 'what they must have, such as "year < 1990 AND @metadata.seen = true"');
+    .description('Search the content of documents, best matches first.')
+    .argument('<words...>', 'words to search for')
+    .option('--limit <documents>', 'maximum number of documents, up to 1000 (default: 5)', wholeNumber('--limit', 1))
+    .option('--filter <filter>', 'filter, such as "year < 1990 AND @metadata.seen = true"');
   return command.action(async (words: readonly string[]) => {
     const { documents, options } = await openSearch<QueryOptions>(command, shell);
     const { limit, filter } = options;
@@ -143,7 +143,7 @@ function queryCommand(shell: Shell): Command {
       ...(filter === undefined ? {} : { filter }),
     });
     if (options.json) return screen.write(json(found));
-    if (found.length === 0) return screen.write('Nothing was found.\n');
+    if (found.length === 0) return screen.write('No matching documents.\n');
     const rows = found.map((document) => [document.score.toFixed(3), ...cellsOf(document)]);
     screen.write(table(screen, ['SCORE', ...HEAD], rows));
   });
@@ -152,7 +152,7 @@ function queryCommand(shell: Shell): Command {
 function infoCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withSearchConnection(new Command('info')).description(
-    'Show the namespaces, how many documents they have, and how much room the index takes.',
+    'Show the namespaces with their document counts, and the size of the index.',
   );
   return command.action(async () => {
     const { index, options } = await openSearch(command, shell);
@@ -167,22 +167,22 @@ function infoCommand(shell: Shell): Command {
 function resetCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withNamespace(new Command('reset'))
-    .description('Delete all documents of the namespace, or with --all those of every namespace. It cannot be undone.')
+    .description('Delete all documents of the namespace, or of every namespace with --all. This cannot be undone.')
     .option('--all', 'every namespace');
   return command.action(async () => {
     const { all, namespace } = command.opts<ResetOptions>();
-    if (all && namespace !== undefined) throw new UsageError('Give --namespace or --all, not both.');
+    if (all && namespace !== undefined) throw new UsageError('Give either --namespace or --all, not both.');
     const { index, documents, options } = await openSearch<ResetOptions>(command, shell);
     await (all ? index : documents).reset();
-    screen.write(options.json ? json({ reset: 1 }) : 'its documents are deleted\n');
+    screen.write(options.json ? json({ reset: 1 }) : 'all documents deleted\n');
   });
 }
 
 function deleteNamespaceCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withSearchConnection(new Command('delete-namespace'))
-    .description('Delete a namespace with all its documents. It cannot be undone.')
-    .argument('<name>', 'of the namespace');
+    .description('Delete a namespace and all its documents. This cannot be undone.')
+    .argument('<name>', 'name of the namespace');
   return command.action(async (name: string) => {
     const { index, options } = await openSearch(command, shell);
     await index.deleteNamespace(name);
@@ -191,13 +191,13 @@ function deleteNamespaceCommand(shell: Shell): Command {
 }
 
 const CONNECTION_HELP = `
-These commands find an index by --url and --token (its endpoint and one of its tokens), then EVERSTEP_SEARCH_URL and
-EVERSTEP_SEARCH_TOKEN; or by --index, for which they log in to the management API as \`everstep admin\` does.
-Indexes are made, renamed, transferred and deleted by \`everstep admin search\`.`;
+These commands connect to an index with --url and --token (by default EVERSTEP_SEARCH_URL and EVERSTEP_SEARCH_TOKEN).
+Alternatively, --index selects an index by its ID and uses the login of \`everstep admin\`.
+To create, rename, transfer or delete an index, use \`everstep admin search\`.`;
 
 export function searchCommand(shell: Shell): Command {
   return new Command('search')
-    .description('Documents of a search index: upsert, fetch, delete, range, query, info, reset.')
+    .description('Manage and search the documents of a search index.')
     .addCommand(upsertCommand(shell))
     .addCommand(fetchCommand(shell))
     .addCommand(deleteCommand(shell))

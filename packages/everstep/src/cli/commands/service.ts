@@ -1,4 +1,4 @@
-/** `everstep dev` and `everstep serve`: the service itself, until it is told to stop. */
+/** `everstep dev` and `everstep serve`: run the server until it is stopped. */
 import { relative } from 'node:path';
 import { Command } from 'commander';
 import type { Credentials } from '../../bootstrap/credentials.js';
@@ -12,18 +12,18 @@ import { untilSignal } from '../shutdown.js';
 
 const ABOUT: Readonly<Record<Mode, readonly [string, string]>> = {
   dev: [
-    'Start the service for work on this machine, with the example order app',
-    'Calls to loopback addresses are allowed; other private addresses are not, unless listed in --allow-addresses.',
+    'Start the server for local development, with the example order app',
+    'Deliveries to loopback addresses are allowed. Other private addresses must be listed in --allow-addresses.',
   ],
   serve: [
-    'Start the service for others',
-    'Calls to private, loopback and link-local addresses are refused unless listed in --allow-addresses. Logs are JSON lines on stderr.',
+    'Start the server for production',
+    'Deliveries to private, loopback and link-local addresses are refused unless listed in --allow-addresses. The log is\nwritten to stderr as JSON lines.',
   ],
 };
 
 function settingsHelp(): string {
   const rows = Object.values(SETTINGS).map(({ env, flag }) => `  ${flag.padEnd(26)}${env}`);
-  return `\nEach flag has an environment variable; the flag wins:\n${rows.join('\n')}\n`;
+  return `\nEnvironment variables (a flag takes precedence):\n${rows.join('\n')}\n`;
 }
 
 export function serviceCommand(mode: Mode, shell: Shell, finish: (code: number) => void): Command {
@@ -37,7 +37,7 @@ export function serviceCommand(mode: Mode, shell: Shell, finish: (code: number) 
   command.action(async () => {
     const flags: Record<string, string | boolean | undefined> = {};
     for (const { option } of Object.values(SETTINGS)) {
-      // commander presets --no-x to true; only what was typed counts as given.
+      // Commander presets --no-x to true; only typed options count as given.
       if (command.getOptionValueSource(option) === 'cli') flags[option] = command.getOptionValue(option);
     }
     const parsed = parseConfig({ mode, flags, env: shell.env, cwd: shell.cwd });
@@ -49,22 +49,22 @@ export function serviceCommand(mode: Mode, shell: Shell, finish: (code: number) 
 
 const credentialsPath = ({ dataDir }: Config): string => `${relative(process.cwd(), dataDir) || '.'}/credentials.json`;
 
-/** Whether secrets may be printed: what is no terminal is often kept for good, by a container engine for instance. */
+/** Whether secrets may be printed. Output other than a terminal is often stored permanently, for example by a container engine. */
 const mayPrint = (screen: Screen, config: Config): boolean => config.printCredentials || screen.isTerminal;
 
-function tellCredentials(screen: Screen, config: Config, credentials: Credentials, kind: 'first' | 'reissued'): void {
+function printCredentials(screen: Screen, config: Config, credentials: Credentials, kind: 'first' | 'reissued'): void {
   if (!mayPrint(screen, config)) {
     const [what, made] =
       kind === 'first'
-        ? ['This is the first start.', 'The credentials that it made']
-        : ['The kept credentials were lost or revoked.', 'New ones'];
-    screen.write(`${what} ${made} are in ${credentialsPath(config)}; with --print-credentials they are printed.\n\n`);
+        ? ['This is the first start.', 'The new credentials']
+        : ['The stored credentials were lost or revoked.', 'New ones'];
+    screen.write(`${what} ${made} are in ${credentialsPath(config)}. Use --print-credentials to print them.\n\n`);
     return;
   }
   const heading =
     kind === 'first'
-      ? 'This is the first start. These were made for you:'
-      : 'The kept credentials were lost or revoked. These are new:';
+      ? 'This is the first start. New credentials:'
+      : 'The stored credentials were lost or revoked. New credentials:';
   const rows: readonly (readonly [string, string])[] = [
     ['user', credentials.adminEmail],
     ['API key', credentials.adminApiKey],
@@ -76,26 +76,26 @@ function tellCredentials(screen: Screen, config: Config, credentials: Credential
   ];
   screen.write(`${heading}\n`);
   for (const [name, value] of rows) screen.write(`  ${styled(screen, 'dim', name.padEnd(16))}${value}\n`);
-  screen.write(`  ${styled(screen, 'dim', `They are kept in ${credentialsPath(config)}.`)}\n\n`);
+  screen.write(`  ${styled(screen, 'dim', `They are stored in ${credentialsPath(config)}.`)}\n\n`);
 }
 
-/** Where the dashboard is, and where to find what one logs in with. */
+/** Returns the URL of the dashboard and where to find the login. */
 function dashboardText(
   screen: Screen,
   config: Config,
   service: Pick<RunningService, 'managementUrl' | 'credentials' | 'start'>,
 ): string {
-  const at = `Its dashboard is at ${styled(screen, 'cyan', `${service.managementUrl}/`)}`;
+  const at = `Dashboard: ${styled(screen, 'cyan', `${service.managementUrl}/`)}`;
   if (!service.credentials) return at;
   const where = service.start === 'known' || !mayPrint(screen, config) ? `in ${credentialsPath(config)}` : 'below';
-  return `${at}; log in with the user and the API key ${where}`;
+  return `${at} (log in with the email and API key ${where})`;
 }
 
-/** Resolves with the exit code once the service has stopped. */
+/** Resolves with the exit code when the server has stopped. */
 async function runService(config: Config, screen: Screen): Promise<number> {
-  // From here on a signal ends the service in an orderly way, also while it is starting.
+  // From here on a signal shuts the server down gracefully, even during startup.
   const signal = untilSignal();
-  // Loaded only here: the other commands need nothing of the service.
+  // Loaded only here: no other command needs the server.
   const [{ startService }, { createDemo }] = await Promise.all([import('../../main.js'), import('../demo/demo.js')]);
   const demo = config.demo ? createDemo(config, screen) : null;
   const service = await startService(config, demo ? { beforeWork: demo.start } : {}).catch(async (error) => {
@@ -103,15 +103,18 @@ async function runService(config: Config, screen: Screen): Promise<number> {
     throw error;
   });
   const { credentials, url } = service;
-  screen.write(`${styled(screen, 'bold', 'Everstep')} listens at ${styled(screen, 'cyan', url)}\n`);
+  screen.write(`${styled(screen, 'bold', 'Everstep')} is listening on ${styled(screen, 'cyan', url)}\n`);
   screen.write(`${dashboardText(screen, config, service)}\n\n`);
-  if (config.virtualClock) screen.write('Its clock is virtual: POST /v2/clock/advance with {"by": "7d"} moves it on.\n\n');
+  if (config.virtualClock)
+    screen.write(
+      'The clock is virtual. Advance it with POST /v2/clock/advance and {"by": "7d"}, or with everstep clock advance.\n\n',
+    );
   if (!credentials)
-    screen.write('It joined other nodes on its database; the credentials are where the first of them was started.\n\n');
+    screen.write('This node joined an existing database. The credentials are on the node that was started first.\n\n');
   if (credentials && (service.start === 'first' || service.start === 'reissued'))
-    tellCredentials(screen, config, credentials, service.start);
+    printCredentials(screen, config, credentials, service.start);
   if (service.setAside)
-    screen.write(`Credentials of another store lay in the data directory; they are now in ${service.setAside}.\n\n`);
+    screen.write(`The data directory contained credentials of another store. They were moved to ${service.setAside}.\n\n`);
   const stopShow = new AbortController();
   const show = (credentials ? demo?.show({ ...service, credentials }, stopShow.signal) : undefined)?.catch((error) => {
     if (!stopShow.signal.aborted) screen.write(`The demo stopped: ${error instanceof Error ? error.message : error}\n`);
@@ -124,6 +127,6 @@ async function runService(config: Config, screen: Screen): Promise<number> {
   stopShow.abort();
   await service.stop();
   await Promise.all([show, demo?.stop()]);
-  screen.write(`Stopped. Everything is kept in ${config.dataDir}.\n`);
+  screen.write(`Stopped. Your data is in ${config.dataDir}.\n`);
   return EXIT.ok;
 }

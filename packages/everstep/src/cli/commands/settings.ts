@@ -8,9 +8,9 @@ import { type ClientOptions, open, withConnection } from './connection-options.j
 
 type RetentionUpdate = Partial<RetentionRule>;
 
-const LIMITS_WORDS = '"age=<duration>|forever, count=<number>|all"';
+const LIMITS_FORMAT = '"age=<duration>|forever, count=<number>|all"';
 
-/** `age=7d, count=1000`, either or both. Throws UsageError. */
+/** Parses `age=7d, count=1000`; both parts are optional. Throws UsageError. */
 const retention =
   (name: string) =>
   (text: string): RetentionUpdate => {
@@ -19,20 +19,20 @@ const retention =
       const [key = '', value = ''] = part.split('=').map((side) => side.trim());
       if (key === 'age') update = { ...update, maxAgeMs: value === 'forever' ? null : length(`${name} age`)(value) };
       else if (key === 'count') update = { ...update, maxCount: value === 'all' ? null : wholeNumber(`${name} count`)(value) };
-      else throw new UsageError(`${name} must be ${LIMITS_WORDS}; it is "${text}"`);
+      else throw new UsageError(`${name} must be ${LIMITS_FORMAT}; got "${text}"`);
     }
     return update;
   };
 
 function onOrOff(text: string): boolean {
   if (text === 'on' || text === 'off') return text === 'on';
-  throw new UsageError(`--breaker must be on or off; it is "${text}"`);
+  throw new UsageError(`--breaker must be on or off; got "${text}"`);
 }
 
 function show(screen: Screen, { breaker, retention: kept }: InstanceSettings): void {
   const { enabled, failures, probeEveryMs } = breaker;
-  const held = `after ${failures} failures in a row, with a probe every ${duration(probeEveryMs)}`;
-  screen.write(`breaker: ${enabled ? `on: a destination is held back ${held}` : `off (on, it would hold back ${held})`}\n\n`);
+  const held = `after ${failures} consecutive failures, with a probe every ${duration(probeEveryMs)}`;
+  screen.write(`breaker: ${enabled ? 'on' : 'off'} (holds a destination ${held})\n\n`);
   const rule = (name: string, { maxAgeMs, maxCount }: RetentionRule) => [
     name,
     maxAgeMs === null ? 'forever' : duration(maxAgeMs),
@@ -44,7 +44,7 @@ function show(screen: Screen, { breaker, retention: kept }: InstanceSettings): v
     rule('canceled', kept.canceled),
     rule('dead letters', kept.deadLetter),
   ];
-  screen.write(table(screen, ['RUNS', 'KEPT FOR', 'AT MOST'], rows));
+  screen.write(table(screen, ['RUNS', 'MAX AGE', 'MAX COUNT'], rows));
 }
 
 function getCommand(shell: Shell): Command {
@@ -68,7 +68,7 @@ interface SetOptions extends ClientOptions {
   readonly keepDeadLetters?: RetentionUpdate;
 }
 
-/** What was given; what was not stays as it is. */
+/** Returns the given settings; the others do not change. */
 function updateOf(options: SetOptions): InstanceSettingsUpdate {
   const { breaker, breakerFailures, breakerProbeEvery } = options;
   const given = <Name extends string, Value>(name: Name, value: Value | undefined) =>
@@ -85,7 +85,8 @@ function updateOf(options: SetOptions): InstanceSettingsUpdate {
     ...given('deadLetter', options.keepDeadLetters),
   };
   const isEmpty = (update: object) => Object.keys(update).length === 0;
-  if (isEmpty(breakerUpdate) && isEmpty(retentionUpdate)) throw new UsageError('Give at least one setting; --help lists them.');
+  if (isEmpty(breakerUpdate) && isEmpty(retentionUpdate))
+    throw new UsageError('Give at least one setting. See --help for the list.');
   return {
     ...(isEmpty(breakerUpdate) ? {} : { breaker: breakerUpdate }),
     ...(isEmpty(retentionUpdate) ? {} : { retention: retentionUpdate }),
@@ -94,16 +95,24 @@ function updateOf(options: SetOptions): InstanceSettingsUpdate {
 
 function setCommand(shell: Shell): Command {
   const { screen } = shell;
-  const keep = (what: string) => `how long, and how many of, ${what} are kept: ${LIMITS_WORDS}`;
+  const keep = (what: string) => `retention of ${what}: ${LIMITS_FORMAT}`;
   const command = withConnection(new Command('set'))
-    .description('Change settings of the queue instance; what is not given stays as it is.')
-    .option('--breaker <on|off>', 'hold back destinations that keep failing', onOrOff)
-    .option('--breaker-failures <number>', 'so many failures in a row do', wholeNumber('--breaker-failures', 1))
-    .option('--breaker-probe-every <duration>', 'how often one delivery is let through', length('--breaker-probe-every'))
-    .option('--keep-succeeded <limits>', keep('runs that succeeded'), retention('--keep-succeeded'))
-    .option('--keep-failed <limits>', keep('failed runs that were dealt with'), retention('--keep-failed'))
+    .description('Change settings of the queue instance. Omitted settings do not change.')
+    .option('--breaker <on|off>', 'automatically hold destinations that keep failing', onOrOff)
+    .option(
+      '--breaker-failures <number>',
+      'consecutive failures before a destination is held',
+      wholeNumber('--breaker-failures', 1),
+    )
+    .option(
+      '--breaker-probe-every <duration>',
+      'interval of test deliveries to a held destination',
+      length('--breaker-probe-every'),
+    )
+    .option('--keep-succeeded <limits>', keep('successful runs'), retention('--keep-succeeded'))
+    .option('--keep-failed <limits>', keep('failed runs without a dead letter'), retention('--keep-failed'))
     .option('--keep-canceled <limits>', keep('canceled runs'), retention('--keep-canceled'))
-    .option('--keep-dead-letters <limits>', keep('entries of the dead letter queue'), retention('--keep-dead-letters'));
+    .option('--keep-dead-letters <limits>', keep('dead letters'), retention('--keep-dead-letters'));
   return command.action(async () => {
     const update = updateOf(command.opts<SetOptions>());
     const { client, options } = await open<SetOptions>(command, shell);
@@ -115,7 +124,7 @@ function setCommand(shell: Shell): Command {
 
 export function settingsCommand(shell: Shell): Command {
   return new Command('settings')
-    .description('Settings of the queue instance: get, set.')
+    .description('Show or change the settings of the queue instance.')
     .addCommand(getCommand(shell))
     .addCommand(setCommand(shell));
 }

@@ -23,16 +23,16 @@ export function triggerCommand(shell: Shell, finish: (code: number) => void): Co
     .summary('Start a run')
     .description('Start a run of the workflow at a URL.')
     .argument('<url>', 'URL of the workflow')
-    .option('--run-id <id>', 'id of the run; at most one active run has it')
-    .option('--not-before <instant>', 'start at a time: Unix ms or a date; wins over --delay', moment('--not-before'))
-    .option('--deduplication-id <id>', 'a second trigger with the same id starts nothing')
-    .option('--content-based-deduplication', 'the body and the URL are the deduplication id')
+    .option('--run-id <id>', 'ID of the run; must be unique among active runs')
+    .option('--not-before <instant>', 'start time: Unix ms or a date; overrides --delay', moment('--not-before'))
+    .option('--deduplication-id <id>', 'ignore further triggers with the same ID')
+    .option('--content-based-deduplication', 'derive the deduplication ID from the URL and body')
     .option(
       '--wait [duration]',
-      `wait for the end, by default ${DEFAULT_WAIT}; exit code 1 when the run failed or was canceled, 5 when it goes on`,
+      `wait for the run to end (default: ${DEFAULT_WAIT}); exit code 1 if it failed or was canceled, 5 if it is still running`,
     );
   return command.action(async (workflowUrl: string) => {
-    if (!URL.canParse(workflowUrl)) throw new UsageError(`<url> must be an absolute URL; it is "${workflowUrl}"`);
+    if (!URL.canParse(workflowUrl)) throw new UsageError(`<url> must be an absolute URL; got "${workflowUrl}"`);
     const { client, options } = await open<CommandOptions>(command, shell);
     const { wait } = options;
     const settings: TriggerOptions = {
@@ -50,7 +50,7 @@ export function triggerCommand(shell: Shell, finish: (code: number) => void): Co
     else screen.write(describe(started));
     const { workflowState } = started;
     if (workflowState === 'RUN_FAILED' || workflowState === 'RUN_CANCELED') finish(EXIT.refused);
-    if (workflowState === 'RUN_STARTED') finish(EXIT.underWay);
+    if (workflowState === 'RUN_STARTED') finish(EXIT.pending);
   });
 }
 
@@ -64,7 +64,7 @@ interface Triggered {
 
 function describe(run: Triggered): string {
   const { workflowRunId, workflowState } = run;
-  if (run.deduplicated) return `${workflowRunId} (there already; nothing was started)\n`;
+  if (run.deduplicated) return `${workflowRunId} (already exists, no run started)\n`;
   if (workflowState === undefined) return `${workflowRunId}\n`;
   if (workflowState === 'RUN_SUCCESS') return `${workflowRunId} ${workflowState}\n${json(run.result ?? null)}`;
   return `${workflowRunId} ${workflowState}${run.error ? `: ${run.error}` : ''}\n`;

@@ -4,7 +4,7 @@ import { openMessages, sendingJson } from '../message-connection.js';
 import { instant, json, type Shell, table } from '../output.js';
 import { type ClientOptions, withConnection } from './connection-options.js';
 
-/** As far as it is printed. */
+/** The fields that are printed. */
 interface GroupRow {
   readonly name: string;
   readonly updatedAt: number;
@@ -15,12 +15,12 @@ const pathOf = (name: string): string => `/v2/topics/${encodeURIComponent(name)}
 
 function listCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withConnection(new Command('list')).description('List the URL groups with their endpoints.');
+  const command = withConnection(new Command('list')).description('List URL groups and their endpoints.');
   return command.action(async () => {
     const { call, options } = await openMessages(command, shell);
     const groups = await call<readonly GroupRow[]>({ method: 'GET', path: '/v2/topics' });
     if (options.json) return screen.write(json(groups));
-    if (groups.length === 0) return screen.write('There is no URL group.\n');
+    if (groups.length === 0) return screen.write('No URL groups.\n');
     const rows = groups.flatMap(({ name, endpoints, updatedAt }) =>
       endpoints.map((endpoint) => [name, endpoint.name, endpoint.url, instant(updatedAt)]),
     );
@@ -33,7 +33,9 @@ function changeCommand(shell: Shell, name: 'add' | 'remove'): Command {
   const adds = name === 'add';
   const command = withConnection(new Command(name))
     .description(
-      adds ? 'Add an endpoint to a URL group, and make the group with its first one.' : 'Take an endpoint out of a URL group.',
+      adds
+        ? 'Add an endpoint to a URL group. The group is created if it does not exist.'
+        : 'Remove an endpoint from a URL group.',
     )
     .argument('<group>', 'name of the group')
     .argument('<endpoint>', 'URL of the endpoint');
@@ -43,25 +45,25 @@ function changeCommand(shell: Shell, name: 'add' | 'remove'): Command {
     const endpoints = [{ url, ...(options.name === undefined ? {} : { name: options.name }) }];
     await call(sendingJson(adds ? 'POST' : 'DELETE', `${pathOf(group)}/endpoints`, { endpoints }));
     if (options.json) screen.write(json({ group, endpoints }));
-    else screen.write(adds ? `${url} is in ${group}\n` : `${url} is in ${group} no more\n`);
+    else screen.write(adds ? `added ${url} to ${group}\n` : `removed ${url} from ${group}\n`);
   });
 }
 
 function deleteCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('delete'))
-    .description('Delete a URL group; what was published to it goes on.')
+    .description('Delete a URL group. Messages already published to it continue.')
     .argument('<group>', 'name of the group');
   return command.action(async (group: string) => {
     const { call, options } = await openMessages(command, shell);
     await call({ method: 'DELETE', path: pathOf(group) });
-    screen.write(options.json ? json({ group }) : `${group} is deleted\n`);
+    screen.write(options.json ? json({ group }) : `${group} deleted\n`);
   });
 }
 
 export function urlGroupsCommand(shell: Shell): Command {
   return new Command('url-groups')
-    .description('URL groups, whose endpoints all get what is published to them: list, add, remove, delete.')
+    .description('Manage URL groups. A message to a group is sent to all of its endpoints.')
     .addCommand(listCommand(shell))
     .addCommand(changeCommand(shell, 'add'))
     .addCommand(changeCommand(shell, 'remove'))

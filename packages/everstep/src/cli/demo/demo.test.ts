@@ -8,14 +8,14 @@ import { endAll, readEnvFile, SpawnedCli, type TestDirectory, testDirectory } fr
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
-/** Runs a command as if it had been pasted into a shell. */
+/** Runs commands as if they were pasted into a shell. */
 function pasted(...lines: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync('sh', ['-c', lines.join('\n')], { encoding: 'utf8' });
   assert.equal(status, 0, stderr);
   return stdout;
 }
 
-describe('the demo, as npm start shows it', () => {
+describe('the demo of npm start', () => {
   let directory: TestDirectory;
   let first: SpawnedCli;
   const start = () => new SpawnedCli(['dev', '--port', '0', '--write-env-file', 'dev.env'], { cwd: directory.path });
@@ -23,38 +23,38 @@ describe('the demo, as npm start shows it', () => {
   before(async () => {
     directory = await testDirectory();
     first = start();
-    await first.printed(/Ctrl-C stops everything/);
+    await first.printed(/Press Ctrl-C to stop/);
   });
   after(async () => {
     await endAll();
     await directory.remove();
   });
 
-  test('an order goes from trigger to result: a confirmation, steps in parallel, a retried call, an invoked run with a sleep', () => {
+  test('an order succeeds with a confirmation, parallel steps, a retried call and an invoked run that sleeps', () => {
     const [, order = ''] = /\n(1\. [\s\S]*?)\n\n/.exec(first.stdout) ?? [];
-    for (const [name, told] of [
+    for (const [name, expected] of [
       ['triggered', /triggered http:\/\/127\.0\.0\.1:\d+\/order as wfr_\w+/],
       ['sequential step', /✓ {3}reserve stock +done in \d+ ms\n/],
-      ['wait', /… {3}customer confirms +waits for the event confirmed-card-\w+, (23 h 59 m|1 d 00 h) at most/],
+      ['wait', /… {3}customer confirms +waiting for event confirmed-card-\w+ \(timeout (23 h 59 m|1 d 00 h)\)/],
       ['command', / curl -s -X POST .* "\$EVERSTEP_URL\/v2\/notify\/confirmed-card-\w+"\n/],
-      ['confirmation', /✓ {3}customer confirms +the event came after 2\.\d s\n/],
-      ['failure', /✗ {3}charge payment +attempt 1 failed: .*503.*; again in 400 ms\n/],
-      ['retry', /✓ ‖ charge payment +answered 200 in \d+ ms, attempt 2\n/],
+      ['confirmation', /✓ {3}customer confirms +event received after 2\.\d s\n/],
+      ['failure', /✗ {3}charge payment +attempt 1 failed: .*503.*; retry in 400 ms\n/],
+      ['retry', /✓ ‖ charge payment +status 200 after \d+ ms, attempt 2\n/],
       ['parallel step', /✓ ‖ check fraud +done in \d+ ms\n/],
-      ['invoked', /… {3}ship +invoked the run wfr_\w+\n/],
+      ['invoked', /… {3}ship +invoked run wfr_\w+\n/],
       ['step of the invoked run', / {8}✓ {3}pack +done in \d+ ms\n/],
-      ['sleep', / {8}… {3}until pickup +sleeps 1\.0 s/],
+      ['sleep', / {8}… {3}until pickup +sleeping for 1\.0 s/],
       ['awake', / {8}✓ {3}until pickup +slept 1\.\d s\n/],
-      ['end of the invoked run', /✓ {3}ship +its run ended after 1\.\d s\n/],
+      ['end of the invoked run', /✓ {3}ship +invoked run ended after 1\.\d s\n/],
       ['result', /RUN_SUCCESS after \d\.\d s: \{"orderId":"card-.*"totalCents":8480,/],
     ] as const) {
-      assert.match(order, told, name);
+      assert.match(order, expected, name);
     }
   });
 
-  test('an order that fails ends in the dead letter queue, its failure function is called, and its resumption runs only what is left', () => {
+  test('a failed order is moved to the dead letter queue, its failure function is called, and a resumed run executes only the remaining steps', () => {
     const [, failed = '', resumed = ''] = /\n(2\. [\s\S]*?)\n\n(3\. [\s\S]*?)\n\n/.exec(first.stdout) ?? [];
-    assert.match(failed, /attempt 3 failed: .*; no attempt is left/);
+    assert.match(failed, /attempt 3 failed: .*; no attempts left/);
     assert.match(failed, /RUN_FAILED after .*charge payment.*\n.*dead letter queue as dlq_\w+/);
     assert.match(
       failed,
@@ -62,15 +62,15 @@ describe('the demo, as npm start shows it', () => {
     );
     const kept = [...resumed.matchAll(/= .. ?(\w+ \w+) +kept from the failed run/g)].map(([, name]) => name);
     assert.deepEqual(kept.sort(), ['check fraud', 'notify warehouse', 'reserve stock', 'validate order']);
-    const done = [...resumed.matchAll(/\n {3}✓ .. ?(\w+(?: \w+)?) +(?:done|its run)/g)].map(([, name]) => name);
+    const done = [...resumed.matchAll(/\n {3}✓ .. ?(\w+(?: \w+)?) +(?:done|invoked run)/g)].map(([, name]) => name);
     assert.deepEqual(done, ['charge payment', 'ship', 'send receipt']);
     assert.match(resumed, /RUN_SUCCESS after/);
   });
 
-  test('the commands to try next work when they are pasted', { skip: !hasCurl }, async () => {
+  test('the suggested commands work when pasted into a shell', { skip: !hasCurl }, async () => {
     const [exported = ''] = /export EVERSTEP_URL=\S+ EVERSTEP_TOKEN=\S+/.exec(first.stdout) ?? [];
     const [early = ''] = / {5}(curl .*)/.exec(first.stdout) ?? [];
-    assert.deepEqual(JSON.parse(pasted(exported, early)), [], 'the order is confirmed already');
+    assert.deepEqual(JSON.parse(pasted(exported, early)), [], 'the order is already confirmed');
     const commands = first.stdout.split('\n').filter((line) => line.startsWith('  curl '));
     assert.equal(commands.length, 14);
     const [order = '', expensive = '', explain = '', confirm = '', failing = '', queue = '', resume = ''] = commands;
@@ -78,7 +78,7 @@ describe('the demo, as npm start shows it', () => {
     assert.equal(JSON.parse(pasted(exported, expensive)).workflowRunId, 'my-chair');
     while (!/waits for the event \\?"confirmed-chair/.test(pasted(exported, explain))) await pause(20);
     assert.equal(JSON.parse(pasted(exported, confirm)).length, 1);
-    // The bank says that it is down, then the run answers.
+    // The bank reports that it is down, then the run responds.
     assert.match(pasted(exported, failing), /"bank":"down"[\s\S]*"workflowState":"RUN_FAILED"/);
     assert.equal(JSON.parse(pasted(exported, queue)).messages.length, 1);
     assert.match(pasted(exported, resume), /"bank":"up"[\s\S]*"workflowRuns":\[\{"workflowRunId":"wfr_/);
@@ -92,7 +92,7 @@ describe('the demo, as npm start shows it', () => {
     assert.equal(JSON.parse(pasted(exported, logs)).runs.length, 2);
   });
 
-  test('after a kill, the next start takes up the run that was under way, shows it to its end, and ends on Ctrl-C', async () => {
+  test('after a kill, the next start continues the unfinished run, prints it until its end, and stops on Ctrl-C', async () => {
     const written = await readEnvFile(join(directory.path, 'dev.env'));
     const client = new Client({ baseUrl: written.EVERSTEP_URL ?? '', token: written.EVERSTEP_TOKEN ?? '' });
     const [, workflowUrl = ''] = /triggered (\S+\/order)/.exec(first.stdout) ?? [];
@@ -107,10 +107,10 @@ describe('the demo, as npm start shows it', () => {
     assert.match(second.stdout, /\d+ runs from earlier starts are in the store/);
     assert.match(second.stdout, /had not finished .* continues? after the last recorded step/);
     assert.match(second.stdout, /= {3}validate order +recorded before the service stopped/);
-    // One that has long to wait is not waited for.
+    // A run with a long wait is not followed.
     await second.printed(/ {3}in an hour\n {3}continues in (59 m|1 h)[^\n]*\n[\s\S]*\n1\. An order/);
     const { code, stderr } = await second.end('SIGINT');
     assert.deepEqual([code, stderr], [0, '']);
-    await assert.rejects(fetch(workflowUrl), 'the example app has ended with the service');
+    await assert.rejects(fetch(workflowUrl), 'the example app ended with the server');
   });
 });

@@ -1,4 +1,4 @@
-/** What `npm start` shows: an order from trigger to result, and one through the dead letter queue and back. */
+/** The demo of `npm start`: an order from trigger to result, and one through the dead letter queue and back. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, type DeadLetterEntry, type RunJournal } from '@everstep/sdk';
 import type { Credentials } from '../../bootstrap/credentials.js';
@@ -9,36 +9,36 @@ import { RunStory, type StoryPast } from '../run-story.js';
 import { type ExampleApp, hasExampleApp, startExampleApp } from './example-app.js';
 import { nextStepsText, notifyCommand } from './next-steps.js';
 
-const LOOK_EVERY_MS = 100;
+const POLL_INTERVAL_MS = 100;
 const RETRY_DELAY = '400 * (1 + retried)';
-/** How long the customer of the demo thinks before confirming. */
+/** Time until the customer of the demo confirms. */
 const THINKING_MS = 2_000;
 const CUSTOMER = 'ada@example.com';
-/** How long the failure function of the demo is waited for. */
+/** Maximum wait for the failure function of the demo. */
 const CALLBACK_PATIENCE_MS = 10_000;
-/** Runs from before that are followed one by one; more than that are only counted. */
+/** Maximum number of earlier runs that the demo follows; further ones are only counted. */
 const MAX_FOLLOWED = 5;
 const MAX_COUNTED = 500;
-/** For how long they are followed, all together, and how long a wait of one may be to be waited for. */
+/** Maximum time to follow all of them, and the longest wait of a run that the demo waits for. */
 const FOLLOW_EARLIER_MS = 20_000;
 const MAX_WAIT_MS = 5_000;
 
 export interface DemoService {
   readonly url: string;
   readonly credentials: Credentials;
-  /** Unix ms on the service's clock, before it took up its work. */
+  /** Start of this process on the server's clock, in Unix ms, before it continued earlier work. */
   readonly startedAt: number;
 }
 
 export interface Demo {
-  /** Starts the example app, before the service delivers anything to it. */
+  /** Starts the example app. Called before the server sends deliveries to it. */
   start(credentials: Credentials): Promise<void>;
-  /** Resolves when all has been shown; rejects when `signal` aborts or something goes wrong. */
+  /** Resolves when the demo has ended; rejects when `signal` aborts or a request fails. */
   show(service: DemoService, signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Null when the example is not there: it is part of the repository, not of the published package. */
+/** Null when the example is missing: it is part of the repository, not of the published package. */
 export function createDemo(config: Config, screen: Screen): Demo | null {
   if (!hasExampleApp()) return null;
   let app: ExampleApp | null = null;
@@ -47,7 +47,7 @@ export function createDemo(config: Config, screen: Screen): Demo | null {
       app = await startExampleApp(config.dataDir, credentials);
     },
     async show(service, signal) {
-      if (!app) throw new Error('the example app does not run');
+      if (!app) throw new Error('the example app is not running');
       await new Show({ config, screen, service, app, signal }).play();
     },
     async stop() {
@@ -73,23 +73,23 @@ interface DemoOrder {
 interface FollowOptions {
   readonly story?: RunStory;
   readonly past?: StoryPast;
-  /** Followed no further than that. */
+  /** Follow the run no further than this. */
   readonly isEnough?: (journal: RunJournal) => boolean;
 }
 
-/** The event that it waits for. */
+/** Returns the event that the run waits for. */
 const eventOf = ({ tasks }: RunJournal): string | undefined => tasks.find(({ kind }) => kind === 'wait')?.waitEventId;
 
-/** How long nothing will happen in the run; 0 when something is under way. */
+/** Returns how long the run stays idle; 0 when it is active. */
 function waitMs({ tasks }: RunJournal): number {
   const dueAt = tasks.flatMap((task) => task.dueAt ?? []);
   return dueAt.length === 0 ? 0 : Math.max(0, Math.min(...dueAt) - Date.now());
 }
 
-/** Where a run stands that has not ended. */
-function standing(journal: RunJournal): string {
+/** Describes the state of a run that has not ended. */
+function stateOf(journal: RunJournal): string {
   const event = eventOf(journal);
-  if (event !== undefined) return `waits for the event ${event}`;
+  if (event !== undefined) return `waiting for event ${event}`;
   const wait = waitMs(journal);
   return wait > 0 ? `continues in ${duration(wait)}` : 'is still running';
 }
@@ -112,19 +112,19 @@ class Show {
     screen.write(nextStepsText(screen, { url, token: credentials.token, dataDir: config.dataDir, exampleUrl: app.url }));
   }
 
-  private say(text: string): void {
+  private print(text: string): void {
     this.stage.screen.write(`${text}\n`);
   }
 
   private heading(text: string): void {
-    this.say(styled(this.stage.screen, 'bold', text));
+    this.print(styled(this.stage.screen, 'bold', text));
   }
 
-  private async look(): Promise<void> {
-    await pause(LOOK_EVERY_MS, undefined, { signal: this.stage.signal });
+  private async pauseBetweenPolls(): Promise<void> {
+    await pause(POLL_INTERVAL_MS, undefined, { signal: this.stage.signal });
   }
 
-  /** Tells the run, and those that it invokes, from where it is until it ends or `isEnough`. Resolves with its journal. */
+  /** Prints the run and the runs it invokes until it ends or `isEnough`. Resolves with its journal. */
   private async follow(workflowRunId: string, options: FollowOptions = {}): Promise<RunJournal> {
     const { story = new RunStory(this.stage.screen), past, isEnough = () => false } = options;
     for (;;) {
@@ -135,9 +135,9 @@ class Show {
         ),
       );
       const page = pageOf(journal, past === undefined ? {} : { past });
-      story.tell(page, ...invoked.map((child) => pageOf(child, { depth: 1, past: page.past })));
+      story.print(page, ...invoked.map((child) => pageOf(child, { depth: 1, past: page.past })));
       if (journal.workflowState !== 'RUN_STARTED' || isEnough(journal)) return journal;
-      await this.look();
+      await this.pauseBetweenPolls();
     }
   }
 
@@ -156,40 +156,40 @@ class Show {
     const unfinished: string[] = [];
     for await (const run of this.client.logs()) {
       counted++;
-      // One that had little left may have finished before we look; one that was invoked is told with the one that did so.
+      // A run with little left may have ended by now. An invoked run is printed together with its parent.
       const wasUnderWay = (run.workflowRunCompletedAt ?? startedAt) >= startedAt;
       if (wasUnderWay && run.workflowRunOrigin?.kind !== 'invoke') unfinished.push(run.workflowRunId);
       if (counted === MAX_COUNTED) break;
     }
     if (counted === 0) return;
     const number = counted === MAX_COUNTED ? `${counted} runs or more` : counted === 1 ? 'One run' : `${counted} runs`;
-    this.say(`${number} from earlier starts ${counted === 1 ? 'is' : 'are'} in the store.\n`);
+    this.print(`${number} from earlier starts ${counted === 1 ? 'is' : 'are'} in the store.\n`);
     if (unfinished.length === 0) return;
     const them = counted === 1 ? 'It' : unfinished.length === 1 ? 'One of them' : `${unfinished.length} of them`;
     this.heading(
       `${them} had not finished when the service stopped, and ${unfinished.length === 1 ? 'continues' : 'continue'} after the last recorded step.`,
     );
-    const past = { until: startedAt, words: 'recorded before the service stopped' };
+    const past = { until: startedAt, text: 'recorded before the service stopped' };
     const until = Date.now() + FOLLOW_EARLIER_MS;
     const isEnough = (journal: RunJournal) => Date.now() > until || waitMs(journal) > MAX_WAIT_MS;
     for (const workflowRunId of unfinished.slice(0, MAX_FOLLOWED)) {
-      this.say(`   ${workflowRunId}`);
-      this.tellEnd(await this.follow(workflowRunId, { past, isEnough }));
+      this.print(`   ${workflowRunId}`);
+      this.printEnd(await this.follow(workflowRunId, { past, isEnough }));
     }
-    this.say('');
+    this.print('');
   }
 
-  private tellEnd(journal: RunJournal): void {
+  private printEnd(journal: RunJournal): void {
     const { screen } = this.stage;
     if (journal.workflowState === 'RUN_STARTED') {
-      this.say(`   ${standing(journal)}; details: npx everstep runs explain ${journal.workflowRunId}`);
+      this.print(`   ${stateOf(journal)}; details: npx everstep runs explain ${journal.workflowRunId}`);
       return;
     }
     const took = duration((journal.workflowRunCompletedAt ?? journal.workflowCreatedAt) - journal.workflowCreatedAt);
     if (journal.workflowState === 'RUN_SUCCESS') {
-      this.say(`   ${styled(screen, 'green', 'RUN_SUCCESS')} after ${took}: ${JSON.stringify(journal.result)}`);
+      this.print(`   ${styled(screen, 'green', 'RUN_SUCCESS')} after ${took}: ${JSON.stringify(journal.result)}`);
     } else {
-      this.say(`   ${styled(screen, 'red', journal.workflowState)} after ${took}${journal.error ? `: ${journal.error}` : ''}`);
+      this.print(`   ${styled(screen, 'red', journal.workflowState)} after ${took}${journal.error ? `: ${journal.error}` : ''}`);
     }
   }
 
@@ -202,19 +202,19 @@ class Show {
       { product: 'lamp', quantity: 1 },
     ];
     const { workflowRunId } = await this.trigger({ orderId, payWith: 'card', lines }, 3);
-    this.say(`   triggered ${app.workflowUrl} as ${workflowRunId}`);
+    this.print(`   triggered ${app.workflowUrl} as ${workflowRunId}`);
     const story = new RunStory(screen);
     const waiting = await this.follow(workflowRunId, { story, isEnough: (journal) => eventOf(journal) !== undefined });
     const eventId = eventOf(waiting);
     if (eventId !== undefined) await this.confirm(eventId);
-    this.tellEnd(await this.follow(workflowRunId, { story }));
-    this.say('');
+    this.printEnd(await this.follow(workflowRunId, { story }));
+    this.print('');
   }
 
   private async confirm(eventId: string): Promise<void> {
     await pause(THINKING_MS, undefined, { signal: this.stage.signal });
-    this.say('     After two seconds the customer confirms the order with this command (run the export line below first):');
-    this.say(`     ${notifyCommand(eventId, CUSTOMER)}`);
+    this.print('     After two seconds the customer confirms the order with this command (run the export line below first):');
+    this.print(`     ${notifyCommand(eventId, CUSTOMER)}`);
     await this.client.notify({ eventId, eventData: { by: CUSTOMER } });
   }
 
@@ -223,37 +223,37 @@ class Show {
     this.heading('2. An order paid by bank transfer. The payment service of the bank is down.');
     const lines = [{ product: 'book', quantity: 1 }];
     const { workflowRunId } = await this.trigger({ orderId: `bank-${Date.now().toString(36)}`, payWith: 'bank', lines }, 2);
-    this.say(`   triggered as ${workflowRunId}`);
+    this.print(`   triggered as ${workflowRunId}`);
     const failed = await this.follow(workflowRunId);
-    this.tellEnd(failed);
+    this.printEnd(failed);
     const { messages } = await this.client.dlq.list({ workflowRunId });
     const [entry] = messages;
     if (!entry) throw new Error(`the run ${workflowRunId} ended as ${failed.workflowState} and is not in the dead letter queue`);
-    this.say(`   the run is in the dead letter queue as ${styled(screen, 'yellow', entry.dlqId)}`);
+    this.print(`   the run is in the dead letter queue as ${styled(screen, 'yellow', entry.dlqId)}`);
     await this.showFailureFunction(entry);
-    this.say('');
+    this.print('');
 
     this.heading('3. The bank is up again, and the run is resumed. Completed steps are kept; only the other steps run.');
     await fetch(`${app.url}/bank/up`, { method: 'POST', signal });
     const resumed = await this.client.dlq.resume(entry.dlqId);
-    this.say(`   resumed as ${resumed.workflowRunId}`);
-    this.tellEnd(await this.follow(resumed.workflowRunId));
-    this.say('');
+    this.print(`   resumed as ${resumed.workflowRunId}`);
+    this.printEnd(await this.follow(resumed.workflowRunId));
+    this.print('');
   }
 
-  /** The workflow has one: the service has called it, or is about to. */
+  /** Waits for the failure function of the workflow and prints its result. */
   private async showFailureFunction({ dlqId, workflowRunId }: DeadLetterEntry): Promise<void> {
     const { app, signal } = this.stage;
     const giveUpAt = performance.now() + CALLBACK_PATIENCE_MS;
     let entry = await this.client.dlq.get(dlqId);
     while (entry.failureFunctionState === 'CALLBACK_INPROGRESS' && performance.now() < giveUpAt) {
-      await this.look();
+      await this.pauseBetweenPolls();
       entry = await this.client.dlq.get(dlqId);
     }
-    this.say(`   the failure function was called: ${entry.failureFunctionState ?? 'none'}`);
+    this.print(`   the failure function was called: ${entry.failureFunctionState ?? 'none'}`);
     const response = await fetch(`${app.url}/apologies/${workflowRunId}`, { signal });
     if (!response.ok) return;
     const { apology } = (await response.json()) as { readonly apology: string };
-    this.say(`     the shop sent this mail: ${apology}`);
+    this.print(`     the shop sent this mail: ${apology}`);
   }
 }

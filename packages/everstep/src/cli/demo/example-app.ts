@@ -1,4 +1,4 @@
-/** The example order app, as a process of its own: started with the service, ended with it. */
+/** Runs the example order app as a separate process that starts and ends with the server. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ export interface ExampleApp {
 /** The example is part of the repository, not of the published package. */
 export const hasExampleApp = (): boolean => existsSync(PROGRAM);
 
-/** Runs that are not finished know the app by its port, so a later start takes the same one if it can. */
+/** Unfinished runs call the app at its port, so a later start takes the same port if it is free. */
 const portFile = (dataDir: string): string => join(dataDir, 'example-port');
 
 async function rememberedPort(dataDir: string): Promise<number> {
@@ -37,22 +37,22 @@ function launch(port: number, credentials: Credentials): ChildProcess {
       EVERSTEP_CURRENT_SIGNING_KEY: credentials.currentSigningKey,
       EVERSTEP_NEXT_SIGNING_KEY: credentials.nextSigningKey,
     },
-    // A group of its own: Ctrl-C must not end it before the service has let go of it. It ends when its channel closes,
-    // so it does not outlive this process, however that ends.
+    // The app has its own process group, so that Ctrl-C does not end it before the server has. It ends when its channel
+    // closes, so it never outlives this process.
     detached: process.platform !== 'win32',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     windowsHide: true,
   });
 }
 
-/** Resolves with the port; rejects with what the app said when it could not start. */
+/** Resolves with the port; rejects with the app's output when it does not start. */
 function listening(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
     let said = '';
     child.stderr?.on('data', (chunk) => {
       said += chunk;
     });
-    const timer = setTimeout(() => reject(new Error('it did not start in time')), START_TIMEOUT_MS);
+    const timer = setTimeout(() => reject(new Error('the app did not start in time')), START_TIMEOUT_MS);
     child.once('message', (message) => {
       clearTimeout(timer);
       if (typeof message === 'object' && message !== null && 'port' in message) resolve(Number(message.port));
@@ -60,7 +60,7 @@ function listening(child: ChildProcess): Promise<number> {
     child.once('error', reject);
     child.once('exit', (code) => {
       clearTimeout(timer);
-      reject(new Error(said.trim() || `it ended with code ${code}`));
+      reject(new Error(said.trim() || `the app exited with code ${code}`));
     });
   });
 }
@@ -74,7 +74,7 @@ async function stopChild(child: ChildProcess): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Rejects with an error in plain words when the app does not start. */
+/** Rejects with an Error that explains why the app does not start. */
 export async function startExampleApp(dataDir: string, credentials: Credentials): Promise<ExampleApp> {
   const wanted = await rememberedPort(dataDir);
   for (const port of new Set([wanted, 0])) {
@@ -86,8 +86,8 @@ export async function startExampleApp(dataDir: string, credentials: Credentials)
       return { url, workflowUrl: `${url}/order`, stop: () => stopChild(child) };
     } catch (error) {
       await stopChild(child);
-      if (port === 0) throw new Error(`The example app could not be started: ${error instanceof Error ? error.message : error}`);
+      if (port === 0) throw new Error(`Cannot start the example app: ${error instanceof Error ? error.message : error}`);
     }
   }
-  throw new Error('The example app found no port.');
+  throw new Error('Cannot start the example app: no free port.');
 }

@@ -6,7 +6,7 @@ export interface NextSteps {
   readonly url: string;
   readonly token: string;
   readonly dataDir: string;
-  /** The example app, when it runs. */
+  /** URL of the example app; null when it is not running. */
   readonly exampleUrl: string | null;
 }
 
@@ -17,7 +17,7 @@ const get = (path: string) => `curl -s ${AUTHORIZATION} "$EVERSTEP_URL${path}"`;
 const post = (path: string, more = '') =>
   `curl -s -X POST ${AUTHORIZATION} ${more === '' ? '' : `${more} `}"$EVERSTEP_URL${path}"`;
 
-/** Confirms an order of the example; the event id is plain, so it needs no encoding. */
+/** Returns the command that confirms an order of the example. The event ID needs no URL encoding. */
 export const notifyCommand = (eventId: string, by: string): string =>
   post(`/v2/notify/${eventId}`, `${JSON_TYPE} -d '{"by":"${by}"}'`);
 
@@ -25,11 +25,11 @@ interface ExampleOrder {
   readonly orderId: string;
   readonly payWith: 'card' | 'bank';
   readonly product: 'book' | 'chair';
-  /** Headers that go along, as curl takes them. */
+  /** Additional headers, in the format of curl. */
   readonly headers: readonly string[];
 }
 
-/** Posts an order of the example to `path`, which names its workflow. */
+/** Returns the command that posts an order of the example to `path`, which contains the workflow URL. */
 function order(path: string, { orderId, payWith, product, headers }: ExampleOrder): string {
   const body = `{"orderId":"${orderId}","customer":"me@example.com","payWith":"${payWith}","lines":[{"product":"${product}","quantity":1}]}`;
   return post(path, [JSON_TYPE, ...headers.map((header) => `-H "${header}"`), `-d '${body}'`].join(' '));
@@ -101,6 +101,6 @@ export function nextStepsText(screen: Screen, steps: NextSteps): string {
     `\n${styled(screen, 'bold', 'Try next')}, in another terminal:\n\n`,
     `  export EVERSTEP_URL=${steps.url} EVERSTEP_TOKEN=${steps.token}\n`,
     ...tries,
-    '\nCtrl-C stops everything; the data is kept for the next start.\n',
+    '\nPress Ctrl-C to stop. Your data is kept for the next start.\n',
   ].join('');
 }

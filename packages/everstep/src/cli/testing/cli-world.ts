@@ -1,4 +1,4 @@
-/** A running service, an app with a workflow, and the command line pointed at the service: what tests of commands need. */
+/** Test fixture: a running server, an app with a workflow, and a command line connected to the server. */
 import assert from 'node:assert/strict';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,7 +13,7 @@ export interface CliWorldKeys {
 
 export class CliWorld {
   readonly directory: TestDirectory;
-  /** As the service wrote it: URL, tokens, keys. */
+  /** Content of the env file: URL, tokens and keys. */
   readonly written: Readonly<Record<string, string>>;
   readonly appUrl: string;
   private readonly app: Server;
@@ -25,14 +25,14 @@ export class CliWorld {
     this.appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
   }
 
-  /** `makeApp` gets the keys that the service signs with. */
+  /** `makeApp` receives the signing keys of the server. */
   static async open(makeApp: (signingKeys: CliWorldKeys) => RequestListener, flags: readonly string[] = []): Promise<CliWorld> {
     const directory = await testDirectory();
     const envFile = join(directory.path, 'service.env');
     const service = new SpawnedCli(['dev', '--no-demo', '--port', '0', '--write-env-file', envFile, ...flags], {
       cwd: directory.path,
     });
-    await service.printed(/listens at/);
+    await service.printed(/is listening on/);
     const written = await readEnvFile(envFile);
     const { EVERSTEP_CURRENT_SIGNING_KEY: current = '', EVERSTEP_NEXT_SIGNING_KEY: next = '' } = written;
     const app = createServer(makeApp({ current, next }));
@@ -47,7 +47,7 @@ export class CliWorld {
     await this.directory.remove();
   }
 
-  /** In this process: what a command does does not depend on being one of its own. */
+  /** Runs a command in this process, which is faster than a process per command. */
   async runIn(env: Readonly<Record<string, string>>, args: readonly string[]): Promise<Ended> {
     let stdout = '';
     let stderr = '';
@@ -56,10 +56,10 @@ export class CliWorld {
         write: (text) => {
           stdout += text;
         },
-        colours: false,
+        colors: false,
         isTerminal: false,
       },
-      complain: (text) => {
+      printError: (text) => {
         stderr += text;
       },
       env,
@@ -73,14 +73,14 @@ export class CliWorld {
     return this.runIn({ EVERSTEP_URL, EVERSTEP_TOKEN }, args);
   }
 
-  /** What a command prints that is to succeed. */
+  /** Returns the output of a command that must succeed. */
   async textOf(...args: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await this.everstep(...args);
     assert.deepEqual([code, stderr], [0, '']);
     return stdout;
   }
 
-  /** The same with --json. */
+  /** Returns the output of the same command with --json. */
   async jsonOf(...args: readonly string[]) {
     return JSON.parse(await this.textOf(...args, '--json'));
   }

@@ -1,4 +1,4 @@
-/** The command line as a process of its own, for tests: what it prints, how it ends. */
+/** Test fixture: runs the command line as a process and captures its output and exit code. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const BIN = fileURLToPath(new URL('../bin.js', import.meta.url));
 const PRELOAD = /--require="[^"]*preload\.cjs"/;
-const LOOK_EVERY_MS = 20;
+const POLL_INTERVAL_MS = 20;
 const PATIENCE_MS = 30_000;
 
 export interface Ended {
@@ -18,8 +18,8 @@ export interface Ended {
 }
 
 /**
- * The environment without any setting of Everstep or of Node, so that a developer's settings do not change a test. What makes
- * processes start sooner in a test run is kept; see `scripts/tests/start-up/`.
+ * Returns the environment without settings of Everstep or Node, so that a developer's settings do not change a test. Variables
+ * that speed up process starts in a test run are kept; see `scripts/tests/start-up/`.
  */
 export function cleanEnvironment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_') && name !== 'NODE_OPTIONS');
@@ -29,7 +29,7 @@ export function cleanEnvironment(more: Readonly<Record<string, string>> = {}): N
 
 const running = new Set<SpawnedCli>();
 
-/** Ends what failed tests have left running; they would keep the test process alive. */
+/** Ends processes that failed tests left running; they would keep the test process alive. */
 export async function endAll(): Promise<void> {
   await Promise.all([...running].map((cli) => cli.end('SIGKILL')));
 }
@@ -63,7 +63,7 @@ export class SpawnedCli {
     });
   }
 
-  /** Resolves with the match when standard output has it; rejects when the process ends first or it takes too long. */
+  /** Resolves with the match once standard output contains it; rejects when the process ends first or a timeout passes. */
   async printed(pattern: RegExp): Promise<RegExpExecArray> {
     const giveUpAt = performance.now() + PATIENCE_MS;
     for (;;) {
@@ -72,18 +72,18 @@ export class SpawnedCli {
       if (this.isOver || performance.now() > giveUpAt) {
         throw new Error(`${pattern} was not printed.\nstdout:\n${this.stdout}\nstderr:\n${this.stderr}`);
       }
-      await pause(LOOK_EVERY_MS);
+      await pause(POLL_INTERVAL_MS);
     }
   }
 
-  /** Sends the signal and waits for the end. */
+  /** Sends the signal and waits for the process to end. */
   end(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
     this.child.kill(signal);
     return this.ended;
   }
 }
 
-/** Runs a command to its end. */
+/** Runs a command until it ends. */
 export function runCommand(
   args: readonly string[],
   options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
@@ -101,7 +101,7 @@ export async function testDirectory(): Promise<TestDirectory> {
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 3 }) };
 }
 
-/** KEY=value lines. */
+/** Parses KEY=value lines. */
 export async function readEnvFile(path: string): Promise<Readonly<Record<string, string>>> {
   const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line !== '');
   return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));

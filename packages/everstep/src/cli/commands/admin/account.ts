@@ -10,7 +10,7 @@ const DEFAULT_ENTRIES = 100;
 
 export function accountCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withAdminConnection(new Command('account')).description('Show who you are, and the accounts that you see.');
+  const command = withAdminConnection(new Command('account')).description('Show your user and your accounts.');
   return command.action(async () => {
     const { admin, options } = await openAdmin(command, shell);
     const account = await admin.account();
@@ -23,7 +23,9 @@ export function accountCommand(shell: Shell): Command {
 
 export function plansCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withAdminConnection(new Command('plans')).description('List the plans of the installation; "-" is no limit.');
+  const command = withAdminConnection(new Command('plans')).description(
+    'List the plans of the installation ("-" means no limit).',
+  );
   return command.action(async () => {
     const { admin, options } = await openAdmin(command, shell);
     const plans = await admin.queues.plans();
@@ -69,9 +71,9 @@ interface AuditOptions extends AdminOptions {
 export function auditCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('audit'))
-    .description('List what was changed in your accounts, by whom and from where, newest first.')
-    .option('--limit <entries>', 'how many at most', wholeNumber('--limit', 1), DEFAULT_ENTRIES)
-    .option('--all', 'of all accounts, and what belongs to no account; for operators');
+    .description('List the audit log of your accounts, newest first.')
+    .option('--limit <entries>', 'maximum number of entries', wholeNumber('--limit', 1), DEFAULT_ENTRIES)
+    .option('--all', 'include all accounts and installation-wide entries (operators only)');
   return command.action(async () => {
     const { admin, options } = await openAdmin<AuditOptions>(command, shell);
     const entries = [];
@@ -80,7 +82,7 @@ export function auditCommand(shell: Shell): Command {
       if (entries.length >= options.limit) break;
     }
     if (options.json) return screen.write(json(entries));
-    if (entries.length === 0) return screen.write('Nothing was changed.\n');
+    if (entries.length === 0) return screen.write('No audit log entries.\n');
     const rows = entries.map(({ creation_time, actor, address, action, subject, details }) => [
       instant(creation_time * MS_PER_SECOND),
       actor,
@@ -91,13 +93,13 @@ export function auditCommand(shell: Shell): Command {
         .map(([name, value]) => `${name}=${value}`)
         .join(' '),
     ]);
-    screen.write(table(screen, ['AT (UTC)', 'WHO', 'FROM', 'WHAT', 'OF', 'DETAILS'], rows));
+    screen.write(table(screen, ['TIME (UTC)', 'ACTOR', 'ADDRESS', 'ACTION', 'SUBJECT', 'DETAILS'], rows));
   });
 }
 
 function listKeysCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withAdminConnection(new Command('list')).description('List your API keys, revoked ones too.');
+  const command = withAdminConnection(new Command('list')).description('List your API keys, including revoked ones.');
   return command.action(async () => {
     const { admin, options } = await openAdmin(command, shell);
     const keys = await admin.apiKeys.list();
@@ -112,8 +114,8 @@ function listKeysCommand(shell: Shell): Command {
 function createKeyCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('create'))
-    .description('Create an API key, and print it: it is shown this once.')
-    .argument('<name>', 'for people');
+    .description('Create an API key and print it. It cannot be shown again.')
+    .argument('<name>', 'name of the key');
   return command.action(async (name: string) => {
     const { admin, options } = await openAdmin(command, shell);
     const key = await admin.apiKeys.create(name);
@@ -124,8 +126,8 @@ function createKeyCommand(shell: Shell): Command {
 function revokeKeyCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('revoke'))
-    .description('Revoke an API key: it is refused from then on. The last good one cannot be revoked.')
-    .argument('<keyId>', 'id of the key');
+    .description('Revoke an API key. Your last valid key cannot be revoked.')
+    .argument('<keyId>', 'ID of the key');
   return command.action(async (keyId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await admin.apiKeys.revoke(keyId);
@@ -135,7 +137,7 @@ function revokeKeyCommand(shell: Shell): Command {
 
 export function apiKeysCommand(shell: Shell): Command {
   return new Command('keys')
-    .description('Your API keys: list, create, revoke.')
+    .description('Manage your API keys.')
     .addCommand(listKeysCommand(shell))
     .addCommand(createKeyCommand(shell))
     .addCommand(revokeKeyCommand(shell));

@@ -10,13 +10,12 @@ import { tokensCommand } from './tokens.js';
 import { usersCommand } from './users.js';
 
 const CONNECTION_HELP = `
-These commands find the management API and the user by --management-url, --email and --api-key, then
-EVERSTEP_MANAGEMENT_URL, EVERSTEP_ADMIN_EMAIL and EVERSTEP_ADMIN_API_KEY, then the credentials that a service keeps in the
-local data directory.`;
+These commands log in with --management-url, --email and --api-key. The defaults are EVERSTEP_MANAGEMENT_URL,
+EVERSTEP_ADMIN_EMAIL and EVERSTEP_ADMIN_API_KEY, then the credentials in the local data directory.`;
 
 export function adminCommand(shell: Shell): Command {
   return new Command('admin')
-    .description('Accounts: sessions, teams, queue instances, budgets, plans, search indexes, the audit log.')
+    .description('Manage users, teams, queue instances, budgets, plans, search indexes and the audit log.')
     .addCommand(accountCommand(shell))
     .addCommand(apiKeysCommand(shell))
     .addCommand(sessionsCommand(shell))

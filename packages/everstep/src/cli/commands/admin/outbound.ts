@@ -11,17 +11,20 @@ function showRules(screen: Screen, { allow, deny, only }: QueueOutboundRules): v
   const rows = [
     ['allowed', listText(allow)],
     ['denied', listText(deny)],
-    ['only', only === null ? 'no bound' : listText(only)],
+    ['only', only === null ? 'no limit' : listText(only)],
   ] as const;
   for (const [name, value] of rows) screen.write(`${styled(screen, 'dim', name.padEnd(9))}${value}\n`);
 }
 
 const onInstance = (name: string, description: string): Command =>
-  withAdminConnection(new Command(name)).description(description).argument('<queueId>', 'id of the queue instance');
+  withAdminConnection(new Command(name)).description(description).argument('<queueId>', 'ID of the queue instance');
 
 function showCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = onInstance('outbound', 'Show what a queue instance may call, beside the rules of the installation.');
+  const command = onInstance(
+    'outbound',
+    'Show the outbound rules of a queue instance. The rules of the installation also apply.',
+  );
   return command.action(async (queueId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     const rules = await admin.queues.outboundRules(queueId);
@@ -37,14 +40,17 @@ interface NarrowOptions extends AdminOptions {
 
 function narrowCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = onInstance('narrow-outbound', 'Set what a queue instance does not call. Without options, remove all bounds.')
-    .option('--deny <destination>', 'not called, such as *.example.com or 10.0.0.0/8; repeatable', collected)
-    .option('--only <destination>', 'called, and nothing else; repeatable', collected);
+  const command = onInstance(
+    'narrow-outbound',
+    'Restrict the destinations of a queue instance. Without options, remove all restrictions.',
+  )
+    .option('--deny <destination>', 'denied destination, such as *.example.com or 10.0.0.0/8; may be repeated', collected)
+    .option('--only <destination>', 'allowed destination, all others are denied; may be repeated', collected);
   return command.action(async (queueId: string) => {
     const { admin, options } = await openAdmin<NarrowOptions>(command, shell);
     const { deny = [], only = null } = options;
     await admin.queues.setOutboundRules(queueId, { deny, only });
-    screen.write(options.json ? json({ changed: 1 }) : 'the outbound rules are set\n');
+    screen.write(options.json ? json({ changed: 1 }) : 'outbound rules updated\n');
   });
 }
 
@@ -52,12 +58,12 @@ function allowCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = onInstance(
     'allow-outbound',
-    'Set the private destinations that a queue instance may call. For the operator.',
-  ).argument('[destination...]', 'such as app.internal:8080 or 10.0.0.5:8080 (default: none)');
+    'Set the private destinations that a queue instance may call (operators only).',
+  ).argument('[destination...]', 'destinations, such as app.internal:8080 or 10.0.0.5:8080 (default: none)');
   return command.action(async (queueId: string, allow: readonly string[]) => {
     const { admin, options } = await openAdmin(command, shell);
     await admin.queues.setAllowedDestinations(queueId, allow);
-    screen.write(options.json ? json({ changed: 1 }) : 'the allowed destinations are set\n');
+    screen.write(options.json ? json({ changed: 1 }) : 'allowed destinations updated\n');
   });
 }
 

@@ -9,7 +9,7 @@ import { outboundCommands } from './outbound.js';
 
 const MS_PER_SECOND = 1_000;
 
-const budgetText = (dollars: number): string => (dollars === 0 ? 'no limit' : `${dollars} dollars a month`);
+const budgetText = (dollars: number): string => (dollars === 0 ? 'no limit' : `${dollars} dollars per month`);
 
 function showQueue(screen: Screen, queue: QueueInstance): void {
   const fields: readonly (readonly [string, string | undefined])[] = [
@@ -37,7 +37,7 @@ function listCommand(shell: Shell): Command {
     const { admin, options } = await openAdmin(command, shell);
     const queues = await admin.queues.list();
     if (options.json) return screen.write(json(queues));
-    if (queues.length === 0) return screen.write('There are no queue instances.\n');
+    if (queues.length === 0) return screen.write('No queue instances.\n');
     const rows = queues.map((queue) => [
       queue.id,
       queue.name,
@@ -59,10 +59,10 @@ interface CreateOptions extends AdminOptions {
 function createCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('create'))
-    .description('Create a queue instance, and show it with its tokens.')
-    .argument('<name>', 'for people')
-    .requiredOption('--region <region>', 'where it lives, such as eu-central-1')
-    .option('--team <teamId>', 'the team that is to own it (default: your personal account)');
+    .description('Create a queue instance and print it with its tokens.')
+    .argument('<name>', 'name of the queue instance')
+    .requiredOption('--region <region>', 'region, such as eu-central-1')
+    .option('--team <teamId>', 'team that owns the queue instance (default: your personal account)');
   return command.action(async (name: string) => {
     const { admin, options } = await openAdmin<CreateOptions>(command, shell);
     const { region, team } = options;
@@ -75,9 +75,9 @@ function createCommand(shell: Shell): Command {
 function deleteCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('delete'))
-    .description('Delete a queue instance with all its runs, messages, schedules and settings, for good.')
-    .argument('<queueId>', 'id of the queue instance')
-    .requiredOption('--confirm <name>', 'the name of the queue instance');
+    .description('Delete a queue instance with all its runs, messages, schedules and settings. This cannot be undone.')
+    .argument('<queueId>', 'ID of the queue instance')
+    .requiredOption('--confirm <name>', 'name of the queue instance, to confirm the deletion');
   return command.action(async (queueId: string) => {
     const { admin, options } = await openAdmin<AdminOptions & { readonly confirm: string }>(command, shell);
     await admin.queues.delete(queueId, { confirm: options.confirm });
@@ -85,7 +85,7 @@ function deleteCommand(shell: Shell): Command {
   });
 }
 
-/** A command that takes the id of an instance and shows the instance. */
+/** A command that takes the ID of an instance and prints the instance. */
 function oneCommand(
   shell: Shell,
   name: string,
@@ -95,7 +95,7 @@ function oneCommand(
   const { screen } = shell;
   const command = withAdminConnection(new Command(name))
     .description(description)
-    .argument('<queueId>', 'id of the queue instance');
+    .argument('<queueId>', 'ID of the queue instance');
   return command.action(async (queueId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     const queue = await act(admin, queueId);
@@ -107,63 +107,63 @@ function oneCommand(
 interface Change {
   readonly name: string;
   readonly description: string;
-  /** Name and meaning of the second argument. */
+  /** Name and description of the second argument. */
   readonly argument: readonly [name: string, about: string];
-  /** Changes it, and resolves with what was done, for people. Throws UsageError for an argument that is none. */
+  /** Applies the change and resolves with a message for people. Throws UsageError for an invalid argument. */
   readonly act: (admin: AdminClient, queueId: string, value: string) => Promise<string>;
 }
 
-/** A command that changes one thing of an instance. */
+/** A command that changes one property of an instance. */
 function changeCommand(shell: Shell, { name, description, argument, act }: Change): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command(name))
     .description(description)
-    .argument('<queueId>', 'id of the queue instance')
+    .argument('<queueId>', 'ID of the queue instance')
     .argument(...argument);
   return command.action(async (queueId: string, value: string) => {
     const { admin, options } = await openAdmin(command, shell);
-    const told = await act(admin, queueId, value);
-    screen.write(options.json ? json({ changed: 1 }) : `${told}\n`);
+    const message = await act(admin, queueId, value);
+    screen.write(options.json ? json({ changed: 1 }) : `${message}\n`);
   });
 }
 
 const CHANGES: readonly Change[] = [
   {
     name: 'move',
-    description: 'Give a queue instance to a team. What is in it, and its tokens, stay as they are.',
-    argument: ['<teamId>', 'id of the team'],
+    description: 'Move a queue instance to a team. Its contents and tokens do not change.',
+    argument: ['<teamId>', 'ID of the team'],
     async act(admin, queueId, teamId) {
       await admin.queues.moveToTeam(queueId, teamId);
-      return `${printable(queueId)} belongs to ${printable(teamId)}`;
+      return `${printable(queueId)} now belongs to ${printable(teamId)}`;
     },
   },
   {
     name: 'budget',
-    description: 'Set the budget of a queue instance. When it is spent, nothing new is taken; runs that have started finish.',
-    argument: ['<dollars>', 'whole dollars a calendar month (UTC), 0 for no limit'],
+    description: 'Set the monthly budget of a queue instance. When it is spent, new work is refused; running work continues.',
+    argument: ['<dollars>', 'whole dollars per calendar month (UTC); 0 for no limit'],
     async act(admin, queueId, text) {
       const dollars = wholeNumber('<dollars>')(text);
       await admin.queues.updateBudget(queueId, dollars);
-      return `the budget is ${budgetText(dollars)}`;
+      return `budget: ${budgetText(dollars)}`;
     },
   },
   {
     name: 'plan',
-    description: 'Set the plan of a queue instance. For the operator of the installation.',
+    description: 'Set the plan of a queue instance (operators only).',
     argument: ['<plan>', 'name of the plan'],
     async act(admin, queueId, plan) {
       await admin.queues.setPlan(queueId, plan);
-      return `the plan is ${printable(plan)}`;
+      return `plan: ${printable(plan)}`;
     },
   },
   {
     name: 'budget-alert',
-    description: 'Set the URL that is told when 80 % and 100 % of the budget are spent.',
-    argument: ['<url>', 'an absolute URL, or "none"'],
+    description: 'Set the URL that is notified when 80% and 100% of the budget are spent.',
+    argument: ['<url>', 'absolute URL, or "none"'],
     async act(admin, queueId, url) {
-      if (url !== 'none' && !URL.canParse(url)) throw new UsageError(`<url> must be an absolute URL or "none"; it is "${url}"`);
+      if (url !== 'none' && !URL.canParse(url)) throw new UsageError(`<url> must be an absolute URL or "none"; got "${url}"`);
       await admin.queues.setBudgetAlert(queueId, url === 'none' ? null : url);
-      return url === 'none' ? 'nobody is told' : `${printable(url)} is told`;
+      return `budget alerts: ${url === 'none' ? 'none' : printable(url)}`;
     },
   },
 ];
@@ -175,9 +175,9 @@ interface StatsOptions extends AdminOptions {
 function statsCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('stats'))
-    .description('Show what a queue instance has used in each month, its budget, and what is refused.')
-    .argument('<queueId>', 'id of the queue instance')
-    .option('--period <length>', 'how far back to look, 1h to 30d (default: 30d)', length('--period'));
+    .description('Show the monthly usage of a queue instance, its budget and its refused requests.')
+    .argument('<queueId>', 'ID of the queue instance')
+    .option('--period <length>', 'period, from 1h to 30d (default: 30d)', length('--period'));
   return command.action(async (queueId: string) => {
     const { admin, options } = await openAdmin<StatsOptions>(command, shell);
     const { period } = options;
@@ -185,15 +185,15 @@ function statsCommand(shell: Shell): Command {
     if (options.json) return screen.write(json(stats));
     const rows = stats.months.map(({ month, messages, dollars }) => [month, messages, dollars]);
     screen.write(table(screen, ['MONTH (UTC)', 'MESSAGES', 'DOLLARS'], rows));
-    screen.write(`\n${stats.spent} dollars spent this month; the budget is ${budgetText(stats.budget)}.\n`);
+    screen.write(`\n${stats.spent} dollars spent this month; budget: ${budgetText(stats.budget)}\n`);
     screen.write(`${stats.requests_today} runs started today (UTC).\n`);
     const { account_bytes, instance_bytes, max_bytes, active_runs, max_active_runs } = stats.storage;
-    screen.write(`${instance_bytes} bytes stored, ${account_bytes} by its account; the limit is ${max_bytes ?? 'none'}.\n`);
-    screen.write(`${active_runs} active runs of its account; the limit is ${max_active_runs ?? 'none'}.\n`);
+    screen.write(`${instance_bytes} bytes stored, ${account_bytes} by its account; limit: ${max_bytes ?? 'none'}\n`);
+    screen.write(`${active_runs} active runs of its account; limit: ${max_active_runs ?? 'none'}\n`);
     for (const refused of stats.refused) screen.write(`Refused: ${printable(refused)}.\n`);
     if (stats.refusals.length === 0) return;
     const refusals = stats.refusals.map(({ kind, count, last_time }) => [kind, count, instant(last_time * MS_PER_SECOND)]);
-    screen.write(`\n${table(screen, ['REFUSED', 'TIMES', 'LAST'], refusals)}`);
+    screen.write(`\n${table(screen, ['REFUSED', 'COUNT', 'LAST'], refusals)}`);
   });
 }
 
@@ -204,30 +204,32 @@ interface UsageOptions extends AdminOptions {
 function usageCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('usage'))
-    .description('Show what a queue instance has used on each day (UTC), and its budget.')
-    .argument('<queueId>', 'id of the queue instance')
-    .option('--days <number>', 'how many days, today included, up to 366 (default: 30)', wholeNumber('--days', 1));
+    .description('Show the daily usage of a queue instance (UTC) and its budget.')
+    .argument('<queueId>', 'ID of the queue instance')
+    .option('--days <number>', 'number of days including today, up to 366 (default: 30)', wholeNumber('--days', 1));
   return command.action(async (queueId: string) => {
     const { admin, options } = await openAdmin<UsageOptions>(command, shell);
     const usage = await admin.queues.usage(queueId, { days: options.days });
     if (options.json) return screen.write(json(usage));
     const rows = usage.days.map(({ day, messages, dollars }) => [day, messages, dollars]);
     screen.write(table(screen, ['DAY (UTC)', 'MESSAGES', 'DOLLARS'], rows));
-    screen.write(`\n${usage.spent_this_month} dollars spent this month; the budget is ${budgetText(usage.budget)}.\n`);
+    screen.write(`\n${usage.spent_this_month} dollars spent this month; budget: ${budgetText(usage.budget)}\n`);
   });
 }
 
 export function queuesCommand(shell: Shell): Command {
   const queues = new Command('queues')
-    .description('Queue instances: list, get, create, and what can be changed of them.')
+    .description('Manage queue instances.')
     .addCommand(listCommand(shell))
     .addCommand(
-      oneCommand(shell, 'get', 'Show a queue instance, with its tokens if you may use it.', (admin, id) => admin.queues.get(id)),
+      oneCommand(shell, 'get', 'Show a queue instance, with its tokens if your role permits it.', (admin, id) =>
+        admin.queues.get(id),
+      ),
     )
     .addCommand(createCommand(shell))
     .addCommand(deleteCommand(shell))
     .addCommand(
-      oneCommand(shell, 'rotate-tokens', 'Issue new tokens, and show them; the old ones are refused from then on.', (admin, id) =>
+      oneCommand(shell, 'rotate-tokens', 'Issue new tokens and print them. The previous tokens become invalid.', (admin, id) =>
         admin.queues.rotateTokens(id),
       ),
     );

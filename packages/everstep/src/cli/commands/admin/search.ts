@@ -31,7 +31,7 @@ function listCommand(shell: Shell): Command {
     const { admin, options } = await openAdmin(command, shell);
     const indexes = await admin.searchIndexes.list();
     if (options.json) return screen.write(json(indexes));
-    if (indexes.length === 0) return screen.write('There are no search indexes.\n');
+    if (indexes.length === 0) return screen.write('No search indexes.\n');
     const rows = indexes.map(({ id, name, region, customer_id, creation_time }) => [
       id,
       name,
@@ -52,11 +52,11 @@ interface CreateOptions extends AdminOptions {
 function createCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('create'))
-    .description('Create a search index, and show it with its endpoint and its tokens.')
-    .argument('<name>', 'for people')
-    .requiredOption('--region <region>', 'where it lives, such as eu-central-1')
-    .addOption(new Option('--type <type>', 'how it is paid; all do the same').choices(TYPES).default(TYPES[0]))
-    .option('--team <teamId>', 'the team that is to own it (default: your personal account)');
+    .description('Create a search index and print it with its endpoint and tokens.')
+    .argument('<name>', 'name of the search index')
+    .requiredOption('--region <region>', 'region, such as eu-central-1')
+    .addOption(new Option('--type <type>', 'pricing type; all types work the same').choices(TYPES).default(TYPES[0]))
+    .option('--team <teamId>', 'team that owns the search index (default: your personal account)');
   return command.action(async (name: string) => {
     const { admin, options } = await openAdmin<CreateOptions>(command, shell);
     const { region, type, team } = options;
@@ -66,7 +66,7 @@ function createCommand(shell: Shell): Command {
   });
 }
 
-/** A command that takes the id of an index and shows the index. */
+/** A command that takes the ID of an index and prints the index. */
 function oneCommand(
   shell: Shell,
   name: string,
@@ -74,7 +74,7 @@ function oneCommand(
   act: (admin: AdminClient, indexId: string) => Promise<SearchIndex>,
 ): Command {
   const { screen } = shell;
-  const command = withAdminConnection(new Command(name)).description(description).argument('<indexId>', 'id of the search index');
+  const command = withAdminConnection(new Command(name)).description(description).argument('<indexId>', 'ID of the search index');
   return command.action(async (indexId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     const index = await act(admin, indexId);
@@ -86,34 +86,34 @@ function oneCommand(
 function renameCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('rename'))
-    .description('Give a search index another name. Its endpoint and its tokens stay.')
-    .argument('<indexId>', 'id of the search index')
-    .argument('<name>', 'the new name');
+    .description('Rename a search index. Its endpoint and tokens do not change.')
+    .argument('<indexId>', 'ID of the search index')
+    .argument('<name>', 'new name');
   return command.action(async (indexId: string, name: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await admin.searchIndexes.rename(indexId, name);
-    screen.write(options.json ? json({ changed: 1 }) : `${printable(indexId)} is named ${printable(name)}\n`);
+    screen.write(options.json ? json({ changed: 1 }) : `${printable(indexId)} renamed to ${printable(name)}\n`);
   });
 }
 
 function transferCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('transfer'))
-    .description('Give a search index to a team. Its documents and its tokens stay as they are.')
-    .argument('<indexId>', 'id of the search index')
-    .argument('<teamId>', 'id of the team');
+    .description('Transfer a search index to a team. Its documents and tokens do not change.')
+    .argument('<indexId>', 'ID of the search index')
+    .argument('<teamId>', 'ID of the team');
   return command.action(async (indexId: string, teamId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await admin.searchIndexes.moveToTeam(indexId, teamId);
-    screen.write(options.json ? json({ changed: 1 }) : `${printable(indexId)} belongs to ${printable(teamId)}\n`);
+    screen.write(options.json ? json({ changed: 1 }) : `${printable(indexId)} now belongs to ${printable(teamId)}\n`);
   });
 }
 
 function deleteCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('delete'))
-    .description('Delete a search index with all its documents. It cannot be undone.')
-    .argument('<indexId>', 'id of the search index');
+    .description('Delete a search index and all its documents. This cannot be undone.')
+    .argument('<indexId>', 'ID of the search index');
   return command.action(async (indexId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await admin.searchIndexes.delete(indexId);
@@ -124,8 +124,8 @@ function deleteCommand(shell: Shell): Command {
 function statsCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('stats'))
-    .description('Show how many documents a search index has, and how much room they take; without an id, all of them.')
-    .argument('[indexId]', 'id of a search index');
+    .description('Show the document count and size of one search index, or of all.')
+    .argument('[indexId]', 'ID of a search index');
   return command.action(async (indexId: string | undefined) => {
     const { admin, options } = await openAdmin(command, shell);
     const { searchIndexes } = admin;
@@ -143,10 +143,10 @@ function statsCommand(shell: Shell): Command {
 
 export function searchIndexesCommand(shell: Shell): Command {
   return new Command('search')
-    .description('Search indexes: list, get, create, and what can be changed of them.')
+    .description('Manage search indexes.')
     .addCommand(listCommand(shell))
     .addCommand(
-      oneCommand(shell, 'get', 'Show a search index, with its tokens if you may use it.', (admin, id) =>
+      oneCommand(shell, 'get', 'Show a search index, with its tokens if your role permits it.', (admin, id) =>
         admin.searchIndexes.get(id),
       ),
     )
@@ -154,7 +154,7 @@ export function searchIndexesCommand(shell: Shell): Command {
     .addCommand(renameCommand(shell))
     .addCommand(transferCommand(shell))
     .addCommand(
-      oneCommand(shell, 'reset-password', 'Make new tokens, and show them; the old ones are refused from then on.', (admin, id) =>
+      oneCommand(shell, 'reset-password', 'Issue new tokens and print them. The previous tokens become invalid.', (admin, id) =>
         admin.searchIndexes.rotateTokens(id),
       ),
     )

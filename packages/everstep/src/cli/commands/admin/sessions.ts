@@ -7,12 +7,12 @@ const MS_PER_SECOND = 1_000;
 
 function listCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withAdminConnection(new Command('list')).description('List your sessions in browsers, the latest first.');
+  const command = withAdminConnection(new Command('list')).description('List your browser sessions, newest first.');
   return command.action(async () => {
     const { admin, options } = await openAdmin(command, shell);
     const sessions = await admin.sessions.list();
     if (options.json) return screen.write(json(sessions));
-    if (sessions.length === 0) return screen.write('There are no sessions.\n');
+    if (sessions.length === 0) return screen.write('No sessions.\n');
     const at = (seconds: number): string => instant(seconds * MS_PER_SECOND);
     const rows = sessions.map(({ id, api_key_id, creation_time, expires_at }) => [
       id,
@@ -27,8 +27,8 @@ function listCommand(shell: Shell): Command {
 function endCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('end'))
-    .description('End a session: its browser is logged out.')
-    .argument('<sessionId>', 'id of the session');
+    .description('End a session and log out its browser.')
+    .argument('<sessionId>', 'ID of the session');
   return command.action(async (sessionId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await admin.sessions.end(sessionId);
@@ -38,7 +38,7 @@ function endCommand(shell: Shell): Command {
 
 function endAllCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withAdminConnection(new Command('end-all')).description('Log out everywhere. API keys stay good.');
+  const command = withAdminConnection(new Command('end-all')).description('End all your browser sessions. API keys stay valid.');
   return command.action(async () => {
     const { admin, options } = await openAdmin(command, shell);
     const ended = await admin.sessions.endAll();
@@ -48,7 +48,7 @@ function endAllCommand(shell: Shell): Command {
 
 export function sessionsCommand(shell: Shell): Command {
   return new Command('sessions')
-    .description('Your sessions in browsers: list, end, end-all.')
+    .description('Manage your browser sessions.')
     .addCommand(listCommand(shell))
     .addCommand(endCommand(shell))
     .addCommand(endAllCommand(shell));

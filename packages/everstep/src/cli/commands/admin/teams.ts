@@ -9,12 +9,12 @@ const ROLES: readonly MemberRole[] = ['admin', 'dev', 'finance'];
 
 function listTeamsCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withAdminConnection(new Command('list')).description('List the teams that you are in.');
+  const command = withAdminConnection(new Command('list')).description('List your teams.');
   return command.action(async () => {
     const { admin, options } = await openAdmin(command, shell);
     const teams = await admin.teams.list();
     if (options.json) return screen.write(json(teams));
-    if (teams.length === 0) return screen.write('You are in no team.\n');
+    if (teams.length === 0) return screen.write('No teams.\n');
     const rows = teams.map(({ id, name, role, creation_time }) => [id, name, role, instant(creation_time * MS_PER_SECOND)]);
     screen.write(table(screen, ['TEAM', 'NAME', 'YOUR ROLE', 'CREATED (UTC)'], rows));
   });
@@ -23,8 +23,8 @@ function listTeamsCommand(shell: Shell): Command {
 function createTeamCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('create'))
-    .description('Create a team, whose owner you are, and print its id.')
-    .argument('<name>', 'for people');
+    .description('Create a team that you own, and print its ID.')
+    .argument('<name>', 'name of the team');
   return command.action(async (name: string) => {
     const { admin, options } = await openAdmin(command, shell);
     const team = await admin.teams.create(name);
@@ -35,8 +35,8 @@ function createTeamCommand(shell: Shell): Command {
 function deleteTeamCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('delete'))
-    .description('Delete a team, which must own nothing any more.')
-    .argument('<teamId>', 'id of the team');
+    .description('Delete a team. It must not own any queue instances or search indexes.')
+    .argument('<teamId>', 'ID of the team');
   return command.action(async (teamId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await admin.teams.delete(teamId);
@@ -46,7 +46,7 @@ function deleteTeamCommand(shell: Shell): Command {
 
 export function teamsCommand(shell: Shell): Command {
   return new Command('teams')
-    .description('Teams: list, create, delete.')
+    .description('Manage teams.')
     .addCommand(listTeamsCommand(shell))
     .addCommand(createTeamCommand(shell))
     .addCommand(deleteTeamCommand(shell));
@@ -56,7 +56,7 @@ function listMembersCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('list'))
     .description('List the members of a team.')
-    .argument('<teamId>', 'id of the team');
+    .argument('<teamId>', 'ID of the team');
   return command.action(async (teamId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     const members = await admin.teams.members.list(teamId);
@@ -77,28 +77,30 @@ interface AddOptions extends AdminOptions {
 function addMemberCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('add'))
-    .description('Invite somebody to a team, or give a member another role.')
-    .argument('<teamId>', 'id of the team')
-    .argument('<email>', 'e-mail of the user')
-    .addOption(new Option('--role <role>', 'what the member may do').choices(ROLES).makeOptionMandatory());
+    .description('Invite a user to a team, or change the role of a member.')
+    .argument('<teamId>', 'ID of the team')
+    .argument('<email>', 'email of the user')
+    .addOption(new Option('--role <role>', 'role of the member').choices(ROLES).makeOptionMandatory());
   return command.action(async (teamId: string, email: string) => {
     const { admin, options } = await openAdmin<AddOptions>(command, shell);
     const member = await admin.teams.members.put(teamId, email, options.role);
     if (options.json) return screen.write(json(member));
     if (member.invitation_secret === undefined)
-      return screen.write(`${printable(member.member_email)} is ${member.member_role}\n`);
+      return screen.write(`${printable(member.member_email)} has role ${member.member_role}\n`);
     const until = instant((member.expiration_time ?? 0) * MS_PER_SECOND);
-    screen.write(`${printable(member.member_email)} is invited as ${member.member_role} until ${until} (UTC).\n`);
-    screen.write(`Pass this secret on. It is shown this once and works once:\n${member.invitation_secret}\n`);
+    screen.write(`${printable(member.member_email)} invited as ${member.member_role} until ${until} (UTC).\n`);
+    screen.write(
+      `Send this secret to the invited user. It is shown only once and works only once:\n${member.invitation_secret}\n`,
+    );
   });
 }
 
 function removeMemberCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('remove'))
-    .description('Remove a member from a team, or leave it.')
-    .argument('<teamId>', 'id of the team')
-    .argument('<email>', 'e-mail of the member');
+    .description('Remove a member from a team, or leave a team.')
+    .argument('<teamId>', 'ID of the team')
+    .argument('<email>', 'email of the member');
   return command.action(async (teamId: string, email: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await admin.teams.members.remove(teamId, email);
@@ -108,7 +110,7 @@ function removeMemberCommand(shell: Shell): Command {
 
 export function membersCommand(shell: Shell): Command {
   return new Command('members')
-    .description('Members of a team: list, add, remove.')
+    .description('Manage the members of a team.')
     .addCommand(listMembersCommand(shell))
     .addCommand(addMemberCommand(shell))
     .addCommand(removeMemberCommand(shell));
@@ -118,7 +120,7 @@ function listInvitationsCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('list'))
     .description('List the pending invitations of a team.')
-    .argument('<teamId>', 'id of the team');
+    .argument('<teamId>', 'ID of the team');
   return command.action(async (teamId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     const pending = await admin.teams.invitations.list(teamId);
@@ -130,7 +132,7 @@ function listInvitationsCommand(shell: Shell): Command {
       member_role,
       instant(expiration_time * MS_PER_SECOND),
     ]);
-    screen.write(table(screen, ['INVITATION', 'E-MAIL', 'ROLE', 'EXPIRES (UTC)'], rows));
+    screen.write(table(screen, ['INVITATION', 'EMAIL', 'ROLE', 'EXPIRES (UTC)'], rows));
   });
 }
 
@@ -138,7 +140,7 @@ function revokeInvitationCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('revoke'))
     .description('Revoke a pending invitation.')
-    .argument('<invitationId>', 'id of the invitation');
+    .argument('<invitationId>', 'ID of the invitation');
   return command.action(async (invitationId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await admin.teams.invitations.revoke(invitationId);
@@ -149,34 +151,34 @@ function revokeInvitationCommand(shell: Shell): Command {
 function joinCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('join'))
-    .description('Accept an invitation as the user whose API key is given.')
-    .argument('<secret>', 'the secret that the inviter passed on');
+    .description('Accept an invitation as an existing user.')
+    .argument('<secret>', 'invitation secret');
   return command.action(async (secret: string) => {
     const { admin, options } = await openAdmin(command, shell);
     const joined = await admin.teams.invitations.join(secret);
-    screen.write(options.json ? json(joined) : `You are ${joined.member_role} of ${printable(joined.team_name)}\n`);
+    screen.write(options.json ? json(joined) : `You joined ${printable(joined.team_name)} as ${joined.member_role}\n`);
   });
 }
 
 function acceptCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = new Command('accept')
-    .description('Accept an invitation as a new user, and print the e-mail and the first API key.')
-    .argument('<secret>', 'the secret that the inviter passed on')
-    .option('--management-url <url>', 'the management API (or EVERSTEP_MANAGEMENT_URL)')
+    .description('Accept an invitation as a new user, and print the email and the first API key.')
+    .argument('<secret>', 'invitation secret')
+    .option('--management-url <url>', 'URL of the management API (or EVERSTEP_MANAGEMENT_URL)')
     .option('--json', 'print JSON');
   return command.action(async (secret: string) => {
     const options = command.opts<Pick<AdminOptions, 'managementUrl' | 'json'>>();
     const joined = await acceptInvitation(secret, { baseUrl: managementUrlOf(options, shell) });
     if (options.json) return screen.write(json(joined));
-    screen.write(`You are ${joined.member_role} of ${printable(joined.team_name)}.\n`);
-    screen.write(`Log in as ${printable(joined.member_email)} with this API key. It is shown this once:\n${joined.api_key}\n`);
+    screen.write(`You joined ${printable(joined.team_name)} as ${joined.member_role}.\n`);
+    screen.write(`Log in as ${printable(joined.member_email)} with this API key, which is shown only once:\n${joined.api_key}\n`);
   });
 }
 
 export function invitationsCommand(shell: Shell): Command {
   return new Command('invitations')
-    .description('Invitations to teams: list, revoke, accept, join.')
+    .description('Manage invitations to teams.')
     .addCommand(listInvitationsCommand(shell))
     .addCommand(revokeInvitationCommand(shell))
     .addCommand(acceptCommand(shell))

@@ -6,7 +6,7 @@ import { length } from '../../arguments.js';
 import { instant, json, type Shell, table } from '../../output.js';
 
 const QUEUE_ID = ['<queueId>', 'ID of the queue instance'] as const;
-const TOKEN_ID = ['<tokenId>', 'ID of the token, as the list shows it'] as const;
+const TOKEN_ID = ['<tokenId>', 'ID of the token, as printed by list'] as const;
 
 const time = (seconds: number | undefined): string | null => (seconds === undefined ? null : instant(seconds * 1_000));
 
@@ -38,18 +38,18 @@ function listCommand(shell: Shell): Command {
 
 interface CreateOptions extends AdminOptions {
   readonly scope: readonly TokenScope[];
-  /** Milliseconds. */
+  /** In ms. */
   readonly expires?: number;
 }
 
 function createCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('create'))
-    .description('Create a named token, and print it. It cannot be printed again.')
+    .description('Create a named token and print it. It cannot be printed again.')
     .argument(...QUEUE_ID)
-    .argument('<name>', 'for people, such as the name of the app that uses the token')
-    .requiredOption('--scope <scopes...>', 'trigger, notify, read-metadata, read, write or connect; several are allowed')
-    .option('--expires <duration>', 'lifetime, such as 90d (default: no end)', length('--expires'));
+    .argument('<name>', 'name of the token, such as the app that uses it')
+    .requiredOption('--scope <scopes...>', 'one or more scopes: trigger, notify, read-metadata, read, write or connect')
+    .option('--expires <duration>', 'lifetime, such as 90d (default: unlimited)', length('--expires'));
   return command.action(async (queueId: string, name: string) => {
     const { admin, options } = await openAdmin<CreateOptions>(command, shell);
     const { scope: scopes, expires } = options;
@@ -63,14 +63,14 @@ function createCommand(shell: Shell): Command {
 }
 
 interface RotateOptions extends AdminOptions {
-  /** Milliseconds. */
+  /** In ms. */
   readonly overlap?: number;
 }
 
 function rotateCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('rotate'))
-    .description('Replace a named token, and print the new one. The old token stays valid for the overlap.')
+    .description('Replace a named token and print the new one. The old token stays valid during the overlap.')
     .argument(...QUEUE_ID)
     .argument(...TOKEN_ID)
     .option('--overlap <duration>', 'how long the old token stays valid (default: 1d)', length('--overlap'));
@@ -100,7 +100,7 @@ function revokeCommand(shell: Shell): Command {
 
 export function tokensCommand(shell: Shell): Command {
   return new Command('tokens')
-    .description('Tokens of a queue instance: named, with scopes, an end and a last use.')
+    .description('Manage the named tokens of a queue instance.')
     .addCommand(listCommand(shell))
     .addCommand(createCommand(shell))
     .addCommand(rotateCommand(shell))

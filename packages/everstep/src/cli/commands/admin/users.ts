@@ -7,11 +7,11 @@ import { instant, json, type Shell, table } from '../../output.js';
 
 const MS_PER_SECOND = 1_000;
 
-/** An id is taken as it is; an e-mail is looked for among the users. */
+/** Returns the ID of a user given by ID or email. Rejects with UsageError for an unknown email. */
 async function idOf(admin: AdminClient, user: string): Promise<string> {
   if (!user.includes('@')) return user;
   for await (const { id, email } of admin.users.all()) if (email === user.toLowerCase()) return id;
-  throw new UsageError(`No user has the e-mail ${user}.`);
+  throw new UsageError(`No user has the email ${user}.`);
 }
 
 function listCommand(shell: Shell): Command {
@@ -29,7 +29,7 @@ function listCommand(shell: Shell): Command {
       instant(creation_time * MS_PER_SECOND),
       disabled_time === undefined ? null : instant(disabled_time * MS_PER_SECOND),
     ]);
-    screen.write(table(screen, ['USER', 'E-MAIL', 'ROLE', 'CREATED (UTC)', 'DISABLED (UTC)'], rows));
+    screen.write(table(screen, ['USER', 'EMAIL', 'ROLE', 'CREATED (UTC)', 'DISABLED (UTC)'], rows));
   });
 }
 
@@ -43,19 +43,19 @@ interface Change {
 const CHANGES: readonly Change[] = [
   {
     name: 'disable',
-    description: 'Disable a user, who cannot log in any more. Its sessions end at once.',
+    description: 'Disable a user. The user cannot log in, and all sessions of the user end immediately.',
     done: 'disabled',
     make: (admin, userId) => admin.users.disable(userId),
   },
   {
     name: 'enable',
-    description: 'Enable a user who was disabled.',
+    description: 'Enable a disabled user.',
     done: 'enabled',
     make: (admin, userId) => admin.users.enable(userId),
   },
   {
     name: 'revoke-keys',
-    description: 'Revoke all API keys of a user and end its sessions.',
+    description: 'Revoke all API keys of a user and end all sessions of the user.',
     done: 'revoked',
     make: (admin, userId) => admin.users.revokeApiKeys(userId),
   },
@@ -73,14 +73,14 @@ const CHANGES: readonly Change[] = [
   },
   {
     name: 'revoke-operator',
-    description: 'Take the operator role from a user. One operator stays.',
+    description: 'Revoke the operator role of a user. The last operator cannot be revoked.',
     done: 'revoked',
     make: (admin, userId) => admin.users.revokeOperator(userId),
   },
 ];
 
 function changeCommand(shell: Shell, { name, description, done, make }: Change): Command {
-  const command = withAdminConnection(new Command(name)).description(description).argument('<user>', 'id or e-mail of the user');
+  const command = withAdminConnection(new Command(name)).description(description).argument('<user>', 'ID or email of the user');
   return command.action(async (user: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await make(admin, await idOf(admin, user));
@@ -90,9 +90,9 @@ function changeCommand(shell: Shell, { name, description, done, make }: Change):
 
 function deleteCommand(shell: Shell): Command {
   const command = withAdminConnection(new Command('delete'))
-    .description('Delete a user with its keys, sessions and memberships.')
-    .argument('<user>', 'id or e-mail of the user')
-    .option('--hand-over-to <user>', 'id or e-mail of the member who takes over teams without another owner');
+    .description('Delete a user with all API keys, sessions and memberships.')
+    .argument('<user>', 'ID or email of the user')
+    .option('--hand-over-to <user>', 'ID or email of the member who becomes owner of teams that would have none');
   return command.action(async (user: string) => {
     const { admin, options } = await openAdmin<{ readonly handOverTo?: string; readonly json?: boolean }>(command, shell);
     const handOverTo = options.handOverTo === undefined ? undefined : await idOf(admin, options.handOverTo);
@@ -104,20 +104,20 @@ function deleteCommand(shell: Shell): Command {
 function recoverCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('recover'))
-    .description('Create a link by which a user without a good API key gets one. It works once, for a day.')
-    .argument('<user>', 'id or e-mail of the user');
+    .description('Create a recovery link for a user without a valid API key. It works once, within one day.')
+    .argument('<user>', 'ID or email of the user');
   return command.action(async (user: string) => {
     const { admin, options } = await openAdmin(command, shell);
     const link = await admin.users.createRecoveryLink(await idOf(admin, user));
     if (options.json) return screen.write(json(link));
-    screen.write(`Pass this on to the user, for the dashboard: /login#${link.recovery_secret}\n`);
-    screen.write(`It works once, until ${instant(link.expiration_time * MS_PER_SECOND)}.\n`);
+    screen.write(`Send this dashboard path to the user: /login#${link.recovery_secret}\n`);
+    screen.write(`It works once and expires at ${instant(link.expiration_time * MS_PER_SECOND)}.\n`);
   });
 }
 
 export function usersCommand(shell: Shell): Command {
   const command = new Command('users')
-    .description('Users of the installation, for operators: list, disable, delete, revoke keys, operators.')
+    .description('Manage the users of the installation (operators only).')
     .addCommand(listCommand(shell))
     .addCommand(deleteCommand(shell))
     .addCommand(recoverCommand(shell));
