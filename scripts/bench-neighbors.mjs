@@ -1,4 +1,4 @@
-// npm run bench:neighbors -- --only due-tasks ...: everything that is needed, then the benchmark.
+// npm run bench:neighbors -- --only due-tasks ...: prepares the clone, then runs the benchmark.
 import { join } from 'node:path';
 import { runToEnd } from './setup/child.mjs';
 import { main, prepare, ROOT } from './setup/index.mjs';

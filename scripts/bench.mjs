@@ -1,4 +1,4 @@
-// npm run bench -- W1 --runs 3000 ...: everything that is needed, then the benchmark.
+// npm run bench -- W1 --runs 3000 ...: prepares the clone, then runs the benchmark.
 import { join } from 'node:path';
 import { runToEnd } from './setup/child.mjs';
 import { main, prepare, ROOT } from './setup/index.mjs';

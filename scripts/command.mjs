@@ -1,4 +1,4 @@
-// The `everstep` command of a clone on a machine whose Node is too old: runs it with the Node that npm start brings.
+// The `everstep` command of a clone when Node is too old: runs it with the Node that npm start installs.
 import { join } from 'node:path';
 import { runToEnd } from './setup/child.mjs';
 import { main, ROOT } from './setup/index.mjs';

@@ -1,4 +1,4 @@
-// npm run build: the pages of the dashboard, when their sources have changed.
+// npm run build: builds the dashboard if its sources have changed.
 import { buildDashboard } from './setup/dashboard.mjs';
 import { main, ROOT } from './setup/index.mjs';
 

@@ -1,5 +1,5 @@
-// npm run packages: packs what is published, installs it in an empty folder as users do, and runs it on the oldest supported
-// Node and on the present one. Needs the npm registry; takes minutes.
+// npm run packages: packs the published packages, installs them in an empty folder, and runs them on the oldest supported Node
+// and on the current one. Requires the npm registry; takes minutes.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ const directory = mkdtempSync(join(tmpdir(), 'everstep-packages-'));
 
 function run(command, args, { cwd = directory, env = process.env } = {}) {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd, env, encoding: 'utf8' });
-  if (status !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${status}:\n${stdout}\n${stderr}`);
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed with exit code ${status}:\n${stdout}\n${stderr}`);
   return stdout.trim();
 }
 
@@ -49,22 +49,22 @@ async function runOn(node) {
     const deadline = Date.now() + START_TIMEOUT_MS;
     let text = '';
     while (text === '') {
-      if (service.exitCode !== null || Date.now() > deadline) throw new Error(`the service did not start:\n${output}`);
+      if (service.exitCode !== null || Date.now() > deadline) throw new Error(`the server did not start:\n${output}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
       try {
         text = readFileSync(envFile, 'utf8');
       } catch {}
     }
-    const told = Object.fromEntries(
+    const written = Object.fromEntries(
       text
         .trim()
         .split('\n')
         .map((line) => line.split(/=(.*)/s, 2)),
     );
-    const page = await fetch(`${told.EVERSTEP_URL}/`);
-    if (!(await page.text()).includes('<script')) throw new Error('the dashboard is not in the package');
-    const answer = run(node, ['app.js'], { env: { ...env, ...told } });
-    if (answer !== '42 object function') throw new Error(`the workflow answered ${answer}`);
+    const page = await fetch(`${written.EVERSTEP_URL}/`);
+    if (!(await page.text()).includes('<script')) throw new Error('the package does not contain the dashboard');
+    const answer = run(node, ['app.js'], { env: { ...env, ...written } });
+    if (answer !== '42 object function') throw new Error(`the workflow returned ${answer}`);
   } finally {
     const ended = new Promise((resolve) => service.once('exit', resolve));
     service.kill('SIGTERM');
@@ -101,7 +101,7 @@ try {
   run('npm', ['install', '--no-audit', '--no-fund', '--prefix', brought, `node@${oldest}`]);
   for (const node of [join(brought, 'node_modules/node/bin/node'), process.execPath]) {
     await runOn(node);
-    console.log(`the service and a workflow on Node ${run(node, ['--version'])}: passed`);
+    console.log(`server and workflow on Node ${run(node, ['--version'])}: passed`);
   }
 } finally {
   rmSync(directory, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-// The history of many runs over several nodes under faults: npm run soak:history [runs] [seed]. Build first.
+// npm run soak:history [runs] [seed]: checks the history of many runs over several nodes with faults. Build first.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
@@ -7,7 +7,7 @@ const [runs = '1000', seed = ''] = process.argv.slice(2);
 const settings = {
   HISTORY_AT_ONCE: '200',
   HISTORY_FAULT_EVERY_MS: '3000',
-  // A day: however many runs there are.
+  // One day, enough for any number of runs.
   HISTORY_TIMEOUT_MS: String(24 * 60 * 60 * 1000),
   ...process.env,
   HISTORY_RUNS: runs,

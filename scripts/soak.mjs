@@ -1,4 +1,4 @@
-// The simulation and the tests of several nodes and of limits for longer, and with more of everything: npm run soak [rounds]. Build first.
+// npm run soak [rounds]: runs the simulation and the tests of several nodes and of limits longer and at a larger scale. Build first.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// npm start: everything that is needed, then `everstep dev` with whatever arguments were given.
+// npm start: prepares the clone, then runs `everstep dev` with the given arguments.
 import { join } from 'node:path';
 import { runToEnd } from './setup/child.mjs';
 import { main, prepare, ROOT } from './setup/index.mjs';

@@ -1,4 +1,4 @@
-// npm test: everything that is needed, then the style check and all tests. The last line says how many passed.
+// npm test: prepares the clone, then runs the style check and all tests. The last line has the counts.
 import { join } from 'node:path';
 import { runToEnd } from './setup/child.mjs';
 import { main, prepare, ROOT } from './setup/index.mjs';

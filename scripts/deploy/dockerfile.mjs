@@ -1,4 +1,4 @@
-/** Reads a Dockerfile, as far as ours goes: its stages, and the instructions of each. */
+/** Parses the Dockerfile: its stages and their instructions. Supports only the syntax used there. */
 
 /**
  * @typedef {{ readonly name: string, readonly text: string }} Instruction
@@ -7,7 +7,7 @@
 
 /**
  * @param {string} text
- * @returns {Stage[]} Throws on what it does not know.
+ * @returns {Stage[]} Throws for unsupported syntax.
  */
 export function readDockerfile(text) {
   /** @type {{ base: string, name: string | null, instructions: Instruction[] }[]} */
@@ -30,16 +30,16 @@ export function readDockerfile(text) {
 }
 
 /**
- * The words of a command in the form of a JSON array.
+ * Returns the words of a command in JSON array form.
  * @param {string} text
  * @returns {string[]}
  */
 export const wordsOf = (text) => JSON.parse(text.slice(text.indexOf('[')));
 
 /**
- * Patterns of a .dockerignore as ours has them: a name, or a name anywhere (`**` and a slash in front).
+ * Parses the patterns of a .dockerignore: a name, or a name at any level (with a leading `**` and a slash).
  * @param {string} text
- * @returns {(path: string) => boolean} whether a path below the context is left out
+ * @returns {(path: string) => boolean} whether a path below the context is ignored
  */
 export function readIgnored(text) {
   const patterns = text

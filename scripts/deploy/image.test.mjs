@@ -1,5 +1,5 @@
-// The steps of deploy/Dockerfile, done in an empty directory without a container engine: the same copies, the same
-// commands; then the service is started as the image starts it. What only changes the base image is left out.
+// Runs the steps of deploy/Dockerfile in an empty directory without a container engine: the same copies and commands. Then
+// starts the server as the image does. Steps that only change the base image are skipped.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -14,18 +14,18 @@ import { readDockerfile, readIgnored, wordsOf } from './dockerfile.mjs';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const stages = readDockerfile(readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8'));
 const isIgnored = readIgnored(readFileSync(join(ROOT, 'deploy/Dockerfile.dockerignore'), 'utf8'));
-/** Directories that the stages make at the root of their file system. */
+/** Directories that the stages create at the root of their file system. */
 const OWN_DIRECTORIES = /(^|[\s='"])\/(src|app|packed|var\/lib\/everstep)(?=[/\s'"]|$)/g;
 const PATIENCE_MS = 30_000;
 const NO_REGISTRY = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENOTCACHED|ENETUNREACH/;
 
-/** A stage's file system is a directory; absolute paths lead there. */
+/** Maps absolute paths of a stage to the directory that represents its file system. */
 const inside = (root, text) => text.replace(OWN_DIRECTORIES, (_, before, name) => `${before}${root}/${name}`);
 
 function copy(from, sources, to, isOurs) {
   for (const source of sources) {
     const found = join(from, source);
-    // A directory is copied by what is in it, a file into a directory under its name: as COPY does.
+    // Like COPY: a directory is copied by its contents, a file under its name.
     const target = statSync(found).isDirectory() || !(to.endsWith('/') || existsSync(to)) ? to : join(to, basename(source));
     mkdirSync(dirname(target), { recursive: true });
     cpSync(found, target, {
@@ -36,7 +36,7 @@ function copy(from, sources, to, isOurs) {
   }
 }
 
-test('the steps of the Dockerfile make a service that starts, answers /ready and stops', { timeout: 300_000 }, async (t) => {
+test('the Dockerfile builds a server that starts, responds to /ready and stops', { timeout: 300_000 }, async (t) => {
   const base = mkdtempSync(join(tmpdir(), 'everstep-image-'));
   t.after(() => rmSync(base, { recursive: true, force: true, maxRetries: 3 }));
   const environment = Object.fromEntries(
@@ -63,7 +63,7 @@ test('the steps of the Dockerfile make a service that starts, answers /ready and
         const env = { ...environment, npm_config_prefer_offline: 'true', npm_config_audit: 'false', npm_config_fund: 'false' };
         const failure = await promisify(execFile)('sh', ['-c', inside(root, text)], { cwd: workDirectory, env }).catch((e) => e);
         if (failure instanceof Error && /^npm ci/.test(text) && NO_REGISTRY.test(failure.stderr)) {
-          t.diagnostic('NOT CHECKED: the steps of the Dockerfile were not done, as no package registry can be reached');
+          t.diagnostic('NOT CHECKED: the steps of the Dockerfile were skipped, because no package registry is reachable');
           return;
         }
         assert.ok(!(failure instanceof Error), `RUN ${text}\n${failure.stdout}${failure.stderr}`);
@@ -76,7 +76,7 @@ test('the steps of the Dockerfile make a service that starts, answers /ready and
   }
   const app = join(rootOf(stages.length - 1), 'app');
   const left = globSync('**/*.test.js', { cwd: join(app, 'packages') }).filter((path) => !path.includes('node_modules'));
-  assert.deepEqual(left, [], 'tests are not part of the image');
+  assert.deepEqual(left, [], 'the image contains no tests');
   for (const tool of ['typescript', '@biomejs', 'yaml']) assert.ok(!existsSync(join(app, 'node_modules', tool)), tool);
 
   const { '\0ENTRYPOINT': entryPoint, '\0CMD': command, '\0HEALTHCHECK': healthCheck, ...variables } = made;
@@ -98,15 +98,12 @@ test('the steps of the Dockerfile make a service that starts, answers /ready and
   const ready = async () => (await fetch(`http://127.0.0.1:${env.EVERSTEP_PORT}/ready`).catch(() => null))?.status === 200;
   const giveUpAt = performance.now() + PATIENCE_MS;
   while (!(await ready())) {
-    assert.ok(service.exitCode === null && performance.now() < giveUpAt, `the service is not ready:\n${output}`);
+    assert.ok(service.exitCode === null && performance.now() < giveUpAt, `the server is not ready:\n${output}`);
     await pause(50);
   }
   await promisify(execFile)(process.execPath, healthCheck.slice(1), { env });
   assert.ok(existsSync(join(variables.EVERSTEP_DATA_DIR, 'everstep.db')));
   service.kill('SIGTERM');
   assert.equal(await ended, 0, output);
-  await assert.rejects(
-    promisify(execFile)(process.execPath, healthCheck.slice(1), { env }),
-    'a service that is gone is not healthy',
-  );
+  await assert.rejects(promisify(execFile)(process.execPath, healthCheck.slice(1), { env }), 'a stopped server is not healthy');
 });

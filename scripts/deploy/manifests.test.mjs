@@ -1,4 +1,4 @@
-// What deploy/ says, held against what the service really reads and serves.
+// Compares deploy/ with the settings and routes of the server.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const filesIn = (directory) =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length));
 
-/** Every document of a file; a problem of its syntax, a key given twice for instance, is an error. */
+/** Returns every document of a YAML file. Syntax problems, such as a duplicate key, are errors. */
 function documentsOf(path) {
   return parseAllDocuments(read(path), { merge: true, uniqueKeys: true }).map((document) => {
     assert.deepEqual([...document.errors, ...document.warnings].map(String), [], path);
@@ -37,14 +37,14 @@ const pod = deployment.spec.template.spec;
 const [container] = pod.containers;
 const dataDir = imageEnvironment.EVERSTEP_DATA_DIR;
 
-/** The most that a stop takes: constants of the service, in ms. */
+/** Maximum duration of a shutdown in ms, from constants of the server. */
 function stopMs() {
   const source = read('packages/everstep/src/main.ts');
   const constant = (name) => Number(new RegExp(`const ${name} = ([\\d_]+);`).exec(source)?.[1].replaceAll('_', ''));
   return constant('GRACE_MS') + constant('CLOSE_MS');
 }
 
-test('every EVERSTEP_ variable in deploy/ and in the pages about it is one that the service reads', () => {
+test('every EVERSTEP_ variable in deploy/ and its pages is a known setting', () => {
   const known = new Set([...Object.values(SETTINGS).map(({ env }) => env), ...CLIENT_VARIABLES, ...SECRET_FILE_VARIABLES]);
   const found = [...filesIn('deploy'), 'docs/operations/containers.md', 'docs/operations/sharding.md'].flatMap((path) =>
     [...read(path).matchAll(/\bEVERSTEP_[A-Z_]+/g)].map(([name]) => ({ path, name })),
@@ -56,7 +56,7 @@ test('every EVERSTEP_ variable in deploy/ and in the pages about it is one that 
   );
 });
 
-test('every value that stands in deploy/ is one that its setting takes', () => {
+test('every value in deploy/ is valid for its setting', () => {
   const settings = new Map(Object.values(SETTINGS).map((setting) => [setting.env, setting]));
   const environments = [
     imageEnvironment,
@@ -65,13 +65,13 @@ test('every value that stands in deploy/ is one that its setting takes', () => {
   ];
   for (const environment of environments)
     for (const [name, value] of Object.entries(environment)) {
-      // A value from a secret, or from who starts it.
+      // The value comes from a secret or from the environment.
       if (!name.startsWith('EVERSTEP_') || value === undefined || value.startsWith('${') || name === 'EVERSTEP_STORE') continue;
       assert.doesNotThrow(() => settings.get(name).parse(value, { mode: 'serve', cwd: '/' }), `${name}=${value}`);
     }
 });
 
-test('the store is a PostgreSQL database in both, and its password is not in a manifest that may be read by all', () => {
+test('both use a PostgreSQL store, and its password is only in the secret', () => {
   for (const [, { environment }] of nodes)
     assert.match(environment.EVERSTEP_STORE, /^postgres:\/\/everstep:\$\{POSTGRES_PASSWORD\}@postgres:5432\/everstep$/);
   assert.match(kindOf('Secret').stringData.EVERSTEP_STORE, /^postgres:\/\//);
@@ -80,7 +80,7 @@ test('the store is a PostgreSQL database in both, and its password is not in a m
   assert.doesNotMatch(read('deploy/kubernetes/deployment.yaml'), /postgres:\/\//);
 });
 
-test('every node has the key of the secrets, and no node the credentials of the first start', () => {
+test('every node has the secrets key, and no node has credentials of the first start', () => {
   const { name } = kindOf('Secret').metadata;
   const key = 'EVERSTEP_SECRETS_KEY';
   assert.deepEqual(container.env.find((variable) => variable.name === key).valueFrom, { secretKeyRef: { name, key } });
@@ -89,13 +89,13 @@ test('every node has the key of the secrets, and no node the credentials of the 
   for (const [, { environment }] of nodes) assert.match(environment[key], /^\$\{EVERSTEP_SECRETS_KEY:\?/);
 });
 
-test('ports and addresses agree: the image, the compose file, the Deployment, the Service', () => {
+test('ports and addresses match in the image, compose file, Deployment and Service', () => {
   const port = Number(imageEnvironment.EVERSTEP_PORT);
   assert.equal(imageEnvironment.EVERSTEP_HOST, '0.0.0.0');
   assert.deepEqual(instructionsOf('EXPOSE'), [String(port)]);
   const published = nodes.flatMap(([, { ports }]) => ports.map((text) => text.split(':')));
   assert.ok(published.every(([, , inside]) => Number(inside) === port));
-  assert.equal(new Set(published.map(([, outside]) => outside)).size, nodes.length, 'each node has a port of its own');
+  assert.equal(new Set(published.map(([, outside]) => outside)).size, nodes.length, 'each node has its own port');
   for (const [index, [, { environment }]] of nodes.entries())
     assert.equal(new URL(environment.EVERSTEP_PUBLIC_URL).port, published[index][1]);
   const [{ name, containerPort }, management] = container.ports;
@@ -106,7 +106,7 @@ test('ports and addresses agree: the image, the compose file, the Deployment, th
   for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) assert.equal(container[probe].httpGet.port, name);
 });
 
-test('nothing is opened that is not needed: destinations, ports, passwords', () => {
+test('only required destinations, ports and passwords are open', () => {
   assert.ok(!container.env.some((variable) => variable.name === 'EVERSTEP_ALLOW_ADDRESSES'));
   const services = manifests.filter(({ kind }) => kind === 'Service');
   assert.deepEqual(
@@ -119,12 +119,12 @@ test('nothing is opened that is not needed: destinations, ports, passwords', () 
   assert.deepEqual(spec.policyTypes, ['Ingress', 'Egress']);
   const ofManagement = spec.ingress.filter(({ ports }) => ports.some(({ port }) => port === 'management'));
   assert.deepEqual(ofManagement, [{ from: [{ podSelector: {} }], ports: [{ port: 'management' }] }]);
-  for (const { to, ports } of spec.egress) assert.ok(to?.length > 0 && ports?.length > 0, 'no rule is open to everything');
+  for (const { to, ports } of spec.egress) assert.ok(to?.length > 0 && ports?.length > 0, 'no rule allows everything');
   const [ipv4] = spec.egress.flatMap(({ to }) => to.flatMap(({ ipBlock }) => ipBlock ?? []));
   for (const range of ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16']) assert.ok(ipv4.except.includes(range));
 });
 
-test('probes ask for routes that the service has', () => {
+test('probes use existing routes', () => {
   const routes = read('packages/everstep/src/http-api/index.ts') + filesIn('packages/everstep/src/http-api').map(read).join('');
   assert.equal(container.livenessProbe.httpGet.path, '/health');
   assert.equal(container.startupProbe.httpGet.path, '/health');
@@ -133,7 +133,7 @@ test('probes ask for routes that the service has', () => {
   assert.match(instructionsOf('HEALTHCHECK')[0], /'\/health'/);
 });
 
-test('there is time to drain before anything is killed', () => {
+test('the grace period covers the shutdown', () => {
   const [preStopMs] = [...container.lifecycle.preStop.exec.command.at(-1).matchAll(/\b\d+\b/g)].map(Number).filter((n) => n > 0);
   assert.ok(stopMs() > 0);
   assert.ok(pod.terminationGracePeriodSeconds * 1000 >= preStopMs + 2 * stopMs());
@@ -141,7 +141,7 @@ test('there is time to drain before anything is killed', () => {
   assert.deepEqual(instructionsOf('STOPSIGNAL'), ['SIGTERM']);
 });
 
-test('nobody is root, nothing but data can be written, and the data directory is a volume', () => {
+test('containers run without root, only data is writable, and the data directory is a volume', () => {
   assert.deepEqual(instructionsOf('USER'), ['1000:1000']);
   assert.deepEqual(instructionsOf('VOLUME'), [dataDir]);
   assert.equal(pod.securityContext.runAsNonRoot, true);
@@ -161,7 +161,7 @@ test('nobody is root, nothing but data can be written, and the data directory is
   assert.equal(new Set(nodes.flatMap(([, { volumes }]) => volumes)).size, nodes.length, 'no two nodes share a volume');
 });
 
-test('labels lead to the pods, and one pod at a time may be taken away', () => {
+test('selectors match the pods, and the disruption budget is one pod', () => {
   const { labels } = deployment.spec.template.metadata;
   const budget = kindOf('PodDisruptionBudget');
   for (const selector of [
@@ -180,7 +180,7 @@ test('labels lead to the pods, and one pod at a time may be taken away', () => {
   );
 });
 
-test('images are pinned, and of the version that the packages have', () => {
+test('images are pinned to the version of the packages', () => {
   for (const { base } of dockerfile) assert.match(base, /^node:\d+\.\d+\.\d+-[a-z]+-slim$/);
   assert.equal(new Set(dockerfile.map(({ base }) => base)).size, 1);
   assert.match(compose.services.postgres.image, /^postgres:17\.\d+-/);
@@ -191,7 +191,7 @@ test('images are pinned, and of the version that the packages have', () => {
   assert.deepEqual(packed, [version, version]);
 });
 
-test('the image starts the service with its own command line, and no package manager is left in it', () => {
+test('the image starts the server with its own command line and contains no package manager', () => {
   assert.deepEqual(wordsOf(instructionsOf('ENTRYPOINT')[0]), ['node', '/app/packages/everstep/bin/everstep.js']);
   assert.deepEqual(wordsOf(instructionsOf('CMD')[0]), container.args);
   const [removal] = instructionsOf('RUN');
@@ -201,7 +201,7 @@ test('the image starts the service with its own command line, and no package man
       if (name === 'RUN' && /npm (ci|install)/.test(text)) assert.match(text, /npm ci --ignore-scripts/);
 });
 
-test('sharding.md lists the distribution key of every table of the PostgreSQL store', async () => {
+test('docs/operations/sharding.md names the distribution column of every PostgreSQL table', async () => {
   const { MIGRATIONS } = await import('../../packages/everstep/dist/stores/postgres/migrations/index.js');
   const tables = MIGRATIONS.flatMap((sql) => [...sql.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name]) => name));
   assert.ok(tables.length > 30);

@@ -1,4 +1,4 @@
-// What the service is made of, as a CycloneDX bill of materials: the same bytes for the same lock file.
+// The CycloneDX bill of materials of the server. The same lock file gives the same bytes.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -8,15 +8,15 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const DASHBOARD = 'packages/dashboard/src';
 
-/** Of all packages, as npm reads the lock file: no network is needed. With --omit=dev npm leaves out what a development dependency needs, too. */
+/** Packages of the lock file, read by npm without a network. --omit=dev also omits packages shared with development dependencies. */
 function npmBill() {
   const args = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
   const { status, stdout, stderr } = spawnSync('npm', args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 2 ** 26 });
-  if (status !== 0) throw new Error(`npm ${args.join(' ')} ended with ${status}: ${stderr}`);
+  if (status !== 0) throw new Error(`npm ${args.join(' ')} failed with exit code ${status}: ${stderr}`);
   return JSON.parse(stdout);
 }
 
-/** Packages whose code is bundled into the pages of the dashboard. */
+/** Packages whose code is bundled into the dashboard. */
 function bundledPackages() {
   const sources = readdirSync(join(ROOT, DASHBOARD), { recursive: true }).filter((name) => /\.tsx?$/.test(name));
   const imports = sources
@@ -33,7 +33,7 @@ function bundledPackages() {
 
 const nameOf = (ref) => ref.slice(0, ref.lastIndexOf('@'));
 
-/** The refs, and all that they depend on. */
+/** Returns the given packages and all their dependencies. */
 function closure({ dependencies }, refs) {
   const edges = new Map(dependencies.map(({ ref, dependsOn = [] }) => [ref, dependsOn]));
   const found = new Set();
@@ -48,7 +48,7 @@ function closure({ dependencies }, refs) {
 
 const byRef = (a, b) => (a < b ? -1 : 1);
 
-/** `version` is that of the service. */
+/** `version` is that of the server. */
 export function billOfMaterials() {
   const { version, description, license, dependencies } = JSON.parse(
     readFileSync(join(ROOT, 'packages/everstep/package.json'), 'utf8'),
@@ -82,7 +82,7 @@ export function billOfMaterials() {
     components: refs.filter((ref) => ref !== own).map((ref) => ({ ...components.get(ref), scope: 'required' })),
     dependencies: refs.map((ref) => ({ ref, dependsOn: dependsOn(ref) })),
   };
-  // A number that follows from the content instead of a random one, and no time.
+  // Derived from the content instead of random, and without a time, so that the output is reproducible.
   const hex = createHash('sha256').update(JSON.stringify(content)).digest('hex');
   const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   const { bomFormat, specVersion, $schema } = everything;

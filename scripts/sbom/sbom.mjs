@@ -1,4 +1,4 @@
-// npm run sbom [-- <file>]: writes the CycloneDX bill of materials of the service, to standard output without a file.
+// npm run sbom [-- <file>]: writes the CycloneDX bill of materials of the server to a file or standard output.
 import { writeFileSync } from 'node:fs';
 import { billOfMaterials } from './bill.mjs';
 

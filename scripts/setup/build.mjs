@@ -1,4 +1,4 @@
-/** Compiles all packages; incremental, so that nothing changed means nothing done. */
+/** Compiles all packages incrementally. */
 import { join } from 'node:path';
 import { runToEnd } from './child.mjs';
 import { Interrupted, SetupError, tail, timed } from './report.mjs';

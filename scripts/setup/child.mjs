@@ -1,4 +1,4 @@
-/** Child processes of the scripts: signals are passed on, and the end of a child is a value. */
+/** Child processes of the scripts: signals are forwarded, and the exit code is a return value. */
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 
@@ -7,8 +7,8 @@ const FORWARDED_SIGNALS = process.platform === 'win32' ? ['SIGINT', 'SIGTERM'] :
 const ORPHAN_CHECK_MS = 500;
 
 /**
- * npm starts scripts through a shell that does not pass SIGTERM on: `kill` on npm ends npm and the shell, and would leave
- * us running. Being left alone counts as being told to end.
+ * npm starts scripts through a shell that does not forward SIGTERM: `kill` on npm ends npm and the shell, but not this
+ * process. So the loss of the parent process counts as a signal.
  */
 function whenOrphaned(end) {
   if (process.env.npm_lifecycle_event === undefined) return () => {};
@@ -20,8 +20,8 @@ function whenOrphaned(end) {
 }
 
 /**
- * Runs a command to its end. `output: 'kept'` shows nothing and returns what was printed; 'shown' prints as it comes.
- * Signals that reach this process meanwhile go to the child, which decides how to end.
+ * Runs a command until it ends. `output: 'kept'` returns the output; 'shown' prints it. Signals are forwarded to the child,
+ * which decides how to end.
  *
  * @param {string} command
  * @param {readonly string[]} args
@@ -67,7 +67,7 @@ export function runToEnd(command, args, { cwd, env = process.env, output = 'show
   });
 }
 
-/** How npm is called from here: the npm that runs this script, or the one on the PATH. */
+/** Returns how to call npm: the npm that runs this script, or the one on the PATH. */
 export function npmCommand() {
   const cli = process.env.npm_execpath;
   if (cli?.endsWith('.js') || cli?.endsWith('.cjs')) return { command: process.execPath, args: [cli] };

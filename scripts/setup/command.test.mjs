@@ -1,4 +1,4 @@
-/** The `everstep` command as npm links it: on a Node that is too old it says so, or in a clone uses the one of npm start. */
+/** The linked `everstep` command on a Node that is too old: it prints an error, or in a clone uses the Node of npm start. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { after, beforeEach, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { ROOT } from './index.mjs';
 
-const tell = (name) => `process.stdout.write(['${name}', ...process.argv.slice(2)].join(' '));\n`;
+const printer = (name) => `process.stdout.write(['${name}', ...process.argv.slice(2)].join(' '));\n`;
 
 describe('the everstep command', () => {
   const roots = [];
@@ -22,7 +22,7 @@ describe('the everstep command', () => {
     command = join(everstep, 'bin', 'everstep.js');
     for (const file of ['package.json', 'bin/everstep.js', 'bin/node-version.js'])
       copyFileSync(join(ROOT, 'packages', 'everstep', file), join(everstep, file));
-    writeFileSync(join(everstep, 'dist', 'cli', 'bin.js'), tell('program'));
+    writeFileSync(join(everstep, 'dist', 'cli', 'bin.js'), printer('program'));
   });
   after(() => {
     for (const each of roots) rmSync(each, { recursive: true, force: true });
@@ -30,7 +30,7 @@ describe('the everstep command', () => {
 
   function inClone() {
     mkdirSync(join(root, 'scripts'));
-    writeFileSync(join(root, 'scripts', 'command.mjs'), tell('script of the clone'));
+    writeFileSync(join(root, 'scripts', 'command.mjs'), printer('script of the clone'));
   }
 
   function run(version) {
@@ -47,15 +47,15 @@ describe('the everstep command', () => {
   }
 
   for (const version of ['20.20.2', '22.13.0', '22.15.9']) {
-    test(`lets the clone find a Node on Node ${version}`, () => {
+    test(`uses the Node of the clone on Node ${version}`, () => {
       inClone();
       assert.equal(run(version).stdout, 'script of the clone runs list');
     });
 
-    test(`says what it needs on Node ${version} where it is not a clone`, () => {
+    test(`prints the required version on Node ${version} outside of a clone`, () => {
       const { status, stdout, stderr } = run(version);
       assert.deepEqual([status, stdout], [1, '']);
-      assert.match(stderr, /^Everstep needs Node 22\.16\.0 or newer; this is /);
+      assert.match(stderr, /^Everstep requires Node 22\.16\.0 or later\. The current version is /);
     });
   }
 });

@@ -1,4 +1,4 @@
-/** Builds the pages of the dashboard into packages/everstep/static, unless what is there was built from the same sources. */
+/** Builds the dashboard into packages/everstep/static, unless the build there has the same sources. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { Interrupted, SetupError, tail, timed } from './report.mjs';
 
 const SOURCES = ['index.html', 'package.json', 'vite.config.js', 'public', 'src'];
 
-/** Names and contents of everything that the build reads. */
+/** Hashes the names and contents of all files that the build reads. */
 async function fingerprint(root, dashboard) {
   const hash = createHash('sha256');
   const add = async (path) => {
@@ -46,8 +46,8 @@ export async function buildDashboard(root, node, env) {
     const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js');
     const { code, output, interrupted } = await runToEnd(node, [vite, 'build'], { cwd: dashboard, env, output: 'kept' });
     if (interrupted) throw new Interrupted();
-    if (code !== 0) throw new SetupError(`The build of the dashboard failed:\n${tail(output, 80)}`);
+    if (code !== 0) throw new SetupError(`The dashboard build failed:\n${tail(output, 80)}`);
   });
-  // Last: what was cut off is built again.
+  // Written last, so that an interrupted build is repeated.
   await writeFile(stamp, wanted);
 }

@@ -1,4 +1,4 @@
-/** Installs what package-lock.json names, when that has not been done yet. No install scripts are run. */
+/** Installs the dependencies in package-lock.json if they are not up to date. Does not run install scripts. */
 import { createHash } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ export async function installDependencies(root, env) {
     .update(await readFile(lock))
     .digest('hex');
   if ((await readFile(stamp, 'utf8').catch(() => null)) === wanted) return;
-  // Somebody ran npm themselves: npm writes its own copy of the lock last.
+  // npm writes its own copy of the lock file last, so it shows that a manual npm run is complete.
   const byHandMs = await modifiedMs(join(root, 'node_modules', '.package-lock.json'));
   if (byHandMs === 0 || byHandMs < (await modifiedMs(lock))) {
     await timed('Installing dependencies', async () => {

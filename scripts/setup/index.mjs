@@ -1,4 +1,4 @@
-/** From a fresh clone to something that runs: a runtime, the dependencies, the build. */
+/** Prepares a fresh clone: the runtime, the dependencies and the build. */
 import { constants } from 'node:os';
 import { delimiter, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ import { findRuntime } from './runtime.mjs';
 
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 
-/** @returns {Promise<{ node: string, env: NodeJS.ProcessEnv }>} the runtime, and an environment that has it first on the PATH */
+/** @returns {Promise<{ node: string, env: NodeJS.ProcessEnv }>} the runtime, and an environment with it first on the PATH */
 export function prepare() {
   return alone(ROOT, async () => {
     const { node } = await findRuntime(ROOT);
@@ -24,7 +24,7 @@ export function prepare() {
 }
 
 /**
- * Runs the script's work and ends the process with its exit code; a failed preparation is told in plain words.
+ * Runs the script's work and exits with its exit code. Prints an error message when the preparation fails.
  *
  * @param {() => Promise<number>} work resolves with the exit code
  */

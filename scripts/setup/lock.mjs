@@ -1,10 +1,10 @@
-/** One script at a time prepares a working copy, so that `npm start` and `npm test` may be started together. */
+/** A lock that lets one script at a time prepare a clone, so that `npm start` and `npm test` can start together. */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const RETRY_MS = 100;
-/** A lock without an owner this old was left by a process that died between making it and signing it. */
+/** A lock of this age without an owner was left by a process that ended before it wrote its ID. */
 const UNSIGNED_MS = 2000;
 
 function isAlive(pid) {

@@ -1,4 +1,4 @@
-/** What `npm publish` would upload. `npm run packages` installs it and runs it. */
+/** The contents of the published packages. `npm run packages` installs and runs them. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ for (const [name, needed] of [
   ['sdk', []],
   ['everstep', ['bin/everstep.js', 'bin/node-version.js', 'dist/cli/bin.js', 'static/index.html', 'static/favicon.svg']],
 ]) {
-  test(`the package of ${name} has all that it needs, and nothing of the tests`, () => {
+  test(`package ${name} contains everything it needs and no tests`, () => {
     const files = packed(name);
     const exported = Object.values(packageOf(name).exports ?? {}).flatMap((each) => Object.values(each));
     const wanted = ['package.json', 'LICENSE', 'README.md', ...needed, ...exported.map((path) => path.replace('./', ''))];
@@ -40,7 +40,7 @@ for (const [name, needed] of [
   });
 }
 
-test('the packages agree on the oldest Node and on the version of the SDK', () => {
+test('the packages require the same minimum Node and the current SDK version', () => {
   const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   const service = packageOf('everstep');
   assert.equal(service.engines.node, root.engines.node);

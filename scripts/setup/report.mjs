@@ -1,16 +1,16 @@
-/** What the scripts say while they prepare: one line for each thing done, and how long it took. */
+/** Progress output of the scripts: one line per step with its duration. */
 
-/** A failure that is told in its own words, without a stack. */
+/** A failure that is printed without a stack trace. */
 export class SetupError extends Error {}
 
-/** The user ended the script while it was preparing. */
+/** The user interrupted the preparation. */
 export class Interrupted extends Error {}
 
 const seconds = (sinceMs) => `${((performance.now() - sinceMs) / 1000).toFixed(1)} s`;
 
 /**
  * @template Result
- * @param {string} doing what is being done, in words
+ * @param {string} doing description of the step
  * @param {() => Promise<Result>} step
  * @returns {Promise<Result>}
  */
@@ -28,5 +28,5 @@ export async function timed(doing, step) {
   }
 }
 
-/** The last lines of what a failed command printed, for the message about it. */
+/** Returns the last lines of the output of a failed command, for its error message. */
 export const tail = (output, lines = 40) => output.trimEnd().split('\n').slice(-lines).join('\n');

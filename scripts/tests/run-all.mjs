@@ -1,4 +1,4 @@
-/** Runs every test file once and adds up the results. A test that fails fails the run; nothing runs a second time. */
+/** Runs every test file once and sums up the results. A failed test fails the run; nothing is retried. */
 import { runInLanes } from './lanes.mjs';
 import { Tally } from './tally.mjs';
 

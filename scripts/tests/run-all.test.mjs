@@ -11,7 +11,7 @@ const REAL = 'packages/a/src/end-to-end/crash.test.ts';
 const OTHER = 'packages/a/src/end-to-end/other.test.ts';
 const testOf = (source) => ({ source, file: `/r/${source}` });
 
-/** Runs files that exist only here. `outcomes`: by source, the outcome of each test in it. */
+/** Runs simulated files. `outcomes`: the outcome of each test, by source. */
 async function runPlayed(outcomes) {
   const ran = [];
   const tally = await runAll(Object.keys(outcomes).map(testOf), '/r', async (played, root) => {
@@ -29,7 +29,7 @@ async function runPlayed(outcomes) {
   return { tally, ran, counts: { passed, failed, skipped } };
 }
 
-test('every file runs once, and a test that fails fails the run', async () => {
+test('every file runs once, and a failed test fails the run', async () => {
   const { tally, ran, counts } = await runPlayed({
     [REAL]: { kills: 'fail', restarts: 'pass' },
     [OTHER]: { one: 'skip' },
@@ -40,12 +40,12 @@ test('every file runs once, and a test that fails fails the run', async () => {
   assert.ok(reportOf(tally).some((line) => line.includes('--- kills') && line.includes('kills broke')));
 });
 
-test('a file that reports no test is named', async () => {
+test('a file without tests is reported', async () => {
   const { tally } = await runPlayed({ [REAL]: {}, [UNIT]: { two: 'pass' } });
   assert.deepEqual(tally.silent(), [REAL]);
 });
 
-test('a file of suites that two test files run is counted for both', async () => {
+test('a suite file used by two test files counts for both', async () => {
   const all = new Tally([testOf(UNIT), testOf(OTHER)], '/r');
   for (const source of [UNIT, OTHER]) {
     const one = new Tally([testOf(source)], '/r');
@@ -56,7 +56,7 @@ test('a file of suites that two test files run is counted for both', async () =>
   assert.deepEqual([...all.files.values()], [{ passed: 2, failed: 0, skipped: 0, durationMs: 4 }]);
 });
 
-test('two run at once, three after those that need room, of which one runs at a time, as of those that start processes', async () => {
+test('two files run at once, then three; only one demanding file and one file that starts processes run at a time', async () => {
   const nodes = 'packages/a/src/end-to-end/nodes/ending.test.ts';
   const sources = [
     REAL,
@@ -89,7 +89,7 @@ test('two run at once, three after those that need room, of which one runs at a 
   assert.ok(seen.filter(({ length }) => length >= 2).length >= sources.length - 2);
 });
 
-test('paths of every system are told apart alike', () => {
+test('paths of every operating system are classified alike', () => {
   assert.ok(startsProcesses(REAL) && startsProcesses(REAL.replaceAll('/', '\\')));
   assert.ok(startsProcesses(OTHER) && !startsProcesses('packages/a/src/end-to-end/guides-operating.test.ts'));
   assert.ok(needsRoom(REAL) && !needsRoom(OTHER));

@@ -1,5 +1,5 @@
-// Runs the tests and prints one line per file, every failure in full, and the counts as the last line.
-// Arguments: the root, failures counted before, and parts of paths to choose among the test files.
+// Runs the tests. Prints a line per file, every failure in full, and the counts in the last line.
+// Arguments: root, failures counted before, and parts of paths that select test files.
 import { resolve } from 'node:path';
 import { run } from 'node:test';
 import { findTests } from './files.mjs';
@@ -12,14 +12,14 @@ import { Tally } from './tally.mjs';
 const TEST_TIMEOUT_MS = 300_000;
 
 const [root = '.', failedBefore = '0', ...filters] = process.argv.slice(2);
-// Without it the SDK warns in each file that has an endpoint without keys.
+// Without it the SDK prints a warning in each file with an endpoint without keys.
 process.env.NODE_ENV ??= 'test';
-// Children inherit this: the warning about node:sqlite would drown what matters.
+// Inherited by child processes: the warning about node:sqlite would hide relevant output.
 process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --disable-warning=ExperimentalWarning`.trim();
 
 const print = (text) => process.stdout.write(`${text}\n`);
 
-/** What the test runner reports of one file, which runs in a process of its own. */
+/** Runs one file in its own process and collects its results. */
 async function runFile(test, directory) {
   const tally = new Tally([test], directory);
   const stream = run({ files: [test.file], concurrency: 1, timeout: TEST_TIMEOUT_MS });

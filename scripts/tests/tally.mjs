@@ -1,9 +1,9 @@
-/** Counts what a test stream reports: leaves only, by file. */
+/** Counts test results by file. Only tests count, not suites. */
 import { isAbsolute, relative, sep } from 'node:path';
 
 /**
- * One failed test fails every suite around it; only the test itself is counted. A suite that fails by itself (a hook
- * threw) counts like a test.
+ * A failed test fails every suite around it, but only the test counts. A suite that fails for another reason, such as a hook
+ * that throws, counts like a test.
  */
 const onlyContains = (type, { details }) =>
   type === 'test:pass' ? details?.type === 'suite' : details?.error?.failureType === 'subtestsFailed';
@@ -31,7 +31,7 @@ export class Tally {
     );
   }
 
-  /** Suites that several test files run are in files of their own. */
+  /** Suites shared by several test files are in separate files. */
   sourceOf(file) {
     const path = relative(this.root, file).replace(`${sep}dist${sep}`, `${sep}src${sep}`);
     return this.sources.get(file) ?? (isAbsolute(file) ? path.replace(/\.js$/, '.ts') : file);
@@ -40,7 +40,7 @@ export class Tally {
   /** @param {'test:pass' | 'test:fail'} type */
   add(type, event) {
     const source = this.sourceOf(event.file ?? 'unknown file');
-    // A file without tests, or one that broke before its first, is reported as a test named like the file.
+    // A file without tests, or one that fails before its first test, is reported as a test with the name of the file.
     const isFile = event.nesting === 0 && this.sources.get(event.name) === source;
     if (isFile && type === 'test:pass') return;
     const counts = this.files.get(source) ?? { passed: 0, failed: 0, skipped: 0, durationMs: 0 };
@@ -56,19 +56,19 @@ export class Tally {
     }
   }
 
-  /** Counts what was counted elsewhere as well; no file was counted in both. */
+  /** Adds results counted elsewhere. No file is counted in both. */
   include(other) {
     for (const outcome of ['passed', 'failed', 'skipped']) this[outcome] += other[outcome];
     for (const [source, counts] of other.files) {
       const known = this.files.get(source);
-      // A file of suites that several test files run.
+      // A file of suites shared by several test files.
       if (known) for (const key of Object.keys(counts)) known[key] += counts[key];
       else this.files.set(source, { ...counts });
     }
     this.failures.push(...other.failures);
   }
 
-  /** @returns {string[]} sources of which nothing was reported */
+  /** @returns {string[]} sources without results */
   silent() {
     return [...new Set(this.sources.values())].filter((source) => !this.files.has(source));
   }

@@ -11,7 +11,7 @@ const SOURCE = 'packages/a/src/x.test.ts';
 const event = (name, rest = {}) => ({ name, file: FILE, nesting: 0, ...rest, details: { duration_ms: 1, ...rest.details } });
 const tally = () => new Tally([{ file: FILE, source: SOURCE }], '/r');
 
-test('a failed test counts once, however many suites around it fail with it', () => {
+test('a failed test counts once, regardless of the suites around it', () => {
   const counts = tally();
   counts.add('test:fail', event('inner', { nesting: 2, details: { error: new Error('no') } }));
   counts.add('test:fail', event('outer', { nesting: 1, details: { error: { failureType: 'subtestsFailed' } } }));
@@ -19,7 +19,7 @@ test('a failed test counts once, however many suites around it fail with it', ()
   assert.deepEqual([counts.passed, counts.failed], [0, 1]);
 });
 
-test('a suite counts only when it fails by itself', () => {
+test('a suite counts only when a hook fails', () => {
   const counts = tally();
   counts.add('test:pass', event('suite', { details: { type: 'suite' } }));
   counts.add('test:fail', event('suite', { details: { type: 'suite', error: { failureType: 'hookFailed' } } }));
@@ -33,25 +33,25 @@ test('a skipped test is neither passed nor failed', () => {
   assert.deepEqual([counts.passed, counts.failed, counts.skipped], [1, 0, 1]);
 });
 
-test('a file without tests does not pass', () => {
+test('a file without tests fails', () => {
   const counts = tally();
   counts.add('test:pass', event(FILE));
   assert.deepEqual([counts.passed, counts.silent()], [0, [SOURCE]]);
 });
 
-test('a file that breaks before its first test fails', () => {
+test('a file that throws before its first test fails', () => {
   const counts = tally();
   counts.add('test:fail', event(FILE, { details: { error: new Error('boom') } }));
   assert.deepEqual([counts.failed, counts.silent()], [1, []]);
 });
 
-test('tests of a suite that lies in another file count under that file', () => {
+test('tests of a shared suite count under its file', () => {
   const counts = tally();
   counts.add('test:pass', event('shared', { file: '/r/packages/a/dist/suites/shared.js' }));
   assert.deepEqual([...counts.files.keys()], [join('packages', 'a', 'src', 'suites', 'shared.ts')]);
 });
 
-test('only files that have a source are run, and a source that was not compiled is an error', async (t) => {
+test('only files with a source run, and a source that was not compiled is an error', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'everstep-tests-'));
   t.after(() => rm(root, { recursive: true }));
   for (const directory of ['src', 'dist']) await mkdir(join(root, 'packages', 'a', directory), { recursive: true });

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// Here and not in dist, so that it exists when npm links it, before anything is built.
+// Not in dist, so that it exists when npm links it before the first build.
 import { existsSync } from 'node:fs';
 import { isSupported, oldestNode } from './node-version.js';
 
-/** There in a clone of the repository, not in the published package. */
+/** Exists only in a clone of the repository. */
 const clone = new URL('../../../scripts/command.mjs', import.meta.url);
 
 if (isSupported(process.versions.node, oldestNode())) {
@@ -11,6 +11,6 @@ if (isSupported(process.versions.node, oldestNode())) {
 } else if (existsSync(clone)) {
   await import(clone.href);
 } else {
-  process.stderr.write(`Everstep needs Node ${oldestNode()} or newer; this is ${process.version}.\n`);
+  process.stderr.write(`Everstep requires Node ${oldestNode()} or later. The current version is ${process.version}.\n`);
   process.exitCode = 1;
 }

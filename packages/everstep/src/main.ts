@@ -1,4 +1,4 @@
-/** Wires the service together; the only file that knows all of its parts. */
+/** Wires the server together. The only file that knows all of its parts. */
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { createAuthority } from './accounts/authority.js';
@@ -51,26 +51,26 @@ import { createAddressPolicies, createNameResolver, createOutbound, type OwnList
 import { SERVICE_VERSION } from './step-calls/version.js';
 import type { OpenedNode } from './stores/postgres/index.js';
 
-/** How long deliveries that are under way may take to end when the service stops; they are delivered again otherwise. */
+/** Time for deliveries in flight to end when the server stops. Others are delivered again. */
 const GRACE_MS = 5_000;
-/** How long answers to clients may take after that. */
+/** Time for responses to clients after that. */
 const CLOSE_MS = 2_000;
 
-/** The pages of the dashboard, as the package of the service has them. */
+/** Directory of the dashboard in the published package. */
 const DASHBOARD_DIRECTORY = fileURLToPath(new URL('../static', import.meta.url));
 
 export interface RunningService {
   readonly url: string;
   readonly managementUrl: string;
-  /** Null for a node that joined others: whoever started the first one has them. */
+  /** Null for a node that joined others; the credentials are on the node that was started first. */
   readonly credentials: Credentials | null;
-  /** Unix ms on the service's clock, before it took up what it owed. */
+  /** Start time on the server's clock in Unix ms, before it continued pending work. */
   readonly startedAt: number;
-  /** Whether the credentials were made now. */
+  /** Whether the credentials were created now. */
   readonly start: (Started | Joined)['kind'];
-  /** Where credentials of another store were put that lay in the data directory. */
+  /** New path of credentials of another store that were in the data directory. */
   readonly setAside: string | null;
-  /** Stops accepting, lets what is under way end for a bounded time, and closes the store. */
+  /** Stops accepting work, waits a bounded time for work in flight, and closes the store. */
   stop(): Promise<void>;
 }
 
@@ -87,7 +87,7 @@ interface Served {
   close(): Promise<void>;
 }
 
-/** Both APIs at one address or at two. Rejects with StartError when one of them cannot be listened at. */
+/** Starts both APIs on one address or two. Rejects with StartError when an address is not available. */
 async function serve(config: Config, dependencies: HttpApiDependencies): Promise<Served> {
   const [runtime, management] = [{ host: config.host, port: config.port }, managementListener(config)];
   const apis: HttpApi[] = [];
@@ -112,8 +112,8 @@ async function serve(config: Config, dependencies: HttpApiDependencies): Promise
 }
 
 /**
- * Starts the service and resolves when it takes requests. Rejects with StartError, whose message is for the operator,
- * when it cannot: the data directory cannot be written or is in use, or the port is taken.
+ * Starts the server and resolves when it accepts requests. Rejects with StartError, whose message is for the operator, when
+ * it cannot start: for example the data directory is not writable or in use, or the port is taken.
  */
 export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
   assertLimits();
@@ -129,7 +129,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
           log.error({ error: error.message }, 'disk sync failed, exiting before anything acts on unsynced data');
           process.exit(1);
         });
-  /** What has to be closed again, the latest first. */
+  /** What to close, in the order in which it was opened. */
   const opened: (() => Promise<void>)[] = [() => openedStore.store.close()];
   const closeAll = async () => {
     for (const close of opened.reverse()) await close();
@@ -140,7 +140,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const { accounts } = secrets;
     const store: Store = { ...openedStore.store, accounts };
     const cluster = node?.cluster ?? null;
-    // Nodes have one time, that of their database, whatever the clocks of their machines say.
+    // Nodes use the time of their database, whatever the clocks of their machines say.
     const wall = cluster ? { wall: () => cluster.now() } : {};
     const steadyClock = createSystemClock({ notBefore: await store.latestTime(), ...wall });
     const virtualClock = config.virtualClock
@@ -152,7 +152,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
         })
       : null;
     const clock = virtualClock ?? steadyClock;
-    /** For tokens and signatures: those who check them look at the clocks of their machines. */
+    /** Clock for tokens and signatures, whose verifiers use the clocks of their machines. */
     const machineTime = Date.now;
     const random = createSystemRandom();
     const accountChanged = (instanceId: string): void => cluster?.tell({ kind: 'account', instanceId });
@@ -165,7 +165,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const { credentials } = account;
     if (credentials) await options.beforeWork?.(credentials);
 
-    /** Known for sure once the service listens, as the port may be any; nothing is decided before. */
+    /** Final once the server is listening, because the port may be chosen then; nothing is decided before. */
     let managementUrl = '';
     let publicUrl = config.publicUrl ?? localUrl(config, config.host, config.port);
     const upkeepClock = virtualClock?.upkeep ?? clock;
@@ -177,7 +177,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       accounts,
       plans,
       now,
-      // Where time is moved on, what was read before the move is old.
+      // When a virtual clock advances, earlier reads are outdated.
       elapsedMs: virtualClock ? now : () => performance.now(),
       maxTimeoutMs: config.maxTimeoutMs,
       onSpending: (instanceId) => budgetAlerts.spent(instanceId),
@@ -196,7 +196,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       allowPorts: config.allowPorts,
       nat64Prefixes: config.nat64Prefixes,
       resolvesNames: config.egressProxy === null,
-      // A developer is the operator, and may have good reasons to call the service itself.
+      // In dev mode the developer is the operator and may want to call the server itself.
       explain: config.mode === 'dev',
       ...(config.mode === 'serve' ? { ownListeners: () => ownListeners } : {}),
       names,
@@ -224,11 +224,11 @@ export async function startService(config: Config, options: StartOptions = {}): 
       webhookUrl: config.auditWebhookUrl,
     });
     const keptAccess = new KeptAccess({ dataDir, envFile: config.envFile, authority, log });
-    /** What is kept of accounts is read again. */
+    /** Reloads cached accounts. */
     async function changedElsewhere(change: SharedChange): Promise<void> {
       if (change.kind !== 'account' && change.kind !== 'everything') return;
       const instanceId = change.kind === 'account' ? change.instanceId : null;
-      // What a node that has gone was to tell of is told by others.
+      // A removed node may not have published its changes.
       if (change.kind === 'everything') budgetAlerts.start();
       await authority.forget(instanceId);
       await (instanceId === null ? limits.forgetEverything() : limits.forget(instanceId));
@@ -327,7 +327,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       dialectOperations: UPSTASH_API,
       ...(virtualClock ? { virtualTime: virtualClock } : {}),
       dashboard: await readDashboard(DASHBOARD_DIRECTORY),
-      // A host that names no region means the one that this installation is in.
+      // A host without a region means the region of this installation.
       defaultRegion: config.region,
       trustedProxies: config.trustedProxies,
       queryTokens: config.queryTokens,
@@ -363,7 +363,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
 
     const addresses = { url, managementUrl };
     if (credentials) await keptAccess.write({ ...credentials, ...addresses });
-    // Only now: a script that waits for it reads the env file next.
+    // Last, because a script that waits for this line reads the env file next.
     starting = false;
     log.info({ url, dataDir, store: place, region }, 'server started');
     if (!secrets.areEncrypted)

@@ -1,4 +1,4 @@
-/** Opens the store that is configured, and the documents of search indexes beside it. */
+/** Opens the configured store and the documents of search indexes. */
 import { access, constants } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -16,26 +16,26 @@ import type { OpenedNode } from './stores/postgres/index.js';
 import { openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
 import { openSearchDocuments } from './stores/sqlite/search/index.js';
 
-/** Beside the store: a file for each search index that has documents. */
+/** Directory beside the store with a file per search index. */
 const SEARCH_DIRECTORY = 'search';
 
-/** The documents of search indexes, and who copies them with the store. */
+/** The documents of search indexes, and the command socket that backs them up with the store. */
 export interface OpenedDocuments {
   readonly documents: SearchDocuments;
-  /** Null where the database is backed up by its own means. */
+  /** Null for a database, which has its own backup tools. */
   readonly control: ControlChannel | null;
 }
 
-/** The store, and what belongs to it. */
+/** An opened store. */
 export interface Opened {
   readonly store: Store;
-  /** Null where this process is alone on its store. */
+  /** Null for an embedded store. */
   readonly node: OpenedNode | null;
   readonly openDocuments: (
     onFailure: (error: Error) => void,
     commands: Pick<AnsweringOptions, 'rotate' | 'record'>,
   ) => Promise<OpenedDocuments>;
-  /** For people; without secrets. */
+  /** Location of the store for people, without secrets. */
   readonly place: string;
 }
 
@@ -49,13 +49,13 @@ export async function openFile(
     await makePrivateDirectory(dirname(file));
     await access(dirname(file), constants.W_OK);
   } catch (error) {
-    throw fileError(`The store ${file} cannot be used`, error);
+    throw fileError(`The store ${file} is not usable`, error);
   }
   try {
     const store = await openSqliteStore({
       file,
       acceptLoss,
-      // The credentials of a store that is elsewhere say nothing of this file.
+      // Credentials belong to this file only if it is in the data directory.
       belongings: dirname(file) === dataDir ? [credentialsFile(dataDir)] : [],
       onDiskFailure,
       onNotice: ({ event, fields }) => log.warn(fields, event),
@@ -68,7 +68,7 @@ export async function openFile(
     return { store, node: null, openDocuments, place: file };
   } catch (error) {
     if (error instanceof StoreOpenError) throw new StartError(error.message, { cause: error });
-    throw fileError(`The store ${file} cannot be opened`, error);
+    throw fileError(`Cannot open the store ${file}`, error);
   }
 }
 
@@ -77,8 +77,9 @@ export async function openDatabase(
   { nodeLeaseMs: leaseMs, commits, virtualClock }: Config,
   log: Logger,
 ): Promise<Opened> {
-  if (virtualClock) throw new StartError('A virtual clock goes with the embedded store only: nodes on a database have its time.');
-  // Only now: a service on a file starts sooner without it.
+  if (virtualClock)
+    throw new StartError('A virtual clock requires the embedded store; nodes on a database use the time of the database.');
+  // Loaded only here: a server with an embedded store starts faster without it.
   const [{ openPostgresNode, StoreOpenError: PostgresOpenError }, { openPostgresSearchDocuments }] = await Promise.all([
     import('./stores/postgres/index.js'),
     import('./stores/postgres/search/index.js'),

@@ -1,7 +1,7 @@
 /**
- * Bundles the packages that take longest to load, each into one file: TypeBox alone has 680 modules, and a test run starts
- * hundreds of processes. `npm run packages`, `scripts/deploy/image.test.mjs` and `documentation/first-workflow.test.ts` start
- * the service with the packages as npm installs them.
+ * Bundles the slowest packages to load into one file each. TypeBox alone has 680 modules, and a test run starts hundreds of
+ * processes. `npm run packages`, `scripts/deploy/image.test.mjs` and `documentation/first-workflow.test.ts` use the packages as
+ * npm installs them.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { timed } from '../../setup/report.mjs';
 
-/** Dependencies of the service. The published SDKs are not among them: the tests use them unmodified. */
+/** Dependencies of the server. The published SDKs are not bundled, so that the tests use them unmodified. */
 const SPECIFIERS = [
   'typebox',
   'typebox/compile',
@@ -22,7 +22,7 @@ const SPECIFIERS = [
   'commander',
 ];
 
-/** Where `preload.cjs` looks for them. Inside the service's package, so that its dependencies are found from there. */
+/** Directory that `preload.cjs` reads. It is inside the server package, so that its dependencies resolve. */
 const directoryIn = (root) => join(root, 'packages', 'everstep', 'node_modules', '.cache', 'bundles');
 
 const fileOf = (specifier) => `${specifier.replaceAll('/', '-')}.mjs`;
@@ -58,7 +58,7 @@ async function bundle(directory) {
 }
 
 /**
- * Brings the bundles up to date.
+ * Updates the bundles.
  *
  * @param {string} root of the repository, absolute
  */

@@ -1,9 +1,9 @@
-/** Makes the hundreds of processes that a run of the tests starts ready sooner. */
+/** Speeds up the hundreds of process starts in a test run. */
 import { join } from 'node:path';
 import { bundlePackages } from './bundles.mjs';
 
 /**
- * Prepares the environment that test files, and the services that they start, inherit.
+ * Prepares the environment inherited by test files and the servers that they start.
  *
  * @param {string} root of the repository, absolute
  */

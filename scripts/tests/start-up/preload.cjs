@@ -1,6 +1,6 @@
 /**
- * Makes a Node process of a test run start sooner. `--require` loads it first in every process: test files, and the services
- * and commands that they start. It changes how modules are found and loaded, not what they do.
+ * Speeds up Node processes in a test run. `--require` loads it first in every process: test files, and the servers and commands
+ * they start. It changes how modules are found and loaded, not what they do.
  */
 const asyncHooks = require('node:async_hooks');
 const { existsSync, readFileSync } = require('node:fs');
@@ -13,7 +13,7 @@ const ROOT = join(__dirname, '..', '..', '..');
 const BUNDLES = join(ROOT, 'packages', 'everstep', 'node_modules', '.cache', 'bundles');
 const INDEX = join(BUNDLES, 'index.json');
 const SERVICE_URL = pathToFileURL(join(ROOT, 'packages', 'everstep', 'dist')).href;
-/** A file that the TypeScript compiler wrote. */
+/** URL of a file compiled by TypeScript. */
 const COMPILED_URL = /\/(packages|examples)\/[^/]+\/dist\//;
 const RELATIVE_FILE = /^\.\.?\/.*\.js$/;
 const TEST_FILE = /\.test\.m?js$/;

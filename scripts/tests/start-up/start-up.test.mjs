@@ -9,7 +9,7 @@ import { ROOT } from '../../setup/index.mjs';
 import { bundlePackages } from './bundles.mjs';
 
 const PRELOAD = join(import.meta.dirname, 'preload.cjs');
-/** Without the preload, and without the sign that another test runner starts the process. */
+/** The environment without the preload and without the marker of the outer test runner. */
 const { NODE_TEST_CONTEXT: _context, NODE_OPTIONS: _options, ...plainEnvironment } = process.env;
 const directory = mkdtempSync(join(tmpdir(), 'everstep-start-up-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
@@ -21,7 +21,7 @@ function runTestFile(source) {
   return spawnSync(process.execPath, args, { env: plainEnvironment, encoding: 'utf8' });
 }
 
-describe('a file whose promises are not tracked', () => {
+describe('a file without promise tracking', () => {
   test('passes when its tests pass', () => {
     const { status, stdout } = runTestFile(`test('waits', async () => { await null; });`);
     assert.equal(status, 0, stdout);
@@ -43,7 +43,7 @@ describe('a file whose promises are not tracked', () => {
     });
 });
 
-test('the service loads bundled packages, each from one file', async () => {
+test('the server loads each bundled package from one file', async () => {
   await bundlePackages(ROOT);
   const script = `
     import { registerHooks } from 'node:module';

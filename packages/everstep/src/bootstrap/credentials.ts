@@ -1,7 +1,6 @@
 /**
- * What somebody needs to use the service, kept in the data directory so that
- * a later start can show it again. Only the owner of the directory can read
- * it. The store has hashes of API keys, and the key that tokens are made with, encrypted.
+ * Credentials for the server, stored in the data directory so that a later start can use them again. Only the owner of the
+ * directory can read them. The store contains only hashes of API keys, and the encrypted key that signs tokens.
  */
 
 import { readFile, rename } from 'node:fs/promises';
@@ -12,9 +11,9 @@ import { writePrivately } from './private-file.js';
 export interface Credentials {
   readonly instanceId: string;
   readonly region: string;
-  /** Runtime API, all operations. */
+  /** Token for all operations of the runtime API. */
   readonly token: string;
-  /** Runtime API, GET only. */
+  /** Token for GET operations of the runtime API. */
   readonly readOnlyToken: string;
   readonly currentSigningKey: string;
   readonly nextSigningKey: string;
@@ -69,7 +68,7 @@ function parse(text: string): KeptCredentials | null {
   };
 }
 
-/** Null when there is no such file, or when it is not one of ours. */
+/** Returns the stored credentials; null when the file is missing or invalid. */
 export async function readCredentials(dataDir: string): Promise<KeptCredentials | null> {
   try {
     return parse(await readFile(credentialsFile(dataDir), 'utf8'));
@@ -83,7 +82,7 @@ export function keepCredentials(dataDir: string, credentials: KeptCredentials): 
   return writePrivately(credentialsFile(dataDir), `${JSON.stringify(credentials, null, 2)}\n`);
 }
 
-/** Puts the credentials of another store aside instead of losing them. Returns where they are now. */
+/** Moves the credentials of another store aside, so that they are not lost. Returns their new path. */
 export async function setCredentialsAside(dataDir: string, { instanceId }: Credentials): Promise<string> {
   const aside = join(dataDir, `credentials.${instanceId.replace(/[^A-Za-z0-9_-]/g, '_')}.json`);
   await rename(credentialsFile(dataDir), aside);

@@ -1,12 +1,12 @@
-/** The data directory: where credentials and, by default, the store are. */
+/** The data directory, which contains the credentials and, by default, the store. */
 import { access, constants, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileError } from './start-error.js';
 
-/** Directories with secrets, payloads or both. */
+/** Mode of directories with secrets or payloads. */
 const OWNER_ONLY = 0o700;
 
-/** Creates the directory if need be, for its owner alone; one that is there keeps its mode. Directories above it are public. */
+/** Creates the directory, private to its owner, if it does not exist. An existing one keeps its mode. Parent directories are public. */
 export async function makePrivateDirectory(path: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   await mkdir(path, { mode: OWNER_ONLY }).catch((error) => {
@@ -14,16 +14,16 @@ export async function makePrivateDirectory(path: string): Promise<void> {
   });
 }
 
-/** Creates it if need be. Rejects with StartError when it cannot be written. */
+/** Creates the data directory if it does not exist. Rejects with StartError when it is not writable. */
 export async function openDataDir(dataDir: string): Promise<void> {
   try {
     await makePrivateDirectory(dataDir);
     await access(dataDir, constants.W_OK);
-    // The directory holds secrets; it often lies in somebody's repository.
+    // The directory contains secrets and is often inside a Git repository.
     await writeFile(join(dataDir, '.gitignore'), '*\n', { flag: 'wx' }).catch((error) => {
       if (error.code !== 'EEXIST') throw error;
     });
   } catch (error) {
-    throw fileError(`The data directory ${dataDir} cannot be used`, error);
+    throw fileError(`The data directory ${dataDir} is not usable`, error);
   }
 }

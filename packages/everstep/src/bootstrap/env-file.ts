@@ -1,4 +1,4 @@
-/** The env file: what an app or a script needs to talk to the running service, as KEY=value lines. */
+/** The env file: settings for an app or script that uses the running server, as KEY=value lines. */
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { carryToken } from '../dialects/upstash/index.js';
@@ -7,10 +7,10 @@ import { writePrivately } from './private-file.js';
 
 export type ServiceAccess = Credentials & ServiceAddresses;
 
-/** What an app has to be told of the service: of another process, or of another machine. */
+/** Settings that apps in other processes or on other machines need. */
 export type AppAccess = Pick<ServiceAccess, 'url' | 'token' | 'instanceId' | 'currentSigningKey' | 'nextSigningKey'>;
 
-/** Under the names that the published SDKs read. */
+/** Names that the published SDKs read. */
 function publishedSdkEnvironment(access: AppAccess): Readonly<Record<string, string>> {
   return {
     QSTASH_URL: access.url,
@@ -20,7 +20,7 @@ function publishedSdkEnvironment(access: AppAccess): Readonly<Record<string, str
   };
 }
 
-/** All that apps read, whichever SDK they have. */
+/** All settings for apps, for every SDK. */
 export function appEnvironmentOf(access: AppAccess): Readonly<Record<string, string>> {
   return {
     EVERSTEP_URL: access.url,
@@ -45,7 +45,7 @@ export function environmentOf(access: ServiceAccess): Readonly<Record<string, st
   };
 }
 
-/** Written when the service listens, so whoever waits for the file finds a service that answers. */
+/** Writes the env file. Called once the server is listening, so a script can wait for the file. */
 export async function writeEnvFile(path: string, access: ServiceAccess): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const lines = Object.entries(environmentOf(access)).map(([name, value]) => `${name}=${value}\n`);

@@ -20,7 +20,7 @@ async function temporaryDirectory(t: TestContext): Promise<string> {
   return directory;
 }
 
-/** What happened to the accounts between two starts. */
+/** A change to the accounts between two starts. */
 async function meanwhile<Result>(file: string, work: (accounts: AccountStore) => Promise<Result>): Promise<Result> {
   const store = await openSqliteStore({ file });
   try {
@@ -30,14 +30,14 @@ async function meanwhile<Result>(file: string, work: (accounts: AccountStore) =>
   }
 }
 
-/** As an early version kept it, which knew no owners. */
+/** State written by an early version, which had no owners. */
 function forgetOwners(file: string): void {
   const database = new DatabaseSync(file);
   database.exec('UPDATE queue_instance SET account_id = NULL');
   database.close();
 }
 
-/** Whether a key of the user with this e-mail is good. */
+/** Whether the API key of the user with this email is valid. */
 async function isGood(file: string, { adminEmail, adminApiKey }: Credentials): Promise<boolean> {
   return meanwhile(file, async (accounts) => {
     const user = await accounts.findUserByEmail({ email: adminEmail });
@@ -49,7 +49,7 @@ async function isGood(file: string, { adminEmail, adminApiKey }: Credentials): P
 const idsOf = async (accounts: AccountStore) => (await accounts.listUsers()).map(({ userId }) => userId);
 const owners = (instances: readonly QueueInstance[]) => instances.map(({ accountId }) => accountId);
 
-/** One start of the service on `file`, up to the accounts. */
+/** Simulates one start of the server on `file`, up to the accounts. */
 async function start(dataDir: string, file: string, email = 'admin@localhost') {
   const store = await openSqliteStore({ file });
   try {
@@ -74,7 +74,7 @@ async function start(dataDir: string, file: string, email = 'admin@localhost') {
 
 const permissions = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
 
-test('the first start makes a user, a queue instance and working tokens, and keeps them for their owner alone', async (t) => {
+test('the first start creates a user, a queue instance and valid tokens in a private file', async (t) => {
   const directory = await temporaryDirectory(t);
   const { kind, credentials, users, instances, tokens, access } = await start(directory, join(directory, 'a.db'));
   assert.equal(kind, 'first');
@@ -96,7 +96,7 @@ test('the first start makes a user, a queue instance and working tokens, and kee
   assert.deepEqual(await readCredentials(directory), credentials);
 });
 
-test('the store keeps no API key in the clear', async (t) => {
+test('the store contains no plain API key', async (t) => {
   const directory = await temporaryDirectory(t);
   const { credentials } = await start(directory, join(directory, 'a.db'));
   for (const name of (await readdir(directory)).filter((file) => file.startsWith('a.db'))) {
@@ -106,7 +106,7 @@ test('the store keeps no API key in the clear', async (t) => {
   assert.match(hashOfApiKey(credentials.adminApiKey), /^[0-9a-f]{64}$/);
 });
 
-test('later starts find the same credentials', async (t) => {
+test('later starts use the same credentials', async (t) => {
   const directory = await temporaryDirectory(t);
   const file = join(directory, 'a.db');
   const first = await start(directory, file);
@@ -120,7 +120,7 @@ for (const [name, spoil] of [
   ['lost', (path: string) => rm(path)],
   ['unreadable', (path: string) => writeFile(path, '{"instanceId": 3')],
 ] as const) {
-  test(`when the credentials are ${name}, new ones are made for the queue instance that is there`, async (t) => {
+  test(`when the credentials are ${name}, new ones are created for the existing queue instance`, async (t) => {
     const directory = await temporaryDirectory(t);
     const file = join(directory, 'a.db');
     const first = await start(directory, file);
@@ -133,7 +133,7 @@ for (const [name, spoil] of [
     assert.ok(second.access.every(({ ok }) => ok));
   });
 
-  test(`when the credentials are ${name}, the user who is there gets a further API key, and those it has stay good`, async (t) => {
+  test(`when the credentials are ${name}, the existing user gets another API key and the previous ones stay valid`, async (t) => {
     const directory = await temporaryDirectory(t);
     const file = join(directory, 'a.db');
     const first = await start(directory, file);
@@ -148,7 +148,7 @@ for (const [name, spoil] of [
   });
 }
 
-test('when the credentials are lost, the key goes to the user who owns the queue instance', async (t) => {
+test('when the credentials are lost, the owner of the queue instance gets the new key', async (t) => {
   const directory = await temporaryDirectory(t);
   const file = join(directory, 'a.db');
   const first = await start(directory, file);
@@ -164,7 +164,7 @@ test('when the credentials are lost, the key goes to the user who owns the queue
   assert.deepEqual(owners(second.instances), ['usr_2']);
 });
 
-test('what a start makes is in the audit log, once', async (t) => {
+test('the audit log records once what a start creates', async (t) => {
   const directory = await temporaryDirectory(t);
   const file = join(directory, 'a.db');
   const { users, instances } = await start(directory, file, 'Me@Example.com');
@@ -181,15 +181,15 @@ test('what a start makes is in the audit log, once', async (t) => {
   const later = (await start(directory, file)).audit.slice(audit.length);
   assert.deepEqual(
     later.map(({ action, details }) => [action, details]),
-    [['api-key.create', { name: 'made at a start' }]],
+    [['api-key.create', { name: 'created at startup' }]],
   );
 });
 
-test('a queue instance that nobody owns is given to the user whose key is kept', async (t) => {
+test('a queue instance without an owner goes to the user of the stored key', async (t) => {
   const directory = await temporaryDirectory(t);
   const file = join(directory, 'a.db');
   const first = await start(directory, file);
-  // An early version made a further user when credentials were lost, and kept the key of that one.
+  // An early version created another user when credentials were lost, and stored the key of that user.
   const user = { userId: 'usr_2', email: 'admin+2@localhost', createdAt: 1 };
   const apiKey = { apiKeyId: 'key_2', userId: 'usr_2', name: 'first', keyHash: hashOfApiKey('ek_2'), createdAt: 1 };
   await meanwhile(file, (accounts) => accounts.createUser({ user, apiKey }));
@@ -208,7 +208,7 @@ test('a queue instance that nobody owns is given to the user whose key is kept',
   );
 });
 
-test('a queue instance that nobody owns is given to the first user when the credentials are lost', async (t) => {
+test('a queue instance without an owner goes to the first user when the credentials are lost', async (t) => {
   const directory = await temporaryDirectory(t);
   const file = join(directory, 'a.db');
   const first = await start(directory, file);
@@ -219,7 +219,7 @@ test('a queue instance that nobody owns is given to the first user when the cred
   assert.equal(second.credentials.instanceId, first.credentials.instanceId);
 });
 
-test('a queue instance that somebody owns stays with its owner', async (t) => {
+test('a queue instance with an owner keeps its owner', async (t) => {
   const directory = await temporaryDirectory(t);
   const file = join(directory, 'a.db');
   const first = await start(directory, file);
@@ -234,7 +234,7 @@ test('a queue instance that somebody owns stays with its owner', async (t) => {
   assert.deepEqual(owners((await start(directory, file)).instances), ['team_1']);
 });
 
-test('a start that ended before it kept its credentials is gone on with by the next one', async (t) => {
+test('a start that ended before it stored its credentials is completed by the next one', async (t) => {
   const directory = await temporaryDirectory(t);
   const file = join(directory, 'a.db');
   const user = { userId: 'usr_1', email: 'admin@localhost', createdAt: 1 };
@@ -247,7 +247,7 @@ test('a start that ended before it kept its credentials is gone on with by the n
   assert.ok(await isGood(file, credentials));
 });
 
-test('credentials of another store in the data directory are put aside, not lost', async (t) => {
+test('credentials of another store in the data directory are moved aside', async (t) => {
   const directory = await temporaryDirectory(t);
   const first = await start(directory, join(directory, 'a.db'));
   const second = await start(directory, join(directory, 'b.db'));
@@ -257,13 +257,13 @@ test('credentials of another store in the data directory are put aside, not lost
   assert.deepEqual(JSON.parse(await readFile(second.setAside, 'utf8')), first.credentials);
 });
 
-test('the first user has the e-mail that was asked for, in lower case', async (t) => {
+test('the first user has the configured email in lower case', async (t) => {
   const directory = await temporaryDirectory(t);
   const { credentials } = await start(directory, join(directory, 'a.db'), 'Me@example.com');
   assert.equal(credentials.adminEmail, 'me@example.com');
 });
 
-test('the env file replaces what was there, for its owner alone', async (t) => {
+test('the env file replaces an existing file and is private', async (t) => {
   const directory = await temporaryDirectory(t);
   const path = join(directory, 'new', 'everstep.env');
   await mkdir(join(directory, 'new'));

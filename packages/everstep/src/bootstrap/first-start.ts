@@ -1,7 +1,6 @@
 /**
- * The first start makes what nobody can ask for yet: the first user with an
- * API key, a queue instance that this user owns, its tokens. Later starts find
- * all of it again, and give what is lost anew to the user who is there.
+ * The first start creates what no request can create: the first user with an API key, a queue instance owned by this user,
+ * and its tokens. Later starts use them again, and issue new credentials to the existing user if the stored ones are lost.
  */
 import { hashOfApiKey } from '../accounts/api-key-hash.js';
 import { newKey } from '../engine/ids.js';
@@ -11,10 +10,10 @@ import type { AccountStore, ApiKeyRecord, AuditEntry, QueueInstance, UserRecord 
 import { type Credentials, keepCredentials, readCredentials, setCredentialsAside } from './credentials.js';
 
 const SECRET_BYTES = 32;
-/** Who did what happens at a start, and from where: no request asked for it. */
+/** Actor and address in audit log entries about a start, which no request caused. */
 const OPERATOR = { actor: 'operator', address: 'start' } as const;
 
-/** What is needed of the authority over tokens and signing keys. */
+/** The operations on tokens and signing keys that a start needs. */
 export interface TokenAuthority {
   issueToken(request: { readonly instanceId: string; readonly access: 'read-write' | 'read-only' }): Promise<string>;
   isValid(token: string, instanceId: string): Promise<boolean>;
@@ -33,15 +32,15 @@ export interface FirstStartOptions {
 export interface Started {
   readonly credentials: Credentials;
   /**
-   * `first`: everything was made now. `reissued`: the store knows the queue instance, but the data directory had no
-   * credentials for it (any more), so new ones were made. `known`: nothing was made.
+   * `first`: everything was created now. `reissued`: the queue instance exists, but the data directory has no credentials
+   * for it, so new ones were created. `known`: nothing was created.
    */
   readonly kind: 'first' | 'reissued' | 'known';
-  /** Where credentials of another store went that lay in the data directory. */
+  /** New path of credentials of another store that were in the data directory. */
   readonly setAside: string | null;
 }
 
-/** One of several processes that share the store: somebody else has the credentials. */
+/** This process joined a shared store; the credentials are elsewhere. */
 export interface Joined {
   readonly kind: 'joined';
   readonly credentials: null;
@@ -49,34 +48,34 @@ export interface Joined {
 }
 
 export interface SharedStartOptions extends FirstStartOptions {
-  /** Does the work while no other process on the same store does such work; the others wait. */
+  /** Runs the work while no other process on the same store does such work. Other processes wait. */
   readonly exclusively: <Result>(work: () => Promise<Result>) => Promise<Result>;
 }
 
-/** In the store from when the credentials of the first start lay in a data directory: nobody gets others by starting. */
-const CREDENTIALS_TOLD = 'credentials-told';
+/** Name of the record that the credentials of the first start were stored. After that, no start issues new ones. */
+const CREDENTIALS_ISSUED = 'credentials-told';
 
 /**
- * The same for one of several processes, which may all start at once on an empty store, each with a data directory of its
- * own. One of them makes what the first start makes; the others start without credentials, and so does whoever comes later.
- * When the one ended before its credentials were kept, the next one keeps others for the same user and queue instance.
+ * Prepares the accounts for one of several processes, which may all start at once on an empty store with separate data
+ * directories. One of them acts as the first start; the others, and later ones, start without credentials. If that process
+ * ends before its credentials are stored, the next one issues new credentials for the same user and queue instance.
  */
 export function startSharedAccounts(options: SharedStartOptions): Promise<Started | Joined> {
   const { accounts, dataDir, clock } = options;
   return options.exclusively(async () => {
     const kept = await readCredentials(dataDir);
     const isOurs = kept !== null && (await accounts.findInstance({ instanceId: kept.instanceId })) !== null;
-    if (!isOurs && (await accounts.findSecret({ name: CREDENTIALS_TOLD })) !== null) {
+    if (!isOurs && (await accounts.findSecret({ name: CREDENTIALS_ISSUED })) !== null) {
       const setAside = kept ? await setCredentialsAside(dataDir, kept) : null;
       return { kind: 'joined', credentials: null, setAside };
     }
     const started = await startAccounts(options);
-    await accounts.secret({ name: CREDENTIALS_TOLD, value: String(clock.now()) });
+    await accounts.secret({ name: CREDENTIALS_ISSUED, value: String(clock.now()) });
     return started;
   });
 }
 
-/** A user with an API key that was made just now, which is known this once. */
+/** A user with a new API key, which is available only now. */
 interface Keyed {
   readonly user: UserRecord;
   readonly adminApiKey: string;
@@ -87,8 +86,8 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
   const secret = (prefix: string): string => `${prefix}_${Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url')}`;
   const newId = (prefix: string): string => `${prefix}_${newKey({ now: clock.now(), random })}`;
 
-  const audit = (userId: string, told: Pick<AuditEntry, 'action' | 'subject' | 'details'>): AuditEntry => {
-    return { auditId: newId('aud'), at: clock.now(), ...OPERATOR, ...told, accountIds: [userId] };
+  const audit = (userId: string, change: Pick<AuditEntry, 'action' | 'subject' | 'details'>): AuditEntry => {
+    return { auditId: newId('aud'), at: clock.now(), ...OPERATOR, ...change, accountIds: [userId] };
   };
 
   async function makeInstance({ userId }: UserRecord): Promise<QueueInstance> {
@@ -121,18 +120,18 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
       isOperator: true,
     };
     const { adminApiKey, apiKey } = newApiKey(user.userId, 'first');
-    const told = { action: 'user.create', subject: user.userId, details: { email: user.email } };
-    await accounts.createUser({ user, apiKey, audit: audit(user.userId, told) });
+    const change = { action: 'user.create', subject: user.userId, details: { email: user.email } };
+    await accounts.createUser({ user, apiKey, audit: audit(user.userId, change) });
     return { user, adminApiKey };
   }
 
-  /** A further key for the user, whose other keys stay good; a new user when there is none. */
+  /** Creates another key for the user, whose other keys stay valid; a new user if none exists. */
   async function keyFor(user: UserRecord | undefined): Promise<Keyed> {
     if (!user) return makeUser();
-    const { adminApiKey, apiKey } = newApiKey(user.userId, 'made at a start');
+    const { adminApiKey, apiKey } = newApiKey(user.userId, 'created at startup');
     const { apiKeyId: subject, name } = apiKey;
-    const told = { action: 'api-key.create', subject, details: { name } };
-    await accounts.createApiKey({ apiKey, audit: audit(user.userId, told) });
+    const change = { action: 'api-key.create', subject, details: { name } };
+    await accounts.createApiKey({ apiKey, audit: audit(user.userId, change) });
     return { user, adminApiKey };
   }
 
@@ -152,12 +151,12 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
     return credentials;
   }
 
-  /** Instances made before there were accounts. */
+  /** Assigns an owner to instances created before accounts existed. */
   async function giveOwnerless({ userId }: UserRecord): Promise<void> {
     for (const { instanceId, accountId } of await accounts.listInstances()) {
       if (accountId !== undefined) continue;
-      const told = { action: 'queue.give', subject: instanceId, details: { to: userId } };
-      await accounts.changeInstance({ instanceId, change: { accountId: userId }, audit: audit(userId, told) });
+      const change = { action: 'queue.give', subject: instanceId, details: { to: userId } };
+      await accounts.changeInstance({ instanceId, change: { accountId: userId }, audit: audit(userId, change) });
     }
   }
 
@@ -167,7 +166,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
   const users = await accounts.listUsers();
   const firstOperator = users.find(({ isOperator, disabledAt }) => isOperator === true && disabledAt === undefined);
   if (kept && known) {
-    // Before there were accounts, lost credentials made a further user: the one whose key is kept is who can log in.
+    // Before accounts existed, lost credentials created another user. The user of the stored key is the one who can log in.
     const user = users.find(({ email }) => email === kept.adminEmail.toLowerCase());
     const keyed = user ? { user, adminApiKey: kept.adminApiKey } : await keyFor(firstOperator);
     await giveOwnerless(keyed.user);

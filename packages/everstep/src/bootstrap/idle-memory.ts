@@ -1,26 +1,24 @@
 /**
- * Gives memory back when nothing happens. After a burst most of the heap is
- * garbage that V8 would keep until the next burst: it collects when it needs
- * room, and an idle process needs none. So a hundred thousand runs that only
- * wait would hold what it took to start them.
+ * Releases memory when the process is idle. After a burst, most of the heap is garbage. V8 would keep it until it needs room,
+ * and an idle process needs none. Without this, 100,000 waiting runs would hold the memory that starting them took.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 const LOOK_EVERY_MS = 5_000;
-/** A process that uses less of a core than this is idle. */
+/** A process that uses less than this share of a core is idle. */
 const IDLE_SHARE = 0.05;
-/** Less garbage than this is not worth a pause. */
+/** Less garbage is not worth a pause. */
 const WORTH_BYTES = 32 * 1024 * 1024;
 
-/** V8's own collector; undefined when this runtime does not offer it. */
+/** Garbage collector of V8; undefined when this runtime does not expose it. */
 function collector(): (() => void) | undefined {
   setFlagsFromString('--expose-gc');
   const gc: unknown = runInNewContext('typeof gc === "function" ? gc : undefined');
   return typeof gc === 'function' ? () => gc() : undefined;
 }
 
-/** Watches until it is called back. */
+/** Watches the process until the returned function is called. */
 export function keepIdleMemoryLow(): () => void {
   const collect = collector();
   if (!collect) return () => {};

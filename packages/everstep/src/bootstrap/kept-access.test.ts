@@ -31,7 +31,7 @@ async function listening(t: TestContext) {
   return { dataDir, envFile, kept, credentials, errors, store, authority };
 }
 
-test('rotated signing keys are in the files that tell how to use the service, the latest of several', async (t) => {
+test('the credential files contain the latest rotated signing keys', async (t) => {
   const { dataDir, envFile, kept, credentials } = await listening(t);
   const { authority } = kept;
   await Promise.all([1, 2, 3].map(() => authority.rotateSigningKeys(credentials.instanceId)));
@@ -44,7 +44,7 @@ test('rotated signing keys are in the files that tell how to use the service, th
   assert.deepEqual([read?.currentSigningKey, read?.nextSigningKey, read?.token], [current, next, credentials.token]);
 });
 
-test('signing keys that another process rotated are written into the files when that is told, and only then', async (t) => {
+test('signing keys rotated by another process are written to the files after its notice', async (t) => {
   const { dataDir, kept, credentials, authority, store } = await listening(t);
   const { instanceId } = credentials;
   await store.accounts.setSigningKeys({ instanceId, current: 'sig_x', next: 'sig_y' });
@@ -56,10 +56,10 @@ test('signing keys that another process rotated are written into the files when 
   assert.deepEqual([read?.currentSigningKey, read?.nextSigningKey], ['sig_x', 'sig_y']);
   await rm(dataDir, { recursive: true });
   await kept.changedElsewhere(instanceId);
-  assert.equal(await readCredentials(dataDir), null, 'what has not changed is not written again');
+  assert.equal(await readCredentials(dataDir), null, 'unchanged keys are not written again');
 });
 
-test('keys are rotated although the files cannot be written, and the log says so', async (t) => {
+test('keys are rotated even if the files cannot be written, and the error is logged', async (t) => {
   const { dataDir, kept, credentials, errors } = await listening(t);
   await rm(dataDir, { recursive: true });
   const { current } = await kept.authority.rotateSigningKeys(credentials.instanceId);

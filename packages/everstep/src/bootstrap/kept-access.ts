@@ -1,7 +1,6 @@
 /**
- * The files that say how to use the running service: written when it listens,
- * and again when the signing keys are rotated, here or by another process, so that an app which starts
- * from them after two rotations has keys that are still good.
+ * The credentials file and the env file. They are written when the server is listening, and again when this or another process
+ * rotates the signing keys, so that an app started from them after two rotations has valid keys.
  */
 import type { Authority, SigningKeys } from '../accounts/authority.js';
 import type { Log } from '../ports/log.js';
@@ -11,7 +10,7 @@ import { fileError } from './start-error.js';
 
 export interface KeptAccessOptions {
   readonly dataDir: string;
-  /** Null when none was asked for. */
+  /** Path of the env file; null when none is configured. */
   readonly envFile: string | null;
   readonly authority: Authority;
   readonly log: Log;
@@ -19,9 +18,9 @@ export interface KeptAccessOptions {
 
 export class KeptAccess {
   private readonly options: KeptAccessOptions;
-  /** Null until the service listens. */
+  /** Null until the server is listening. */
   private access: ServiceAccess | null = null;
-  /** The keys that are in the files. */
+  /** Keys in the files. */
   private written: SigningKeys | null = null;
   private last: Promise<void> = Promise.resolve();
 
@@ -29,13 +28,13 @@ export class KeptAccess {
     this.options = options;
   }
 
-  /** Rejects with StartError when a file cannot be written. */
+  /** Writes the files. Rejects with StartError when a file cannot be written. */
   async write(access: ServiceAccess): Promise<void> {
     this.access = access;
     await this.writeFiles(access);
   }
 
-  /** The authority, whose rotated keys are in the files when it answers. */
+  /** Returns the authority, whose rotations resolve after the files contain the new keys. */
   get authority(): Authority {
     const { authority } = this.options;
     return {
@@ -49,20 +48,20 @@ export class KeptAccess {
   }
 
   /**
-   * Another process may have rotated the signing keys of the instance (null: of any), and the authority knows by now. Never
-   * rejects.
+   * Called when another process may have rotated the signing keys of the instance (null: of any instance), after the authority
+   * has read them. Never rejects.
    */
   async changedElsewhere(instanceId: string | null): Promise<void> {
     const { access } = this;
     if (!access || (instanceId !== null && instanceId !== access.instanceId)) return;
-    // It was deleted.
+    // The instance was deleted.
     if (this.options.authority.regionOf(access.instanceId) === null) return;
     const { current, next } = this.options.authority.signingKeys(access.instanceId);
     if (current === this.written?.current && next === this.written.next) return;
     await this.rotated(access.instanceId);
   }
 
-  /** One after the other: of two rotations the later one is what stays. */
+  /** Writes one rotation after the other, so that the latest keys remain. */
   private rotated(instanceId: string): Promise<void> {
     const { log } = this.options;
     this.last = this.last.then(async () => {
@@ -71,14 +70,14 @@ export class KeptAccess {
       try {
         await this.writeFiles(access);
       } catch (error) {
-        // The keys are rotated all the same, and whoever did it has them.
+        // The rotation itself succeeded, and its caller has the keys.
         log.error({ error: String(error) }, 'could not write rotated signing keys to the credential files');
       }
     });
     return this.last;
   }
 
-  /** With the keys as they are now. */
+  /** Writes the files with the current keys. */
   private async writeFiles(known: ServiceAccess): Promise<void> {
     const { dataDir, envFile, authority } = this.options;
     const { current, next } = authority.signingKeys(known.instanceId);
@@ -86,7 +85,7 @@ export class KeptAccess {
     await keepCredentials(dataDir, access);
     if (envFile !== null) {
       await writeEnvFile(envFile, access).catch((error) => {
-        throw fileError(`The env file ${envFile} cannot be written`, error);
+        throw fileError(`The env file ${envFile} is not writable`, error);
       });
     }
     this.written = { current, next };

@@ -1,11 +1,11 @@
-/** Where the service listens, and whether it can. */
+/** The addresses that the server listens on, and whether they are free. */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Config } from '../config/config.js';
 import { type ListenSettings, listenError } from './start-error.js';
 
-/** Where a part of the API listens, and the settings that say so. */
+/** Address of one part of the API, and the settings that define it. */
 export interface Listener {
   readonly host: string;
   readonly port: number;
@@ -14,7 +14,7 @@ export interface Listener {
 
 const MANAGEMENT_SETTING = 'EVERSTEP_MANAGEMENT_ADDRESS or --management-address';
 
-/** Of the management API, when it has an address of its own. */
+/** Returns the address of the management API; null when it shares that of the runtime API. */
 export function managementListener({ host, managementAddress }: Config): Listener | null {
   if (!managementAddress) return null;
   const settings = { host: MANAGEMENT_SETTING, port: MANAGEMENT_SETTING };
@@ -25,15 +25,15 @@ export function managementListener({ host, managementAddress }: Config): Listene
 export const lacksTrustedProxy = ({ publicUrl, trustedProxies, tls }: Config): boolean =>
   !tls && publicUrl?.startsWith('https:') === true && trustedProxies.length === 0;
 
-/** Addresses of this machine at which a socket is reached that listens at `address`, which may be a wildcard. */
+/** Returns the addresses of this machine that reach a socket bound to `address`, which may be a wildcard. */
 export function addressesOf(address: string): readonly string[] {
   if (address !== '0.0.0.0' && address !== '::') return [address];
   return Object.values(networkInterfaces()).flatMap((interfaces) => (interfaces ?? []).map((each) => each.address));
 }
 
 /**
- * Rejects with StartError when a port is taken. Asked before the store is opened, so that such a start leaves nothing
- * behind; a port that is taken after that is found when the service listens.
+ * Rejects with StartError when a port is taken. Called before the store is opened, so that such a start leaves no files. A
+ * port that is taken later is detected when the server starts listening.
  */
 export async function findPortsFree(listeners: readonly (Listener | null)[]): Promise<void> {
   for (const listener of listeners) {
@@ -49,7 +49,7 @@ export async function findPortsFree(listeners: readonly (Listener | null)[]): Pr
   }
 }
 
-/** Where clients on this machine reach a service that listens on `host`. */
+/** Returns the URL at which clients on this machine reach a server bound to `host`. */
 export function localUrl({ tls }: Pick<Config, 'tls'>, host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `${tls ? 'https' : 'http'}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;

@@ -1,4 +1,4 @@
-/** The operator's plans file, on the disk. */
+/** The plans file of the operator. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,27 +17,27 @@ async function fileWith(t: TestContext, text: string): Promise<string> {
 
 const namesOf = async (file: string | null) => (await readPlans(file, null)).all.map(({ name }) => name);
 
-test('without a file there are the built-in plans', async () => {
+test('without a file the built-in plans are used', async () => {
   assert.deepEqual(await namesOf(null), ['default', 'standard']);
 });
 
-test('the plans of the file are there beside the built-in plans', async (t) => {
+test('plans in the file are added to the built-in plans', async (t) => {
   const file = await fileWith(t, '{"plans": [{"name": "free", "maxSchedules": 10}]}');
   assert.deepEqual(await namesOf(file), ['default', 'standard', 'free']);
 });
 
-test('the plan of new instances can be chosen; one that does not exist stops the start', async (t) => {
+test('the plan of new instances can be set; an unknown plan fails the start', async (t) => {
   const file = await fileWith(t, '{"plans": [{"name": "free", "maxSchedules": 10}]}');
   assert.equal((await readPlans(file, 'free')).ofNewInstances.name, 'free');
   assert.equal((await readPlans(null, 'default')).ofNewInstances.maxParallelism, null);
   await assert.rejects(readPlans(file, 'gold'), (error) => {
     assert.ok(error instanceof StartError);
-    assert.match(error.message, /EVERSTEP_NEW_INSTANCE_PLAN must be one of the plans \(default, standard, free\), not "gold"/);
+    assert.match(error.message, /EVERSTEP_NEW_INSTANCE_PLAN must be one of the plans \(default, standard, free\); got "gold"/);
     return true;
   });
 });
 
-test('a file that cannot be used stops the start, and all that is wrong is named in one sentence', async (t) => {
+test('an invalid file fails the start with one sentence that lists all problems', async (t) => {
   const file = await fileWith(t, '{"plans": [{"name": "free", "maxSchedules": -1, "more": 1}]}');
   await assert.rejects(readPlans(file, null), (error) => {
     assert.ok(error instanceof StartError);
@@ -46,10 +46,10 @@ test('a file that cannot be used stops the start, and all that is wrong is named
   });
 });
 
-test('a file that is not there stops the start', async (t) => {
+test('a missing file fails the start', async (t) => {
   const file = await fileWith(t, '');
   await assert.rejects(
     readPlans(`${file}.missing`, null),
-    (error) => error instanceof StartError && /cannot be read/.test(error.message),
+    (error) => error instanceof StartError && /is not readable/.test(error.message),
   );
 });

@@ -1,11 +1,11 @@
-/** The plans of the installation: from the operator's file, when there is one. */
+/** The plans of the installation, with those from the operator's file. */
 import { readFile } from 'node:fs/promises';
 import { BUILT_IN_PLANS, loadPlans, type Plans, withPlanOfNewInstances } from '../accounts/plans.js';
 import { fileError, StartError } from './start-error.js';
 
 /**
- * `file` null: the built-in plans. `newInstancePlan` null: what the plans say themselves. Rejects with StartError, which
- * names all that is wrong.
+ * Reads the plans. `file` null: the built-in plans. `newInstancePlan` null: the default of the plans. Rejects with StartError
+ * that lists all problems.
  */
 export async function readPlans(file: string | null, newInstancePlan: string | null): Promise<Plans> {
   const plans = await readFilePlans(file);
@@ -13,15 +13,15 @@ export async function readPlans(file: string | null, newInstancePlan: string | n
   const chosen = withPlanOfNewInstances(plans, newInstancePlan);
   if (chosen) return chosen;
   const names = plans.all.map(({ name }) => name).join(', ');
-  throw new StartError(`EVERSTEP_NEW_INSTANCE_PLAN must be one of the plans (${names}), not ${JSON.stringify(newInstancePlan)}.`);
+  throw new StartError(`EVERSTEP_NEW_INSTANCE_PLAN must be one of the plans (${names}); got ${JSON.stringify(newInstancePlan)}.`);
 }
 
 async function readFilePlans(file: string | null): Promise<Plans> {
   if (file === null) return BUILT_IN_PLANS;
   const text = await readFile(file, 'utf8').catch((error) => {
-    throw fileError(`The plans file ${file} cannot be read`, error);
+    throw fileError(`The plans file ${file} is not readable`, error);
   });
   const loaded = loadPlans(text);
   if (loaded.ok) return loaded.plans;
-  throw new StartError(`The plans file ${file} cannot be used: ${loaded.problems.join('; ')}.`);
+  throw new StartError(`The plans file ${file} is invalid: ${loaded.problems.join('; ')}.`);
 }

@@ -1,10 +1,10 @@
-/** Files that hold secrets: readable by their owner alone, and never seen half written. */
+/** Files with secrets: private to their owner, and replaced atomically. */
 import { randomUUID } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 
 const OWNER_ONLY = 0o600;
 
-/** Replaces the file in one step, with mode 0600. Rejects with the error of the file system. */
+/** Replaces the file atomically, with mode 0600. Rejects with the error of the file system. */
 export async function writePrivately(path: string, text: string): Promise<void> {
   const draft = `${path}.${randomUUID()}.tmp`;
   const file = await open(draft, 'wx', OWNER_ONLY);

@@ -43,7 +43,7 @@ async function place(t: TestContext): Promise<Place> {
 const onDatabase = { kind: 'postgres', url: 'postgres://db/everstep' } as const;
 const newKeys = () => parseSecretKeys(randomBytes(32).toString('base64'));
 
-/** Every secret as the store has it. */
+/** Returns every secret as it is stored. */
 async function stored(accounts: AccountStore): Promise<readonly string[]> {
   const secrets = (await accounts.listSecrets()).map(({ value }) => value);
   const keys = (await accounts.listInstances()).flatMap(({ currentSigningKey, nextSigningKey, keyPairs }) => {
@@ -52,7 +52,7 @@ async function stored(accounts: AccountStore): Promise<readonly string[]> {
   return [...secrets, ...keys];
 }
 
-test('the first start of an embedded store makes a key for its owner alone, and encrypts what an earlier version wrote', async (t) => {
+test('the first start of an embedded store creates a private key and encrypts secrets of an earlier version', async (t) => {
   const { accounts, dataDir, settings } = await place(t);
   await accounts.secret({ name: 'token-signing-key', value: 'plain' });
   await accounts.createInstance(INSTANCE);
@@ -66,7 +66,7 @@ test('the first start of an embedded store makes a key for its owner alone, and 
   assert.deepEqual(await again.accounts.findInstance({ instanceId: 'qi_1' }), INSTANCE);
 });
 
-test('what is written later is encrypted, and read as it was written', async (t) => {
+test('later secrets are encrypted and read back unchanged', async (t) => {
   const { accounts, settings } = await place(t);
   const sealed = (await openSecrets(accounts, settings)).accounts;
   assert.equal(await sealed.secret({ name: 'a', value: 'one' }), 'one');
@@ -83,7 +83,7 @@ test('what is written later is encrypted, and read as it was written', async (t)
   assert.ok((await stored(accounts)).every(isSealed));
 });
 
-test('a start that was cut off is completed by the next one', async (t) => {
+test('an interrupted start is completed by the next one', async (t) => {
   const { accounts, settings } = await place(t);
   const secretsKeys = newKeys();
   for (const name of ['a', 'b']) await accounts.secret({ name, value: name });
@@ -99,7 +99,7 @@ test('a start that was cut off is completed by the next one', async (t) => {
   assert.ok((await stored(accounts)).every(isSealed));
 });
 
-test('several nodes that encrypt at once, while keys are rotated, lose nothing', async (t) => {
+test('several nodes can encrypt at once during a key rotation without losing secrets', async (t) => {
   const { accounts, settings } = await place(t);
   const secretsKeys = newKeys();
   for (const name of ['a', 'b', 'c']) await accounts.secret({ name, value: name });
@@ -118,7 +118,7 @@ test('several nodes that encrypt at once, while keys are rotated, lose nothing',
   assert.ok((await stored(accounts)).every(isSealed));
 });
 
-test('a wrong key, a missing key and a damaged file of keys refuse the start, and change nothing', async (t) => {
+test('a wrong key, a missing key and a damaged key file fail the start and change nothing', async (t) => {
   const { accounts, dataDir, settings } = await place(t);
   const sealed = (await openSecrets(accounts, settings)).accounts;
   await sealed.secret({ name: 'a', value: 'one' });
@@ -136,7 +136,7 @@ test('a wrong key, a missing key and a damaged file of keys refuse the start, an
   assert.equal(await (await openSecrets(accounts, { ...settings, secretsKeys })).accounts.findSecret({ name: 'a' }), 'one');
 });
 
-test('the key is replaced: the earlier one is still read, and everything is encrypted under the new one', async (t) => {
+test('after a key replacement everything is encrypted with the new key and the earlier key still decrypts', async (t) => {
   const { accounts, settings } = await place(t);
   const [[old], [current]] = [newKeys(), newKeys()];
   await (await openSecrets(accounts, { ...settings, secretsKeys: [old] })).accounts.createInstance(INSTANCE);
@@ -146,7 +146,7 @@ test('the key is replaced: the earlier one is still read, and everything is encr
   assert.equal(await sealStored(accounts, createSealer([current])), 0);
 });
 
-test('a new database requires a key to serve; one with plain secrets is used with a warning until there is one', async (t) => {
+test('serve requires a key for a new database; a database with plain secrets is used with a warning', async (t) => {
   const { accounts, dataDir, settings } = await place(t);
   const database = { ...settings, store: onDatabase };
   await assert.rejects(openSecrets(accounts, database), /\(secrets-key-required\)$/);

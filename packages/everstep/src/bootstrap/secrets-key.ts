@@ -1,6 +1,6 @@
 /**
- * Which keys encrypt the secrets in the store: those that are configured, else those in the data directory. An embedded store
- * gets a key of its own at its first start. A database, which several nodes share, needs one that is configured.
+ * Selects the keys that encrypt the secrets in the store: the configured keys, or those in the data directory. An embedded store
+ * creates its own key at the first start. A database shared by several nodes requires a configured key.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
@@ -18,7 +18,7 @@ const KEY_BYTES = 32;
 
 export const secretsKeyFile = (dataDir: string): string => join(dataDir, SECRETS_KEY_FILE);
 
-/** The keys in the data directory; null when there is no such file. Rejects with SecretsError. */
+/** Returns the keys in the data directory; null when the file is missing. Rejects with SecretsError. */
 async function readKeyFile(dataDir: string): Promise<SecretKeys | null> {
   const file = secretsKeyFile(dataDir);
   try {
@@ -26,11 +26,11 @@ async function readKeyFile(dataDir: string): Promise<SecretKeys | null> {
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return null;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new SecretsError('secrets-key-file', `The keys in ${file} cannot be used: ${reason}.`, error);
+    throw new SecretsError('secrets-key-file', `The keys in ${file} are invalid: ${reason}.`, error);
   }
 }
 
-/** Makes the file, durably: what is encrypted with a key that a power failure takes away is lost. Never replaces one. */
+/** Creates the key file durably, because secrets encrypted with a lost key are lost. Never replaces an existing file. */
 async function makeKeyFile(dataDir: string): Promise<SecretKeys> {
   const file = secretsKeyFile(dataDir);
   const draft = `${file}.${randomUUID()}.tmp`;
@@ -45,18 +45,18 @@ async function makeKeyFile(dataDir: string): Promise<SecretKeys> {
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new SecretsError('secrets-key-file', `The key for secrets cannot be written to ${file}: ${reason}.`, error);
+    throw new SecretsError('secrets-key-file', `Cannot write the secrets key to ${file}: ${reason}.`, error);
   } finally {
     await rm(draft, { force: true });
   }
   const made = await readKeyFile(dataDir);
-  if (!made) throw new SecretsError('secrets-key-file', `The key for secrets is gone from ${file}.`);
+  if (!made) throw new SecretsError('secrets-key-file', `The secrets key ${file} no longer exists.`);
   return made;
 }
 
 export type SecretsKeySettings = Pick<Config, 'dataDir' | 'secretsKeys' | 'mode' | 'store'>;
 
-/** The keys, and whether a missing one matters. Rejects with SecretsError. */
+/** Returns the configured or stored keys. Rejects with SecretsError when a required key is missing. */
 export async function findSealer(accounts: AccountStore, settings: SecretsKeySettings): Promise<Sealer> {
   const { dataDir, secretsKeys, mode, store } = settings;
   const keys = secretsKeys ?? (await readKeyFile(dataDir));
@@ -65,7 +65,7 @@ export async function findSealer(accounts: AccountStore, settings: SecretsKeySet
   if (isSealed) {
     throw new SecretsError(
       'secrets-key-missing',
-      'The secrets in the store are encrypted, and their key is missing. Set EVERSTEP_SECRETS_KEY_FILE to the file with the key, ' +
+      'The secrets in the store are encrypted, but their key is missing. Set EVERSTEP_SECRETS_KEY_FILE to the file with the key, ' +
         `or restore ${secretsKeyFile(dataDir)}.`,
     );
   }
@@ -74,7 +74,7 @@ export async function findSealer(accounts: AccountStore, settings: SecretsKeySet
     throw new SecretsError(
       'secrets-key-required',
       'A new database requires a key that encrypts its secrets. Set EVERSTEP_SECRETS_KEY_FILE on every node to a file with the ' +
-        'same key, such as one that `openssl rand -base64 32` prints, and keep a copy of it.',
+        'same key, for example the output of `openssl rand -base64 32`, and keep a copy of the key.',
     );
   }
   return NO_KEY;
@@ -88,14 +88,14 @@ export interface OpenedSecrets {
 }
 
 /**
- * Encrypts what is not encrypted yet, and resolves with the accounts as the service uses them. `accounts` as the store has them.
- * Rejects with StartError when the keys are missing or wrong; then nothing was changed.
+ * Encrypts plain secrets and resolves with accounts that encrypt and decrypt. `accounts` are those of the store. Rejects with
+ * StartError when keys are missing or wrong; then nothing was changed.
  */
 export async function openSecrets(accounts: AccountStore, settings: SecretsKeySettings): Promise<OpenedSecrets> {
   try {
     const sealer = await findSealer(accounts, settings);
     const sealed = sealAccounts(accounts, sealer);
-    // All are opened before one is written.
+    // All secrets are decrypted before the first one is written.
     await Promise.all([sealed.listSecrets(), sealed.listInstances()]);
     if (sealer !== NO_KEY) await sealStored(accounts, sealer);
     return { accounts: sealed, sealer, areEncrypted: sealer !== NO_KEY };

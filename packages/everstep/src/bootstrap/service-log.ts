@@ -1,4 +1,4 @@
-/** The service's log: JSON lines for machines, or one readable line each for people. Goes to stderr. */
+/** The log of the server on stderr: JSON lines, or one readable line per event. */
 import { type Logger, pino } from 'pino';
 import type { LogLevel } from '../config/settings.js';
 
@@ -8,18 +8,18 @@ export interface ServiceLogOptions {
   readonly write?: (line: string) => void;
 }
 
-/** Fields of every line that say nothing to somebody who watches one process. */
+/** Fields that the text format prints in another form or omits. */
 const QUIET_FIELDS = new Set(['level', 'time', 'pid', 'hostname', 'msg']);
 
-/** What would start another line, or move the cursor of whoever looks: it may be from outside. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+/** Control characters. Values from outside could start a new line or move the cursor of the terminal. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are to be replaced
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 const NAMED: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 const onOneLine = (text: string): string =>
   text.replace(CONTROLS, (character) => NAMED[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** `12:00:01 WARN message key=value`, from one line of JSON. */
+/** Formats one line of JSON as `12:00:01 WARN message key=value`. */
 export function readable(line: string): string {
   let entry: Record<string, unknown>;
   try {

@@ -1,4 +1,4 @@
-/** Several processes that start at once on one empty database, each with a data directory of its own. */
+/** Several processes that start at once on one empty database, each with its own data directory. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ if (typeof schemas === 'string') {
     opened.push(node);
     return node;
   }
-  /** As each process does it. */
+  /** Simulates the start of one process. */
   async function start(dataDir: string) {
     const { store, exclusively } = await openNode();
     const clock = createSystemClock();
@@ -59,7 +59,7 @@ if (typeof schemas === 'string') {
     );
 
   describe('the first start of several nodes', { timeout: 60_000 }, () => {
-    test('one of them makes the user, the queue instance and its tokens, and the others join without credentials', async () => {
+    test('one node creates the user, queue instance and tokens; the others join without credentials', async () => {
       const dataDirs = await Promise.all(Array.from({ length: 5 }, newDataDir));
       const started = await Promise.all(dataDirs.map(start));
       assert.deepEqual(started.map(({ kind }) => kind).sort(), ['first', 'joined', 'joined', 'joined', 'joined']);
@@ -76,7 +76,7 @@ if (typeof schemas === 'string') {
       assert.equal(key?.keyHash, hashOfApiKey(credentials?.adminApiKey ?? ''));
     });
 
-    test('when they start again, the one with the credentials finds the same, and nothing is made', async () => {
+    test('when the nodes start again, the credentials stay the same and nothing is created', async () => {
       const dataDirs = await Promise.all(Array.from({ length: 3 }, newDataDir));
       const first = (await Promise.all(dataDirs.map(start))).find(({ kind }) => kind === 'first');
       const before = await there();
@@ -86,9 +86,9 @@ if (typeof schemas === 'string') {
       assert.deepEqual(await there(), before);
     });
 
-    test('when the first one ended before its credentials were kept, another gets others for the same user and queue', async () => {
+    test('if the first node ends before it stores its credentials, another one gets new ones for the same user and queue instance', async () => {
       const lost = await newDataDir();
-      // What is in the way of the file is in the way of the start, after all has been made.
+      // The obstacle for the file fails the start after everything was created.
       await writeFile(join(lost, 'in the way'), '');
       await assert.rejects(start(join(lost, 'in the way')));
       const dataDirs = await Promise.all(Array.from({ length: 3 }, newDataDir));
@@ -101,7 +101,7 @@ if (typeof schemas === 'string') {
       assert.ok(keys.some(({ keyHash }) => keyHash === hash));
     });
 
-    test('credentials of another store are set aside by a node that joins', async () => {
+    test('a joining node moves credentials of another store aside', async () => {
       const [first, second] = [await newDataDir(), await newDataDir()];
       const { credentials } = await start(first);
       assert.ok(credentials);

@@ -1,15 +1,15 @@
-/** Why the service could not start, in one sentence for the operator. */
+/** The reason why the server could not start, in one sentence for the operator. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }
 
 const FILE_REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'this user may not write there',
-  EPERM: 'this user may not write there',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full',
   ENOTDIR: 'a part of the path is not a directory',
-  EEXIST: 'a file of that name is in the way',
+  EEXIST: 'a file with this name exists',
   EISDIR: 'it is a directory',
 };
 
@@ -18,12 +18,12 @@ export const codeOf = (error: unknown): string =>
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** `what` begins the sentence: "The data directory /x cannot be used". */
+/** Returns the error for a file. `what` starts the sentence: "The data directory /x is not usable". */
 export function fileError(what: string, error: unknown): StartError {
   return new StartError(`${what}: ${FILE_REASONS[codeOf(error)] ?? messageOf(error)}.`, { cause: error });
 }
 
-/** What to change when it cannot be listened somewhere. */
+/** The settings to change when an address is not available. */
 export interface ListenSettings {
   readonly port: string;
   readonly host: string;
@@ -31,15 +31,15 @@ export interface ListenSettings {
 const RUNTIME_SETTINGS: ListenSettings = { port: 'EVERSTEP_PORT or --port', host: 'EVERSTEP_HOST or --host' };
 
 export function listenError(host: string, port: number, error: unknown, settings: ListenSettings = RUNTIME_SETTINGS): unknown {
-  const place = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   switch (codeOf(error)) {
     case 'EADDRINUSE':
-      return new StartError(`${place} is in use by another program. Stop it, or choose another port with ${settings.port}.`, {
+      return new StartError(`${address} is in use by another program. Stop it, or choose another port with ${settings.port}.`, {
         cause: error,
       });
     case 'EACCES':
       return new StartError(
-        `This user may not listen on ${place}. Ports below 1024 need more rights; choose another with ${settings.port}.`,
+        `This user must not listen on ${address}. Ports below 1024 require more privileges; choose another port with ${settings.port}.`,
         {
           cause: error,
         },
@@ -47,7 +47,7 @@ export function listenError(host: string, port: number, error: unknown, settings
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new StartError(`${host} is not an address of this machine. Choose another with ${settings.host}.`, {
+      return new StartError(`${host} is not an address of this machine. Choose another address with ${settings.host}.`, {
         cause: error,
       });
     default:

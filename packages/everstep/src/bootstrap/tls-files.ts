@@ -1,4 +1,4 @@
-/** The files of the TLS certificate: read at start, and again when they change or on SIGHUP. */
+/** The TLS certificate files, read at startup and again when they change or on SIGHUP. */
 import { unwatchFile, watchFile } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
@@ -6,7 +6,7 @@ import type { TlsPaths } from '../config/config.js';
 import type { Log } from '../ports/log.js';
 import { StartError } from './start-error.js';
 
-/** Files are looked at by their path, so that links which are exchanged count too, as container platforms do it. */
+/** Files are watched by path, so that replaced symbolic links are detected, as container platforms use them. */
 const LOOK_EVERY_MS = 5_000;
 
 export interface TlsFiles {
@@ -14,7 +14,7 @@ export interface TlsFiles {
   readonly key: string;
 }
 
-/** Rejects with StartError when the files cannot be read, or do not belong together. */
+/** Rejects with StartError when the files are not readable or do not match. */
 export async function readTlsFiles(paths: TlsPaths): Promise<TlsFiles> {
   try {
     const [cert, key] = await Promise.all([readFile(paths.cert, 'utf8'), readFile(paths.key, 'utf8')]);
@@ -22,18 +22,18 @@ export async function readTlsFiles(paths: TlsPaths): Promise<TlsFiles> {
     return { cert, key };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    const what = `The TLS certificate ${paths.cert} (EVERSTEP_TLS_CERT) and the key ${paths.key} (EVERSTEP_TLS_KEY) cannot be used`;
+    const what = `The TLS certificate ${paths.cert} (EVERSTEP_TLS_CERT) and the key ${paths.key} (EVERSTEP_TLS_KEY) are not usable`;
     throw new StartError(`${what}: ${reason}.`, { cause: error });
   }
 }
 
 export interface TlsWatch {
-  /** What is in the files now is used. Never rejects: a certificate that cannot be used leaves the one before. */
+  /** Reloads the files. Never rejects: an invalid certificate leaves the previous one in use. */
   reload(): Promise<void>;
   close(): void;
 }
 
-/** Calls `onChange` with new files. Only one of both may be there at first: then the next look finds the other one. */
+/** Calls `onChange` with new files. If only one of the two has changed so far, the next check finds the other one. */
 export function watchTlsFiles(
   paths: TlsPaths,
   { log, onChange }: { readonly log: Log; readonly onChange: (files: TlsFiles) => void },

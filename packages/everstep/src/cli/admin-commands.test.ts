@@ -261,7 +261,7 @@ describe('account commands', () => {
     ['an instance without a region', ['queues', 'create', 'q'], 2, /--region/],
     ['an invalid period', ['queues', 'stats', 'q', '--period', 'long'], 2, /duration such as/],
     ['an invalid URL', ['account', '--management-url', 'localhost'], 2, /--management-url must be/],
-    ['an unreachable server', ['account', '--management-url', 'http://127.0.0.1:9'], 4, /no response from/],
+    ['an unreachable server', ['account', '--management-url', 'http://127.0.0.1:9'], 4, /no (answer|response) from/],
   ];
   for (const [name, args, expected, words] of REFUSED) {
     test(`${name}: exit code ${expected}, and the reason on stderr`, async () => {

@@ -27,7 +27,7 @@ function appOf(signingKeys: { readonly current: string; readonly next: string })
         const { waitFor, sleep, fail, secret, invoke } = ctx.payload;
         if (invoke) return ctx.invoke('child', { workflow: ctx.url, payload: {}, workflowRunId: 'child' });
         if (sleep) await ctx.sleep('nap', sleep);
-        if (fail) await ctx.run('work', () => Promise.reject(new NonRetryableError('failed on request')));
+        if (fail) await ctx.run('work', () => Promise.reject(new NonRetryableError('set to fail')));
         if (!waitFor) return { secret };
         const event = await ctx.waitForEvent<unknown>('event', waitFor, { timeout: '1d' });
         return event.timeout ? 'nothing came' : { came: event.eventData };
@@ -239,7 +239,7 @@ describe('operating commands', () => {
     const task = JSON.stringify({ fail: true });
     const { code } = await world.everstep('trigger', workflowUrl, '-d', task, '--run-id', 'fails', '--wait', ...callback);
     assert.equal(code, 1);
-    assert.match(await world.textOf('dlq', 'list', '--run-id', 'fails'), / CALLBACK_INPROGRESS +step "work".*failed on request/);
+    assert.match(await world.textOf('dlq', 'list', '--run-id', 'fails'), / CALLBACK_INPROGRESS +step "work".*set to fail/);
     const { messages } = await world.jsonOf('dlq', 'list', '--run-id', 'fails');
     const { dlqId } = messages[0];
     assert.equal(await world.textOf('dlq', 'callback', 'cancel', dlqId), 'CALLBACK_CANCELED\n');

@@ -206,13 +206,13 @@ describe('the server process', () => {
         'a data directory that is a file',
         () => ({ EVERSTEP_DATA_DIR: 'a-file' }),
         1,
-        /^The data directory .*a-file cannot be used: .*\.\n$/,
+        /^The data directory .*a-file is not usable: .*\.\n$/,
       ],
       [
         'a data directory below a file',
         () => ({ EVERSTEP_DATA_DIR: 'a-file/x' }),
         1,
-        /^The data directory .* cannot be used: .*\.\n$/,
+        /^The data directory .* is not usable: .*\.\n$/,
       ],
       [
         'a store that is another file',
@@ -227,10 +227,10 @@ describe('the server process', () => {
         /^192\.0\.2\.1 is not an address of this machine/,
       ],
       [
-        'an env file that cannot be written',
+        'an env file that is not writable',
         () => ({ EVERSTEP_ENV_FILE: 'a-file/x.env', EVERSTEP_DATA_DIR: 'env-fails' }),
         1,
-        /^The env file .* cannot be written: .*\n$/,
+        /^The env file .* is not writable: .*\n$/,
       ],
       ['a bad value', () => ({ EVERSTEP_PORT: 'http' }), 2, /^EVERSTEP_PORT must be a whole number.*got "http"\n$/],
       [

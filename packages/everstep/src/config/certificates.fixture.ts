@@ -1,9 +1,9 @@
 /**
- * Certificates for tests, valid from 2020 to 2120: Node makes none, and not every machine has openssl. The keys protect
- * nothing.
+ * Certificates for tests, valid from 2020 to 2120. Node cannot create certificates, and not every machine has openssl. The keys
+ * protect nothing.
  */
 
-/** Signed the two certificates of servers. */
+/** Issuer of both server certificates. */
 export const TEST_CA = `-----BEGIN CERTIFICATE-----
 MIIBaTCCARCgAwIBAgICEAAwCgYIKoZIzj0EAwIwGzEZMBcGA1UEAwwQRXZlcnN0
 ZXAgdGVzdCBjYTAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowGzEZ
@@ -16,7 +16,7 @@ PQQDAgNHADBEAiBPMkpi6Xo0rxD6d5bwrRibMtACwnnrzvcEL8EMBrOu7AIgT9yT
 -----END CERTIFICATE-----
 `;
 
-/** Signed neither of them. */
+/** A CA that issued neither of them. */
 export const OTHER_CA = `-----BEGIN CERTIFICATE-----
 MIIBczCCARqgAwIBAgICEAEwCgYIKoZIzj0EAwIwIDEeMBwGA1UEAwwVRXZlcnN0
 ZXAgdGVzdCBvdGhlcmNhMCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAw
@@ -34,7 +34,7 @@ export interface TestCertificate {
   readonly key: string;
 }
 
-/** For localhost, 127.0.0.1 and ::1. */
+/** Certificate for localhost, 127.0.0.1 and ::1. */
 export const LOCAL_CERTIFICATE: TestCertificate = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBxDCCAWmgAwIBAgICEAIwCgYIKoZIzj0EAwIwGzEZMBcGA1UEAwwQRXZlcnN0
@@ -57,7 +57,7 @@ dsSOgTmvsocWfiJmLt8kcZpt3Uq2RmV1NKFUBABJnU0RBpVgX3Yi8U/z
 `,
 };
 
-/** For elsewhere.test alone. */
+/** Certificate for elsewhere.test only. */
 export const ELSEWHERE_CERTIFICATE: TestCertificate = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBsDCCAVWgAwIBAgICEAMwCgYIKoZIzj0EAwIwGzEZMBcGA1UEAwwQRXZlcnN0

@@ -17,7 +17,7 @@ function problemsOf(sources: Partial<ConfigSources>): string {
   return result.problems.join('\n');
 }
 
-test('without anything set, dev listens on 127.0.0.1:8080 and keeps its data in ./.everstep', () => {
+test('by default, dev listens on 127.0.0.1:8080 and stores its data in ./.everstep', () => {
   assert.deepEqual(parsed({}), {
     mode: 'dev',
     host: '127.0.0.1',
@@ -70,17 +70,17 @@ test('the configuration is frozen', () => {
 });
 
 const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
-  ['the resolver of the system', { env: { EVERSTEP_DNS_SERVERS: 'system' } }, { nameSource: 'system' }],
+  ['the system resolver', { env: { EVERSTEP_DNS_SERVERS: 'system' } }, { nameSource: 'system' }],
   [
     'DNS servers',
     { env: { EVERSTEP_DNS_SERVERS: '10.0.0.2, 10.0.0.3:5353,fd00::2,[fd00::3]:53' } },
     { nameSource: { servers: ['10.0.0.2', '10.0.0.3:5353', 'fd00::2', '[fd00::3]:53'] } },
   ],
-  ['a longest timeout', { env: { EVERSTEP_MAX_TIMEOUT: '90m' } }, { maxTimeoutMs: 5_400_000 }],
-  ['a longest timeout in seconds', { flags: { maxTimeout: '30' } }, { maxTimeoutMs: 30_000 }],
-  ['a plan of new instances', { env: { EVERSTEP_NEW_INSTANCE_PLAN: 'free' } }, { newInstancePlan: 'free' }],
+  ['a maximum timeout', { env: { EVERSTEP_MAX_TIMEOUT: '90m' } }, { maxTimeoutMs: 5_400_000 }],
+  ['a maximum timeout in seconds', { flags: { maxTimeout: '30' } }, { maxTimeoutMs: 30_000 }],
+  ['a plan for new instances', { env: { EVERSTEP_NEW_INSTANCE_PLAN: 'free' } }, { newInstancePlan: 'free' }],
   ['a port', { env: { EVERSTEP_PORT: '0' } }, { port: 0 }],
-  ['a flag before a variable', { flags: { port: '9000' }, env: { EVERSTEP_PORT: '1' } }, { port: 9000 }],
+  ['a flag over a variable', { flags: { port: '9000' }, env: { EVERSTEP_PORT: '1' } }, { port: 9000 }],
   [
     'a port of the management API',
     { env: { EVERSTEP_MANAGEMENT_ADDRESS: '8081' } },
@@ -99,7 +99,7 @@ const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
   ['an empty variable as unset', { env: { EVERSTEP_PORT: '' } }, { port: 8080 }],
   ['an IPv6 host', { env: { EVERSTEP_HOST: '::1' } }, { host: '::1' }],
   [
-    'a public URL, without the slash at its end',
+    'a public URL, without its trailing slash',
     { env: { EVERSTEP_PUBLIC_URL: 'https://a.example/e/' } },
     { publicUrl: 'https://a.example/e' },
   ],
@@ -110,7 +110,7 @@ const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
     { dataDir: '/srv/app/d', store: { kind: 'file', file: '/srv/app/d/everstep.db' } },
   ],
   [
-    'a store elsewhere',
+    'a store outside of the data directory',
     { env: { EVERSTEP_STORE: '/x/y.db' } },
     { store: { kind: 'file', file: '/x/y.db' }, dataDir: '/srv/app/.everstep' },
   ],
@@ -132,8 +132,8 @@ const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
   ['--no-demo', { flags: { demo: false }, env: { EVERSTEP_DEMO: '1' } }, { demo: false }],
   ['EVERSTEP_VIRTUAL_CLOCK=1', { env: { EVERSTEP_VIRTUAL_CLOCK: '1' } }, { virtualClock: true }],
   ['--virtual-clock', { flags: { virtualClock: true }, env: { EVERSTEP_VIRTUAL_CLOCK: '0' } }, { virtualClock: true }],
-  ['accepted loss', { flags: { acceptLoss: true } }, { acceptLoss: true }],
-  ['accepted loss by a variable', { env: { EVERSTEP_ACCEPT_LOSS: '1' } }, { acceptLoss: true }],
+  ['--accept-loss', { flags: { acceptLoss: true } }, { acceptLoss: true }],
+  ['EVERSTEP_ACCEPT_LOSS', { env: { EVERSTEP_ACCEPT_LOSS: '1' } }, { acceptLoss: true }],
   ['serve without a virtual clock', { mode: 'serve', env: { EVERSTEP_VIRTUAL_CLOCK: '0' } }, { virtualClock: false }],
   ['a log level', { env: { EVERSTEP_LOG_LEVEL: 'debug' } }, { logLevel: 'debug' }],
   [
@@ -148,7 +148,7 @@ const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
     },
     { allowAddresses: ['10.0.0.5:8080', '[fd00::1]:80'], denyAddresses: ['*.corp.example', '10.96.0.0/12:443'] },
   ],
-  ['a proxy for calls', { env: { EVERSTEP_EGRESS_PROXY: 'http://u:p@proxy:3128' } }, { egressProxy: 'http://u:p@proxy:3128/' }],
+  ['an egress proxy', { env: { EVERSTEP_EGRESS_PROXY: 'http://u:p@proxy:3128' } }, { egressProxy: 'http://u:p@proxy:3128/' }],
   ['ports', { env: { EVERSTEP_ALLOW_PORTS: '25, 6379' } }, { allowPorts: [25, 6379] }],
   [
     'NAT64 prefixes',
@@ -157,7 +157,7 @@ const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
   ],
   ['proxies', { env: { EVERSTEP_TRUSTED_PROXIES: '10.0.0.0/8, ::1' } }, { trustedProxies: ['10.0.0.0/8', '::1'] }],
   ['an access log', { env: { EVERSTEP_ACCESS_LOG: '1' } }, { accessLog: true }],
-  ['no tokens in URLs', { flags: { queryTokens: false } }, { queryTokens: false }],
+  ['refused query tokens', { flags: { queryTokens: false } }, { queryTokens: false }],
   ['a region', { env: { EVERSTEP_REGION: 'us-east-1' } }, { region: 'us-east-1' }],
   ['the first user', { env: { EVERSTEP_ADMIN_EMAIL: 'me@example.com' } }, { adminEmail: 'me@example.com' }],
   [
@@ -175,19 +175,19 @@ const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
     },
     { port: 8080 },
   ],
-  ['variables of others', { env: { PORT: 'x', EVERSTEPPER: 'x' } }, { port: 8080 }],
+  ['unrelated variables', { env: { PORT: 'x', EVERSTEPPER: 'x' } }, { port: 8080 }],
 ];
 for (const [name, sources, expected] of GOOD) {
-  test(`takes ${name}`, () => {
+  test(`accepts ${name}`, () => {
     const config = parsed(sources);
     for (const [key, value] of Object.entries(expected)) assert.deepEqual(config[key as keyof Config], value, key);
   });
 }
 
 const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
-  ['a port that is no number', { env: { EVERSTEP_PORT: '80a' } }, /EVERSTEP_PORT must be .* 0 to 65535.*"80a"/],
+  ['a port that is not a number', { env: { EVERSTEP_PORT: '80a' } }, /EVERSTEP_PORT must be .* 0 to 65535.*"80a"/],
   [
-    'a proxy by its name',
+    'a proxy given by its name',
     { env: { EVERSTEP_TRUSTED_PROXIES: 'proxy.internal' } },
     /EVERSTEP_TRUSTED_PROXIES must be IP addresses or CIDRs/,
   ],
@@ -203,21 +203,25 @@ const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
   ['a management port out of range', { flags: { managementAddress: 'localhost:99999' } }, /0 to 65535/],
   ['a host with a port', { env: { EVERSTEP_HOST: 'localhost:80' } }, /EVERSTEP_HOST .* without a port/],
   [
-    'a database without its name',
+    'a database URL without a database name',
     { env: { EVERSTEP_STORE: 'postgres://u:secret@h' } },
-    /must name a database.*got "postgres:\/\/\.\.\.@h"/,
+    /must include a database name.*got "postgres:\/\/\.\.\.@h"/,
   ],
   [
-    'a database with a host missing',
+    'a database URL with a missing host',
     { env: { EVERSTEP_STORE: 'postgres://u:secret@h1:5432,/db' } },
     /must have a host.*got "postgres:\/\/\.\.\.@h1:5432,\/db"/,
   ],
   [
-    'a database of which a replica is wanted',
+    'a database URL that selects a replica',
     { env: { EVERSTEP_STORE: 'postgres://u:secret@h1,h2/db?target_session_attrs=standby' } },
-    /EVERSTEP_STORE cannot have that target_session_attrs/,
+    /EVERSTEP_STORE must not set this target_session_attrs/,
   ],
-  ['a store that is another URL', { env: { EVERSTEP_STORE: 'mysql://h/db' } }, /path of a file, or begin with postgres/],
+  [
+    'a store with another URL scheme',
+    { env: { EVERSTEP_STORE: 'mysql://h/db' } },
+    /must be a file path or a URL that starts with postgres/,
+  ],
   ['a lease that is too short', { env: { EVERSTEP_NODE_LEASE: '0.5' } }, /from 1 to 300/],
   [
     'a timeout without a number',
@@ -225,10 +229,18 @@ const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
     /EVERSTEP_MAX_TIMEOUT must be a duration from 1s to 12h/,
   ],
   ['a timeout over the limit', { env: { EVERSTEP_MAX_TIMEOUT: '13h' } }, /from 1s to 12h/],
-  ['a DNS server by its name', { env: { EVERSTEP_DNS_SERVERS: 'dns.internal' } }, /EVERSTEP_DNS_SERVERS must be "system", or IP/],
-  ['a DNS server at no port', { env: { EVERSTEP_DNS_SERVERS: '10.0.0.2:99999' } }, /EVERSTEP_DNS_SERVERS must be/],
-  ['no DNS server', { env: { EVERSTEP_DNS_SERVERS: ',' } }, /EVERSTEP_DNS_SERVERS must name a server/],
-  ['a store in memory', { env: { EVERSTEP_STORE: ':memory:' } }, /would not be durable/],
+  [
+    'a DNS server given by its name',
+    { env: { EVERSTEP_DNS_SERVERS: 'dns.internal' } },
+    /EVERSTEP_DNS_SERVERS must be "system", or IP/,
+  ],
+  ['a DNS server with an invalid port', { env: { EVERSTEP_DNS_SERVERS: '10.0.0.2:99999' } }, /EVERSTEP_DNS_SERVERS must be/],
+  [
+    'an empty list of DNS servers',
+    { env: { EVERSTEP_DNS_SERVERS: ',' } },
+    /EVERSTEP_DNS_SERVERS must contain at least one server/,
+  ],
+  ['a store in memory', { env: { EVERSTEP_STORE: ':memory:' } }, /is not durable/],
   [
     'a retention without a unit',
     { env: { EVERSTEP_AUDIT_RETENTION: '400' } },
@@ -237,41 +249,45 @@ const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
   [
     'an audit webhook without a key',
     { env: { EVERSTEP_AUDIT_WEBHOOK_URL: 'https://siem.test/in', EVERSTEP_AUDIT_WEBHOOK_KEY: 'short' } },
-    /EVERSTEP_AUDIT_WEBHOOK_URL requires EVERSTEP_AUDIT_WEBHOOK_KEY, at least 32 characters/,
+    /EVERSTEP_AUDIT_WEBHOOK_URL requires EVERSTEP_AUDIT_WEBHOOK_KEY, a signing key of at least 32 characters/,
   ],
-  ['a demo switch that is neither', { env: { EVERSTEP_DEMO: 'maybe' } }, /EVERSTEP_DEMO must be 1 or 0/],
-  ['a virtual clock that is neither', { env: { EVERSTEP_VIRTUAL_CLOCK: '7d' } }, /EVERSTEP_VIRTUAL_CLOCK must be 1 or 0.*"7d"/],
+  ['an invalid demo switch', { env: { EVERSTEP_DEMO: 'maybe' } }, /EVERSTEP_DEMO must be 1 or 0/],
+  ['an invalid virtual clock switch', { env: { EVERSTEP_VIRTUAL_CLOCK: '7d' } }, /EVERSTEP_VIRTUAL_CLOCK must be 1 or 0.*"7d"/],
   [
     'a virtual clock for serve',
     { mode: 'serve', env: { EVERSTEP_VIRTUAL_CLOCK: '1' } },
-    /EVERSTEP_VIRTUAL_CLOCK is for tests, and only `everstep dev` takes it/,
+    /EVERSTEP_VIRTUAL_CLOCK is for tests and requires `everstep dev`/,
   ],
   [
-    'a virtual clock for serve by its flag',
+    'a virtual clock for serve with its flag',
     { mode: 'serve', flags: { virtualClock: true } },
-    /--virtual-clock is for tests, and only `everstep dev` takes it/,
+    /--virtual-clock is for tests and requires `everstep dev`/,
   ],
   ['an unknown log level', { env: { EVERSTEP_LOG_LEVEL: 'loud' } }, /EVERSTEP_LOG_LEVEL must be one of debug, info/],
-  ['a CIDR that is too long', { env: { EVERSTEP_ALLOW_ADDRESSES: '10.0.0.0/33' } }, /"10\.0\.0\.0\/33" is none of these/],
-  ['a denied port that is none', { flags: { denyAddresses: 'a:0' } }, /--deny-addresses must be host names.*"a:0" is none/],
+  ['a CIDR with too many bits', { env: { EVERSTEP_ALLOW_ADDRESSES: '10.0.0.0/33' } }, /"10\.0\.0\.0\/33" is invalid/],
+  ['an invalid denied port', { flags: { denyAddresses: 'a:0' } }, /--deny-addresses must be host names.*"a:0" is invalid/],
   [
-    'a proxy for calls of another kind',
+    'an egress proxy of another kind',
     { env: { EVERSTEP_EGRESS_PROXY: 'socks5://u:secret@proxy:1080' } },
     /EVERSTEP_EGRESS_PROXY must be an http or https URL.*got "socks5:\/\/\.\.\.@proxy:1080"/,
   ],
-  ['a port that is none', { env: { EVERSTEP_ALLOW_PORTS: '25,smtp' } }, /EVERSTEP_ALLOW_PORTS must be ports from 1 to 65535/],
+  ['an invalid port', { env: { EVERSTEP_ALLOW_PORTS: '25,smtp' } }, /EVERSTEP_ALLOW_PORTS must be ports from 1 to 65535/],
   ['a NAT64 prefix of another length', { env: { EVERSTEP_NAT64_PREFIXES: '64:ff9b::/90' } }, /must be IPv6 prefixes of 32/],
   ['an address with a scheme', { env: { EVERSTEP_ALLOW_ADDRESSES: 'http://a' } }, /EVERSTEP_ALLOW_ADDRESSES/],
   ['an unknown region', { env: { EVERSTEP_REGION: 'mars-1' } }, /us-east-1, eu-central-1/],
-  ['an admin e-mail with a colon', { env: { EVERSTEP_ADMIN_EMAIL: 'a:b@c' } }, /EVERSTEP_ADMIN_EMAIL/],
-  ['an empty flag', { flags: { dataDir: '' } }, /--data-dir needs a value/],
+  ['an admin email with a colon', { env: { EVERSTEP_ADMIN_EMAIL: 'a:b@c' } }, /EVERSTEP_ADMIN_EMAIL/],
+  ['an empty flag', { flags: { dataDir: '' } }, /--data-dir requires a value/],
   [
-    'a misspelt variable',
+    'a misspelled variable',
     { env: { EVERSTEP_PROT: '1' } },
     /EVERSTEP_PROT is not a setting of Everstep; did you mean EVERSTEP_PORT\?/,
   ],
-  ['another misspelt variable', { env: { EVERSTEP_DATADIR: 'x' } }, /did you mean EVERSTEP_DATA_DIR\?/],
-  ['a variable like no other', { env: { EVERSTEP_BANANA_SPLIT: 'x' } }, /EVERSTEP_BANANA_SPLIT is not .*known are EVERSTEP_PORT/],
+  ['another misspelled variable', { env: { EVERSTEP_DATADIR: 'x' } }, /did you mean EVERSTEP_DATA_DIR\?/],
+  [
+    'an unknown variable',
+    { env: { EVERSTEP_BANANA_SPLIT: 'x' } },
+    /EVERSTEP_BANANA_SPLIT is not .*known settings: EVERSTEP_PORT/,
+  ],
 ];
 for (const [name, sources, expected] of BAD) {
   test(`refuses ${name}`, () => {
@@ -279,17 +295,17 @@ for (const [name, sources, expected] of BAD) {
   });
 }
 
-test('all problems are told at once', () => {
+test('all problems are reported at once', () => {
   const problems = problemsOf({ env: { EVERSTEP_PORT: 'x', EVERSTEP_REGION: 'y', EVERSTEP_NOPE: 'z' } });
   assert.equal(problems.split('\n').length, 3);
 });
 
-test('limits that contradict each other stop the start', () => {
+test('contradicting limits fail the start', () => {
   assert.doesNotThrow(() => assertLimits());
   assert.throws(() => assertLimits({ ...LIMITS, maxRetries: 2 }), /defaultRetries <= maxRetries must hold/);
 });
 
-test('single sign-on is set up whole or not at all', () => {
+test('single sign-on requires a complete configuration', () => {
   const of = (env: Readonly<Record<string, string>>) => parseConfig({ mode: 'serve', flags: {}, env, cwd: '/' });
   const [issuer, client] = [{ EVERSTEP_OIDC_ISSUER: 'https://id.test/realm' }, { EVERSTEP_OIDC_CLIENT_ID: 'everstep' }];
   const roles = { EVERSTEP_OIDC_ROLE_CLAIM: 'groups', EVERSTEP_OIDC_ROLES: 'ops=operator,devs=team_01A:dev' };

@@ -1,4 +1,4 @@
-/** Configuration, parsed once from flags and environment, whole or not at all, and frozen. A flag wins over its variable. */
+/** Configuration: parsed once from flags and environment variables, and frozen. A flag overrides its variable. */
 import { join } from 'node:path';
 import type { NameSource } from './network-values.js';
 import type { Region } from './regions.js';
@@ -19,84 +19,84 @@ import { readSignIn, type SignInSettings } from './sign-in-settings.js';
 export interface Config {
   readonly mode: Mode;
   readonly host: string;
-  /** 0 takes a free port. */
+  /** 0 uses a free port. */
   readonly port: number;
-  /** Where the management API listens by itself; null: with the runtime API. */
+  /** Separate address of the management API; null: it is served with the runtime API. */
   readonly managementAddress: ListenAddress | null;
-  /** Absolute paths of PEM files; null: the service speaks plain HTTP. */
+  /** Absolute paths of PEM files; null: plain HTTP. */
   readonly tls: TlsPaths | null;
-  /** Where others reach the service, without a slash at the end; null: where it listens. */
+  /** URL for clients, without a trailing slash; null: derived from the address. */
   readonly publicUrl: string | null;
-  /** Absolute. */
+  /** Absolute path. */
   readonly dataDir: string;
   readonly store: StoreSetting;
-  /** Encrypt the secrets in the store; null: the key in the data directory, if there is one. */
+  /** Keys that encrypt the secrets in the store; null: the key in the data directory, if it exists. */
   readonly secretsKeys: SecretKeys | null;
-  /** Whether an embedded store that has lost acknowledged changes is used as it is. */
+  /** Whether to open an embedded store that has lost acknowledged changes. */
   readonly acceptLoss: boolean;
-  /** Ms that a node which is silent keeps what it has, where several share a database. */
+  /** Time after which the work of a silent node is taken over, if several nodes share a database. */
   readonly nodeLeaseMs: number;
-  /** Whether a transaction on a database may have writes of several queue instances. */
+  /** Whether one database transaction may contain writes of several queue instances. */
   readonly commits: Commits;
-  /** Absolute, or null for none: then there is the built-in plan alone. */
+  /** Absolute path; null: only the built-in plans. */
   readonly plansFile: string | null;
-  /** Plan of instances that users other than the operator create; null: what the plans say. */
+  /** Plan of instances that users other than the operator create; null: the default of the plans. */
   readonly newInstancePlan: string | null;
-  /** The longest that one delivery may take, ms. */
+  /** Maximum timeout of one delivery in ms. */
   readonly maxTimeoutMs: number;
-  /** Absolute, or null for none. */
+  /** Absolute path; null: no env file. */
   readonly envFile: string | null;
-  /** Whether credentials are printed where the output is not a terminal. */
+  /** Whether credentials are printed if the output is not a terminal. */
   readonly printCredentials: boolean;
   readonly demo: boolean;
-  /** Time can be moved on through the API. */
+  /** Whether time advances only through the API. */
   readonly virtualClock: boolean;
   readonly logLevel: LogLevel;
-  /** Whether each request is logged at `info`, with who asked. */
+  /** Whether each request is logged at `info`, with its caller. */
   readonly accessLog: boolean;
-  /** Destinations that may be called although they are private: hosts, addresses and CIDRs, with or without a port. */
+  /** Private destinations that may be called: hosts, addresses and CIDRs, with or without a port. */
   readonly allowAddresses: readonly string[];
   readonly allowLoopback: boolean;
   /** Destinations that are never called. */
   readonly denyAddresses: readonly string[];
   /** Ports of well-known services other than HTTP that may be called. */
   readonly allowPorts: readonly number[];
-  /** URL, which may contain a password; null: destinations are connected to directly. */
+  /** URL, which may contain a password; null: direct connections. */
   readonly egressProxy: string | null;
-  /** Of the NAT64 of the network. */
+  /** NAT64 prefixes of the network. */
   readonly nat64Prefixes: readonly string[];
-  /** How host names are looked up. */
+  /** How host names are resolved. */
   readonly nameSource: NameSource;
-  /** Addresses and CIDRs of proxies that are believed when they say who calls. */
+  /** Addresses and CIDRs of proxies whose X-Forwarded-For header is trusted. */
   readonly trustedProxies: readonly string[];
-  /** Whether a token in the query of a URL is taken. */
+  /** Whether tokens in the query of a URL are accepted. */
   readonly queryTokens: boolean;
-  /** How long entries of the audit log are kept, ms; null: forever. */
+  /** Retention of audit log entries in ms; null: forever. */
   readonly auditRetentionMs: number | null;
-  /** Where new entries of the audit log are sent; null: nowhere. */
+  /** URL that receives new audit log entries; null: none. */
   readonly auditWebhookUrl: string | null;
-  /** Signs what is sent there. */
+  /** Key that signs requests to the audit webhook. */
   readonly auditWebhookKey: string | null;
   readonly region: Region;
   readonly adminEmail: string;
-  /** Single sign-on; null: users have API keys alone. */
+  /** Single sign-on; null: users log in with API keys only. */
   readonly signIn: SignInSettings | null;
 }
 
 export interface TlsPaths {
-  /** With the certificates that lead to the CA. */
+  /** The certificate with its chain. */
   readonly cert: string;
   readonly key: string;
 }
 
 export type ParsedConfig =
   | { readonly ok: true; readonly config: Config }
-  /** Sentences, each naming the variable or flag, what was given and what is allowed. */
+  /** Sentences that name the variable or flag, the given value and the allowed values. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
 export interface ConfigSources {
   readonly mode: Mode;
-  /** Options as the command line gave them; what is absent was not given. */
+  /** Options from the command line; missing ones were not given. */
   readonly flags: Readonly<Record<string, string | boolean | undefined>>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
@@ -114,7 +114,7 @@ const isKnown = (name: string): boolean =>
   SECRET_FILE_VARIABLES.includes(name) ||
   CLIENT_PATTERNS.some((pattern) => pattern.test(name));
 
-/** Edits (insert, delete, replace) that turn one text into the other. */
+/** Returns the edit distance (insert, delete, replace) between two texts. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (const [i, character] of [...a].entries()) {
@@ -142,45 +142,45 @@ function unknownVariables(env: ConfigSources['env']): readonly string[] {
     .sort()
     .map((name) => {
       const suggestion = nearest(name);
-      const hint = suggestion ? `did you mean ${suggestion}?` : `known are ${OWN_VARIABLES.join(', ')}`;
+      const hint = suggestion ? `did you mean ${suggestion}?` : `known settings: ${OWN_VARIABLES.join(', ')}`;
       return `${name} is not a setting of Everstep; ${hint}`;
     });
 }
 
-/** Without the credentials that a URL may have. */
+/** Hides credentials in a URL. */
 function shown(given: string): string {
   const text = given.replace(/:\/\/[^/?#]*@/, '://...@');
   return text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}...` : text;
 }
 const flagName = (flag: string): string => flag.split(' ')[0] ?? flag;
 
-/** Reads flags and environment. Never throws. */
+/** Parses flags and environment variables. Never throws. */
 export function parseConfig(sources: ConfigSources): ParsedConfig {
   const { mode, flags, env, cwd } = sources;
   const problems: string[] = [...unknownVariables(env)];
 
   function read<Value>(setting: Setting<Value>): Value {
-    const surroundings = { mode, cwd };
+    const context = { mode, cwd };
     const flag = flags[setting.option];
     const given =
       flag !== undefined
         ? { text: String(flag), from: flagName(setting.flag) }
         : { text: env[setting.env]?.trim() ?? '', from: setting.env };
-    // An empty variable is one that is not set; an empty flag is a mistake, which its parser tells.
-    if (given.text === '' && flag === undefined) return setting.fallback(surroundings);
+    // An empty variable counts as unset; an empty flag is an error.
+    if (given.text === '' && flag === undefined) return setting.fallback(context);
     try {
-      if (given.text === '') throw new Error('needs a value');
-      return setting.parse(given.text, surroundings);
+      if (given.text === '') throw new Error('requires a value');
+      return setting.parse(given.text, context);
     } catch (error) {
       const found = setting.isSecret ? '' : `; got "${shown(given.text)}"`;
       problems.push(`${given.from} ${error instanceof Error ? error.message : String(error)}${found}`);
-      return setting.fallback(surroundings);
+      return setting.fallback(context);
     }
   }
 
   const dataDir = read(SETTINGS.dataDir);
   const [cert, key] = [read(SETTINGS.tlsCert), read(SETTINGS.tlsKey)];
-  if ((cert === null) !== (key === null)) problems.push('EVERSTEP_TLS_CERT and EVERSTEP_TLS_KEY need each other; set both');
+  if ((cert === null) !== (key === null)) problems.push('EVERSTEP_TLS_CERT and EVERSTEP_TLS_KEY require each other; set both');
   const config: Config = Object.freeze({
     mode,
     host: read(SETTINGS.host),
@@ -221,7 +221,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
   });
   if (config.auditWebhookUrl !== null && (config.auditWebhookKey ?? '').length < MIN_KEY_LENGTH)
     problems.push(
-      `EVERSTEP_AUDIT_WEBHOOK_URL requires EVERSTEP_AUDIT_WEBHOOK_KEY, at least ${MIN_KEY_LENGTH} characters that sign what is sent`,
+      `EVERSTEP_AUDIT_WEBHOOK_URL requires EVERSTEP_AUDIT_WEBHOOK_KEY, a signing key of at least ${MIN_KEY_LENGTH} characters`,
     );
   return problems.length === 0 ? { ok: true, config } : { ok: false, problems };
 }

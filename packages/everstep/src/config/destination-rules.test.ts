@@ -27,7 +27,7 @@ test('a rule names a host, an address or a range, with or without a port', () =>
   for (const [text, rule] of table) assert.deepEqual(parseDestinationRule(text), rule, text);
 });
 
-test('anything else is refused', () => {
+test('an invalid rule is refused', () => {
   const texts = [
     ...['', ' ', 'a b', 'http://x', 'http://x/', 'x/', '1.2.3.4/', '1.2.3.4/x', '10.0.0.0/33', '10.0.0/8', 'fd00::/129'],
     ...['host:', 'host:0', 'host:65536', 'host:http', 'host:80:80', '1.2.3.4:', '10.0.0.0/8:x', '[fd00::1', '[host]', '[::1]x'],

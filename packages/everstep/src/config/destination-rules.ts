@@ -1,12 +1,12 @@
 /**
- * Entries of allow and deny lists for outbound calls: a host name, an address or a CIDR range, with or without a port.
- * They are parsed here once, for settings of the service, for the lists of a queue instance and for the address policy.
+ * Entries of allow and deny lists for outbound calls: a host name, an address or a CIDR range, with or without a port. The
+ * settings, the lists of a queue instance and the address policy share this parser.
  */
 import { isIP } from 'node:net';
 
 export interface HostRule {
   readonly kind: 'host';
-  /** Lower case, without a dot at the end; with `subdomains` the part behind `*.`. */
+  /** Lower case, without a trailing dot; with `subdomains` the part after `*.`. */
   readonly host: string;
   readonly subdomains: boolean;
   /** Null: every port. */
@@ -32,13 +32,13 @@ export function bareHost(hostname: string): string {
   return host.startsWith('[') ? host.slice(1, -1) : host.replace(/\.+$/, '');
 }
 
-/** The address or range, and what follows a colon after it. An IPv6 address needs brackets in front of a port. */
+/** Splits an address or range from the text after its colon. An IPv6 address with a port requires brackets. */
 function splitPort(entry: string): readonly [destination: string, port: string | null] {
   const bracketed = /^\[([^\]]*:[^\]]*)\](?::(.*))?$/.exec(entry);
   if (bracketed) return [bracketed[1] ?? '', bracketed[2] ?? null];
   const slash = entry.lastIndexOf('/');
   const colon = entry.indexOf(':', Math.max(slash, 0));
-  // More than one colon and no slash before them: an IPv6 address.
+  // More than one colon without a slash before them: an IPv6 address.
   if (colon === -1 || (slash === -1 && entry.indexOf(':', colon + 1) !== -1)) return [entry, null];
   return slash === -1 || colon > slash ? [entry.slice(0, colon), entry.slice(colon + 1)] : [entry, null];
 }
@@ -53,7 +53,7 @@ function parseRange(text: string, port: number | null): RangeRule | null {
   const family = isIP(address);
   const widest = family === 4 ? 32 : 128;
   const prefix = prefixText === undefined ? widest : /^\d{1,3}$/.test(prefixText) ? Number(prefixText) : Number.NaN;
-  // A zone (`fe80::1%eth0`) belongs to one machine.
+  // A zone (`fe80::1%eth0`) is valid only on one machine.
   if (family === 0 || rest.length > 0 || !(prefix <= widest) || address.includes('%')) return null;
   return { kind: 'range', address, prefix, port };
 }
@@ -61,12 +61,12 @@ function parseRange(text: string, port: number | null): RangeRule | null {
 function parseHost(text: string, port: number | null): HostRule | null {
   const subdomains = text.startsWith('*.');
   const host = (subdomains ? text.slice(2) : text).toLowerCase().replace(/\.$/, '');
-  // URL parsers read `127.1` as an address: what they change is not a host name.
+  // URL parsers read `127.1` as an address. A name that they change is not a host name.
   const isName = LABELS.test(host) && !host.includes('..') && URL.canParse(`http://${host}/`);
   return isName && new URL(`http://${host}/`).hostname === host ? { kind: 'host', host, subdomains, port } : null;
 }
 
-/** Null when the text is none of the forms. */
+/** Returns the rule; null for an invalid text. */
 export function parseDestinationRule(text: string): DestinationRule | null {
   const [destination, portText] = splitPort(text.trim());
   const port = portText === null ? null : parsePort(portText);
@@ -74,7 +74,7 @@ export function parseDestinationRule(text: string): DestinationRule | null {
   return destination.includes('/') || isIP(destination) !== 0 ? parseRange(destination, port) : parseHost(destination, port);
 }
 
-/** Throws an Error that names the first entry which is none of the forms. */
+/** Parses all entries. Throws an Error that names the first invalid entry. */
 export function parseDestinationRules(entries: readonly string[]): readonly DestinationRule[] {
   return entries.map((entry) => {
     const rule = parseDestinationRule(entry);

@@ -1,7 +1,7 @@
-/** How settings that are durations are read. Each throws an Error that says what is allowed. */
+/** Parsers for settings that are durations. Each throws an Error with the allowed values. */
 import { LIMITS } from './limits.js';
 
-/** In ms. Shorter than that, a pause of the machine would be taken for the end of a node. */
+/** Minimum lease in ms. With a shorter one, a pause of the machine would count as the end of a node. */
 export function parseNodeLease(text: string): number {
   const seconds = Number(text);
   if (!/^\d{1,3}(\.\d+)?$/.test(text) || seconds < 1 || seconds > 300)

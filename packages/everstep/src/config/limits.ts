@@ -1,6 +1,6 @@
 /**
- * Every limit and default of the service, in one place. Relations between
- * them are asserted at the end, so a careless change stops the start.
+ * All limits and defaults of the server. The relations between them are asserted at startup, so that a contradicting change
+ * fails the start.
  */
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -12,16 +12,16 @@ const DAY_MS = 24 * HOUR_MS;
 export const LIMITS = Object.freeze({
   // requests
   maxBodyBytes: 10 * MiB,
-  /** Of a JSON body, except where an operation takes results, payloads or documents in it. */
+  /** Maximum JSON body, except for operations that accept results, payloads or documents. */
   maxJsonBodyBytes: MiB,
-  /** Of a JSON body of the management API. */
+  /** Maximum JSON body of the management API. */
   maxAccountBodyBytes: 64 * KiB,
   maxLoginBodyBytes: 4 * KiB,
-  /** Of the body of a request that needs none. */
+  /** Maximum body of a request whose operation takes none. */
   maxIgnoredBodyBytes: 64 * KiB,
-  /** Of all request bodies that are in memory, from the arrival of a byte until its request is answered. */
+  /** Maximum total size of request bodies in memory, from the first byte until the response. */
   maxHeldBodyBytes: 256 * MiB,
-  /** Of them, those of one queue instance, user, search index, or, without a credential, address. */
+  /** Share of one queue instance, user, search index or, without a credential, address. */
   maxHeldBodyBytesOfOwner: 128 * MiB,
   maxHeaderBytes: 64 * KiB,
   maxHeaderCount: 200,
@@ -36,23 +36,23 @@ export const LIMITS = Object.freeze({
   maxEventIdLength: 512,
   maxLabels: 20,
   maxLabelLength: 256,
-  /** Of what a person notes about a fork. */
+  /** Maximum length of a note about a fork. */
   maxNoteLength: 1_000,
-  /** How long one endpoint may take to say whether it would replay a run, and all that one request asks. */
+  /** Timeout of the replay check of one endpoint, and of all checks in one request. */
   checkTimeoutMs: 20_000,
   checksTimeoutMs: 60_000,
-  /** Endpoints that one request asks at a time, and runs that it asks about. */
+  /** Maximum number of endpoints checked at a time, and of runs in one request. */
   checksAtOnce: 8,
   checksMax: 100,
-  /** A longer journal is not sent to an endpoint to be checked. */
+  /** Longer journals are not sent to an endpoint for a check. */
   maxCheckedJournalBytes: 16 * MiB,
-  /** Of a run that are shown, each way. */
+  /** Maximum number of ancestors and of descendants listed for a run. */
   relativesMax: 100,
   maxFlowControlKeyLength: 256,
   maxStepNameLength: 1024,
   maxQueueNameLength: 256,
   maxGroupEndpoints: 1_000,
-  /** Of a queue instance: the most that a plan may allow. */
+  /** Upper bounds for the limits of a plan, per queue instance. */
   maxQueues: 100_000,
   maxUrlGroups: 100_000,
   maxFlowControlKeys: 1_000_000,
@@ -70,62 +70,62 @@ export const LIMITS = Object.freeze({
   maxJournalBytes: 256 * MiB,
   maxStepResultBytes: 10 * MiB,
   maxPlannedAtOnce: 10_000,
-  /** An answer of an endpoint beyond this is cut off and counts as a failed attempt. */
+  /** A longer response of an endpoint is cut off and counts as a failed attempt. */
   maxReplyBytes: 32 * MiB,
-  /** Of all answers that are being read, or not recorded yet: without the first 64 KiB of each. */
+  /** Maximum total size of responses being read or recorded, without the first 64 KiB of each. */
   maxReplyBytesInMemory: 256 * MiB,
-  /** What is kept of an endpoint's answer in a dead letter. */
+  /** Maximum size of an endpoint's response stored in a dead letter. */
   maxKeptResponseBytes: 256 * KiB,
   maxKeptErrorLength: 8 * KiB,
-  /** What is kept of the answer to each failed attempt. */
+  /** Maximum size of the response stored for each failed attempt. */
   maxKeptAttemptBodyBytes: 8 * KiB,
-  /** What is kept, or made again, of the body of its request. */
+  /** Maximum size of the request body stored or rebuilt for an attempt. */
   maxKeptAttemptRequestBytes: 4 * KiB,
-  /** Headers of it, and of the request, beyond this length in all are left out. */
+  /** Maximum total length of request headers and of response headers stored for an attempt; further headers are omitted. */
   maxKeptAttemptHeadersLength: 8 * KiB,
   deduplicationWindowMs: 10 * MINUTE_MS,
   maxBatchItems: 100,
-  /** Of a batch: an item may carry the longest step result, twice as JSON text. */
+  /** Maximum size of a batch. An item may carry the longest step result, twice as long as JSON text. */
   maxBatchBytes: 40 * MiB,
-  /** A longer journal is not sent with a delivery but fetched, where the step protocol knows that; body parsers often take 100 kB. */
+  /** A longer journal is fetched instead of sent with a delivery, if the protocol supports it. Body parsers often accept 100 kB. */
   maxDeliveredJournalBytes: 96 * KiB,
 
   // waits and calls
   maxWaitMs: 10 * 366 * DAY_MS,
   defaultWaitMs: 7 * DAY_MS,
   maxEventsPerWait: 100,
-  /** Events that a run has kept before it waits for them. */
+  /** Maximum number of events stored for a run before it waits for them. */
   maxKeptEvents: 1_000,
-  /** Of the bodies of all of them. They are in memory while their run is, which `maxCachedRunBytes` limits. */
+  /** Maximum total size of their bodies. They are in memory together with their run, which `maxCachedRunBytes` limits. */
   maxKeptEventBytes: 32 * MiB,
   maxEventBytes: MiB,
   maxCallUrlLength: 8 * KiB,
   maxCallBodyBytes: 10 * MiB,
   maxCallAnswerBytes: 10 * MiB,
   maxInvokeDepth: 100,
-  /** Invocations of one run that have not ended. */
+  /** Maximum number of unfinished invocations of one run. */
   maxOpenInvocations: 10_000,
 
   // schedules
   maxCronLength: 256,
   maxSchedules: 10_000,
-  /** Schedules that a list reads at a time. */
+  /** Number of schedules that a listing reads at a time. */
   schedulesAtOnce: 50,
   scheduleFiresDefault: 10,
   scheduleFiresMax: 50,
-  /** Longer payloads are left out of the list: all of them together would be too much for one answer. */
+  /** Longer payloads are omitted from the listing, because all of them together could exceed one response. */
   maxListedBodyBytes: 4 * KiB,
 
-  // what stands beside the runs
+  // around runs
   maxRedactedFields: 50,
   maxHoldReasonLength: 512,
   waitersPageMax: 1_000,
-  /** Of all events; and waiters that a request looks at one by one, for those of a workflow. */
+  /** Page size for all events, and the number of waiters that a request scans for those of one workflow. */
   allWaitersPageDefault: 100,
   maxWaitersLookedAt: 5_000,
   waitListDefault: 50,
   waitListMax: 100,
-  /** Tasks that a request looks at one by one, where the gates are another node's. */
+  /** Maximum number of tasks that a request scans if another node holds the gates. */
   maxDueTasksLookedAt: 20_000,
   maxBreakerFailures: 10_000,
   minProbeEveryMs: SECOND_MS,
@@ -137,25 +137,25 @@ export const LIMITS = Object.freeze({
   maxAccountNameLength: 100,
   maxRecordIdLength: 128,
   maxEmailLength: 254,
-  /** Of each list of a queue instance. */
+  /** Maximum length of each rule list of a queue instance. */
   maxOutboundRules: 100,
-  /** A host name of 253 characters, and a port. */
+  /** Length of a host name of 253 characters with a port. */
   maxOutboundRuleLength: 260,
   minBudgetDollars: 20,
   maxBudgetDollars: 10_000,
   maxApiKeys: 100,
-  /** Valid ones of a queue instance. */
+  /** Maximum number of valid named tokens of a queue instance. */
   maxNamedTokens: 100,
   maxTokenLifetimeMs: 10 * 366 * DAY_MS,
   maxTeams: 100,
   maxTeamMembers: 1_000,
-  /** Pending invitations of one team. */
+  /** Maximum number of pending invitations of one team. */
   maxTeamInvitations: 100,
-  /** Pending invitations that one user made, to all teams. */
+  /** Maximum number of pending invitations created by one user, across all teams. */
   maxInvitationsOfUser: 200,
   invitationLifeMs: 7 * DAY_MS,
   recoveryLinkLifeMs: DAY_MS,
-  /** How long a user may take at the identity provider. */
+  /** Time that a user has to sign in at the identity provider. */
   signInLifeMs: 10 * MINUTE_MS,
   identityProviderTimeoutMs: 10 * SECOND_MS,
   maxIdentityProviderBytes: MiB,
@@ -166,43 +166,43 @@ export const LIMITS = Object.freeze({
   userPageMax: 1_000,
   auditPageDefault: 100,
   auditPageMax: 1_000,
-  /** Entries of the audit log in one answer of the export. */
+  /** Maximum number of audit log entries in one response of the export. */
   auditExportMax: 1_000,
-  /** Entries that one request holds against the hash chain. */
+  /** Maximum number of entries that one request verifies against the hash chain. */
   auditVerifyMax: 2_000,
-  /** How long a new entry may wait before it is pushed to the webhook of the operator. */
+  /** Maximum delay before a new entry is sent to the audit webhook. */
   auditPushEveryMs: 5_000,
   auditPushBatch: 500,
   minStatsPeriodMs: HOUR_MS,
   maxStatsPeriodMs: 30 * DAY_MS,
   usageDaysDefault: 30,
   maxUsageDays: 366,
-  /** Of one account from one address, after which it has to wait. */
+  /** Failed logins to one account from one address before further attempts must wait. */
   maxFailedLogins: 10,
-  /** Of one account from everywhere, and from one address to all accounts. */
+  /** Failed logins to one account from all addresses, and from one address to all accounts. */
   maxFailedLoginsInAll: 60,
   failedLoginWindowMs: MINUTE_MS,
-  /** Accounts and addresses whose failures are remembered; those of longest ago are forgotten first. */
+  /** Maximum number of accounts and addresses with tracked failures; the oldest are dropped first. */
   rememberedLoginFailures: 10_000,
 
-  /** A session that is not used ends after this. */
+  /** An unused session ends after this time. */
   sessionIdleMs: 12 * HOUR_MS,
-  /** However much it is used. */
+  /** Any session ends after this time. */
   sessionMaxMs: 7 * DAY_MS,
 
-  // streams of hints
-  /** Of one instance, and of all. */
+  // live streams
+  /** Maximum number of streams of one queue instance, and of all. */
   maxLiveStreams: 200,
   maxLiveStreamsInAll: 1_000,
-  /** Two hints of one stream have at least this between them. */
+  /** Minimum interval between two hints of a stream. */
   liveHintEveryMs: 250,
-  /** So often a stream says that it is there, and it is asked whether its client may still have it. */
+  /** Interval at which a stream sends a ping and checks the permissions of its client. */
   livePingMs: 15 * SECOND_MS,
 
   // signatures
-  /** Origins of workflows that are stored for an instance. */
+  /** Maximum number of stored workflow origins of an instance. */
   maxWorkflowOrigins: 100,
-  /** Origins that the owner of an instance sets. */
+  /** Maximum number of origins set by the owner of an instance. */
   maxSignedOrigins: 100,
   maxOriginLength: 300,
 
@@ -212,16 +212,16 @@ export const LIMITS = Object.freeze({
   maxSearchNamespaceLength: 128,
   maxSearchDocumentIdLength: 512,
   maxSearchDocumentBytes: 128 * KiB,
-  /** Of one upsert, one fetch by ids and one deletion by ids. */
+  /** Maximum number of documents in one upsert, fetch by ID or deletion by ID. */
   maxSearchDocumentsAtOnce: 1_000,
   maxSearchQueryLength: 2 * KiB,
   searchResultsDefault: 5,
   maxSearchResults: 1_000,
   maxSearchFilterLength: 4 * KiB,
-  /** Conditions, and values of lists, in one filter. */
+  /** Maximum number of conditions and list values in one filter. */
   maxSearchFilterValues: 100,
   maxSearchFilterDepth: 20,
-  /** In one pattern: each of them may have to be tried everywhere. */
+  /** Maximum number in one pattern, because each may be matched at every position. */
   maxSearchGlobStars: 4,
 
   // flow control
@@ -240,7 +240,7 @@ export const LIMITS = Object.freeze({
   foundRunsPageMax: 100,
   maxRunQueryLength: 1_024,
   maxRunQueryWords: 20,
-  /** Runs that one search looks at, in steps between which others have their turn, and how long it goes on. */
+  /** Maximum number of runs that one search scans, the batch between which others take turns, and its time limit. */
   maxRunsSearched: 20_000,
   runsSearchedAtOnce: 500,
   maxRunSearchMs: 100,
@@ -249,19 +249,19 @@ export const LIMITS = Object.freeze({
   bulkMax: 50,
 
   // repairs
-  /** Entries that one repair freezes. */
+  /** Maximum number of dead letters selected by one repair. */
   repairMaxItems: 1_000_000,
-  /** Of them, those that a request names one by one. */
+  /** Maximum number of dead letters given by ID. */
   repairNamedMax: 1_000,
-  /** One every 1,000 seconds. */
+  /** One per 1,000 seconds. */
   repairMinRatePerSecond: 0.001,
   repairMaxRatePerSecond: 1_000,
   repairMaxCanary: 1_000,
   repairUndoMs: 10 * MINUTE_MS,
   repairMaxUndoMs: 7 * DAY_MS,
-  /** What is told of repairs stays so long at the least. */
+  /** Minimum retention of finished repairs. */
   repairReportMs: 30 * DAY_MS,
-  /** Workflows and groups that a plan names. */
+  /** Maximum number of workflows and groups listed in a plan. */
   repairPlanRows: 100,
   repairsPageDefault: 20,
   repairsPageMax: 100,
@@ -269,101 +269,101 @@ export const LIMITS = Object.freeze({
   repairItemsPageDefault: 100,
   repairItemsPageMax: 1_000,
 
-  // looking at runs
-  /** Runs that a request looks at one by one, where a filter has no index. */
+  // listing runs
+  /** Maximum number of runs that a request scans if a filter has no index. */
   maxRunsLookedAt: 500,
-  /** Invocations of a run whose runs are looked up for its log. */
+  /** Maximum number of invoked runs looked up for the log of a run. */
   loggedInvocations: 100,
   messageEventsPageDefault: 100,
   messageEventsPageMax: 1_000,
-  /** Messages that a request looks at one by one, for events in a state. */
+  /** Maximum number of messages that a request scans for events in a state. */
   maxMessagesLookedAt: 1_000,
-  /** A page of a listing ends before the entry that exceeds this; the first entry leaves out what does not fit. */
+  /** A page ends before the entry that exceeds this size. The first entry of a page omits values that do not fit. */
   maxPageBytes: 16 * MiB,
-  /** Long lists are read and sent in parts of about this size. */
+  /** Approximate size of the parts in which long lists are read and sent. */
   partBytes: MiB,
   partRows: 2_000,
-  /** What a row of a list counts beside its texts. */
+  /** Size of a list row in addition to its texts. */
   rowBytes: 200,
   /** A longer result of a run is not read with its record. */
   maxInlineBytes: 64 * KiB,
-  /** Longer values are hidden whole where a run redacts fields, and are compared as text. */
+  /** Longer values are redacted completely instead of by field, and are compared as text. */
   maxParsedValueBytes: MiB,
-  /** Invocations that the log of a run lists. */
+  /** Maximum number of invocations listed in the log of a run. */
   maxListedInvocations: 10_000,
-  /** Bytes that all answers under way may be built of, and those of one queue instance. Small answers are not counted. */
+  /** Maximum total size of data read for responses in progress, for all and for one queue instance. Small responses do not count. */
   maxReadBytes: 64 * MiB,
   maxReadBytesOfInstance: 32 * MiB,
-  /** An answer that finds no room among the others waits so long, then it is refused. */
+  /** Maximum wait of a response for this memory; then the request is refused. */
   readWaitMs: 10 * SECOND_MS,
   maxWaitingReads: 100,
-  /** A client that has not taken all of a long answer by then is disconnected. */
+  /** A client that has not received a long response by then is disconnected. */
   maxAnswerMs: 5 * MINUTE_MS,
 
-  // a virtual clock
+  // virtual clock
   maxClockMoveMs: 10 * 366 * DAY_MS,
-  /** Up to here times have their usual forms: the end of the year 9999. */
+  /** End of the year 9999. Up to here, times have their usual formats. */
   maxClockTime: 253_402_300_799_999,
-  /** A schedule that ticks each minute falls due so often in ten weeks. */
+  /** Number of ticks of a schedule in ten weeks, at one per minute. */
   maxClockInstants: 100_000,
-  /** How long the service may work on what fell due at one instant. */
+  /** Maximum time for the work that is due at one instant. */
   clockQuietTimeoutMs: 2 * MINUTE_MS,
 
   // waiting for results
   defaultResultWaitMs: 30 * SECOND_MS,
   maxResultWaitMs: 10 * MINUTE_MS,
-  /** Requests that wait for a result; at most three quarters of the connections that are served. */
+  /** Maximum number of requests that wait for a result; at most three quarters of the served connections. */
   maxResultWaits: 10_000,
 
   // runtime
   maxDeliveriesInFlight: 512,
   maxConnectionsPerHost: 256,
-  /** A delivery whose timeout is longer than this is a long one ... */
+  /** A delivery with a longer timeout counts as long. */
   longDeliveryMs: 15 * MINUTE_MS,
-  /** ... and of all slots no more than these are for such deliveries. */
+  /** Maximum number of slots for long deliveries. */
   maxLongDeliveriesInFlight: 256,
-  /** Active runs that are kept in memory, and about how many bytes their states may take. */
+  /** Maximum number of active runs in memory, and the approximate size of their states. */
   maxCachedRuns: 5_000,
   maxCachedRunBytes: 128 * MiB,
-  /** A run with at least so many is a heavy one: those with a delivery under way have at most `maxCachedRunBytes` together. */
+  /** A larger run counts as heavy. Heavy runs with a delivery in flight have at most `maxCachedRunBytes` together. */
   heavyRunBytes: 256 * KiB,
-  /** Names that are looked up at a time; and if that is done by a blocking function of the operating system. */
+  /** Maximum number of concurrent name lookups, and of those with a blocking function of the operating system. */
   maxLookups: 256,
   maxBlockingLookups: 4,
   lookupTimeoutMs: 5 * SECOND_MS,
-  /** An answer of a name server is kept as long as it says, within these bounds. */
+  /** Bounds for the time that a DNS answer is cached. */
   minNameFreshMs: 5 * SECOND_MS,
   maxNameFreshMs: 5 * MINUTE_MS,
-  /** How long it is kept that a name does not exist, or could not be looked up. */
+  /** Time that a missing name, or a failed lookup, is cached. */
   negativeNameFreshMs: 5 * SECOND_MS,
   failedNameFreshMs: 2 * SECOND_MS,
-  /** How long an old answer is used while the name cannot be looked up. */
+  /** Maximum time that an expired answer is used while lookups fail. */
   maxNameStaleMs: 5 * MINUTE_MS,
   maxKnownNames: 10_000,
-  /** While other steps of a run are out, its code is moved on at most this often. */
+  /** Minimum interval between advances of a run while other steps of it are in flight. */
   advanceCoalesceMs: 20,
-  /** How often runs that need not be kept any longer are looked for. */
+  /** Interval of the scan for runs to remove after their retention. */
   retentionEveryMs: 5 * MINUTE_MS,
-  /** How long one transaction that removes such runs should take; the number of its runs follows from that. */
+  /** Target duration of one transaction that removes such runs; the batch size adapts to it. */
   retentionStepMs: 10,
   minRetentionBatch: 10,
   maxRetentionBatch: 200,
-  /** Rows of a deleted queue instance that one step removes. */
+  /** Number of rows of a deleted queue instance removed in one step. */
   minRemovedRows: 50,
   maxRemovedRows: 2_000,
-  /** How soon a node finds a deletion whose notice it missed. */
+  /** Maximum delay until a node finds a deletion whose notice it missed. */
   deletedInstancePollMs: 5 * SECOND_MS,
-  /** How often rows are looked for that were written late. */
+  /** Interval of the scan for rows written after a deletion. */
   deletedInstanceRecheckMs: MINUTE_MS,
-  /** So long after the deletion no request is under way that was admitted before it. */
+  /** Time after which no request admitted before the deletion is in progress. */
   deletedInstanceKeptMs: 15 * MINUTE_MS,
   signatureLifetimeS: 300,
 });
 
-/** Bounds of one part of a long list. */
+/** Limits of one part of a long list. */
 export const PART = Object.freeze({ maxRows: LIMITS.partRows, maxBytes: LIMITS.partBytes });
 
-/** n-th retry waits e^(2.5 n) seconds, at most a day. */
+/** The n-th retry waits e^(2.5 n) seconds, at most a day. */
 export const BACKOFF = Object.freeze({ exponent: 2.5, maxMs: DAY_MS });
 
 export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number>> = LIMITS): void {
@@ -398,7 +398,7 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxKeptAttemptBodyBytes <= limits.maxKeptResponseBytes, 'maxKeptAttemptBodyBytes <= maxKeptResponseBytes'],
     [limits.maxInlineBytes <= limits.partBytes, 'maxInlineBytes <= partBytes'],
     [limits.maxStepResultBytes <= limits.maxPageBytes, 'maxStepResultBytes <= maxPageBytes'],
-    // Two values of the longest answers are under way at a time: one is read while the other is sent.
+    // Two of the longest values are in memory at a time: one is read while the other is sent.
     [2 * limits.maxStepResultBytes <= limits.maxReadBytesOfInstance, '2 * maxStepResultBytes <= maxReadBytesOfInstance'],
     [limits.maxPageBytes <= limits.maxReadBytesOfInstance, 'maxPageBytes <= maxReadBytesOfInstance'],
     [limits.maxReadBytesOfInstance <= limits.maxReadBytes, 'maxReadBytesOfInstance <= maxReadBytes'],

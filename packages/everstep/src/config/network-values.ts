@@ -1,4 +1,4 @@
-/** Reads settings about addresses, ports and names. Each parser throws an Error that says what is allowed. */
+/** Parsers for settings about addresses, ports and names. Each throws an Error with the allowed values. */
 import { isIP } from 'node:net';
 import { parseDestinationRule, RULE_FORMS } from './destination-rules.js';
 
@@ -19,8 +19,7 @@ const partsOf = (text: string): readonly string[] =>
 export function parseAddresses(text: string): readonly string[] {
   const addresses = partsOf(text);
   for (const address of addresses)
-    if (!parseDestinationRule(address))
-      throw new Error(`must be ${RULE_FORMS}, separated by commas; "${address}" is none of these`);
+    if (!parseDestinationRule(address)) throw new Error(`must be ${RULE_FORMS}, separated by commas; "${address}" is invalid`);
   return addresses;
 }
 
@@ -30,7 +29,7 @@ export function parsePorts(text: string): readonly number[] {
   return Object.freeze(ports);
 }
 
-/** Lengths that RFC 6052 has. */
+/** Prefix lengths allowed by RFC 6052. */
 const NAT64_LENGTHS = ['32', '40', '48', '56', '64', '96'];
 
 export function parseNat64Prefixes(text: string): readonly string[] {
@@ -39,7 +38,7 @@ export function parseNat64Prefixes(text: string): readonly string[] {
     const [address = '', length = ''] = prefix.split('/');
     if (isCidr(prefix) && isIP(address) === 6 && NAT64_LENGTHS.includes(length)) continue;
     throw new Error(
-      `must be IPv6 prefixes of ${NAT64_LENGTHS.join(', ')} bits, such as 64:ff9b::/96, separated by commas; "${prefix}" is none of these`,
+      `must be IPv6 prefixes of ${NAT64_LENGTHS.join(', ')} bits, such as 64:ff9b::/96, separated by commas; "${prefix}" is invalid`,
     );
   }
   return prefixes;
@@ -56,11 +55,11 @@ export function parseProxies(text: string): readonly string[] {
   const proxies = partsOf(text);
   for (const proxy of proxies)
     if (!isCidr(proxy) && !isIP(proxy))
-      throw new Error(`must be IP addresses or CIDRs, separated by commas; "${proxy}" is neither`);
+      throw new Error(`must be IP addresses or CIDRs, separated by commas; "${proxy}" is invalid`);
   return proxies;
 }
 
-/** Who is asked for the addresses of a name: the servers of `/etc/resolv.conf`, the operating system, or these servers. */
+/** Source of host name lookups: the servers in `/etc/resolv.conf`, the operating system, or the given servers. */
 export type NameSource = 'resolv.conf' | 'system' | { readonly servers: readonly string[] };
 
 export function parseDnsServers(text: string): NameSource {
@@ -77,11 +76,11 @@ export function parseDnsServers(text: string): NameSource {
         `must be "system", or IP addresses separated by commas, with or without a port, such as 10.0.0.2,[fd00::2]:53`,
       );
   }
-  if (servers.length === 0) throw new Error('must name a server');
+  if (servers.length === 0) throw new Error('must contain at least one server');
   return Object.freeze({ servers: Object.freeze(servers) });
 }
 
-/** Without a slash at the end. */
+/** Returns the URL without a trailing slash. */
 export function parsePublicUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if ((url?.protocol === 'http:' || url?.protocol === 'https:') && url.search === '' && url.hash === '' && url.username === '') {
@@ -90,7 +89,7 @@ export function parsePublicUrl(text: string): string {
   throw new Error('must be an http or https URL without a query or credentials, such as https://everstep.example.com');
 }
 
-/** With its query, which may name the receiver. */
+/** Returns the URL with its query, which may identify the receiver. */
 export function parseWebhookUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if ((url?.protocol === 'http:' || url?.protocol === 'https:') && url.username === '') return url.href;

@@ -1,5 +1,5 @@
-/** Where queue instances can live. */
+/** Regions of queue instances. */
 export const REGIONS = ['us-east-1', 'eu-central-1'] as const;
 export type Region = (typeof REGIONS)[number];
-/** Of hosts that name none. */
+/** Region of hosts that do not name one. */
 export const DEFAULT_REGION: Region = 'eu-central-1';

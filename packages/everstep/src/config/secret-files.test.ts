@@ -18,7 +18,7 @@ async function file(name: string, content: string): Promise<string> {
   return path;
 }
 
-test('a secret is read from the file that its variable names, without the line break at the end', async () => {
+test('a secret is read from the file in its variable, without the trailing line break', async () => {
   const url = 'postgres://u:pass word@h/db';
   for (const content of [url, `${url}\n`, `${url}\r\n`]) {
     const env = { EVERSTEP_STORE_FILE: await file('store', content), OTHER: 'x' };
@@ -28,16 +28,16 @@ test('a secret is read from the file that its variable names, without the line b
   assert.equal(read.ok && read.env.EVERSTEP_TOKEN, 't');
 });
 
-test('the service takes a store from a file, and the name of such a variable is no mistake', async () => {
+test('EVERSTEP_STORE_FILE is a known variable that sets the store', async () => {
   const env = { EVERSTEP_STORE_FILE: await file('database', 'postgres://u:p@h:5/db\n') };
   const read = readSecretFiles(env);
   const parsed = parseConfig({ mode: 'serve', flags: {}, env: read.ok ? read.env : {}, cwd: '/' });
   assert.deepEqual(parsed.ok && parsed.config.store, { kind: 'postgres', url: 'postgres://u:p@h:5/db' });
 });
 
-test('what cannot be used is named, and nothing of the secret is shown', async () => {
+test('an invalid file is named without showing the secret', async () => {
   const faults: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
-    [{ EVERSTEP_STORE_FILE: join(directory, 'none') }, /^EVERSTEP_STORE_FILE: the file .*none cannot be used: ENOENT/],
+    [{ EVERSTEP_STORE_FILE: join(directory, 'none') }, /^EVERSTEP_STORE_FILE: the file .*none is not usable: ENOENT/],
     [{ EVERSTEP_TOKEN_FILE: directory }, /^EVERSTEP_TOKEN_FILE: .*EISDIR/],
     [{ EVERSTEP_TOKEN_FILE: await file('empty', '\n') }, /it is empty$/],
     [{ EVERSTEP_TOKEN_FILE: await file('long', 'secret'.repeat(3_000)) }, /larger than 16384 bytes$/],
@@ -51,7 +51,7 @@ test('what cannot be used is named, and nothing of the secret is shown', async (
   }
 });
 
-test('keys of the store are read from a file, the current one first, and an invalid one is not shown', async () => {
+test('store keys are read from a file, the current one first; an invalid key is not shown', async () => {
   const [current, old] = ['A'.repeat(43), 'B'.repeat(42)];
   const parsedWith = async (content: string) => {
     const read = readSecretFiles({ EVERSTEP_SECRETS_KEY_FILE: await file('keys', content) });

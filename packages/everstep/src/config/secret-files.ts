@@ -1,12 +1,12 @@
 /**
- * Secrets in files: `EVERSTEP_STORE_FILE` names the file that contains `EVERSTEP_STORE`, and so on. Flags are visible to every
- * user of the machine in the list of processes; a file is not, and container platforms mount secrets as files.
+ * Secrets in files: `EVERSTEP_STORE_FILE` names the file that contains the value of `EVERSTEP_STORE`, and so on. Every user of
+ * the machine can see flags in the process list, but not a private file. Container platforms mount secrets as files.
  */
 import { readFileSync, statSync } from 'node:fs';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables that may contain a secret and are read from a file as well. */
+/** Variables that may contain a secret and can also be read from a file. */
 export const SECRET_VARIABLES: readonly string[] = Object.freeze([
   'EVERSTEP_STORE',
   'EVERSTEP_SECRETS_KEY',
@@ -20,15 +20,15 @@ export const SECRET_VARIABLES: readonly string[] = Object.freeze([
 
 export const SECRET_FILE_VARIABLES: readonly string[] = Object.freeze(SECRET_VARIABLES.map((name) => `${name}_FILE`));
 
-/** The longest secret is a URL. */
+/** Larger than the longest secret, a URL. */
 const MAX_FILE_BYTES = 16 * 1024;
 
 export type SecretsRead =
   | { readonly ok: true; readonly env: Environment }
-  /** Sentences, each naming the variable. */
+  /** Sentences that name the variable. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
-/** Without the line break at its end, which editors and shells add. Throws an Error that says why it cannot be used. */
+/** Returns the content without the trailing line break that editors add. Throws an Error with the reason when it is unusable. */
 function contentOf(path: string): string {
   if (statSync(path).size > MAX_FILE_BYTES) throw new Error(`it is larger than ${MAX_FILE_BYTES} bytes`);
   const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
@@ -36,7 +36,7 @@ function contentOf(path: string): string {
   return text;
 }
 
-/** The environment, with what is in the files. Never throws. */
+/** Returns the environment with the values from files. Never throws. */
 export function readSecretFiles(env: Environment): SecretsRead {
   const read: Record<string, string> = {};
   const problems: string[] = [];
@@ -50,7 +50,7 @@ export function readSecretFiles(env: Environment): SecretsRead {
     try {
       read[name] = contentOf(path);
     } catch (error) {
-      problems.push(`${name}_FILE: the file ${path} cannot be used: ${error instanceof Error ? error.message : String(error)}`);
+      problems.push(`${name}_FILE: the file ${path} is not usable: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, env: { ...env, ...read } };

@@ -1,14 +1,14 @@
 /** Keys that encrypt the secrets in the store. */
 
-/** The first key encrypts; all of them decrypt. */
+/** The first key encrypts; all keys decrypt. */
 export type SecretKeys = readonly [Uint8Array, ...Uint8Array[]];
 
 const KEY_BYTES = 32;
-/** Of a replacement there are two; more keys are left over from earlier ones. */
+/** A key replacement needs two; additional keys are from earlier replacements. */
 const MAX_KEYS = 8;
 const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
-/** Reads keys of 32 bytes in Base64, separated by commas or white space. Throws an Error that says what is allowed. */
+/** Parses keys of 32 bytes in Base64, separated by commas or white space. Throws an Error with the allowed values. */
 export function parseSecretKeys(text: string): SecretKeys {
   const words = text.split(/[\s,]+/).filter((word) => word !== '');
   const keys = words.filter((word) => BASE64.test(word)).map((word) => Buffer.from(word, 'base64'));
@@ -16,7 +16,7 @@ export function parseSecretKeys(text: string): SecretKeys {
   const isDistinct = new Set(keys.map((key) => key.toString('hex'))).size === keys.length;
   if (!current || keys.length !== words.length || keys.length > MAX_KEYS || !isDistinct || current.length !== KEY_BYTES)
     throw new Error(
-      `must be 1 to ${MAX_KEYS} different keys of 32 random bytes in Base64, as \`openssl rand -base64 32\` prints`,
+      `must be 1 to ${MAX_KEYS} different keys of 32 random bytes in Base64, such as the output of \`openssl rand -base64 32\``,
     );
   return [current, ...others];
 }

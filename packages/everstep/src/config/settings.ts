@@ -1,7 +1,6 @@
 /**
- * Every setting of the service: its environment variable, its flag, how it is
- * read, and what it is for. `everstep dev --help` and `everstep serve --help`
- * are made from this table.
+ * All settings of the server: environment variable, flag, parser and description. `everstep dev --help` and
+ * `everstep serve --help` are generated from this table.
  */
 
 import { isIP } from 'node:net';
@@ -31,7 +30,7 @@ export type Mode = 'dev' | 'serve';
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-export interface Surroundings {
+export interface SettingContext {
   readonly mode: Mode;
   /** Relative paths start here. */
   readonly cwd: string;
@@ -39,18 +38,18 @@ export interface Surroundings {
 
 export interface Setting<Value> {
   readonly env: string;
-  /** As commander writes it; `--no-x` for switches that are on by default. */
+  /** In the syntax of commander; `--no-x` for switches that are on by default. */
   readonly flag: string;
-  /** Name of the flag among the parsed options. */
+  /** Name among the parsed options. */
   readonly option: string;
   readonly help: string;
-  /** In words, for the help. */
+  /** Description of the default for the help. */
   readonly defaultText: string;
-  /** Whether a value that is invalid is left out of the message about it. */
+  /** Whether error messages omit an invalid value. */
   readonly isSecret?: true;
-  readonly fallback: (surroundings: Surroundings) => Value;
-  /** Throws an Error that says what is allowed. */
-  readonly parse: (text: string, surroundings: Surroundings) => Value;
+  readonly fallback: (context: SettingContext) => Value;
+  /** Throws an Error with the allowed values. */
+  readonly parse: (text: string, context: SettingContext) => Value;
 }
 
 const oneOf =
@@ -63,7 +62,7 @@ const oneOf =
 
 function parsePort(text: string): number {
   const port = Number(text);
-  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new Error('must be a whole number from 0 to 65535 (0 takes a free port)');
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new Error('must be a whole number from 0 to 65535 (0 uses a free port)');
   return port;
 }
 
@@ -72,9 +71,9 @@ function parseHost(text: string): string {
   throw new Error('must be an IP address or a host name, without a port');
 }
 
-/** Where to listen. */
+/** An address to listen on. */
 export interface ListenAddress {
-  /** Null: the host that everything listens on. */
+  /** Null: the host of the runtime API. */
   readonly host: string | null;
   readonly port: number;
 }
@@ -87,12 +86,12 @@ function parseListenAddress(text: string): ListenAddress {
   return { host: host === null ? null : parseHost(host), port: parsePort(port) };
 }
 
-/** Whether a transaction on a database may have writes of several queue instances. */
+/** Whether one database transaction may contain writes of several queue instances. */
 export type Commits = 'together' | 'by-instance';
 
 function parseCommits(text: string): Commits {
   if (text === 'together' || text === 'by-instance') return text;
-  throw new Error('must be together, or by-instance where the tables are spread over servers by the queue instance');
+  throw new Error('must be together or by-instance (for tables that are distributed by queue instance)');
 }
 
 function parseSwitch(text: string): boolean {
@@ -101,20 +100,20 @@ function parseSwitch(text: string): boolean {
   throw new Error('must be 1 or 0');
 }
 
-function parseVirtualClock(text: string, { mode }: Surroundings): boolean {
+function parseVirtualClock(text: string, { mode }: SettingContext): boolean {
   const wanted = parseSwitch(text);
-  if (wanted && mode === 'serve') throw new Error('is for tests, and only `everstep dev` takes it: others rely on the time');
+  if (wanted && mode === 'serve') throw new Error('is for tests and requires `everstep dev`');
   return wanted;
 }
 
 function parseEmail(text: string): string {
   if (/^[^\s@:]+@[^\s@:]+$/.test(text)) return text;
-  throw new Error('must be an e-mail address');
+  throw new Error('must be an email address');
 }
 
-const parsePath = (text: string, { cwd }: Surroundings): string => resolve(cwd, text);
+const parsePath = (text: string, { cwd }: SettingContext): string => resolve(cwd, text);
 
-/** Keeps each row's own value type; the table below is typed by its rows. */
+/** Preserves the value type of each row. */
 const setting = <Value>(row: Setting<Value>): Setting<Value> => row;
 
 export const SETTINGS = Object.freeze({
@@ -122,7 +121,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_PORT',
     flag: '--port <number>',
     option: 'port',
-    help: 'port to listen on; 0 takes a free one',
+    help: 'port to listen on; 0 uses a free port',
     defaultText: '8080',
     fallback: () => 8080,
     parse: parsePort,
@@ -131,7 +130,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_HOST',
     flag: '--host <address>',
     option: 'host',
-    help: 'address to listen on; 0.0.0.0 to be reached from other machines',
+    help: 'address to listen on; use 0.0.0.0 to accept connections from other machines',
     defaultText: '127.0.0.1',
     fallback: () => '127.0.0.1',
     parse: parseHost,
@@ -140,8 +139,8 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_MANAGEMENT_ADDRESS',
     flag: '--management-address <address>',
     option: 'managementAddress',
-    help: 'a port, or address:port, on which the management API alone listens',
-    defaultText: 'it is served together with the runtime API',
+    help: 'separate port or address:port for the management API',
+    defaultText: 'served with the runtime API',
     fallback: () => null,
     parse: parseListenAddress,
   }),
@@ -149,7 +148,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_TLS_CERT',
     flag: '--tls-cert <path>',
     option: 'tlsCert',
-    help: 'PEM file with the certificate and its chain: the service speaks HTTPS; read again when it changes',
+    help: 'PEM file with the certificate chain, to serve HTTPS; reloaded when it changes',
     defaultText: 'plain HTTP',
     fallback: () => null,
     parse: parsePath,
@@ -167,7 +166,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_PUBLIC_URL',
     flag: '--public-url <url>',
     option: 'publicUrl',
-    help: 'where others reach the service; webhook URLs begin with it',
+    help: 'URL at which clients reach the server; used in webhook URLs',
     defaultText: 'http://<host>:<port>, or https with a certificate',
     fallback: () => null,
     parse: parsePublicUrl,
@@ -176,7 +175,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_DATA_DIR',
     flag: '--data-dir <path>',
     option: 'dataDir',
-    help: 'where runs and credentials are kept',
+    help: 'directory for the store and credentials',
     defaultText: './.everstep',
     fallback: ({ cwd }) => resolve(cwd, '.everstep'),
     parse: parsePath,
@@ -185,7 +184,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_STORE',
     flag: '--store <path-or-url>',
     option: 'store',
-    help: 'file of the embedded store, or postgres://user:password@host:port/database, which several nodes may share; of several hosts (host:port,host:port) the primary is used',
+    help: 'file of the embedded store, or postgres://user:password@host:port/database, which several nodes can share; with several hosts (host:port,host:port), the primary is used',
     defaultText: 'everstep.db in the data directory',
     fallback: () => null,
     parse: parseStore,
@@ -194,8 +193,8 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_SECRETS_KEY',
     flag: '--secrets-key <keys>',
     option: 'secretsKey',
-    help: 'encrypts the secrets in the store: 32 random bytes in Base64; after a comma, earlier keys. Give it in EVERSTEP_SECRETS_KEY_FILE',
-    defaultText: 'secrets.key in the data directory, which is made for an embedded store',
+    help: 'key that encrypts the secrets in the store: 32 random bytes in Base64, optionally followed by a comma and earlier keys; prefer EVERSTEP_SECRETS_KEY_FILE',
+    defaultText: 'secrets.key in the data directory, created for an embedded store',
     isSecret: true,
     fallback: () => null,
     parse: parseSecretKeys,
@@ -204,7 +203,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_ACCEPT_LOSS',
     flag: '--accept-loss',
     option: 'acceptLoss',
-    help: 'start though the embedded store has lost acknowledged changes; its damaged files are copied first',
+    help: 'open an embedded store that has lost acknowledged changes, after copying its damaged files',
     defaultText: 'refuse to start',
     fallback: () => false,
     parse: parseSwitch,
@@ -213,7 +212,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_NODE_LEASE',
     flag: '--node-lease <seconds>',
     option: 'nodeLease',
-    help: 'how long a node that is silent keeps what it has, where several share a database',
+    help: 'time after which other nodes take over the work of a silent node, if several share a database',
     defaultText: '5 seconds',
     fallback: () => 5_000,
     parse: parseNodeLease,
@@ -222,7 +221,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_COMMITS',
     flag: '--commits <how>',
     option: 'commits',
-    help: 'together, or by-instance: a transaction on the database has writes of one queue instance alone',
+    help: 'together, or by-instance: a database transaction contains writes of only one queue instance',
     defaultText: 'together',
     fallback: () => 'together',
     parse: parseCommits,
@@ -231,7 +230,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_PLANS_FILE',
     flag: '--plans-file <path>',
     option: 'plansFile',
-    help: 'JSON file with the plans that queue instances may have',
+    help: 'JSON file with the plans of queue instances',
     defaultText: 'the built-in plans, default and standard',
     fallback: () => null,
     parse: parsePath,
@@ -240,7 +239,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_NEW_INSTANCE_PLAN',
     flag: '--new-instance-plan <name>',
     option: 'newInstancePlan',
-    help: 'plan of queue instances that users other than the operator create',
+    help: 'plan of queue instances created by users other than the operator',
     defaultText: 'standard, or default if the plans file has a default plan and no standard plan',
     fallback: () => null,
     parse: (text) => text,
@@ -249,17 +248,17 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_MAX_TIMEOUT',
     flag: '--max-timeout <duration>',
     option: 'maxTimeout',
-    help: 'the longest that one delivery may take, such as 30s, 15m or 12h; a plan may allow less',
+    help: 'maximum timeout of one delivery, such as 30s, 15m or 12h; a plan can set a lower one',
     defaultText: '12h',
     fallback: () => LIMITS.maxDeliveryTimeoutMs,
     parse: parseTimeout,
   }),
   envFile: setting<string | null>({
     env: 'EVERSTEP_ENV_FILE',
-    // Not --env-file: node takes that one for itself, wherever it stands on the command line.
+    // Not --env-file: node interprets that option itself, anywhere on the command line.
     flag: '--write-env-file <path>',
     option: 'writeEnvFile',
-    help: 'write the URL, tokens and keys there as KEY=value lines once the service listens',
+    help: 'file to write the URL, tokens and keys to, as KEY=value lines, once the server is listening',
     defaultText: 'none',
     fallback: () => null,
     parse: parsePath,
@@ -268,7 +267,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_PRINT_CREDENTIALS',
     flag: '--print-credentials',
     option: 'printCredentials',
-    help: 'print tokens and keys that the start makes, also where the output is not a terminal',
+    help: 'print new tokens and keys even if the output is not a terminal',
     defaultText: 'only to a terminal for serve, always for dev',
     fallback: ({ mode }) => mode === 'dev',
     parse: parseSwitch,
@@ -278,7 +277,7 @@ export const SETTINGS = Object.freeze({
     flag: '--no-demo',
     option: 'demo',
     help: 'dev only: start without the example order app',
-    defaultText: 'with it',
+    defaultText: 'with the example app',
     fallback: ({ mode }) => mode === 'dev',
     parse: parseSwitch,
   }),
@@ -286,8 +285,8 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_VIRTUAL_CLOCK',
     flag: '--virtual-clock',
     option: 'virtualClock',
-    help: 'dev only: for tests, a clock that POST /v2/clock/advance moves on',
-    defaultText: 'the real time',
+    help: 'dev only: use a clock for tests that advances only through POST /v2/clock/advance',
+    defaultText: 'real time',
     fallback: () => false,
     parse: parseVirtualClock,
   }),
@@ -304,8 +303,8 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_ACCESS_LOG',
     flag: '--access-log',
     option: 'accessLog',
-    help: 'log each request at the level info: id, method, route, status, duration, address and caller',
-    defaultText: 'at the level debug, without address and caller',
+    help: 'log each request at level info: ID, method, route, status, duration, address and caller',
+    defaultText: 'at level debug, without address and caller',
     fallback: () => false,
     parse: parseSwitch,
   }),
@@ -313,7 +312,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_ALLOW_ADDRESSES',
     flag: '--allow-addresses <list>',
     option: 'allowAddresses',
-    help: 'private hosts, addresses or CIDRs that may be called, with or without a port (10.0.0.5:8080), separated by commas',
+    help: 'comma-separated private hosts, addresses or CIDRs that may be called, with or without a port (10.0.0.5:8080)',
     defaultText: 'none for serve, loopback for dev',
     fallback: () => Object.freeze([]),
     parse: parseAddresses,
@@ -322,7 +321,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_DENY_ADDRESSES',
     flag: '--deny-addresses <list>',
     option: 'denyAddresses',
-    help: 'hosts, addresses or CIDRs that are never called, with or without a port, separated by commas',
+    help: 'comma-separated hosts, addresses or CIDRs that are never called, with or without a port',
     defaultText: 'none',
     fallback: () => Object.freeze([]),
     parse: parseAddresses,
@@ -331,7 +330,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_ALLOW_PORTS',
     flag: '--allow-ports <list>',
     option: 'allowPorts',
-    help: 'ports of well-known services other than HTTP that may be called, separated by commas',
+    help: 'comma-separated ports of well-known services other than HTTP that may be called',
     defaultText: 'none, so that ports such as 22, 25, 5432 and 6379 are refused',
     fallback: () => Object.freeze([]),
     parse: parsePorts,
@@ -340,7 +339,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_NAT64_PREFIXES',
     flag: '--nat64-prefixes <list>',
     option: 'nat64Prefixes',
-    help: 'prefixes of the NAT64 of the network; addresses in them are judged by the IPv4 address that they contain',
+    help: 'comma-separated NAT64 prefixes of the network; addresses in them are checked by the IPv4 address they contain',
     defaultText: 'none, so that addresses in 64:ff9b::/96 are refused',
     fallback: () => Object.freeze([]),
     parse: parseNat64Prefixes,
@@ -349,8 +348,8 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_EGRESS_PROXY',
     flag: '--egress-proxy <url>',
     option: 'egressProxy',
-    help: 'HTTP proxy (CONNECT) for calls to all destinations but those in --allow-addresses, http://user:password@host:port',
-    defaultText: 'none: destinations are connected to directly',
+    help: 'HTTP proxy (CONNECT) for calls to all destinations except those in --allow-addresses, http://user:password@host:port',
+    defaultText: 'none, direct connections',
     fallback: () => null,
     parse: parseEgressProxy,
   }),
@@ -358,8 +357,8 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_DNS_SERVERS',
     flag: '--dns-servers <list>',
     option: 'dnsServers',
-    help: 'DNS servers that look up the names of endpoints, separated by commas; or system, to ask the operating system, which looks up only a few names at a time',
-    defaultText: 'those of /etc/resolv.conf',
+    help: 'comma-separated DNS servers for the names of endpoints; or system, to use the resolver of the operating system, which resolves only a few names at a time',
+    defaultText: 'servers in /etc/resolv.conf',
     fallback: () => 'resolv.conf',
     parse: parseDnsServers,
   }),
@@ -367,8 +366,8 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_TRUSTED_PROXIES',
     flag: '--trusted-proxies <list>',
     option: 'trustedProxies',
-    help: 'addresses or CIDRs of the proxies in front, whose X-Forwarded-For says who calls, separated by commas',
-    defaultText: 'none: whoever connects is who calls',
+    help: 'comma-separated addresses or CIDRs of trusted reverse proxies; their X-Forwarded-For header determines the client address',
+    defaultText: 'none, the client address is that of the connection',
     fallback: () => Object.freeze([]),
     parse: parseProxies,
   }),
@@ -376,8 +375,8 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_QUERY_TOKENS',
     flag: '--no-query-tokens',
     option: 'queryTokens',
-    help: 'refuse tokens in the query of a URL, which logs on the way often keep',
-    defaultText: 'they are taken',
+    help: 'refuse tokens in the query of a URL, which proxies often log',
+    defaultText: 'accepted',
     fallback: () => true,
     parse: parseSwitch,
   }),
@@ -385,7 +384,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_AUDIT_RETENTION',
     flag: '--audit-retention <duration>',
     option: 'auditRetention',
-    help: 'how long entries of the audit log are kept, in days such as 400d, or forever',
+    help: 'retention of audit log entries in days, such as 400d, or forever',
     defaultText: '400d',
     fallback: () => 400 * DAY_MS,
     parse: parseAuditRetention,
@@ -394,8 +393,8 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_AUDIT_WEBHOOK_URL',
     flag: '--audit-webhook-url <url>',
     option: 'auditWebhookUrl',
-    help: 'http or https URL that new entries of the audit log are sent to',
-    defaultText: 'none: they are not sent',
+    help: 'http or https URL that receives new audit log entries',
+    defaultText: 'none',
     fallback: () => null,
     parse: parseWebhookUrl,
   }),
@@ -403,17 +402,17 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_AUDIT_WEBHOOK_KEY',
     flag: '--audit-webhook-key <key>',
     option: 'auditWebhookKey',
-    help: 'key that signs what is sent to the audit webhook, at least 32 characters; its URL requires it',
+    help: 'key that signs requests to the audit webhook, at least 32 characters; required with a webhook URL',
     defaultText: 'none',
     fallback: () => null,
-    // Nothing that is wrong with it is said here: it would be shown.
+    // The message does not repeat the value, which would reveal it.
     parse: (text) => text,
   }),
   region: setting<Region>({
     env: 'EVERSTEP_REGION',
     flag: '--region <region>',
     option: 'region',
-    help: `region of the queue instance made at the first start: ${REGIONS.join(', ')}`,
+    help: `region of the queue instance created at the first start: ${REGIONS.join(', ')}`,
     defaultText: DEFAULT_REGION,
     fallback: () => DEFAULT_REGION,
     parse: oneOf(REGIONS),
@@ -422,7 +421,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_ADMIN_EMAIL',
     flag: '--admin-email <address>',
     option: 'adminEmail',
-    help: 'e-mail of the user made at the first start',
+    help: 'email of the user created at the first start',
     defaultText: 'admin@localhost',
     fallback: () => 'admin@localhost',
     parse: parseEmail,
@@ -430,7 +429,7 @@ export const SETTINGS = Object.freeze({
   ...SIGN_IN_SETTINGS,
 });
 
-/** Variables that the SDK, its client and the command line read; the service leaves them alone. */
+/** Variables of the SDK, its client and the command line, which the server ignores. */
 export const CLIENT_VARIABLES: readonly string[] = Object.freeze([
   'EVERSTEP_URL',
   'EVERSTEP_MANAGEMENT_URL',

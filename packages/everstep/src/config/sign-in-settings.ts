@@ -4,26 +4,26 @@ import type { Setting } from './settings.js';
 export const TEAM_ROLES = ['owner', 'admin', 'dev', 'finance'] as const;
 export type TeamRole = (typeof TEAM_ROLES)[number];
 
-/** One value of the role claim, and what it grants. */
+/** A value of the role claim and the role it grants. */
 export type RoleGrant =
   | { readonly value: string; readonly grants: 'operator' }
   | { readonly value: string; readonly grants: TeamRole; readonly teamId: string };
 
-/** Null for no single sign-on. */
+/** Null: single sign-on is off. */
 export interface SignInSettings {
   readonly issuer: string;
   readonly clientId: string;
-  /** Null: a public client, which has PKCE alone. */
+  /** Null: a public client that uses only PKCE. */
   readonly clientSecret: string | null;
   readonly scopes: string;
-  /** Name of a claim, or a path with dots; null: no roles are taken from claims. */
+  /** Name of a claim, or a path with dots; null: claims grant no roles. */
   readonly roleClaim: string | null;
   readonly grants: readonly RoleGrant[];
-  /** Domains that e-mails may have; empty: any. */
+  /** Allowed email domains; empty: all. */
   readonly domains: readonly string[];
   readonly createUsers: boolean;
   readonly linkByEmail: boolean;
-  /** Null: from the public URL. */
+  /** Null: derived from the public URL. */
   readonly redirectUrl: string | null;
 }
 
@@ -31,13 +31,13 @@ const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 const DOMAIN = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/;
 const GRANT = /^(?<value>[^=,]+)=(?:(?<operator>operator)|(?<team>team_[A-Za-z0-9]+):(?<role>\w+))$/;
 
-/** Without a slash at the end, as the identity provider writes it. */
+/** Returns the URL without a trailing slash, as the identity provider writes it. */
 function parseIssuer(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isSecure = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.test(url.hostname));
   if (!url || !isSecure || url.search !== '' || url.hash !== '' || url.username !== '')
     throw new Error(
-      'must be the https URL of the identity provider, such as https://id.example.com (http for this machine alone)',
+      'must be the https URL of the identity provider, such as https://id.example.com (http is allowed only for this machine)',
     );
   return text;
 }
@@ -45,7 +45,7 @@ function parseIssuer(text: string): string {
 function parseRedirectUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (!url || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '')
-    throw new Error('must be an http or https URL without query and fragment');
+    throw new Error('must be an http or https URL without a query or fragment');
   return text;
 }
 
@@ -64,7 +64,7 @@ function parseScopes(text: string): string {
 const parseDomains = (text: string): readonly string[] =>
   text.split(',').map((each) => {
     const domain = each.trim().toLowerCase();
-    if (!DOMAIN.test(domain)) throw new Error('must be domains such as example.com, separated by commas');
+    if (!DOMAIN.test(domain)) throw new Error('must be comma-separated domains, such as example.com');
     return domain;
   });
 
@@ -101,19 +101,19 @@ export const SIGN_IN_SETTINGS = {
     'EVERSTEP_OIDC_ISSUER',
     '--oidc-issuer <url>',
     'oidcIssuer',
-    'identity provider (OpenID Connect) that users of the dashboard sign in with',
+    'URL of the identity provider (OpenID Connect) for the dashboard',
     parseIssuer,
   ),
-  oidcClientId: text('EVERSTEP_OIDC_CLIENT_ID', '--oidc-client-id <id>', 'oidcClientId', 'client id at the identity provider'),
+  oidcClientId: text('EVERSTEP_OIDC_CLIENT_ID', '--oidc-client-id <id>', 'oidcClientId', 'client ID at the identity provider'),
   oidcClientSecret: text(
     'EVERSTEP_OIDC_CLIENT_SECRET',
     '--oidc-client-secret <secret>',
     'oidcClientSecret',
-    'client secret at the identity provider; every user of the machine sees flags, so use EVERSTEP_OIDC_CLIENT_SECRET_FILE',
+    'client secret at the identity provider; prefer EVERSTEP_OIDC_CLIENT_SECRET_FILE, because flags are visible in the process list',
   ),
   oidcScopes: {
     ...{ env: 'EVERSTEP_OIDC_SCOPES', flag: '--oidc-scopes <list>', option: 'oidcScopes', parse: parseScopes },
-    help: 'scopes that are asked for',
+    help: 'requested scopes',
     defaultText: 'openid email profile',
     fallback: () => 'openid email profile',
   },
@@ -121,17 +121,17 @@ export const SIGN_IN_SETTINGS = {
     'EVERSTEP_OIDC_ROLE_CLAIM',
     '--oidc-role-claim <name>',
     'oidcRoleClaim',
-    'claim with the roles or groups of the user; dots lead into objects, such as realm_access.roles',
+    'claim with the roles or groups of the user; use dots for nested claims, such as realm_access.roles',
   ),
   oidcRoles: {
     ...{ env: 'EVERSTEP_OIDC_ROLES', flag: '--oidc-roles <list>', option: 'oidcRoles', parse: parseGrants },
-    help: 'what values of the role claim grant, such as admins=operator,devs=team_01ABC:dev',
+    help: 'roles granted by values of the role claim, such as admins=operator,devs=team_01ABC:dev',
     defaultText: 'none',
     fallback: () => Object.freeze([]),
   },
   oidcDomains: {
     ...{ env: 'EVERSTEP_OIDC_DOMAINS', flag: '--oidc-domains <list>', option: 'oidcDomains', parse: parseDomains },
-    help: 'domains that the e-mails of users must have, separated by commas',
+    help: 'comma-separated domains that emails of users must have',
     defaultText: 'any',
     fallback: () => Object.freeze([]),
   },
@@ -139,19 +139,19 @@ export const SIGN_IN_SETTINGS = {
     'EVERSTEP_OIDC_CREATE_USERS',
     '--oidc-create-users <switch>',
     'oidcCreateUsers',
-    'true: create a user when an unknown person signs in',
+    'true: create a user at the first sign-in',
   ),
   oidcLinkByEmail: toggle(
     'EVERSTEP_OIDC_LINK_BY_EMAIL',
     '--oidc-link-by-email <switch>',
     'oidcLinkByEmail',
-    'true: a verified e-mail signs in as the user who has it, also if that user was created by an invitation',
+    'true: a verified email signs in as the existing user with this email, including users created by an invitation',
   ),
   oidcRedirectUrl: text(
     'EVERSTEP_OIDC_REDIRECT_URL',
     '--oidc-redirect-url <url>',
     'oidcRedirectUrl',
-    'where the identity provider sends browsers back to; needed if the management API has an address of its own',
+    'redirect URL for the identity provider; required if the management API has a separate address',
     parseRedirectUrl,
   ),
 } satisfies Record<
@@ -159,7 +159,7 @@ export const SIGN_IN_SETTINGS = {
   Setting<string | null> | Setting<string> | Setting<boolean> | Setting<readonly string[]> | Setting<readonly RoleGrant[]>
 >;
 
-/** Null when there is no issuer. `problem` is called with a sentence for each mistake. */
+/** Returns null without an issuer. `problem` is called with a sentence for each error. */
 export function readSignIn(
   read: <Value>(setting: Setting<Value>) => Value,
   problem: (sentence: string) => void,
@@ -174,7 +174,7 @@ export function readSignIn(
   }
   if (clientId === null) problem('EVERSTEP_OIDC_ISSUER is set without EVERSTEP_OIDC_CLIENT_ID; set both');
   if (grants.length > 0 && roleClaim === null)
-    problem('EVERSTEP_OIDC_ROLES is set without EVERSTEP_OIDC_ROLE_CLAIM; name the claim that has the roles');
+    problem('EVERSTEP_OIDC_ROLES is set without EVERSTEP_OIDC_ROLE_CLAIM; set the claim that contains the roles');
   return Object.freeze({
     issuer,
     clientId: clientId ?? '',

@@ -35,7 +35,7 @@ const START_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 10_000;
 const KEPT_OUTPUT_LENGTH = 8_000;
 /** Printed when the service accepts requests and its env file is written. */
-const LISTENS = /listens at/;
+const LISTENS = /is listening on/;
 
 /** Resolves the package from the working directory (an app), or from here (a workspace). */
 async function installedCommand(): Promise<readonly string[]> {

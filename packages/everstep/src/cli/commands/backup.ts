@@ -28,7 +28,7 @@ const MAX_PASSPHRASE_BYTES = 16 * 1024;
 async function secretOf({ passphraseFile }: SecretOptions, shell: Shell): Promise<BackupSecret | null> {
   if (passphraseFile !== undefined) {
     const text = await readFile(resolve(shell.cwd, passphraseFile), 'utf8').catch((error) => {
-      throw new UsageError(`--passphrase-file cannot be read: ${error.message}`);
+      throw new UsageError(`--passphrase-file is not readable: ${error.message}`);
     });
     const passphrase = text.replace(/\r?\n$/, '');
     if (passphrase.length < MIN_PASSPHRASE_LENGTH || text.length > MAX_PASSPHRASE_BYTES)
