@@ -1,8 +1,8 @@
-/** Commands of the `everstep` program in text that people read, and whether the program takes them. */
+/** Finds `everstep` commands in texts for people and checks whether the program accepts them. */
 import type { Command, Option } from 'commander';
 import { type Page, shellLinesOf, sourceLines } from './pages.fixture.js';
 
-/** Words of a command line as a shell reads them, up to a pipe, a redirection, a comment or a second command. */
+/** Splits a command line into words like a shell, up to a pipe, redirection, comment or second command. */
 export function wordsOf(line: string): readonly string[] {
   const words: string[] = [];
   let word: string | null = null;
@@ -26,7 +26,7 @@ export function wordsOf(line: string): readonly string[] {
       word = null;
     } else if (';|&'.includes(char) || (char === '>' && word === null) || (char === '#' && word === null) || char === ')') break;
     else if (char === '<' && word === null) {
-      // A placeholder such as <run id>; a redirection has a space or a path behind it.
+      // A placeholder such as <run id>. A redirection is followed by a space or a path.
       const end = line.indexOf('>', at);
       if (end === -1 || line[at + 1] === ' ') break;
       word = line.slice(at, end + 1);
@@ -48,8 +48,8 @@ const optionsOf = (command: Command): readonly Option[] => [
 ];
 
 /**
- * What is wrong with a command, as words behind `everstep`; null when the program takes it. A mention in a sentence
- * (`complete` is false) may leave out arguments, but names nothing that does not exist.
+ * Returns what is wrong with the words after `everstep`; null when the program accepts them. A mention in a sentence (`complete`
+ * is false) may omit arguments, but its names must exist.
  */
 export function problemOf(program: Command, words: readonly string[], { complete }: { complete: boolean }): string | null {
   let command = program;
@@ -83,15 +83,15 @@ export function problemOf(program: Command, words: readonly string[], { complete
 
 export interface ShownCommand {
   readonly words: readonly string[];
-  /** A line to type, and not a mention in a sentence. */
+  /** Whether it is a command line to type, not a mention in a sentence. */
   readonly complete: boolean;
   readonly line: number;
 }
 
 const PROGRAM = /(?:^|[\s$(`])(?:npx )?everstep(?= )/;
-/** Who runs a command and when, in a line of a crontab of the system. */
+/** Time and user in a line of the system crontab. */
 const CRON = /^(?:[\d*,/-]+ ){5}\w+ /;
-/** Anything else is a line of output. */
+/** Command lines to type; other lines are output. */
 const TYPED = /^(\$ |[A-Z_]+=\S* +|npx |everstep |\S+="?\$\()/;
 
 function commandIn(text: string): readonly string[] | null {
@@ -99,7 +99,7 @@ function commandIn(text: string): readonly string[] | null {
   return found && wordsOf(text.slice(found.index + found[0].length));
 }
 
-/** Returns the commands of a Markdown page: in blocks of shell lines, and in `code` within sentences. */
+/** Returns the commands in a Markdown page: in shell blocks and in inline code. */
 export function commandsInMarkdown(page: Page): readonly ShownCommand[] {
   const typed = shellLinesOf(page).map(({ text, line }) => ({ text: text.replace(CRON, ''), line, complete: true }));
   const mentioned = page.inline.map(({ code, line }) => ({ text: code, line, complete: false }));
@@ -113,11 +113,11 @@ export function commandsInMarkdown(page: Page): readonly ShownCommand[] {
   });
 }
 
-/** A text as JSX shows it: a text with braces or quotes is written as {'...'}. */
+/** Returns a text as JSX displays it. Texts with braces or quotes are written as {'...'}. */
 const shown = (text: string): string => text.replace(/\{'([^']*)'\}/g, '$1').replace(/\\`/g, '`');
 
 /**
- * Returns the commands in texts of a source: in `<code>`, in backticks, or behind `npx`; elsewhere the first word behind
+ * Returns the commands in texts of a source: in `<code>`, in backticks, or after `npx`. Elsewhere returns the first word after
  * `everstep`, which may belong to the sentence.
  */
 export function commandsInSource(text: string): readonly ShownCommand[] {
@@ -133,11 +133,11 @@ export function commandsInSource(text: string): readonly ShownCommand[] {
   });
 }
 
-/** Returns the bare options in a text, such as `--port`; not the custom properties of a style sheet, in `var(--space)`. */
+/** Returns the options in a text, such as `--port`, without CSS custom properties such as `var(--space)`. */
 export const optionsIn = (text: string): readonly string[] =>
   [...shown(text).matchAll(/(?<![\w(-])--[a-z][a-z-]*[a-z](?![\w-])/g)].map(([name]) => name);
 
-/** Returns the names of all options of a command and of those below it. */
+/** Returns the names of all options of a command and its subcommands. */
 export const optionNames = (command: Command): readonly string[] => [
   ...command.options.flatMap(({ long }) => (long ? [long] : [])),
   ...command.commands.flatMap(optionNames),

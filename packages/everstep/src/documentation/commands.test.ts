@@ -1,4 +1,4 @@
-/** Every command, option and variable that is shown exists in the program. */
+/** Every command, option and variable in a text for people exists in the program. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createProgram } from '../cli/program.js';
@@ -33,7 +33,7 @@ test('every command in the documentation exists, with its options and arguments'
   );
 });
 
-test('every command in the dashboard, in help texts and in hints exists, with its options', () => {
+test('every command in the dashboard, help texts and hints exists with its options', () => {
   const shown = SOURCES.map((path) => [path, commandsInSource(read(path))] as const);
   assert.ok(shown.reduce((sum, [, commands]) => sum + commands.length, 0) >= 5);
   assert.deepEqual(
@@ -42,7 +42,7 @@ test('every command in the dashboard, in help texts and in hints exists, with it
   );
 });
 
-/** Variables of the tests and of development; the pages that name them are for people who change the code. */
+/** Variables of tests and development, named only in pages for contributors. */
 const FOR_DEVELOPMENT = /^EVERSTEP_(TEST_|BENCH_|SOAK|CHROMIUM|SCREENSHOTS)/;
 const KNOWN = new Set([...Object.values(SETTINGS).map(({ env }) => env), ...CLIENT_VARIABLES, ...SECRET_FILE_VARIABLES]);
 const KNOWN_PATTERNS = [/^EVERSTEP_[A-Z0-9_]*_SIGNING_KEY$/, /^EVERSTEP_ADMIN_/];
@@ -64,7 +64,7 @@ interface Named {
   readonly option: string;
 }
 
-/** Options of other programs, by the file that names them, with the program. */
+/** Options of other programs, by the file that mentions them. */
 const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ...options: string[]])[]>> = {
   'bench/README.md': [['npm', '--only', '--runs', '--per-second', '--assert']],
   'docs/operations/fair-shares.md': [['npm', '--assert']],
@@ -83,7 +83,7 @@ const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ..
   'scripts/tests/run.mjs': [['node', '--disable-warning']],
   'scripts/tests/start-up/index.mjs': [['node', '--require']],
 };
-/** Inline code that starts with the name of another program. */
+/** Inline code that starts with another program. */
 const OTHER_PROGRAM = /^(npx (?!everstep)|npm |docker |kubectl |node )/;
 const KNOWN_OPTIONS = new Set([...optionNames(program), '--help', '--version']);
 const OF_THE_BENCHMARK = new Set(optionsIn(read('bench/src/options.ts')));
@@ -99,7 +99,7 @@ const inSentences: readonly Named[] = PAGES.flatMap((path) =>
 );
 const inSources: readonly Named[] = SOURCES.flatMap((path) =>
   sourceLines(read(path)).flatMap(({ text, line }) => {
-    // A script passes options to other programs, each as a string of its own.
+    // Scripts pass options to other programs as separate strings.
     const texts = path.startsWith('scripts/') ? text.replace(/'--[\w=-]+'/g, '') : text;
     return optionsIn(texts).map((option) => ({ path, line, option }));
   }),
@@ -118,7 +118,7 @@ for (const [where, named] of [
   });
 }
 
-test('every option of another program that is listed here is named', () => {
+test('every listed option of another program is mentioned', () => {
   const unused = Object.entries(OF_OTHERS).flatMap(([path, programs]) =>
     programs.flatMap(([, ...options]) =>
       options.filter((option) => ![...inSentences, ...inSources].some((each) => each.path === path && each.option === option)),
@@ -136,12 +136,12 @@ const WRONG: readonly (readonly [string, RegExp])[] = [
   ['dev --port', /--port needs a value/],
 ];
 for (const [line, expected] of WRONG) {
-  test(`a wrong command is found: ${line}`, () => {
+  test(`a wrong command is detected: ${line}`, () => {
     assert.match(problemOf(program, wordsOf(line), { complete: true }) ?? '', expected);
   });
 }
 
-test('commands are found where people read them', () => {
+test('commands are found in pages and sources', () => {
   const words = (commands: readonly ShownCommand[]) => commands.map((each) => [each.words.join(' '), each.complete]);
   const page = [
     'Say `everstep runs get <id>` here.',
@@ -150,7 +150,7 @@ test('commands are found where people read them', () => {
     '  --body \'{"a b":1}\' | jq # and so on',
     '```',
     '```ts',
-    'everstep nothing',
+    'everstep ignored',
     '```',
   ];
   assert.deepEqual(words(commandsInMarkdown(pageOf(page.join('\n')))), [
@@ -167,6 +167,6 @@ test('commands are found where people read them', () => {
   ]);
 });
 
-test('options are found where people read them', () => {
+test('options are found in texts', () => {
   assert.deepEqual(optionsIn("give --port or '--no-demo', else var(--space) and a--b"), ['--port', '--no-demo']);
 });

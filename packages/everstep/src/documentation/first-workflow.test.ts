@@ -1,4 +1,4 @@
-/** The first workflow of README.md, step by step, with the commands and the code that are shown there. */
+/** Follows the first workflow in README.md with the commands and code shown there. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { type Page, pageOf, ROOT, read, shellLinesOf } from './pages.fixture.js'
 
 const README = read('README.md');
 const STORY = README.slice(README.indexOf('## Your first workflow'), README.indexOf('## Configuration'));
-/** The port of the app in the text, which may be taken on the machine of the test. */
+/** Port of the app in the text, which may be in use on the test machine. */
 const SHOWN_PORT = /\b3000\b/g;
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
@@ -25,7 +25,7 @@ let written: Readonly<Record<string, string>> = {};
 let client: Client;
 let service: SpawnedCli;
 
-/** The one line to type that contains the text. */
+/** Returns the only command line that contains the text. */
 function lineWith(text: string): string {
   const lines = shellLinesOf(story).filter((each) => each.text.includes(text));
   assert.equal(lines.length, 1, `README.md shows ${lines.length} lines with ${text}`);
@@ -33,7 +33,7 @@ function lineWith(text: string): string {
 }
 
 before(async () => {
-  // Below the root, as a file beside README.md: the SDK is found from there.
+  // Below the root, like a file beside README.md, so that the SDK is found.
   const cache = join(ROOT, 'node_modules', '.cache');
   mkdirSync(cache, { recursive: true });
   directory = mkdtempSync(join(cache, 'first-workflow-'));
@@ -45,7 +45,7 @@ before(async () => {
   const start = lineWith('npm start').split(' ');
   assert.deepEqual(start.slice(-2), ['npm', 'start']);
   const settings = Object.fromEntries(start.slice(0, -2).map((each) => each.split('=') as [string, string]));
-  // No option of Node: the service loads its packages as npm installs them.
+  // Without NODE_OPTIONS: the server loads its packages as npm installs them.
   service = new SpawnedCli(['dev'], { cwd: directory, env: { ...settings, EVERSTEP_PORT: '0', NODE_OPTIONS: '' } });
   await service.printed(/is listening on/);
   written = await readEnvFile(join(directory, settings.EVERSTEP_ENV_FILE ?? ''));
@@ -58,7 +58,7 @@ before(async () => {
   writeFileSync(join(directory, 'order.mjs'), code.text);
   app = spawn(process.execPath, args, { cwd: directory, env: cleanEnvironment(), stdio: ['ignore', 'ignore', 'inherit'] });
   while (app.exitCode === null && !(await fetch(appUrl).catch(() => null))) await pause(20);
-  assert.equal(app.exitCode, null, 'the app has ended');
+  assert.equal(app.exitCode, null, 'the app exited');
 });
 
 after(async () => {
@@ -67,7 +67,7 @@ after(async () => {
   rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
 });
 
-/** What a curl command prints, pasted into a shell behind the line that sets the variables. */
+/** Returns the output of a curl command that is pasted into a shell after the line that sets the variables. */
 async function pasted(command: string): Promise<string> {
   const shell = spawn('sh', ['-c', `${lineWith('set -a')}\n${command}`], {
     cwd: directory,
@@ -79,7 +79,7 @@ async function pasted(command: string): Promise<string> {
   return printed;
 }
 
-/** The same request without curl, for machines that have none. */
+/** Sends the same request without curl, for machines that lack it. */
 async function requested(): Promise<string> {
   const words = wordsOf(lineWith('curl')).map((word) => word.replace(/\$(\w+)/g, (_, name: string) => written[name] ?? ''));
   const valuesOf = (option: string) => words.flatMap((word, at) => (words[at - 1] === option ? [word] : []));
@@ -90,7 +90,7 @@ async function requested(): Promise<string> {
   return answer.text();
 }
 
-/** Runs an `npx everstep` command of the story, in the terminal in which the variables are set. */
+/** Runs an `npx everstep` command of the story with its variables set. */
 async function everstep(shown: string, id = ''): Promise<string> {
   const mentioned = story.inline.filter(({ code }) => code === `npx everstep ${shown}`);
   assert.equal(mentioned.length, 1, `README.md does not show: npx everstep ${shown}`);
@@ -99,17 +99,17 @@ async function everstep(shown: string, id = ''): Promise<string> {
   return stdout;
 }
 
-/** The run that sleeps; rejects when every run has ended before it was seen asleep. */
+/** Returns the run that sleeps. Rejects when every run ended before it was seen asleep. */
 async function sleepingRun(ended: AbortSignal): Promise<string> {
   for (; !ended.aborted; await pause(20)) {
     const { runs } = await client.runs.list();
     const sleeping = runs.find(({ steps }) => JSON.stringify(steps).includes('grace period'));
     if (sleeping) return sleeping.workflowRunId;
   }
-  throw new Error('no run has slept');
+  throw new Error('no run was seen sleeping');
 }
 
-test('the first workflow of the README runs to the result that its code makes', async () => {
+test('the first workflow in the README runs and returns its result', async () => {
   const ended = new AbortController();
   const requests = [requested(), ...(hasCurl ? [pasted(lineWith('curl'))] : [])];
   const results = Promise.all(requests).finally(() => ended.abort());
@@ -126,7 +126,7 @@ test('the first workflow of the README runs to the result that its code makes', 
   assert.match(shown, /RUN_SUCCESS/);
 });
 
-test('a run that failed for good is in the dead letter queue, from which the README resumes it', async () => {
+test('the failed run in the README is in the dead letter queue and is resumed', async () => {
   const { workflowRunId } = await client.trigger(appUrl, { body: null, retries: 0 });
   assert.equal((await client.runs.result(workflowRunId, { timeout: '30s' })).workflowState, 'RUN_FAILED');
   const [entry] = (await client.dlq.list()).messages;
@@ -135,7 +135,7 @@ test('a run that failed for good is in the dead letter queue, from which the REA
   assert.match(await everstep('dlq resume <dlqId>', entry.dlqId), /wfr_\w+/);
 });
 
-test('the commands that a start without the example prints work when they are pasted', { skip: !hasCurl }, async () => {
+test('the commands printed by a start without the example work', { skip: !hasCurl }, async () => {
   const [logs = '', api = '', ...others] = service.stdout.split('\n').filter((line) => line.startsWith('  curl '));
   assert.deepEqual(others, []);
   assert.ok(JSON.parse(await pasted(logs)).runs.length > 0);

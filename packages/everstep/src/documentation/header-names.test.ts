@@ -1,4 +1,4 @@
-/** Every header of the service that is named to people is one that it reads or sends. */
+/** Every header named in a text for people is one that the server reads or sends. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER } from '@everstep/sdk/protocol';
@@ -20,7 +20,7 @@ interface Described {
   readonly responses: Readonly<Record<string, { readonly headers?: Readonly<Record<string, unknown>> }>>;
 }
 
-/** Lower-case names of the headers of a document; those of a family end with a star. */
+/** Lower-case header names of a document; a header family ends with a star. */
 async function describedIn(document: string): Promise<readonly string[]> {
   const { body } = await world.send<{ paths: Record<string, Record<string, Described>> }>({ method: 'GET', url: document });
   const operations = Object.values(body.paths).flatMap((item) => Object.values(item));
@@ -31,7 +31,7 @@ async function describedIn(document: string): Promise<readonly string[]> {
   return names.map((name) => name.toLowerCase());
 }
 
-/** Headers that the service sends with a step to an endpoint; names and values take turns. */
+/** Headers that the server sends with a step; names and values alternate. */
 async function sentWithStep(): Promise<readonly string[]> {
   const { workflowRunId } = await world.trigger('ok');
   const call = world.endpoints.calls.find(({ request }) => request.run.id === workflowRunId);
@@ -46,7 +46,7 @@ async function knownHeaders(): Promise<ReadonlySet<string>> {
   const ofRuns = described.flat().filter((name) => name.startsWith(native.receivedPrefix));
   return new Set([
     ...described.flat(),
-    // The published SDKs have every setting of a run under their own prefix.
+    // The published SDKs set every run setting under their own prefix.
     ...ofRuns.map((name) => upstash.receivedPrefix + name.slice(native.receivedPrefix.length)),
     ...(await sentWithStep()).map((name) => name.toLowerCase()),
     ...Object.values(HEADERS).map((name) => upstash.spell(name).toLowerCase()),
@@ -55,7 +55,7 @@ async function knownHeaders(): Promise<ReadonlySet<string>> {
 
 const NAME = /(?<![\w-])(?:svc|upstash)-[a-z][a-z0-9-]*\*?/gi;
 
-/** Every name in a text that is not known, with its line. */
+/** Returns every unknown name in a text with its line. */
 function unknownIn(text: string, known: ReadonlySet<string>): readonly string[] {
   const families = [...known].filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
   return [...text.matchAll(NAME)].flatMap(({ 0: written, index }) => {
@@ -73,7 +73,7 @@ const TEXTS = [
   ...filesBelow('examples', /\.ts$/),
 ];
 
-test('every header in the documentation, in hints, in the dashboard and in the examples exists', async () => {
+test('every header in the documentation, hints, dashboard and examples exists', async () => {
   const known = await knownHeaders();
   assert.ok(PAGES.flatMap((path) => [...read(path).matchAll(NAME)]).length > 50);
   assert.deepEqual(
@@ -82,7 +82,7 @@ test('every header in the documentation, in hints, in the dashboard and in the e
   );
 });
 
-test('a header that does not exist is found', async () => {
+test('an unknown header is detected', async () => {
   const known = await knownHeaders();
   assert.deepEqual(unknownIn('Svc-Retries, svc-retry-delays\n`Svc-Forward-X-Team` Upstash-Retries Upstash-Relay', known), [
     '1: svc-retry-delays',

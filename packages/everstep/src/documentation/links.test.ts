@@ -1,11 +1,11 @@
-/** Links between pages, and files that pages name. */
+/** Checks links between pages and file names in pages. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
 import { ALL_PAGES, filesBelow, lineAt, type Page, pageOf, ROOT, read } from './pages.fixture.js';
 
-/** The anchors of a page, as GitHub makes them of its headings. */
+/** Anchors of a page, as GitHub derives them from its headings. */
 function anchorsOf({ headings }: Page): ReadonlySet<string> {
   const anchors = new Set<string>();
   for (const heading of headings) {
@@ -23,7 +23,7 @@ function anchorsOf({ headings }: Page): ReadonlySet<string> {
 
 const PAGE_BY_PATH: ReadonlyMap<string, Page> = new Map(ALL_PAGES.map((path) => [path, pageOf(read(path))]));
 
-/** Links of a page that lead nowhere. Code is no link. */
+/** Broken links of a page. Links in code are ignored. */
 function brokenLinks(path: string, { prose }: Page): readonly string[] {
   const text = prose.replace(/`[^`\n]*`/g, (code) => ' '.repeat(code.length));
   return [...text.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(({ 1: link = '', index }) => {
@@ -36,43 +36,43 @@ function brokenLinks(path: string, { prose }: Page): readonly string[] {
   });
 }
 
-test('every link from one page to another file, and to a heading, leads somewhere', () => {
+test('every link to a file or heading has a target', () => {
   assert.deepEqual(
     [...PAGE_BY_PATH].flatMap(([path, page]) => brokenLinks(path, page)),
     [],
   );
 });
 
-test('a link that leads nowhere is found', () => {
+test('a broken link is detected', () => {
   const page = pageOf('[a](docs/none.md) [b](docs/README.md) [c](README.md#no-heading) [d](README.md#configuration)\n`[e](x)`');
   assert.deepEqual(brokenLinks('README.md', page), ['README.md:1: docs/none.md', 'README.md:1: README.md#no-heading']);
 });
 
-test('an anchor is made of a heading as GitHub makes it', () => {
+test('anchors are derived from headings like on GitHub', () => {
   const page = pageOf('# A `code` & [a link](x.md), too\n\n```\n# no heading\n```\n## Übung_1\n## Übung_1\n### `dlq-full` (409)');
   assert.deepEqual([...anchorsOf(page)], ['a-code--a-link-too', 'übung_1', 'übung_1-1', 'dlq-full-409']);
 });
 
 const FILES = filesBelow('', /./).filter((path) => path !== 'package-lock.json');
-/** Pages for people who change the code: every path that they name is one of the repository. */
+/** Pages for contributors, in which every path is one of the repository. */
 const FOR_DEVELOPERS = ALL_PAGES.filter((path) =>
   /^(ARCHITECTURE|CONTRIBUTING|docs\/decisions\/.*|bench\/README|packages\/dashboard\/README)\.md$/.test(path),
 );
-/** What a build makes, and with what the dashboard is served; not in a fresh clone. */
+/** Build output and parts of the dashboard, which a fresh clone lacks. */
 const MADE: readonly string[] = ['packages/everstep/static', 'site/dist', 'assets/'];
 
 const SOURCE = /^[\w./*-]+\.tsx?$/;
-/** A path or the name of a file. What starts with a slash is a path of a URL, with an at sign a package, with a dot made by us. */
+/** A path or file name. A leading slash marks a URL path, an at sign a package, and a dot a generated file. */
 const PATH = /^(?![/@.*])[\w./*-]+(\/|\.(tsx?|mjs|js|css|md|html|yaml)|\/[\w*-]+)$/;
 
-/** Whether the repository has the file or folder. Its first folders may be left out, and a star stands for any text. */
+/** Whether the repository has the file or folder. Leading folders are optional, and a star matches any text. */
 function exists(name: string): boolean {
   const pattern = name.replace(/\/$/, '').replace(/[.]/g, '\\.').replaceAll('*', '[^/]*');
   const found = new RegExp(`(^|/)${pattern}${name.endsWith('/') ? '/' : '(/|$)'}`);
   return FILES.some((path) => found.test(path));
 }
 
-/** The first word of each line of a tree of files. */
+/** First word of each line in a file tree. */
 const namesInTrees = ({ blocks }: Page) =>
   blocks.flatMap(({ language, text, line }) =>
     language !== 'text'
@@ -87,7 +87,7 @@ function missingFiles(path: string, page: Page): readonly string[] {
   );
 }
 
-test('every file and folder of the repository that a page names exists', () => {
+test('every file and folder named in a page exists', () => {
   const pages = [...PAGE_BY_PATH];
   const named = pages.flatMap(([, { inline }]) => inline.filter(({ code }) => SOURCE.test(code)));
   assert.ok(named.length > 70, `${named.length} files`);
@@ -96,10 +96,10 @@ test('every file and folder of the repository that a page names exists', () => {
     [],
   );
   const unnamed = MADE.filter((name) => !pages.some(([, { inline }]) => inline.some(({ code }) => code === name)));
-  assert.deepEqual(unnamed, [], 'no page names them any more');
+  assert.deepEqual(unnamed, [], 'no page mentions these');
 });
 
-test('a file that does not exist is found', () => {
+test('a missing file is detected', () => {
   const page = pageOf(
     '`engine/decide.ts`, `engine/no.ts`, `docs/README.md`, `/v2/runs`, `nowhere/`\n```text\n  no/  that\n  docs/  this\n```',
   );

@@ -1,4 +1,4 @@
-/** The pages of the documentation, and the parts of them that tests compare with the program. */
+/** The documentation pages, and the parts of them that tests compare with the program. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,22 +19,22 @@ export function filesBelow(directory: string, ending: RegExp): readonly string[]
 
 export const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-/** Every Markdown page except the changelog, which describes what was. */
+/** Every Markdown page except the changelog, which describes earlier states. */
 export const ALL_PAGES: readonly string[] = filesBelow('', /\.md$/).filter((path) => path !== 'CHANGELOG.md');
-/** The pages about the present. A decision describes the day on which it was made. */
+/** Pages about the current state. A decision describes the time when it was made. */
 export const PAGES: readonly string[] = ALL_PAGES.filter((path) => !path.startsWith('docs/decisions/'));
 
 /** A fenced block. */
 export interface Block {
-  /** What is written behind the first fence; empty when it names no language. */
+  /** Language after the opening fence; empty without one. */
   readonly language: string;
-  /** The content without the indentation of the fence; each line ends with a newline. */
+  /** Content without the indentation of the fence. Each line ends with a newline. */
   readonly text: string;
   /** Line of the page on which the content starts. */
   readonly line: number;
 }
 
-/** A span of inline code. A span may continue on the next line. */
+/** A span of inline code, which may continue on the next line. */
 export interface InlineCode {
   readonly code: string;
   readonly line: number;
@@ -44,14 +44,14 @@ export interface Page {
   readonly blocks: readonly Block[];
   readonly inline: readonly InlineCode[];
   readonly headings: readonly string[];
-  /** The page with its blocks emptied, so that lines keep their numbers. */
+  /** The page with emptied blocks, so that line numbers stay the same. */
   readonly prose: string;
 }
 
 const FENCE = /^( *)```(\w*) *$/;
 const SPAN = /(?<!`)(`+)(?!`)((?:[^\n]|\n(?!\s*\n))+?)(?<!`)\1(?!`)/g;
 
-/** Returns the number of the line on which a position of a text is, from 1. */
+/** Returns the line number of a position in a text, from 1. */
 export const lineAt = (text: string, position: number): number => text.slice(0, position).split('\n').length;
 
 /** Returns the parts of a Markdown page. */
@@ -77,16 +77,16 @@ export function pageOf(markdown: string): Page {
   return { blocks, inline, headings, prose: text };
 }
 
-/** Languages of blocks whose lines are for a shell. A block without a language is one. */
+/** Languages of shell blocks. A block without a language is one. */
 export const SHELLS: readonly string[] = ['', 'sh', 'bash', 'shell', 'console'];
 
-/** A line to type, as one line where backslashes continue it. */
+/** A command line; lines continued with a backslash are joined. */
 export interface ShellLine {
   readonly text: string;
   readonly line: number;
 }
 
-/** Returns the lines of the blocks that are for a shell, without comments and empty lines. */
+/** Returns the command lines of shell blocks, without comments and empty lines. */
 export function shellLinesOf({ blocks }: Page): readonly ShellLine[] {
   return blocks.flatMap((block) => {
     if (!SHELLS.includes(block.language)) return [];
@@ -102,14 +102,14 @@ export function shellLinesOf({ blocks }: Page): readonly ShellLine[] {
   });
 }
 
-/** A line of a source that may have a text for people: no comment. */
+/** Returns the lines of a source that may contain a text for people: all except comments. */
 export function sourceLines(text: string): readonly ShellLine[] {
   const lines = text.split('\n').map((content, at) => ({ text: content, line: at + 1 }));
   return lines.filter((each) => !/^\s*(\/\*|\*|\/\/)/.test(each.text));
 }
 
 const SHIPPED = /(?<!\.(test|fixture|bench))\.(tsx?|m?js)$/;
-/** Sources whose texts people may see: packages, scripts, examples and the benchmark, without their tests. */
+/** Sources with texts for people: packages, scripts, examples and the benchmark, without tests. */
 export const SOURCES: readonly string[] = [
   ...['packages/dashboard/src', 'packages/everstep/bin', 'packages/everstep/src', 'packages/sdk/src'],
   ...['scripts', 'examples', 'bench/src'],

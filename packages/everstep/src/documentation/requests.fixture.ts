@@ -1,4 +1,4 @@
-/** The curl commands in a text, and what they ask of the service. */
+/** The curl commands in a text and the requests they send. */
 import { wordsOf } from './commands.fixture.js';
 
 const VARIABLE_URL = /["']?\$\{?(?:EVERSTEP_(?:MANAGEMENT_)?URL|MANAGEMENT_URL|SEARCH_URL|QSTASH_URL)\}?(\/[^\s"'?]*)/;
@@ -8,11 +8,11 @@ export interface ShownRequest {
   readonly path: string;
 }
 
-/** A line that ends with a backslash continues on the next one; a command ends with its line. */
+/** A line that ends with a backslash continues; otherwise a command ends with its line. */
 const commandsIn = (text: string): readonly string[] =>
   [...text.replace(/\\\n/g, ' ').matchAll(/\bcurl [^\n`]*/g)].map(([command]) => command);
 
-/** Returns the requests of the curl commands in a text whose URL starts with a variable for the URL of the service. */
+/** Returns the requests of curl commands whose URL starts with a variable for the server URL. */
 export function requestsIn(text: string): readonly ShownRequest[] {
   return commandsIn(text).flatMap((command) => {
     const [, path] = VARIABLE_URL.exec(command) ?? [];
@@ -24,11 +24,11 @@ export function requestsIn(text: string): readonly ShownRequest[] {
 
 export interface ShownBody {
   readonly body: string;
-  /** A header of the command says so, or the text starts as JSON does. */
+  /** Whether a header of the command, or the start of the body, indicates JSON. */
   readonly saysJson: boolean;
 }
 
-/** Returns the bodies that the curl commands in a text send. */
+/** Returns the request bodies of the curl commands in a text. */
 export function bodiesIn(text: string): readonly ShownBody[] {
   return commandsIn(text).flatMap((command) => {
     const words = wordsOf(command);

@@ -1,4 +1,4 @@
-/** Every curl command in the documentation asks for a route that exists, with its method. */
+/** Every curl command in the documentation uses an existing route and method. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { routedUrl } from '../http-api/routing.js';
@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => world.close());
 
-/** A segment of the route that begins with a colon takes any text; a star takes the rest. */
+/** A route segment with a leading colon matches any text; a star matches the rest. */
 function takes(route: Route, { method, path }: ShownRequest): boolean {
   if (route.method !== method) return false;
   const pattern = route.path
@@ -23,14 +23,14 @@ function takes(route: Route, { method, path }: ShownRequest): boolean {
   return new RegExp(`^${pattern}/?$`).test(routedUrl(method, path));
 }
 
-test('every curl command asks for a route that there is', () => {
+test('every curl command uses an existing route', () => {
   const shown = PAGES.flatMap((path) => requestsIn(read(path)).map((each) => ({ ...each, at: path })));
   assert.ok(shown.length > 15, `${shown.length} requests`);
   const unknown = shown.filter((request) => !world.api.routes.some((route) => takes(route, request)));
   assert.deepEqual(unknown, []);
 });
 
-test('a request that no route takes is found', () => {
+test('a request to an unknown route is detected', () => {
   const [wrongPath, wrongMethod, right] = requestsIn(
     'curl "$EVERSTEP_URL/v2/nothing"\ncurl -X PATCH "$EVERSTEP_URL/v2/settings"\ncurl \\\n  -X PUT -d 1 "$EVERSTEP_URL/v2/settings"',
   );
@@ -47,17 +47,17 @@ const isJson = (text: string): boolean => {
   }
 };
 
-test('every body of a curl command that is said to be JSON can be parsed', () => {
+test('every JSON body of a curl command can be parsed', () => {
   const bodies = PAGES.flatMap((path) => bodiesIn(read(path)).map((each) => ({ ...each, at: path })));
-  const said = bodies.filter(({ saysJson }) => saysJson);
-  assert.ok(said.length > 5, `${said.length} bodies`);
+  const json = bodies.filter(({ saysJson }) => saysJson);
+  assert.ok(json.length > 5, `${json.length} bodies`);
   assert.deepEqual(
-    said.filter(({ body }) => !isJson(body)),
+    json.filter(({ body }) => !isJson(body)),
     [],
   );
 });
 
-test('a body that is no JSON is found', () => {
+test('an invalid JSON body is detected', () => {
   const bodies = bodiesIn(
     `curl -H "Content-Type: application/json" -d '{a:1}' x\ncurl -d "{\\"a\\":\\"$B\\"}" x\ncurl -d hello x`,
   );

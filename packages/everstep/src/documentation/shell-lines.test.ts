@@ -1,4 +1,4 @@
-/** Each line that people are shown to type is checked: as a command of ours, or by whatever this file names. */
+/** Every command line in the documentation is checked: as an everstep command, or by the programs listed here. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { commandsInMarkdown, wordsOf } from './commands.fixture.js';
 import { ALL_PAGES, filesBelow, PAGES, pageOf, ROOT, read, SOURCES, shellLinesOf, sourceLines } from './pages.fixture.js';
 import { requestsIn } from './requests.fixture.js';
 
-/** Programs of others, by the first word of the line, and what shows that the line is right. */
+/** Other programs, by the first word of the line, and how to check the line. */
 const OTHER_PROGRAMS: Readonly<Record<string, string>> = {
   createdb: 'end-to-end/postgres-backup.test.ts restores a dump into a new database',
   docker: 'scripts/deploy/ checks the image and the compose file',
@@ -15,7 +15,7 @@ const OTHER_PROGRAMS: Readonly<Record<string, string>> = {
   pg_dump: 'end-to-end/postgres-backup.test.ts dumps a database',
   pg_restore: 'end-to-end/postgres-backup.test.ts restores a dump',
 };
-/** Files of the reader, and what shows that the line is right. */
+/** Files of the reader, and how to check the line. */
 const FILES_OF_READERS: Readonly<Record<string, string>> = {
   'order.mjs': 'first-workflow.test.ts runs it',
   'app.js': 'stands for the app of the reader',
@@ -32,7 +32,7 @@ const MANIFESTS: ReadonlyMap<string, Manifest> = new Map(
 const manifestOf = (named: string): Manifest | undefined =>
   MANIFESTS.get(named) ?? [...MANIFESTS.values()].find(({ name }) => name === named);
 
-/** Why npm would refuse its words; null when it would not. */
+/** Returns why npm would refuse its arguments; null when it would not. */
 function npmProblem(words: readonly string[]): string | null {
   const [command = '', ...rest] = words;
   if (command === 'install') {
@@ -46,7 +46,7 @@ function npmProblem(words: readonly string[]): string | null {
   return manifest.scripts?.[script] === undefined ? `${manifest.name} has no script ${script}` : null;
 }
 
-/** Why node would not find its file; null when it would. Compiled files are found by their sources. */
+/** Returns why node would not find its file; null when it would. Compiled files are checked by their sources. */
 function nodeProblem(words: readonly string[]): string | null {
   const file = words.find((word) => !word.startsWith('-')) ?? '';
   if (file in FILES_OF_READERS) return null;
@@ -57,7 +57,7 @@ function nodeProblem(words: readonly string[]): string | null {
   return filesBelow(directory, name).length > 0 ? null : `there is no ${file}`;
 }
 
-/** Why a line to type, or a command in a sentence, is wrong; null when it is right, undefined when nothing here knows its program. */
+/** Returns why a command line is wrong; null when it is right, undefined when its program is unknown. */
 function problemOf(text: string): string | null | undefined {
   const words = wordsOf(text.replace(/^(?:[A-Z_]+=(?:\$\([^)]*\)|\S*) +)+/, ''));
   const [first = '', second = ''] = words;
@@ -71,7 +71,7 @@ function problemOf(text: string): string | null | undefined {
   return BUILT_IN.has(first) || first in OTHER_PROGRAMS ? null : undefined;
 }
 
-test('every line of a shell block is a command that is checked', () => {
+test('every line of a shell block is a checked command', () => {
   const lines = PAGES.flatMap((path) => {
     const page = pageOf(read(path));
     const ours = new Set(commandsInMarkdown(page).flatMap(({ line, complete }) => (complete ? [line] : [])));
@@ -93,16 +93,16 @@ test('every line of a shell block is a command that is checked', () => {
     ),
     ...Object.keys(FILES_OF_READERS).filter((name) => ![...typed, ...mentioned].some((text) => text.endsWith(` ${name}`))),
   ];
-  assert.deepEqual(unused, [], 'no page shows these any more');
+  assert.deepEqual(unused, [], 'no page shows these');
 });
 
 const OURS = /^(npm|npx|node) /;
 
-test('every npm, npx and node command in a sentence or a text of the program exists', () => {
+test('every npm, npx and node command in a sentence or program text exists', () => {
   const mentioned = ALL_PAGES.flatMap((path) =>
     pageOf(read(path)).inline.flatMap(({ code, line }) => (OURS.test(code) ? [{ path, line, text: code }] : [])),
   );
-  const told = SOURCES.flatMap((path) =>
+  const inSources = SOURCES.flatMap((path) =>
     sourceLines(read(path)).flatMap(({ text, line }) =>
       [...text.matchAll(/\bnpm (?:(?:run|install|start|test)(?: -{0,2}[\w@/][\w@/:-]*)*)/g)].map(([command]) => ({
         path,
@@ -113,7 +113,7 @@ test('every npm, npx and node command in a sentence or a text of the program exi
   );
   assert.ok(mentioned.length > 15, `${mentioned.length} commands`);
   assert.deepEqual(
-    [...mentioned, ...told].flatMap(({ path, line, text }) => {
+    [...mentioned, ...inSources].flatMap(({ path, line, text }) => {
       const problem = problemOf(text);
       return problem ? [`${path}:${line}: ${text}: ${problem}`] : [];
     }),
@@ -134,7 +134,7 @@ const WRONG: readonly (readonly [string, RegExp | undefined])[] = [
   ['A=$(b c) no-program', undefined],
 ];
 for (const [text, expected] of WRONG) {
-  test(`a wrong line is found: ${text}`, () => {
+  test(`a wrong line is detected: ${text}`, () => {
     const problem = problemOf(text);
     if (expected) assert.match(problem ?? '', expected);
     else assert.equal(problem, undefined);

@@ -1,4 +1,4 @@
-/** The test vectors in the documentation are what the service signs, and what the SDK accepts. */
+/** The test vectors in the documentation match the signatures of the server and of the SDK. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type PublicSigningKey, type SignatureClaims, verifySignature } from '@everstep/sdk';
@@ -22,13 +22,13 @@ const [text = '{}'] = pageOf(read('docs/guides/signing-keys.md')).blocks.flatMap
 const vectors: Vectors = JSON.parse(text);
 const now = vectors.claims.iat * 1000;
 
-test('the vectors are made as the service makes signatures', () => {
+test('the server creates the signatures in the vectors', () => {
   const segment = Buffer.from(JSON.stringify(vectors.claims)).toString('base64url');
   assert.equal(signWithSharedKey(segment, vectors.signingKey), vectors.signature);
   assert.equal(messageKeyOf(vectors.signingKey), vectors.messageKey);
 });
 
-test('the SDK accepts the vectors, with either key', async () => {
+test('the SDK accepts the vectors with either key', async () => {
   const { body, signature, ed25519Signature, publicKey, signingKey: currentSigningKey, claims } = vectors;
   const url = claims.sub;
   assert.deepEqual(await verifySignature({ body, signature, currentSigningKey, url, now, kinds: ['step'] }), {

@@ -1,4 +1,4 @@
-/** Snippets of code in the documentation have the types of the packages, and snippets of JSON can be parsed. */
+/** Code snippets in the documentation compile against the packages, and JSON snippets can be parsed. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,15 +10,15 @@ interface Snippet extends Block {
   readonly path: string;
 }
 
-interface Surroundings {
-  /** What the snippet uses and does not declare, as declarations. */
+interface SnippetContext {
+  /** Declarations of names that the snippet uses without declaring them. */
   readonly declares: string;
-  /** The snippet is part of a function. */
+  /** Whether the snippet is part of a function. */
   readonly isPart?: true;
 }
 
 /** Snippets that use names of the reader's app, by page and first line. */
-const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
+const CONTEXTS: Readonly<Record<string, SnippetContext>> = {
   "docs/guides/search.md: import { Search } from '@upstash/search';": {
     declares: 'declare const endpoint: string, token: string;',
   },
@@ -63,15 +63,15 @@ const OPTIONS = {
     allowJs: true,
     checkJs: true,
     moduleDetection: 'force',
-    // A snippet shows a name without using it.
+    // A snippet may show a name without using it.
     noUnusedLocals: false,
     noUnusedParameters: false,
   },
 };
 
-/** What the compiler says about snippets, as one program of all of them: `<page>:<line>: <error>`. */
+/** Compiles the snippets as one program and returns the errors: `<page>:<line>: <error>`. */
 function typeErrors(snippets: readonly Snippet[]): readonly string[] {
-  // Packages are resolved from the folders above.
+  // Packages are resolved from parent folders.
   const cache = join(ROOT, 'node_modules', '.cache');
   mkdirSync(cache, { recursive: true });
   const directory = mkdtempSync(join(cache, 'snippets-'));
@@ -79,7 +79,7 @@ function typeErrors(snippets: readonly Snippet[]): readonly string[] {
     writeFileSync(join(directory, 'package.json'), '{"type":"module"}');
     writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(OPTIONS));
     for (const [at, snippet] of snippets.entries()) {
-      const { declares = '', isPart } = SURROUNDINGS[keyOf(snippet)] ?? {};
+      const { declares = '', isPart } = CONTEXTS[keyOf(snippet)] ?? {};
       const before = `${declares.replaceAll('\n', ' ')} ${isPart ? 'export async function part() {' : ''}`;
       writeFileSync(join(directory, `${at}.${snippet.language}`), `${before}\n${snippet.text}${isPart ? '}' : ''}`);
     }
@@ -90,7 +90,7 @@ function typeErrors(snippets: readonly Snippet[]): readonly string[] {
     assert.ok(status === 0 || found.length > 0, stdout + stderr);
     return found.flatMap(([, at, line, error = '']) => {
       const snippet = snippets[Number(at)];
-      // JavaScript cannot name the type of a payload.
+      // JavaScript cannot declare the type of a payload.
       if (!snippet || (/js$/.test(snippet.language) && error.endsWith("on type 'unknown'."))) return [];
       return [`${snippet.path}:${snippet.line + Number(line) - 2}: ${error}`];
     });
@@ -105,7 +105,7 @@ const WRONG = [
   snippet('js', "import { serve } from '@everstep/sdk';\nserve(async (ctx) => {\n  await ctx.wait('x');\n});\n"),
 ];
 
-test('every snippet of code in the documentation has the types of the packages', () => {
+test('every code snippet in the documentation compiles', () => {
   assert.ok(code.length > 25, `${code.length} snippets`);
   const errors = typeErrors([...code, ...WRONG]);
   assert.deepEqual(
@@ -116,23 +116,23 @@ test('every snippet of code in the documentation has the types of the packages',
   assert.deepEqual(
     wrong,
     ["page.md:11: TS2339: Property 'find' does not exist", "page.md:12: TS2339: Property 'wait' does not exist"],
-    'wrong snippets are found',
+    'wrong snippets are detected',
   );
   const known = new Set(code.map(keyOf));
   assert.deepEqual(
-    Object.keys(SURROUNDINGS).filter((key) => !known.has(key)),
+    Object.keys(CONTEXTS).filter((key) => !known.has(key)),
     [],
-    'no page has these snippets any more',
+    'no page has these snippets',
   );
 });
 
-test('every snippet of JSON in the documentation can be parsed', () => {
+test('every JSON snippet in the documentation can be parsed', () => {
   const json = blocks.filter(({ language }) => language === 'json');
   assert.ok(json.length > 1);
   for (const { path, line, text } of json) assert.doesNotThrow(() => JSON.parse(text), `${path}:${line}`);
 });
 
-test('every block has a language whose check is known, or is marked as text', () => {
+test('every block has a checked language or is marked as text', () => {
   // A code host renders Mermaid.
   const known = new Set([...CODE, ...SHELLS, 'json', 'text', 'mermaid']);
   const unknown = blocks.filter(({ language }) => !known.has(language));

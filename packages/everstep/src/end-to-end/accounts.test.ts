@@ -1,4 +1,4 @@
-/** What plans and budgets count, and whom they tell, in a service that is killed. */
+/** Usage counts, budgets and budget alerts of a server that is killed. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { AdminClient } from '@everstep/sdk';
 import { ServiceProcess } from './service-process.fixture.js';
 
-/** A service whose default plan this is, with somebody who logs in to its present life. */
+/** A server with this default plan, and an admin client for its current process. */
 async function startWithPlan(t: TestContext, plan: Readonly<Record<string, number>>) {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-plans-'));
   const file = join(directory, 'plans.json');
@@ -29,8 +29,8 @@ async function startWithPlan(t: TestContext, plan: Readonly<Record<string, numbe
     });
   const [queue] = await admin().queues.list();
   assert.ok(queue);
-  /** Nobody listens there: the runs are started all the same. */
-  const trigger = async () => (await service.request('POST', '/v2/trigger/http://127.0.0.1:9/nobody')).status;
+  /** No server listens there; the runs are started anyway. */
+  const trigger = async () => (await service.request('POST', '/v2/trigger/http://127.0.0.1:9/unused')).status;
   const restart = async () => {
     await service.end('SIGKILL');
     await service.start();
@@ -38,20 +38,20 @@ async function startWithPlan(t: TestContext, plan: Readonly<Record<string, numbe
   return { admin, queueId: queue.id, trigger, restart, write };
 }
 
-test('an alert that nobody had taken when the service was killed is sent after the next start', async (t) => {
-  const told: unknown[] = [];
+test('an alert that was pending when the server was killed is sent after the next start', async (t) => {
+  const alerts: unknown[] = [];
   let status = 500;
   const owner = createServer(async (request, response) => {
     let text = '';
     for await (const chunk of request) text += chunk;
-    told.push(JSON.parse(text));
+    alerts.push(JSON.parse(text));
     response.writeHead(status).end();
   });
   await new Promise<void>((resolve) => owner.listen(0, '127.0.0.1', resolve));
   t.after(() => owner.close());
   const address = owner.address();
   assert.ok(address && typeof address === 'object');
-  // Ten dollars a message.
+  // A message costs ten dollars.
   const { admin, queueId, trigger, restart } = await startWithPlan(t, { pricePer100kMessages: 1_000_000 });
   await admin().queues.updateBudget(queueId, 20);
   await admin().queues.setBudgetAlert(queueId, `http://127.0.0.1:${address.port}/budget`);
@@ -59,44 +59,44 @@ test('an alert that nobody had taken when the service was killed is sent after t
   assert.deepEqual([first, second], [200, 200]);
   const until = async (reached: () => boolean) => {
     for (const deadline = performance.now() + 60_000; !reached(); ) {
-      assert.ok(performance.now() < deadline, JSON.stringify(told));
+      assert.ok(performance.now() < deadline, JSON.stringify(alerts));
       await pause(20);
     }
   };
-  await until(() => told.length === 1);
+  await until(() => alerts.length === 1);
   await restart();
   status = 200;
-  await until(() => told.length >= 2);
-  const last = told.at(-1);
+  await until(() => alerts.length >= 2);
+  const last = alerts.at(-1);
   assert.ok(last && typeof last === 'object' && 'percent' in last && 'queue_id' in last);
   assert.deepEqual([last.percent, last.queue_id], [100, queueId]);
 });
 
-test('another price in the plans file is for what is counted after the start that reads it', async (t) => {
+test('a new price in the plans file applies to usage counted after the next start', async (t) => {
   const { admin, queueId, trigger, restart, write } = await startWithPlan(t, { pricePer100kMessages: 100_000 });
   const spent = async () => (await admin().queues.stats(queueId)).spent;
   const month = () => new Date().getUTCMonth();
-  const begun = month();
+  const startMonth = month();
   assert.equal(await trigger(), 200);
   await write({ pricePer100kMessages: 500_000 });
   await restart();
   assert.equal(await spent(), 1);
   assert.equal(await trigger(), 200);
   const sum = await spent();
-  if (month() !== begun) return t.skip('another month came in between');
+  if (month() !== startMonth) return t.skip('the month changed during the test');
   assert.equal(sum, 1 + 5);
 });
 
-test('the runs of a day are counted exactly in a service that is killed', async (t) => {
+test('the runs of a day are counted exactly although the server is killed', async (t) => {
   const { admin, queueId, trigger, restart } = await startWithPlan(t, { maxRequestsPerDay: 5 });
   const today = () => new Date().getUTCDate();
-  const begun = today();
+  const startDay = today();
   for (let i = 0; i < 3; i++) assert.equal(await trigger(), 200);
   await restart();
   assert.equal((await admin().queues.get(queueId)).requests_today, 3);
   const answers = await Promise.all([1, 2, 3, 4].map(trigger));
   await restart();
-  if (today() !== begun) return t.skip('midnight came in between');
+  if (today() !== startDay) return t.skip('the day changed during the test');
   assert.deepEqual(answers.sort(), [200, 200, 429, 429]);
   assert.equal(await trigger(), 429);
   const stats = await admin().queues.stats(queueId);

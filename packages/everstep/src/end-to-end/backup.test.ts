@@ -1,4 +1,4 @@
-/** What a back-up promises: a service under load is backed up and lost, and what it had acknowledged goes on elsewhere. */
+/** A server under load is backed up and lost; acknowledged runs continue on the restored one. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
@@ -14,10 +14,10 @@ import { toNodeHandler } from '@everstep/sdk/node';
 import { ServiceProcess } from './service-process.fixture.js';
 
 const BIN = fileURLToPath(new URL('../cli/bin.js', import.meta.url));
-/** Acknowledged before the back-up begins. */
+/** Runs acknowledged before the backup starts. */
 const RUNS_BEFORE = 100;
 const CLIENTS = 8;
-/** So long that runs which begin before the back-up end after it. */
+/** Long enough that runs started before the backup end after it. */
 const NAP_SECONDS = 3;
 
 async function everstep(...args: readonly string[]): Promise<string> {
@@ -50,7 +50,7 @@ async function startWorker(keys: { readonly current: string; readonly next: stri
   };
 }
 
-test('a service under load is backed up and killed; restored elsewhere, every run acknowledged before goes on to its end', {
+test('every run acknowledged before a backup under load ends on the restored server', {
   timeout: 180_000,
 }, async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-backup-'));
@@ -91,22 +91,22 @@ test('a service under load is backed up and killed; restored elsewhere, every ru
   await load;
 
   assert.match(text, /Backed up the running service to/);
-  assert.ok(during > 0, 'the service took requests while it was backed up');
-  t.diagnostic(`${before.length} runs before the back-up, ${during} while it was made`);
+  assert.ok(during > 0, 'the server accepted requests during the backup');
+  t.diagnostic(`${before.length} runs before the backup, ${during} during it`);
   await rm(dataDir, { recursive: true });
   await everstep('verify-backup', '--from', backup);
   for (const file of ['everstep.db', 'credentials.json', 'manifest.json', `search/${indexId}.db`])
     assert.equal((await stat(join(backup, file))).mode & 0o777, 0o600, file);
   const { counts } = JSON.parse(await readFile(join(backup, 'manifest.json'), 'utf8'));
   assert.ok(counts.runs >= before.length);
-  assert.ok(counts.tasks > 0, 'runs were under way');
+  assert.ok(counts.tasks > 0, 'runs were pending');
   assert.equal(counts.documents, 1);
 
   await everstep('restore', '--from', backup, '--data-dir', elsewhere);
   const restored = await ServiceProcess.create({ EVERSTEP_DATA_DIR: elsewhere });
   t.after(() => restored.dispose());
   await restored.start();
-  assert.equal(restored.env.get('EVERSTEP_TOKEN'), service.env.get('EVERSTEP_TOKEN'), 'the credentials are those that were');
+  assert.equal(restored.env.get('EVERSTEP_TOKEN'), service.env.get('EVERSTEP_TOKEN'), 'the credentials did not change');
   const problems: string[] = [];
   for (const order of before) {
     const ended = await restored.request('GET', `/v2/workflows/runs/order-${order}/result?timeout=60s`);

@@ -1,4 +1,4 @@
-/** Budgets on a virtual clock: months pass in moments, and what is spent holds up what follows all the same. */
+/** Budgets on a virtual clock, on which months pass in moments. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,10 +9,10 @@ import { serveWorkflows, startTestService } from '@everstep/sdk/testing';
 
 const DAY_MS = 86_400_000;
 const BUDGET_DOLLARS = 20;
-/** A message costs ten dollars, so that the budget of a month is two messages, and a run that ends at once is one. */
+/** A message costs ten dollars, so the monthly budget is two messages. A run that ends at once is one message. */
 const PLANS = { plans: [{ name: 'default', pricePer100kMessages: 1_000_000 }] };
 
-test('a schedule that ticks all the time stays within the budget of each month, however fast the months pass', async (t) => {
+test('a schedule that ticks constantly stays within the budget of each month', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-plans-'));
   t.after(() => rm(directory, { recursive: true }));
   const plansFile = join(directory, 'plans.json');
@@ -27,11 +27,11 @@ test('a schedule that ticks all the time stays within the budget of each month, 
   await admin.queues.updateBudget(queue.id, BUDGET_DOLLARS);
   await service.client.schedules.create(workflows.urls['/tick'], { cron: '0 */6 * * *' });
 
-  // The 30 days before a 31st are all of one month.
+  // All 30 days before a 31st are in one month.
   const isLastOfLong = new Date(Date.now() + 70 * DAY_MS).getUTCDate() === 31;
   await service.advance(isLastOfLong ? '71d' : '70d');
   const { months } = await admin.queues.stats(queue.id, { period: '30d' });
   assert.ok(months.length >= 2, JSON.stringify(months));
   for (const { month, messages } of months) assert.ok(messages <= 2, `${messages} messages in ${month}`);
-  assert.equal(months.at(-1)?.messages, 2, 'the month that has passed was used');
+  assert.equal(months.at(-1)?.messages, 2, 'the past month was fully used');
 });

@@ -1,6 +1,6 @@
 /**
- * The promise of the service: what it acknowledged happens, and each step
- * counts once, though its process is killed again and again.
+ * The guarantee of the server: acknowledged runs end, and each step is recorded once, although its process is killed
+ * repeatedly.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -16,11 +16,11 @@ import { ServiceProcess } from './service-process.fixture.js';
 const RUNS = 200;
 const KILLS = 20;
 const RUNS_PER_LIFE = RUNS / KILLS;
-/** No run ends before this, and every life of the service ends sooner after its last trigger: so some are always open. */
+/** No run ends before this time, and every process ends sooner after its last trigger, so some runs are always open. */
 const NAP_MS = 300;
 const LONGEST_LIFE_MS = 250;
 
-/** What an execution of a step gives; `execution` differs each time that the step's code really runs. */
+/** Result of a step. `execution` differs each time that the code of the step runs. */
 interface Trace {
   readonly step: string;
   readonly execution: number;
@@ -31,7 +31,7 @@ interface Result {
 }
 const STEPS = ['reserve', 'nap', 'charge', 'left', 'middle', 'right', 'receipt'];
 
-/** A worker that counts what its steps do and fails the first attempt at one of them. */
+/** A worker that counts executions and fails the first attempt of one step. */
 async function startWorker(keys: { readonly current: string; readonly next: string }) {
   let executions = 0;
   const charged = new Set<string>();
@@ -44,7 +44,7 @@ async function startWorker(keys: { readonly current: string; readonly next: stri
       const paid = await ctx.run('charge', () => {
         if (!charged.has(ctx.runId)) {
           charged.add(ctx.runId);
-          throw new Error('the card terminal is asleep');
+          throw new Error('the card terminal is not ready');
         }
         return trace('charge');
       });
@@ -80,11 +80,11 @@ interface LoggedRun {
   readonly steps: readonly { readonly type: string; readonly steps: readonly LoggedStep[] }[];
 }
 
-test('200 runs finish, each step recorded once, though the service is killed 20 times while they run', {
+test('200 runs finish with each step recorded once although the server is killed 20 times', {
   timeout: 240_000,
 }, async (t) => {
   const seed = Number(process.env.CRASH_TEST_SEED ?? randomInt(2 ** 31));
-  t.diagnostic(`seed ${seed} (CRASH_TEST_SEED repeats it)`);
+  t.diagnostic(`seed ${seed} (set CRASH_TEST_SEED to repeat)`);
   const random = new SeededRandom(seed);
   const service = await ServiceProcess.create();
   t.after(() => service.dispose());
@@ -103,13 +103,13 @@ test('200 runs finish, each step recorded once, though the service is killed 20 
     const headers = {
       'content-type': 'application/json',
       'svc-workflow-runid': `order-${order}`,
-      // So that a trigger whose answer was lost is the same run when it is sent again, even if that has ended.
+      // A repeated trigger whose response was lost must return the same run, even if that has ended.
       'svc-deduplication-id': `order-${order}`,
       'svc-retry-delay': '20',
     };
     const answer = await service
       .request('POST', `/v2/trigger/${worker.url}`, headers, JSON.stringify({ order }))
-      // The service was killed before it could answer.
+      // The server was killed before it could respond.
       .catch(() => undefined);
     if (answer === undefined) {
       unanswered++;
@@ -119,7 +119,7 @@ test('200 runs finish, each step recorded once, though the service is killed 20 
     const { workflowRunId, workflowCreatedAt } = answer.body as { workflowRunId: string; workflowCreatedAt: number };
     assert.equal(workflowRunId, `order-${order}`);
     const before = acknowledged.get(order);
-    assert.ok(before === undefined || before === workflowCreatedAt, `order ${order} has become two runs`);
+    assert.ok(before === undefined || before === workflowCreatedAt, `order ${order} started two runs`);
     acknowledged.set(order, workflowCreatedAt);
   }
 
@@ -128,13 +128,13 @@ test('200 runs finish, each step recorded once, though the service is killed 20 
     if (life > 0) await service.start();
     open.push(...Array.from({ length: RUNS_PER_LIFE }, (_, i) => life * RUNS_PER_LIFE + i));
     const triggers = Promise.all(open.map(trigger));
-    // Some lives end while triggers are being answered, others late in the runs of the lives before.
+    // Some processes are killed during triggers, others late during earlier runs.
     await pause(random.chance(0.25) ? random.below(15) : random.below(LONGEST_LIFE_MS));
     await service.end('SIGKILL');
     await triggers;
     open = open.filter((order) => !acknowledged.has(order));
   }
-  // Once more, killed while it is still starting.
+  // Killed once more during startup.
   await service.spawn();
   await pause(random.below(200));
   await service.end('SIGKILL');
@@ -161,12 +161,12 @@ test('200 runs finish, each step recorded once, though the service is killed 20 
 
       const logs = await service.request('GET', `/v2/workflows/logs?workflowRunId=${id}`);
       const { runs } = logs.body as { runs: LoggedRun[] };
-      assert.equal(runs.length, 1, 'the id stands for one run');
+      assert.equal(runs.length, 1, 'the ID identifies one run');
       const recorded = (runs[0]?.steps ?? []).flatMap(({ steps }) => steps).filter(({ stepId }) => stepId !== undefined);
       assert.deepEqual(recorded.map(({ stepName }) => stepName).sort(), [...STEPS].sort());
       assert.equal(new Set(recorded.map(({ stepId }) => stepId)).size, STEPS.length);
       assert.ok(recorded.every(({ state }) => state === 'STEP_SUCCESS'));
-      // What the code has seen is what was recorded, not what a lost attempt gave.
+      // The code sees recorded results, not those of lost attempts.
       const traces = recorded.flatMap(({ out }) => (out === undefined ? [] : [JSON.parse(out) as Trace]));
       const byStep = (a: Trace, b: Trace): number => a.step.localeCompare(b.step);
       assert.deepEqual(traces.sort(byStep), [...result.seen].sort(byStep));
@@ -175,8 +175,8 @@ test('200 runs finish, each step recorded once, though the service is killed 20 
       problems.push(`${id}: ${problem instanceof Error ? problem.message : problem}`);
     }
   }
-  t.diagnostic(`${unanswered} triggers were cut off and sent again; ${worker.executions()} times a step was executed`);
+  t.diagnostic(`${unanswered} triggers were repeated; ${worker.executions()} step executions`);
   assert.deepEqual(problems, [], `seed ${seed}`);
-  assert.equal(executionsSeen.size, RUNS * (STEPS.length - 1), 'no execution counts for two steps');
+  assert.equal(executionsSeen.size, RUNS * (STEPS.length - 1), 'no execution is recorded for two steps');
   await service.end('SIGTERM');
 });

@@ -1,4 +1,4 @@
-/** That a service never starts silently on files that have lost what it acknowledged. */
+/** A server never starts silently on files that have lost acknowledged changes. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { cp, mkdtemp, open, readdir, rm, stat, truncate } from 'node:fs/promises';
@@ -53,8 +53,8 @@ async function flipAt(path: string, share: number): Promise<void> {
 }
 
 const DAMAGES: readonly (readonly [what: string, damage: (data: string) => Promise<void>, words: RegExp])[] = [
-  ['a flipped bit at 30 % of the log', (data) => flipAt(join(data, 'everstep.db-wal'), 0.3), /damaged in frame \d+/],
-  ['a flipped bit at 70 % of the log', (data) => flipAt(join(data, 'everstep.db-wal'), 0.7), /damaged in frame \d+/],
+  ['a flipped bit at 30% of the log', (data) => flipAt(join(data, 'everstep.db-wal'), 0.3), /damaged in frame \d+/],
+  ['a flipped bit at 70% of the log', (data) => flipAt(join(data, 'everstep.db-wal'), 0.7), /damaged in frame \d+/],
   [
     'half of the log',
     async (data) => truncate(join(data, 'everstep.db-wal'), (await stat(join(data, 'everstep.db-wal'))).size / 2),
@@ -64,7 +64,7 @@ const DAMAGES: readonly (readonly [what: string, damage: (data: string) => Promi
   ['no database', (data) => rm(join(data, 'everstep.db')), /everstep\.db is missing, but/],
   ['an empty database', (data) => truncate(join(data, 'everstep.db'), 0), /everstep\.db is empty, but/],
   [
-    'credentials alone',
+    'only credentials',
     async (data) => {
       for (const name of await readdir(data)) if (name.startsWith('everstep.db')) await rm(join(data, name));
     },
@@ -72,9 +72,9 @@ const DAMAGES: readonly (readonly [what: string, damage: (data: string) => Promi
   ],
 ];
 
-describe('files of a service that was killed', () => {
+describe('files of a killed server', () => {
   let directory = '';
-  /** As the kill left it, with 60 acknowledged runs. */
+  /** Data directory after the kill, with 60 acknowledged runs. */
   let killed = '';
   const dataOf = async (name: string): Promise<string> => {
     const data = join(directory, name);
@@ -87,19 +87,19 @@ describe('files of a service that was killed', () => {
     killed = join(directory, 'killed');
     const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: killed });
     await service.start();
-    // One after the other, so that each has commits of its own.
+    // Sequentially, so that each run has its own commits.
     for (let n = 0; n < RUNS; n++) await trigger(service, `run-${n}`);
     await service.dispose();
   });
   after(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
 
-  /** How many of the 60 runs the service has. */
+  /** Returns how many of the 60 runs the server has. */
   async function countRuns(service: ServiceProcess): Promise<number> {
     const found = await Promise.all(Array.from({ length: RUNS }, (_, n) => hasRun(service, `run-${n}`)));
     return found.filter(Boolean).length;
   }
 
-  test('that are whole are verified as sound, and hold all runs', async () => {
+  test('intact files pass verification and contain all runs', async () => {
     const data = await dataOf('whole');
     const verified = await everstep('verify', '--data-dir', data);
     assert.equal(verified.code, 0, verified.output);
@@ -120,10 +120,10 @@ describe('files of a service that was killed', () => {
   });
 
   for (const [index, [what, damage, words]] of DAMAGES.entries()) {
-    test(`with ${what} are refused, with the reason and the way on`, async () => {
+    test(`with ${what} are refused with the reason and instructions`, async () => {
       const data = await dataOf(what.replaceAll(/\W/g, '-'));
       await damage(data);
-      // What refuses them is the same for all of the commands.
+      // All commands share the check.
       const commands = index > 0 ? [['serve', '--port', '0']] : [['dev', '--port', '0', '--no-demo'], ['verify']];
       for (const args of commands) {
         const { code, output } = await everstep(...args, '--data-dir', data);
@@ -135,7 +135,7 @@ describe('files of a service that was killed', () => {
     });
   }
 
-  test('that are damaged are used as they are when the loss is accepted, and the log of the service says so', async () => {
+  test('damaged files are opened with --accept-loss, and the loss is logged', async () => {
     const data = await dataOf('accepted');
     await flipAt(join(data, 'everstep.db-wal'), 0.3);
     const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: data, EVERSTEP_ACCEPT_LOSS: '1' });
@@ -159,7 +159,7 @@ describe('files of a service that was killed', () => {
   });
 });
 
-test(`a service that is killed ${KILLS} times at random moments always starts`, async (t) => {
+test(`a server killed ${KILLS} times at random moments always starts`, async (t) => {
   const random = new SeededRandom(11);
   const directory = await mkdtemp(join(tmpdir(), 'everstep-killed-'));
   t.after(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
@@ -168,7 +168,7 @@ test(`a service that is killed ${KILLS} times at random moments always starts`, 
   const acknowledged: string[] = [];
   for (let life = 0; life < KILLS; life++) {
     if (random.chance(0.3)) {
-      // Killed while it starts.
+      // Killed during startup.
       await service.spawn();
       await pause(random.below(600));
       await service.end('SIGKILL');
@@ -182,7 +182,7 @@ test(`a service that is killed ${KILLS} times at random moments always starts`, 
           const answered = await trigger(service, id).then(
             () => true,
             (error) => {
-              // fetch throws a TypeError when the service was killed before it could answer.
+              // fetch throws a TypeError when the server was killed before it could respond.
               if (error instanceof TypeError || error instanceof SyntaxError) return false;
               throw error;
             },

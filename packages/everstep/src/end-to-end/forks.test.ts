@@ -1,4 +1,4 @@
-/** Forks and checks of runs through the real service: with our SDK, and with the published one. */
+/** Forks and replay checks with our SDK and with the published one. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
@@ -31,7 +31,7 @@ async function check(workflowRunId: string): Promise<Check> {
   return found ?? assert.fail(JSON.stringify(body));
 }
 
-test('a run of the published SDK is forked from any step; parallel steps of which one is missing are all done again', async (t) => {
+test('a run of the published SDK can be forked from any step; incomplete parallel steps are all repeated', async (t) => {
   const app = new Hono();
   const ran: string[] = [];
   const did = (name: string) => () => {
@@ -65,7 +65,7 @@ test('a run of the published SDK is forked from any step; parallel steps of whic
   assert.equal((await check(workflowRunId)).outcome, 'cannot-tell');
 });
 
-test('after a deployment the service knows of a failed run whether it would replay, and runs no step to know it', async (t) => {
+test('after a deployment a check shows whether a failed run can be replayed, without executing a step', async (t) => {
   const ran: string[] = [];
   const step = (context: WorkflowContext<unknown>, name: string) =>
     context.run(name, () => {
@@ -105,10 +105,10 @@ test('after a deployment the service knows of a failed run whether it would repl
     const found = await check(workflowRunId);
     assert.deepEqual([found.outcome, found.stepName], [outcome, stepName], `${version}: ${found.message}`);
   }
-  assert.deepEqual(ran, [], 'no step was run');
+  assert.deepEqual(ran, [], 'no step was executed');
   const forked = await fork(workflowRunId, { fromStep: 2 });
   assert.deepEqual(await resultOf(service, forked), ['reserve', 'paid']);
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
-  assert.equal((await check(workflowRunId)).outcome, 'cannot-tell', 'nobody is there');
+  assert.equal((await check(workflowRunId)).outcome, 'cannot-tell', 'the endpoint is unreachable');
 });

@@ -1,4 +1,4 @@
-/** Loaded before the service: commits of the embedded store fail as on a full disk while the file FULL_DISK_FLAG exists. */
+/** Loaded before the server: commits of the embedded store fail as on a full disk while the file FULL_DISK_FLAG exists. */
 import { existsSync } from 'node:fs';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 

@@ -1,4 +1,4 @@
-/** What holds exactly over several nodes on one database, though the clocks of their machines differ by half a minute. */
+/** Exact guarantees over several nodes on one database, although the clocks of their machines differ by half a minute. */
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { availableParallelism, loadavg } from 'node:os';
@@ -15,7 +15,7 @@ const NAPS = Number(process.env.NODES_TEST_NAPS ?? 40);
 const NAP_GAP_MS = 70;
 const WAITS = Number(process.env.NODES_TEST_WAITS ?? 50);
 const CLOCK_SHIFTS_MS = [0, 30_000, -30_000];
-/** Three nodes, their database and these tests alone make a load of 2 to 4. */
+/** Load above which timing is not asserted. Three nodes, their database and these tests alone cause a load of 2 to 4. */
 const BUSY_LOAD = 3 * availableParallelism();
 const SHIFTED_CLOCK = new URL('./shifted-clock.fixture.js', import.meta.url).href;
 const schemas = await openTestSchemas();
@@ -67,8 +67,8 @@ suite('nodes together', {
 
   const named = (name: string, count: number): readonly string[] => Array.from({ length: count }, (_, n) => `${name}-${n}`);
 
-  test('the same run id, or the same deduplication id, that is triggered at all nodes at once makes one run', async () => {
-    // An id is free again when its run has ended.
+  test('concurrent triggers with the same run ID or deduplication ID at all nodes start one run', async () => {
+    // An ID is free again when its run has ended.
     let release = (): void => {};
     const released = new Promise<void>((resolve) => {
       release = resolve;
@@ -87,12 +87,12 @@ suite('nodes together', {
     assert.equal(all.length, 16);
   });
 
-  test('sleeps end within 100 ms of their time, whichever node was told of them', async (t) => {
+  test('sleeps end within 100 ms of their time on any node', async (t) => {
     const woken = new Map<string, number>();
     const due = new Map<string, number>();
     const firstAt = Date.now() + 50 * NAPS;
     const url = await workflow(async (ctx) => {
-      // One after the other, when nothing else is to be done any more.
+      // Sequentially, when no other work is pending.
       const until = await ctx.run('begin', () => Math.max(firstAt, Date.now() + 500) + NAP_GAP_MS * Number(ctx.runId.slice(4)));
       due.set(ctx.runId, until);
       await ctx.sleepUntil('nap', until);
@@ -107,22 +107,22 @@ suite('nodes together', {
     await results(runIds);
     const late = runIds.map((runId) => (woken.get(runId) ?? Number.NaN) - (due.get(runId) ?? 0)).sort((a, b) => a - b);
     const [median, most, latest] = [0.5, 0.95, 1].map((part) => late[Math.ceil(NAPS * part) - 1] ?? 0);
-    t.diagnostic(`late by ${median} ms (half), ${most} ms (95 in 100), ${latest} ms (the latest)`);
-    // The database's clock has whole milliseconds.
-    assert.ok((late[0] ?? 0) >= -5, `too soon: ${late[0]} ms`);
-    // A machine that is busy with something else may be late with some of them; where that is much more than these
-    // nodes are, the figures say nothing of them.
+    t.diagnostic(`delay ${median} ms (median), ${most} ms (p95), ${latest} ms (max)`);
+    // The database clock has whole milliseconds.
+    assert.ok((late[0] ?? 0) >= -5, `too early: ${late[0]} ms`);
+    // A machine with other load may delay some of them. With much more load than these nodes cause, the figures are
+    // meaningless.
     const load = loadavg()[0] ?? 0;
-    if (load > BUSY_LOAD) t.diagnostic(`not asked for: the machine has a load of ${load.toFixed(1)}`);
+    if (load > BUSY_LOAD) t.diagnostic(`not asserted: the machine has a load of ${load.toFixed(1)}`);
     else assert.ok((median ?? 0) <= 100, `${median} ms`);
   });
 
-  test('a run that sleeps again and again goes on whichever node was told of it, also one that had it long ago', async () => {
+  test('a run with many sleeps continues on any node, including one that cached it long ago', async () => {
     const naps = 8;
     const url = await workflow(async (ctx) => {
       for (let nap = 0; nap < naps; nap++) {
         await ctx.run(`work-${nap}`, () => nap);
-        // Any of the nodes may be the first to look.
+        // Any node may find it first.
         await ctx.sleepUntil(`nap-${nap}`, Date.now() + 60 + 40 * (nap % 3));
       }
       return naps;
@@ -134,7 +134,7 @@ suite('nodes together', {
     assert.deepEqual(new Set(await results<number>(runIds)), new Set([naps]));
   });
 
-  test('a run that waits again and again is notified through any node, each time of what came', async () => {
+  test('a run with many waits can be notified through any node', async () => {
     const url = await workflow(async (ctx) => {
       const came: unknown[] = [];
       for (let wait = 0; wait < 6; wait++) {
@@ -148,45 +148,45 @@ suite('nodes together', {
       const runId = runIds[n] ?? '';
       await client(n).trigger(url, { runId });
       for (let wait = 0; wait < 6; wait++) {
-        // Through another node than the one before.
+        // Through another node than last time.
         const notify = () => client(n + wait).notify({ eventId: `turn-${runId}-${wait}`, eventData: wait });
-        let told: readonly unknown[] = [];
+        let notified: readonly unknown[] = [];
         await until(`${runId} waits`, async () => {
-          told = await notify();
-          return told.length > 0;
+          notified = await notify();
+          return notified.length > 0;
         });
-        assert.equal(told.length, 1);
+        assert.equal(notified.length, 1);
       }
     });
     for (const came of await results<readonly number[]>(runIds)) assert.deepEqual(came, [0, 1, 2, 3, 4, 5]);
   });
 
-  test('of an event and a timeout that come at the same time each waiting run is told of one, once', async (t) => {
+  test('a run gets either an event or a timeout if both occur at the same time', async (t) => {
     const url = await workflow(async (ctx) => {
       const { timeout } = await ctx.waitForEvent('wait', `race-${ctx.runId}`, { timeout: '2s' });
       return timeout;
     });
     const runIds = named('race', WAITS);
-    const told = new Set<string>();
+    const notifiedRuns = new Set<string>();
     await each(runIds.length, 64, async (n) => {
       const runId = runIds[n] ?? '';
       await client(n).trigger(url, { runId });
-      // Through every node, again and again, around the time at which the wait is over.
+      // Through every node, repeatedly, around the time of the timeout.
       await pause(1_900);
       for (let tries = 0; tries < 4; tries++) {
         const answers = await Promise.all([0, 1, 2].map((at) => client(at).notify({ eventId: `race-${runId}`, eventData: at })));
         const count = answers.flat().length;
-        assert.ok(count <= (told.has(runId) ? 0 : 1), `${runId} was notified ${count} times`);
-        if (count === 1) told.add(runId);
+        assert.ok(count <= (notifiedRuns.has(runId) ? 0 : 1), `${runId} was notified ${count} times`);
+        if (count === 1) notifiedRuns.add(runId);
       }
     });
     const timedOut = await results<boolean>(runIds);
-    const wrong = runIds.filter((runId, n) => told.has(runId) === timedOut[n]);
-    t.diagnostic(`${told.size} notified, ${runIds.length - told.size} timed out`);
+    const wrong = runIds.filter((runId, n) => notifiedRuns.has(runId) === timedOut[n]);
+    t.diagnostic(`${notifiedRuns.size} notified, ${runIds.length - notifiedRuns.size} timed out`);
     assert.deepEqual(wrong, []);
   });
 
-  test('dead letters that are resumed through two nodes at once are resumed once each', async () => {
+  test('dead letters resumed through two nodes at once are resumed once each', async () => {
     const failing = new Set(['yes']);
     const url = await workflow(async (ctx) =>
       ctx.run('work', () => {
@@ -217,7 +217,7 @@ suite('nodes together', {
     assert.equal((await client(2).dlq.list(filter)).messages.length, 0);
   });
 
-  test('a run that is canceled at another node than the one that delivers it is given up by that', async () => {
+  test('a node stops delivering a run that is canceled at another node', async () => {
     let asked = 0;
     let closed = 0;
     const url = await endpoint((request, response) => {
@@ -231,7 +231,7 @@ suite('nodes together', {
     await until('all are given up', () => closed === 3, 2_000);
   });
 
-  test('who waits for a result at one node is told when the run ends on another', async () => {
+  test('a client waiting for a result at one node gets it when the run ends on another', async () => {
     let release = (): void => {};
     const released = new Promise<void>((resolve) => {
       release = resolve;
@@ -251,7 +251,7 @@ suite('nodes together', {
     assert.ok(performance.now() - releasedAt < 2_000);
   });
 
-  test('a key that is paused, and a destination that is held, at one node is so at all of them', async () => {
+  test('a key paused or a destination held at one node is paused or held at all nodes', async () => {
     let calls = 0;
     const code = async (ctx: WorkflowContext<unknown>) => ctx.run('count', () => ++calls);
     const url = await workflow(code);
@@ -264,7 +264,7 @@ suite('nodes together', {
     assert.equal(calls, 1);
     await client(2).flowControl.resume('paused-key');
     await results(named('keyed', 9));
-    // The rate of the pin counts for what every node lets go.
+    // The pinned rate applies to the starts of all nodes together.
     await client(0).flowControl.pin('paused-key', { parallelism: 1 });
     await until('all nodes know', async () => {
       const known = await Promise.all([0, 1, 2].map((at) => client(at).flowControl.get('paused-key')));
@@ -287,7 +287,7 @@ suite('nodes together', {
     await results(named('held', 9));
   });
 
-  test('messages of a queue that are sent through all nodes keep their order', async () => {
+  test('messages sent to a queue through all nodes keep their order', async () => {
     const bodies: string[] = [];
     const url = await endpoint((request, response) => {
       let body = '';
@@ -306,8 +306,8 @@ suite('nodes together', {
     assert.deepEqual(bodies, sent);
   });
 
-  // Last, as it ends nodes.
-  test('parallelism and rate of a key are kept over all nodes, though one is killed and one is told to stop', async (t) => {
+  // Last, because it ends nodes.
+  test('the parallelism and rate of a key hold across nodes while one is killed and one is stopped', async (t) => {
     let inFlight = 0;
     let most = 0;
     const starts: number[] = [];
@@ -339,7 +339,7 @@ suite('nodes together', {
       starts.push(performance.now());
       void paced(request, response);
     });
-    // The destination is this process, which is busy: what it counts late by more than a small part of the period is counted wrongly.
+    // The destination is this busy process. Starts that it counts late by a large part of the period are counted wrongly.
     const [parallelism, rate, period] = [4, 10, 3_000];
     const [wides, rates] = [named('wide', 150), named('rated', 40)];
     const triggers = Promise.all([
@@ -359,9 +359,9 @@ suite('nodes together', {
     await nodes.node(1).end('SIGTERM');
     await triggers;
     await results([...wides, ...rates]);
-    t.diagnostic(`at most ${most} in flight at once`);
+    t.diagnostic(`at most ${most} in flight`);
     assert.equal(most, parallelism);
-    // As the destination counts them: a window begins with the first start after the one before it.
+    // Windows as the destination sees them: each starts with the first start after the previous window.
     const windows: number[] = [];
     let windowEnd = Number.NEGATIVE_INFINITY;
     for (const start of starts) {

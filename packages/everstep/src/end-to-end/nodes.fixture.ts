@@ -1,6 +1,6 @@
 /**
- * Several nodes of the service on one database: processes of their own, each with its own data directory, that may be
- * killed, stopped for a while, and started again.
+ * Several nodes on one database, as processes with separate data directories that can be killed, paused, and started
+ * again.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -31,21 +31,21 @@ interface Keys {
 }
 
 export interface NodeOptions {
-  /** Of the database that all of them share. */
+  /** URL of the shared database. */
   readonly url: string;
-  /** Of the environment, for each of them. */
+  /** Environment of every node. */
   readonly settings?: Settings;
-  /** The same for one of them, by its number. */
+  /** Additional environment of one node, by its index. */
   readonly own?: (index: number) => Settings;
 }
 
-/** One of them. It keeps its port when it is started again. */
+/** A node. It keeps its port when it is started again. */
 export class NodeProcess {
   readonly dataDir: string;
   private readonly settings: Settings;
   private readonly port: number;
   private child: ChildProcess | null = null;
-  /** What it wrote since its last start. */
+  /** Output since its last start. */
   output = '';
 
   constructor(dataDir: string, port: number, settings: Settings) {
@@ -58,7 +58,7 @@ export class NodeProcess {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Starts the process without waiting for it to listen. */
+  /** Starts the process without waiting until it is listening. */
   spawn(): void {
     const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
     const { dataDir } = this;
@@ -78,7 +78,7 @@ export class NodeProcess {
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (this.output += chunk));
   }
 
-  /** Resolves when it takes requests. Rejects with its output when it ends before. */
+  /** Resolves when it accepts requests. Rejects with its output when it ends first. */
   async ready(): Promise<void> {
     const deadline = performance.now() + START_TIMEOUT_MS;
     while ((await this.standing('/ready')) !== 200) {
@@ -93,7 +93,7 @@ export class NodeProcess {
     await this.ready();
   }
 
-  /** The status of an answer of the service about itself; 0 when there is none. */
+  /** Returns the status of a health endpoint; 0 without a response. */
   async standing(path: '/health' | '/ready'): Promise<number> {
     const signal = AbortSignal.timeout(5_000);
     return fetch(`${this.url}${path}`, { signal }).then(
@@ -114,12 +114,12 @@ export class NodeProcess {
     this.child?.kill(signal);
   }
 
-  /** Ends it with a signal and resolves when it is gone. */
+  /** Ends it with a signal and resolves when the process has exited. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const { child } = this;
     if (child === null || this.ended) return;
     const gone = once(child, 'exit');
-    // What is stopped hears no other signal.
+    // A paused process handles no other signal.
     if (signal === 'SIGKILL') child.kill('SIGCONT');
     child.kill(signal);
     await gone;
@@ -137,7 +137,7 @@ export class Nodes {
     this.all = all;
   }
 
-  /** Nodes that take requests. `dispose` has to follow, also when this rejects. */
+  /** Starts nodes that accept requests. Call `dispose` afterwards, even when this rejects. */
   static async start(count: number, { url, settings = {}, own = () => ({}) }: NodeOptions): Promise<Nodes> {
     const directory = await mkdtemp(join(tmpdir(), 'everstep-nodes-'));
     const all: NodeProcess[] = [];
@@ -155,7 +155,7 @@ export class Nodes {
     const nodes = new Nodes(directory, all);
     try {
       const [first, ...others] = all;
-      // It makes the credentials that are good at all of them.
+      // The first node creates the credentials for all of them.
       await first?.start();
       nodes.keys = await readCredentials(first?.dataDir ?? '');
       await Promise.all(others.map((node) => node.start()));
@@ -176,23 +176,23 @@ export class Nodes {
     return this.credentials.token;
   }
 
-  /** For endpoints that check who calls them. */
+  /** Signing keys for endpoints. */
   get signingKeys(): { readonly current: string; readonly next: string } {
     const { currentSigningKey: current, nextSigningKey: next } = this.credentials;
     return { current, next };
   }
 
-  /** Who may log in at each of them. */
+  /** Admin login, valid at each node. */
   get admin(): { readonly email: string; readonly apiKey: string } {
     return { email: this.credentials.adminEmail, apiKey: this.credentials.adminApiKey };
   }
 
-  /** Of one node, whatever happens to it. */
+  /** Returns a client of one node, which does not fail over. */
   client(index: number): Client {
     return new Client({ baseUrl: this.node(index).url, token: this.token });
   }
 
-  /** Asks one node after the other, as something that balances load would, until one has answered. */
+  /** Tries one node after the other, as a load balancer does, until one responds. */
   async anywhere<Result>(ask: (client: Client, index: number) => Promise<Result>): Promise<Result> {
     for (let tries = 1; ; tries++) {
       const index = this.next++ % this.all.length;
@@ -200,7 +200,7 @@ export class Nodes {
         return await ask(this.client(index), index);
       } catch (error) {
         const status = error instanceof Error && 'status' in error ? Number(error.status) : 0;
-        // What is wrong with the request is wrong everywhere.
+        // An invalid request is invalid at every node.
         if (tries === MOST_TRIES || (status >= 400 && status < 500 && status !== 429)) throw error;
         await pause(TRY_AGAIN_MS);
       }
@@ -236,7 +236,7 @@ export async function listen(handler: Parameters<typeof createServer>[1]): Promi
   };
 }
 
-/** Does the work for each of the numbers below `count`, so many at a time. */
+/** Calls the work for each number below `count`, with bounded concurrency. */
 export async function each(count: number, atOnce: number, work: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async () => {
@@ -247,7 +247,7 @@ export async function each(count: number, atOnce: number, work: (index: number) 
 
 const LONGEST_WAIT_MS = 60_000;
 
-/** Resolves when `look` says so; rejects with what was waited for when that takes too long. */
+/** Resolves when `look` returns true; rejects with the description after the timeout. */
 export async function until(what: string, look: () => boolean | Promise<boolean>, longestMs = LONGEST_WAIT_MS): Promise<void> {
   const deadline = performance.now() + longestMs;
   while (!(await look())) {

@@ -1,4 +1,4 @@
-/** What the tools of PostgreSQL promise for a service: dumped under load and lost, it goes on from another database. */
+/** A database is dumped with PostgreSQL tools under load and lost; the server continues on the restored one. */
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -15,15 +15,15 @@ import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
 import { listen } from './nodes.fixture.js';
 import { ServiceProcess } from './service-process.fixture.js';
 
-/** Acknowledged before the dump begins. */
+/** Runs acknowledged before the dump starts. */
 const RUNS_BEFORE = 100;
 const CLIENTS = 8;
-/** So long that runs which begin before the dump end after it. */
+/** Long enough that runs started before the dump end after it. */
 const NAP_SECONDS = 4;
 
 const schemas = await openTestSchemas();
 
-/** Where pg_dump and pg_restore are, of the version of the server or newer; or why they cannot be used. */
+/** Path of pg_dump and pg_restore of the server's version or later, or the reason why they are unavailable. */
 async function tools(): Promise<{ readonly dump: string; readonly restore: string } | string> {
   if (typeof schemas === 'string') return schemas;
   const directory = findBinaries()?.directory;
@@ -39,7 +39,7 @@ async function tools(): Promise<{ readonly dump: string; readonly restore: strin
   return version >= server ? { dump, restore } : `pg_dump ${version} does not read a server of version ${server}`;
 }
 
-/** The tools are told the schema otherwise. */
+/** The URL without the parameter of the schema, which the tools take as an option. */
 function withoutOptions(url: string | URL): string {
   const plain = new URL(url);
   plain.searchParams.delete('options');
@@ -49,7 +49,7 @@ function withoutOptions(url: string | URL): string {
 const found = await tools();
 if (typeof found === 'string') console.error(`NOT TESTED, dump and restore of PostgreSQL: ${found}`);
 
-test('a database is dumped under load and lost; restored into another one, every run acknowledged before goes on', {
+test('every run acknowledged before a dump under load continues on the restored database', {
   timeout: 240_000,
   skip: typeof found === 'string' ? found : false,
 }, async (t) => {
@@ -104,8 +104,8 @@ test('a database is dumped under load and lost; restored into another one, every
   loading = false;
   await service.end('SIGKILL');
   await load;
-  assert.ok(during > 0, 'the service took requests while it was dumped');
-  t.diagnostic(`${before.length} runs before the dump, ${during} while it was made`);
+  assert.ok(during > 0, 'the server accepted requests during the dump');
+  t.diagnostic(`${before.length} runs before the dump, ${during} during it`);
 
   const administrator = new pg.Client({ connectionString: url });
   await administrator.connect();
@@ -122,7 +122,7 @@ test('a database is dumped under load and lost; restored into another one, every
   const restored = await ServiceProcess.create({ ...settings, EVERSTEP_STORE: elsewhere.href });
   t.after(() => restored.dispose());
   await restored.start();
-  assert.equal(restored.env.get('EVERSTEP_TOKEN'), of('EVERSTEP_TOKEN'), 'the credentials are those that were');
+  assert.equal(restored.env.get('EVERSTEP_TOKEN'), of('EVERSTEP_TOKEN'), 'the credentials did not change');
   const later = new Client({ baseUrl: restored.env.get('EVERSTEP_URL') ?? '', token: of('EVERSTEP_TOKEN') });
   const problems: string[] = [];
   for (const order of before) {

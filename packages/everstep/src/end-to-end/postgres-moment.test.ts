@@ -1,4 +1,4 @@
-/** A database is restored as it was at a moment of the past, from a backup that was taken while it worked and the log since. */
+/** Point-in-time recovery: a database is restored to an earlier time from an online backup and the write-ahead log. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { ServiceProcess } from './service-process.fixture.js';
 
 const server = await OwnServer.start();
 
-test('what had ended at the moment has, what waited then waits and goes on, and what came later was never there', {
+test('after a point-in-time recovery, ended runs are ended, waiting runs continue, and later runs do not exist', {
   timeout: 240_000,
   skip: server === null && 'no PostgreSQL server is installed here',
 }, async (t) => {
@@ -50,19 +50,19 @@ test('what had ended at the moment has, what waited then waits and goes on, and 
     return 'result' in ended ? ended.result : ended.workflowState;
   };
 
-  // Before the backup, and in the log after it.
+  // One run before the backup, others in the log after it.
   await begin('before', client);
   await pay('before', 'at once', client);
   assert.equal(await resultOf('before', client), 'before of shelf 1, paid at once');
   await server.backUp();
-  // The server was started again.
+  // The server was restarted.
   await until('the service has its database', async () => (await fetch(`${of('EVERSTEP_URL')}/ready`)).ok);
   await begin('open', client);
   const database = new pg.Client({ connectionString: server.url() });
   await database.connect();
   const { rows } = await database.query<{ moment: string }>('SELECT clock_timestamp()::text AS moment');
   await database.end();
-  // What was a mistake.
+  // The mistake to undo.
   await pay('open', 'twice', client);
   assert.equal(await resultOf('open', client), 'open of shelf 2, paid twice');
   await begin('later', client);
@@ -79,6 +79,6 @@ test('what had ended at the moment has, what waited then waits and goes on, and 
   assert.equal((await then.waiters('paid/open')).length, 1);
   await pay('open', 'once', then);
   assert.equal(await resultOf('open', then), 'open of shelf 2, paid once');
-  assert.deepEqual(reserved, ['before', 'open', 'later'], 'no finished step is done again');
+  assert.deepEqual(reserved, ['before', 'open', 'later'], 'no recorded step is repeated');
   await again.end('SIGTERM');
 });

@@ -1,4 +1,4 @@
-/** Bulk requests of clients that put their filters into a JSON body, where the published client has a query. */
+/** Bulk requests of clients that send their filters in a JSON body, where the published client uses the query. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openWorld, type World } from './published-messages.fixture.js';
@@ -15,7 +15,7 @@ async function ask(method: string, path: string, filters: unknown): Promise<read
   return [response.status, (await response.json()) as Record<string, unknown>];
 }
 
-test('messages that a body names are canceled, and no others', async () => {
+test('only the messages selected in the body are canceled', async () => {
   const { client, endpoints } = world;
   const url = endpoints.url('/later');
   const publish = (label: string) => client.publish({ url, delay: '1h', label });
@@ -23,7 +23,7 @@ test('messages that a body names are canceled, and no others', async () => {
   assert.deepEqual(await ask('DELETE', '/v2/messages', { messageIds: [named?.messageId, 'msg_none'] }), [202, { cancelled: 1 }]);
   assert.deepEqual(await ask('DELETE', '/v2/messages', { messageIds: [] }), [202, { cancelled: 0 }]);
   assert.deepEqual(await ask('DELETE', '/v2/messages', { label: ['x', 'y'], url }), [202, { cancelled: 0 }]);
-  // A text is read like a query parameter: a comma separates labels.
+  // A text is parsed like a query parameter: a comma separates labels.
   assert.deepEqual(await ask('DELETE', '/v2/messages', { label: 'x,b', url }), [202, { cancelled: 1 }]);
   for (const [path, filters, words] of [
     ['/v2/messages', {}, /the body names nothing/],
@@ -39,7 +39,7 @@ test('messages that a body names are canceled, and no others', async () => {
   assert.equal(await client.messages.deleteAll(), 1);
 });
 
-test('dead letters that a body names are deleted or published anew, and no others', async () => {
+test('only the dead letters selected in the body are deleted or retried', async () => {
   const { client, endpoints, service } = world;
   const url = endpoints.when('/fails', (_delivery, nth) => ({ status: nth > 3 ? 200 : 500 }));
   for (const label of ['one', 'two', 'three']) await client.publish({ url, retries: 0, label });

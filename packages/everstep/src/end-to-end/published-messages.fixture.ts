@@ -1,4 +1,4 @@
-/** The published client of messages, unmodified, at a service on a virtual clock; and the endpoints that it publishes to. */
+/** The unmodified published client of messages with a server on a virtual clock, and the endpoints that receive its messages. */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,12 +7,12 @@ import { Client, Receiver } from '@upstash/qstash';
 import { carryToken } from '../dialects/upstash/index.js';
 
 export interface Delivery {
-  /** With the query. */
+  /** Path with its query. */
   readonly path: string;
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** How many were in flight at the same path, with this one. */
+  /** Number of concurrent requests at the same path, including this one. */
   readonly together: number;
 }
 
@@ -21,10 +21,10 @@ export interface Reply {
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
-/** What a path answers to its deliveries; `nth` counts from 1. */
+/** Response of a path to its deliveries; `nth` counts from 1. */
 export type Answers = (delivery: Delivery, nth: number) => Reply | Promise<Reply>;
 
-/** Endpoints that count and keep what is delivered to them; all of them answer 200 unless told otherwise. */
+/** Endpoints that record deliveries. They respond with 200 unless configured otherwise. */
 export class Endpoints {
   readonly deliveries: Delivery[] = [];
   private readonly answers = new Map<string, Answers>();
@@ -65,7 +65,7 @@ export class Endpoints {
     return this.url(path);
   }
 
-  /** Deliveries to a path, whatever their query. */
+  /** Returns the deliveries to a path, ignoring their query. */
   at(path: string): Delivery[] {
     return this.deliveries.filter((delivery) => new URL(delivery.path, 'http://x').pathname === path);
   }
@@ -74,7 +74,7 @@ export class Endpoints {
     return this.at(path).map(({ body }) => body);
   }
 
-  /** Resolves when so many have come to the path. */
+  /** Resolves when the path has received this many deliveries. */
   async arrived(path: string, count: number): Promise<void> {
     while (this.at(path).length < count) await new Promise<void>((resolve) => this.waiters.push(resolve));
   }
@@ -90,7 +90,7 @@ export interface World {
   readonly endpoints: Endpoints;
   readonly client: Client;
   readonly receiver: Receiver;
-  /** A request without the client. */
+  /** Sends a request without the client. */
   request(method: string, path: string, init?: RequestInit): Promise<Response>;
   stop(): Promise<void>;
 }
@@ -114,7 +114,7 @@ export async function openWorld(): Promise<World> {
   };
 }
 
-/** The only one of them. */
+/** Returns the only element. */
 export function only<Item>(items: readonly Item[]): Item {
   const [item] = items;
   assert.equal(items.length, 1);

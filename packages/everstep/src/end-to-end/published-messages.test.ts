@@ -1,4 +1,4 @@
-/** Messages with the published client, over real HTTP: publishing, groups, batches, callbacks, canceling, dead letters. */
+/** Messages with the published client: publishing, groups, batches, callbacks, canceling and dead letters. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Client, QstashError, resend } from '@upstash/qstash';
@@ -10,7 +10,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-test('a published message arrives as it was sent, signed for the published receiver', async () => {
+test('a published message arrives unchanged and is verified by the published receiver', async () => {
   const { client, endpoints, service, receiver } = world;
   const url = endpoints.url('/arrives?a=1&b=%2F');
   const published = await client.publish({
@@ -35,7 +35,7 @@ test('a published message arrives as it was sent, signed for the published recei
   await assert.rejects(receiver.verify({ signature, body: 'other', url }), /body hash/);
 });
 
-test('JSON is published as JSON, without a body too, and each method is the one that was asked for', async () => {
+test('JSON messages, messages without a body and all methods are delivered as published', async () => {
   const { client, endpoints, service } = world;
   await client.publishJSON({ url: endpoints.url('/json'), body: { n: 1, text: 'é' } });
   await client.publish({ url: endpoints.url('/methods'), method: 'GET' });
@@ -53,7 +53,7 @@ test('JSON is published as JSON, without a body too, and each method is the one 
   );
 });
 
-test('what a provider of an API needs is a plain request to its URL, with its key', async () => {
+test('a message to an API provider is a plain request with its key', async () => {
   const { client, endpoints, service } = world;
   const provider = resend({ token: 're_key' });
   Object.assign(provider, { baseUrl: endpoints.url('') });
@@ -63,7 +63,7 @@ test('what a provider of an API needs is a plain request to its URL, with its ke
   assert.deepEqual([headers.authorization, body], ['Bearer re_key', '{"to":"a@b.test"}']);
 });
 
-test('a failed delivery is tried again after its delay, and is delivered once it succeeds', async () => {
+test('a failed delivery is retried after its delay until it succeeds', async () => {
   const { client, endpoints, service } = world;
   const url = endpoints.when('/retried', (_delivery, nth) => ({ status: nth < 3 ? 503 : 200 }));
   const { messageId } = await client.publish({ url, retries: 4, retryDelay: '(retried + 1) * 3600000' });
@@ -83,7 +83,7 @@ test('a failed delivery is tried again after its delay, and is delivered once it
   await assert.rejects(client.messages.get(messageId), { name: 'QstashError', status: 404 });
 });
 
-test('a delay and a time before which nothing is sent are kept', async () => {
+test('delay and not-before are respected', async () => {
   const { client, endpoints, service } = world;
   const now = await service.now();
   await client.publish({ url: endpoints.url('/later'), delay: '2h', body: 'delay' });
@@ -96,7 +96,7 @@ test('a delay and a time before which nothing is sent are kept', async () => {
   assert.deepEqual(counts, ['', 'delay', 'delay, not before']);
 });
 
-test('a second message with the same id, or the same content, is not sent', async () => {
+test('a message with a duplicate deduplication ID or content is not sent', async () => {
   const { client, endpoints, service } = world;
   const url = endpoints.url('/once');
   const first = await client.publish({ url, deduplicationId: 'd1', body: 'a' });
@@ -114,7 +114,7 @@ test('a second message with the same id, or the same content, is not sent', asyn
   assert.equal(later.deduplicated, undefined);
 });
 
-test('a callback is told of every answer, with the fields that it is documented with', async () => {
+test('a callback receives every response with the documented fields', async () => {
   const { client, endpoints, service, receiver } = world;
   const url = endpoints.when('/answers', (_delivery, nth) => ({
     status: nth === 1 ? 500 : 200,
@@ -131,15 +131,15 @@ test('a callback is told of every answer, with the fields that it is documented 
     headers: { 'Upstash-Callback-Forward-X-Order': '7', 'Upstash-Callback-Method': 'PUT' },
   });
   await service.advance('10s');
-  const told = endpoints.at('/callback');
+  const calls = endpoints.at('/callback');
   assert.deepEqual(
-    told.map(({ method, headers }) => [method, headers['x-order'], headers['content-type']]),
+    calls.map(({ method, headers }) => [method, headers['x-order'], headers['content-type']]),
     [
       ['PUT', '7', 'application/json'],
       ['PUT', '7', 'application/json'],
     ],
   );
-  const bodies = told.map(({ body }) => JSON.parse(body));
+  const bodies = calls.map(({ body }) => JSON.parse(body));
   assert.deepEqual(
     bodies.map(({ status, retried, maxRetries, sourceMessageId, url: of, method }) => ({
       status,
@@ -161,12 +161,12 @@ test('a callback is told of every answer, with the fields that it is documented 
   assert.equal(typeof first.createdAt, 'number');
   assert.equal(first.notBefore, first.createdAt);
   assert.equal(first.callerIP, '127.0.0.1');
-  const [delivery] = told;
+  const [delivery] = calls;
   const signature = String(delivery?.headers['upstash-signature']);
   assert.equal(await receiver.verify({ signature, body: delivery?.body ?? '', url: callback }), true);
 });
 
-test('a message that fails for good is told to its failure callback, stands in the queue of dead letters, and can be published anew', async () => {
+test('a message that fails permanently calls its failure callback, becomes a dead letter, and can be retried', async () => {
   const { client, endpoints, service } = world;
   const url = endpoints.when('/broken', (_delivery, nth) => (nth <= 2 ? { status: 418, body: 'a teapot' } : {}));
   const failureCallback = endpoints.url('/failed');
@@ -191,10 +191,10 @@ test('a message that fails for good is told to its failure callback, stands in t
     [entry.labels, entry.header?.['X-Cup'], entry.failureCallback],
     [['kitchen', 'tea'], ['large'], failureCallback],
   );
-  const told = only(endpoints.at('/failed'));
-  const notice = JSON.parse(told.body);
+  const call = only(endpoints.at('/failed'));
+  const notice = JSON.parse(call.body);
   assert.deepEqual(
-    [notice.status, notice.dlqId, notice.sourceMessageId, notice.retried, told.headers['x-order']],
+    [notice.status, notice.dlqId, notice.sourceMessageId, notice.retried, call.headers['x-order']],
     [418, entry.dlqId, messageId, 1, '8'],
   );
   assert.equal(Buffer.from(notice.body, 'base64').toString(), 'a teapot');
@@ -210,7 +210,7 @@ test('a message that fails for good is told to its failure callback, stands in t
   await assert.rejects(client.dlq.retry(entry.dlqId), { name: 'QstashError', status: 404 });
 });
 
-test('dead letters are found by filters, listed by page, and deleted and retried in bulk with cursors', async () => {
+test('dead letters are filtered, paginated, and deleted and retried in bulk with cursors', async () => {
   const { client, endpoints, service } = world;
   const url = endpoints.when('/hopeless', () => ({ status: 400 }));
   for (let n = 0; n < 5; n++)
@@ -245,11 +245,11 @@ test('dead letters are found by filters, listed by page, and deleted and retried
 
   const bulk = await client.dlq.delete({ filter, count: 2 });
   assert.equal(bulk.deleted, 2);
-  assert.ok(bulk.cursor, 'more of them are there');
+  assert.ok(bulk.cursor, 'there are more');
   const rest = await client.dlq.retry({ filter, count: 10 });
   assert.deepEqual([rest.responses.length, rest.cursor], [2, undefined]);
   await service.settle();
-  assert.equal(await found({}), 2, 'they failed anew');
+  assert.equal(await found({}), 2, 'they failed again');
   assert.deepEqual(
     await client.dlq.delete({ dlqIds: (await client.dlq.listMessages({ filter })).messages.map((m) => m.dlqId) }),
     {
@@ -258,7 +258,7 @@ test('dead letters are found by filters, listed by page, and deleted and retried
   );
 });
 
-test('a URL group gets a message for each of its endpoints', async () => {
+test('a message to a URL group is sent to each of its endpoints', async () => {
   const { client, endpoints, service } = world;
   const [a, b, c] = [endpoints.url('/group/a'), endpoints.url('/group/b'), endpoints.url('/group/c')];
   await client.urlGroups.addEndpoints({ name: 'news', endpoints: [{ name: 'first', url: a }, { url: b }] });
@@ -280,7 +280,7 @@ test('a URL group gets a message for each of its endpoints', async () => {
   await assert.rejects(client.publish({ urlGroup: 'news', body: 'x' }), { status: 404, message: /no URL group/ });
 });
 
-test('a batch publishes each of its items, to URLs, groups and queues', async () => {
+test('a batch publishes its items to URLs, groups and queues', async () => {
   const { client, endpoints, service } = world;
   const url = endpoints.url('/batch');
   await client.urlGroups.addEndpoints({
@@ -311,7 +311,7 @@ test('a batch publishes each of its items, to URLs, groups and queues', async ()
   assert.deepEqual([endpoints.bodiesAt('/batch/1'), endpoints.bodiesAt('/batch/2')], [['{"n":2}'], ['{"n":2}']]);
 });
 
-test('messages under way are shown, and canceled one by one, by filter, and all', async () => {
+test('pending messages are shown, and canceled one by one, by filter, and all', async () => {
   const { client, endpoints, service, request } = world;
   const url = endpoints.url('/never');
   const publish = (label: string, host = url) => client.publish({ url: host, delay: '1d', body: label, label, timeout: '30s' });
@@ -341,7 +341,7 @@ test('messages under way are shown, and canceled one by one, by filter, and all'
   assert.deepEqual(endpoints.at('/never'), []);
 });
 
-test('a message in flight is canceled: it is not tried again', async () => {
+test('a message canceled in flight is not retried', async () => {
   const { client, endpoints, service } = world;
   const held = gate();
   const url = endpoints.when('/held', async () => {
@@ -358,7 +358,7 @@ test('a message in flight is canceled: it is not tried again', async () => {
   assert.equal(logs[0]?.state, 'CANCELED');
 });
 
-test('logs tell what happened to a message, newest first, by page and by filter', async () => {
+test('logs list message events newest first, with pages and filters', async () => {
   const { client, endpoints, service } = world;
   const url = endpoints.when('/logged', (_delivery, nth) => ({ status: nth === 1 ? 500 : 200 }));
   const { messageId } = await client.publish({ url, retries: 1, retryDelay: '1000', label: 'logged' });
@@ -386,7 +386,7 @@ test('logs tell what happened to a message, newest first, by page and by filter'
   assert.equal(new Set(seen).size, seen.length);
 });
 
-test('redacted fields are hidden where messages are shown, and delivered', async () => {
+test('redacted fields are hidden in listings but delivered', async () => {
   const { client, endpoints, service } = world;
   const url = endpoints.url('/secret');
   const { messageId } = await client.publish({
@@ -404,7 +404,7 @@ test('redacted fields are hidden where messages are shown, and delivered', async
   assert.deepEqual([body, headers['x-secret']], ['pin 1234', 'abc']);
 });
 
-test('what is not acceptable is refused in words', async () => {
+test('invalid requests are refused with an explanation', async () => {
   const { client, endpoints, service, request } = world;
   const url = endpoints.url('/refused');
   const refused = (promise: Promise<unknown>, status: number, message: RegExp) =>

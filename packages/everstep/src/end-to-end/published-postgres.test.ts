@@ -1,4 +1,4 @@
-/** The published SDKs at a service on PostgreSQL: what they do is tested elsewhere; here, that it does not depend on the store. */
+/** The published SDKs with a PostgreSQL store. Other tests cover their features; this one shows that they do not depend on the store. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Client } from '@upstash/qstash';
@@ -7,7 +7,7 @@ import { serve } from '@upstash/workflow/hono';
 import { Hono } from 'hono';
 import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
 import { Endpoints } from './published-messages.fixture.js';
-import { eventually, resultOf, serveApp, tellTheApp } from './published-sdk.fixture.js';
+import { eventually, resultOf, serveApp, setAppEnvironment } from './published-sdk.fixture.js';
 import { ServiceProcess } from './service-process.fixture.js';
 
 const schemas = await openTestSchemas();
@@ -20,7 +20,7 @@ before(async () => {
   if (typeof schemas === 'string') return;
   service = await ServiceProcess.create({ EVERSTEP_STORE: (await schemas.make()).url });
   await service.start();
-  tellTheApp(service);
+  setAppEnvironment(service);
   client = new Client({ retry: false });
   await endpoints.listen();
 });
@@ -30,7 +30,7 @@ after(async () => {
   await endpoints.close();
 });
 
-test('a schedule publishes at each tick, also after the service was killed', { skip }, async () => {
+test('a schedule publishes at each tick, even after the server was killed', { skip }, async () => {
   const destination = endpoints.url('/ticks');
   const { scheduleId } = await client.schedules.create({ destination, cron: '* * * * * *', body: 'tick', label: 'ticks' });
   await eventually(() => endpoints.at('/ticks').length > 0);
@@ -42,7 +42,7 @@ test('a schedule publishes at each tick, also after the service was killed', { s
   await service.end('SIGKILL');
   const before = endpoints.at('/ticks').length;
   await service.start();
-  tellTheApp(service);
+  setAppEnvironment(service);
   client = new Client({ retry: false });
   await eventually(() => endpoints.at('/ticks').length > before);
   await client.schedules.pause({ schedule: scheduleId });
@@ -51,17 +51,17 @@ test('a schedule publishes at each tick, also after the service was killed', { s
   assert.deepEqual(await client.schedules.list(), []);
 });
 
-test('messages go to URLs, groups and queues, with callbacks, and fail into the dead letter queue', { skip }, async () => {
+test('messages are sent to URLs, groups and queues with callbacks, and failed ones become dead letters', { skip }, async () => {
   const url = endpoints.url('/plain');
   await client.urlGroups.addEndpoints({
     name: 'both',
     endpoints: [{ url: endpoints.url('/one') }, { url: endpoints.url('/two') }],
   });
   await client.batchJSON([
-    { url, body: { n: 1 }, callback: endpoints.url('/told') },
+    { url, body: { n: 1 }, callback: endpoints.url('/called') },
     { urlGroup: 'both', body: { n: 2 } },
   ]);
-  await eventually(() => ['/plain', '/told', '/one', '/two'].every((path) => endpoints.at(path).length === 1));
+  await eventually(() => ['/plain', '/called', '/one', '/two'].every((path) => endpoints.at(path).length === 1));
   const queue = client.queue({ queueName: 'line' });
   const line = endpoints.when('/line', ({ body }, nth) => ({ status: body === '1' && nth === 1 ? 500 : 200 }));
   for (const body of ['1', '2', '3']) await queue.enqueue({ url: line, body, retries: 1, retryDelay: '10' });
@@ -82,7 +82,7 @@ test('messages go to URLs, groups and queues, with callbacks, and fail into the 
   );
 });
 
-test('a workflow runs, waits, calls and fails, and is resumed', { skip }, async (t) => {
+test('a workflow runs, waits, calls, fails and is resumed', { skip }, async (t) => {
   const app = new Hono();
   let broken = true;
   app.post(

@@ -1,4 +1,4 @@
-/** Queues, flow control, schedules, keys and management with the published client, over real HTTP. */
+/** Queues, flow control, schedules, keys and management with the published client. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Receiver } from '@upstash/qstash';
@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** Waits for what needs no time to pass but turns of the event loop and requests. */
+/** Waits for work that needs only turns of the event loop and requests, but no time to pass. */
 async function until(reached: () => Promise<boolean>, what: string): Promise<void> {
   for (let turn = 0; turn < 500; turn++) {
     if (await reached()) return;
@@ -22,13 +22,13 @@ async function until(reached: () => Promise<boolean>, what: string): Promise<voi
   assert.fail(`${what} did not come`);
 }
 
-test('a queue sends one message after the other, in order, and a retry keeps its place', async () => {
+test('a queue sends one message at a time in order, and a retry keeps its position', async () => {
   const { client, endpoints, service } = world;
   const queue = client.queue({ queueName: 'fifo' });
   const url = endpoints.when('/fifo', ({ body }, nth) => ({ status: body === '2' && nth < 4 ? 500 : 200 }));
   for (const body of ['1', '2', '3', '4']) await queue.enqueue({ url, body, retries: 3, retryDelay: '60000' });
   await service.settle();
-  assert.deepEqual(endpoints.bodiesAt('/fifo'), ['1', '2'], 'the third waits until the second has ended');
+  assert.deepEqual(endpoints.bodiesAt('/fifo'), ['1', '2'], 'the third message waits for the second');
   const { name, parallelism, paused, lag } = await queue.get();
   assert.deepEqual({ name, parallelism, paused, lag }, { name: 'fifo', parallelism: 1, paused: false, lag: 3 });
   await service.advance('10m');
@@ -37,7 +37,7 @@ test('a queue sends one message after the other, in order, and a retry keeps its
   assert.equal((await queue.get()).lag, 0);
 });
 
-test('a message that fails for good makes room for the next', async () => {
+test('after a permanent failure the next message is sent', async () => {
   const { client, endpoints, service } = world;
   const queue = client.queue({ queueName: 'makes-room' });
   const url = endpoints.when('/makes-room', ({ body }) => ({ status: body === '"bad"' ? 500 : 200 }));
@@ -46,7 +46,7 @@ test('a message that fails for good makes room for the next', async () => {
   assert.deepEqual(endpoints.bodiesAt('/makes-room'), ['"bad"', '"bad"', '"good"']);
 });
 
-test('so many messages of a queue are sent at a time as its parallelism says', async () => {
+test('a queue sends as many messages at a time as its parallelism', async () => {
   const { client, endpoints } = world;
   const queue = client.queue({ queueName: 'wide' });
   await queue.upsert({ parallelism: 3 });
@@ -63,7 +63,7 @@ test('so many messages of a queue are sent at a time as its parallelism says', a
   assert.equal(Math.max(...endpoints.at('/wide').map(({ together }) => together)), 3);
 });
 
-test('a paused queue takes messages and sends none until it is resumed; a deleted one is gone with what waits in it', async () => {
+test('a paused queue accepts messages and sends none until it is resumed; a deleted queue drops its waiting messages', async () => {
   const { client, endpoints, service } = world;
   const queue = client.queue({ queueName: 'paused' });
   await queue.upsert({ parallelism: 1, paused: true });
@@ -86,7 +86,7 @@ test('a paused queue takes messages and sends none until it is resumed; a delete
   assert.deepEqual(endpoints.bodiesAt('/paused'), ['a', 'b']);
 });
 
-test('a flow control key holds its messages to its limits, and is paused, pinned and unpinned', async () => {
+test('a flow control key limits its messages, and is paused, pinned and unpinned', async () => {
   const { client, endpoints, service } = world;
   const held = gate();
   const url = endpoints.when('/flow', async () => {
@@ -117,7 +117,7 @@ test('a flow control key holds its messages to its limits, and is paused, pinned
   const pinned = await client.flowControl.get('flow');
   assert.deepEqual([pinned.parallelismMax, pinned.isPinnedParallelism, pinned.isPinnedRate], [4, true, false]);
   await client.flowControl.unpin('flow', { rate: true });
-  assert.equal((await client.flowControl.get('flow')).isPinnedParallelism, true, 'that was not asked for');
+  assert.equal((await client.flowControl.get('flow')).isPinnedParallelism, true, 'the request did not unpin it');
   await client.flowControl.unpin('flow', { parallelism: true });
   await client.publish({ url, flowControl });
   const unpinned = await client.flowControl.get('flow');
@@ -125,7 +125,7 @@ test('a flow control key holds its messages to its limits, and is paused, pinned
   await client.flowControl.resetRate('flow');
 });
 
-test('a flow control key with slashes is read, paused, resumed, pinned, unpinned, and its window reset', async () => {
+test('a flow control key with slashes is read, paused, resumed, pinned, unpinned and reset', async () => {
   const { client, endpoints } = world;
   for (const key of ['lanes/eu', 'lanes/eu/pause', 'lanes/eu/1']) {
     await client.publish({ url: endpoints.url('/lanes'), flowControl: { key, parallelism: 2, rate: 1000 } });
@@ -156,7 +156,7 @@ test('the parallelism and the rate of a key are pinned and unpinned separately',
   await client.flowControl.unpin(key, { parallelism: true });
   assert.deepEqual(await pinned(), [false, true, 2, 7, 60]);
   await publish({ parallelism: 5, rate: 9, period: 30 });
-  assert.deepEqual(await pinned(), [false, true, 5, 7, 60], 'the pinned one stays, and the other one is that of the message');
+  assert.deepEqual(await pinned(), [false, true, 5, 7, 60], 'the pinned limit stays, the other is that of the message');
   await client.flowControl.unpin(key, { rate: true });
   await client.flowControl.pin(key, { parallelism: 3 });
   assert.deepEqual(await pinned(), [true, false, 3, 7, 60]);
@@ -166,7 +166,7 @@ test('the parallelism and the rate of a key are pinned and unpinned separately',
   assert.deepEqual((await pinned()).slice(0, 2), [false, false]);
 });
 
-test('a rate lets so many messages through in its period', async () => {
+test('a rate limits the messages in its period', async () => {
   const { client, endpoints, service } = world;
   const url = endpoints.url('/rate');
   for (let n = 0; n < 5; n++) await client.publish({ url, flowControl: { key: 'rate', rate: 2, period: '1m' } });
@@ -228,12 +228,12 @@ test('a schedule publishes at each tick, and is shown, paused, resumed and delet
   await client.schedules.resume({ schedule: scheduleId });
   await service.advance('1h');
   assert.equal(endpoints.at('/ticks').length, 3);
-  assert.equal((await request('POST', `/v2/schedules/${scheduleId}/pause`)).status, 200, 'the way that is described');
+  assert.equal((await request('POST', `/v2/schedules/${scheduleId}/pause`)).status, 200, 'the documented method');
   assert.ok((await client.schedules.list()).some((each) => each.scheduleId === scheduleId && each.isPaused));
   await client.schedules.delete(scheduleId);
   await assert.rejects(client.schedules.get(scheduleId), { name: 'QstashError', status: 404 });
 
-  test('a schedule without a body has no body when it is read', async () => {
+  test('a schedule without a body is returned without one', async () => {
     const { client, endpoints } = world;
     const { scheduleId } = await client.schedules.create({ destination: endpoints.url('/empty'), cron: '0 0 1 1 *' });
     assert.equal('body' in (await client.schedules.get(scheduleId)), false);
@@ -245,7 +245,7 @@ test('a schedule publishes at each tick, and is shown, paused, resumed and delet
   assert.equal(endpoints.at('/ticks').length, 3);
 });
 
-test('a schedule publishes to a URL group, and into a queue, in its time zone', async () => {
+test('a schedule publishes to a URL group and a queue in its time zone', async () => {
   const { client, endpoints, service } = world;
   await client.urlGroups.addEndpoints({
     name: 'ticking',
@@ -274,7 +274,7 @@ test('a schedule publishes to a URL group, and into a queue, in its time zone', 
   });
 });
 
-test('a message starts a run of the workflow that it comes to, and so does each tick of a schedule', async (t) => {
+test('a message to a workflow starts a run, and so does each tick of a schedule', async (t) => {
   const { client, service } = world;
   const app = new Hono();
   const ended: string[] = [];
@@ -302,7 +302,7 @@ test('a message starts a run of the workflow that it comes to, and so does each 
   await client.schedules.delete(scheduleId);
 });
 
-test('messages and runs are listed apart', async () => {
+test('messages and runs are listed separately', async () => {
   const { client, endpoints, service } = world;
   const { messageId } = await client.publish({ url: endpoints.url('/apart'), label: 'apart' });
   await service.settle();
@@ -311,7 +311,7 @@ test('messages and runs are listed apart', async () => {
   assert.equal(only(logs).messageId, messageId);
 });
 
-test('the keys are shown and rotated, and the receiver takes signatures of both while they change', async () => {
+test('keys are shown and rotated, and the receiver accepts both during a rotation', async () => {
   const { client, endpoints, service, request, receiver } = world;
   const keys = async (method: string, path: string): Promise<{ current: string; next: string }> =>
     (await request(method, path)).json() as Promise<{ current: string; next: string }>;
@@ -323,7 +323,7 @@ test('the keys are shown and rotated, and the receiver takes signatures of both 
   await client.publish({ url, body: 'b' });
   await service.settle();
   const signature = String(only(endpoints.at('/rotated')).headers['upstash-signature']);
-  assert.equal(await receiver.verify({ signature, body: 'b', url }), true, 'by the next key of before');
+  assert.equal(await receiver.verify({ signature, body: 'b', url }), true, 'with the previous next key');
   const later = new Receiver({ currentSigningKey: rotated.current, nextSigningKey: rotated.next });
   assert.equal(await later.verify({ signature, body: 'b', url }), true);
 });

@@ -1,4 +1,4 @@
-/** What failure functions and failure URLs receive, with the published SDK: labels, headers, and the answer that failed. */
+/** What failure functions and failure URLs of the published SDK receive: labels, headers and the failed response. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client as MessageClient } from '@upstash/qstash';
@@ -18,7 +18,7 @@ interface Received {
   readonly failStack: string;
 }
 
-/** An app with a workflow that throws, and everything that its failure function received. */
+/** An app with a workflow that throws, and the calls of its failure function. */
 function failingApp(error = () => new Error('no')) {
   const app = new Hono();
   const received: Received[] = [];
@@ -119,7 +119,7 @@ test('a failure callback shows header names in their canonical form', async (t) 
   assert.deepEqual(notices[0]?.sourceHeader['Content-Type'], ['application/json']);
 });
 
-test('a run that its endpoint started, as for a published message, has its failure function called', async (t) => {
+test('a run started by its endpoint, as for a published message, calls its failure function', async (t) => {
   const { app, received } = failingApp(() => new WorkflowNonRetryableError('no'));
   const server = await serveApp(t, (request) => app.fetch(request));
   const messages = new MessageClient({ baseUrl: process.env.QSTASH_URL ?? '', token: process.env.QSTASH_TOKEN ?? '' });

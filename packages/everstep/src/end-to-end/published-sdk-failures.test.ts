@@ -1,4 +1,4 @@
-/** What goes wrong with the published SDK: errors, retries, failure functions, cancellation, and what is no workflow. */
+/** Failures with the published SDK: errors, retries, failure functions, cancellation, and endpoints that are not workflows. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, WorkflowNonRetryableError, WorkflowRetryAfterError } from '@upstash/workflow';
@@ -19,7 +19,7 @@ async function deadLetterOf(workflowRunId: string): Promise<DeadLetter | undefin
   return (body as { messages: DeadLetter[] }).messages[0];
 }
 
-test('a step that throws is tried again as often and as soon as the trigger says', async (t) => {
+test('a step that throws is retried with the retries and delay of the trigger', async (t) => {
   const app = new Hono();
   const retried: number[] = [];
   app.post(
@@ -41,7 +41,7 @@ test('a step that throws is tried again as often and as soon as the trigger says
   assert.match(attempts?.[0]?.error ?? '', /step "flaky": TypeError: no luck/);
 });
 
-test('one step of several in parallel that throws is tried again alone', async (t) => {
+test('only the parallel step that throws is retried', async (t) => {
   const app = new Hono();
   const ran: string[] = [];
   app.post(
@@ -65,7 +65,7 @@ test('one step of several in parallel that throws is tried again alone', async (
   assert.deepEqual([...ran].sort(), ['a', 'b', 'b', 'b', 'c']);
 });
 
-test('an error that no retry helps is not retried, and one that names a time is retried then', async (t) => {
+test('a non-retryable error is not retried, and a retry-after error is retried at its time', async (t) => {
   const app = new Hono();
   let hopeless = 0;
   const late: number[] = [];
@@ -97,22 +97,22 @@ test('an error that no retry helps is not retried, and one that names a time is 
   assert.equal(hopeless, 1);
   assert.equal(await resultOf(service, second.workflowRunId), 'done');
   const waitedMs = (late[1] ?? 0) - (late[0] ?? 0);
-  assert.ok(waitedMs >= 1_000 && waitedMs < 10_000, `it was tried again after ${waitedMs} ms`);
+  assert.ok(waitedMs >= 1_000 && waitedMs < 10_000, `retried after ${waitedMs} ms`);
 });
 
-test('the failure function is told what went wrong; where there is none, none is owed', async (t) => {
+test('the failure function receives the error; without one, nothing is called', async (t) => {
   const app = new Hono();
-  const told: unknown[] = [];
+  const failures: unknown[] = [];
   const fails = async (context: { run: (name: string, step: () => never) => Promise<unknown> }) => {
     await context.run('fail', () => {
       throw new RangeError('größer als erlaubt');
     });
   };
   app.post(
-    '/told',
+    '/failing',
     serve<{ order: number }>(fails as never, {
       failureFunction: async ({ context, failStatus, failResponse, failStack, failHeaders }) => {
-        told.push({
+        failures.push({
           failStatus,
           failResponse,
           stack: failStack?.includes('RangeError'),
@@ -128,10 +128,10 @@ test('the failure function is told what went wrong; where there is none, none is
   app.post('/untold', serve(fails as never));
   const server = await serveApp(t, (request) => app.fetch(request));
   const options = { retries: 0, headers: { 'x-user': 'ada' } };
-  const first = await client.trigger({ url: `${server.origin}/told`, body: { order: 7 }, ...options });
+  const first = await client.trigger({ url: `${server.origin}/failing`, body: { order: 7 }, ...options });
   const second = await client.trigger({ url: `${server.origin}/untold`, body: {}, ...options });
-  await eventually(() => told.length > 0);
-  assert.deepEqual(told, [
+  await eventually(() => failures.length > 0);
+  assert.deepEqual(failures, [
     {
       failStatus: 500,
       failResponse: 'größer als erlaubt',
@@ -147,12 +147,12 @@ test('the failure function is told what went wrong; where there is none, none is
     const letter = await deadLetterOf(second.workflowRunId);
     return letter !== undefined && letter.failureFunctionState === undefined;
   });
-  assert.equal(told.length, 1);
+  assert.equal(failures.length, 1);
 });
 
-test('a failure URL is told instead', async (t) => {
+test('a failure URL is called instead', async (t) => {
   const app = new Hono();
-  const told: Record<string, unknown>[] = [];
+  const failures: Record<string, unknown>[] = [];
   app.post(
     '/fails',
     serve(async (context) => {
@@ -162,7 +162,7 @@ test('a failure URL is told instead', async (t) => {
     }),
   );
   app.post('/alarm', async (context) => {
-    told.push({ ...(await context.req.json()), mark: context.req.header('upstash-workflow-is-failure') });
+    failures.push({ ...(await context.req.json()), mark: context.req.header('upstash-workflow-is-failure') });
     return context.text('noted');
   });
   const server = await serveApp(t, (request) => app.fetch(request));
@@ -172,7 +172,7 @@ test('a failure URL is told instead', async (t) => {
     retries: 0,
     body: 'hello',
   });
-  const [notice] = await eventually(() => told.length > 0 && told);
+  const [notice] = await eventually(() => failures.length > 0 && failures);
   assert.equal(notice?.workflowRunId, workflowRunId);
   assert.equal(notice?.status, 500);
   assert.equal(notice?.mark, 'true');
@@ -180,7 +180,7 @@ test('a failure URL is told instead', async (t) => {
   assert.equal(JSON.parse(Buffer.from(String(notice?.body), 'base64').toString()).message, 'no');
 });
 
-test('a run is canceled from outside and from within, and what it still does is not recorded', async (t) => {
+test('a run is canceled from outside and from within, and its later steps are not recorded', async (t) => {
   const app = new Hono();
   let release = () => {};
   const held = new Promise<void>((resolve) => {
@@ -221,7 +221,7 @@ test('a run is canceled from outside and from within, and what it still does is 
   assert.equal(await deadLetterOf(quits.workflowRunId), undefined);
 });
 
-test('the end of a run that has ended is accepted again; a step of it is refused, as is the end of a run that never was', async (t) => {
+test('the end of an ended run is accepted again; a step of it, or the end of an unknown run, is refused', async (t) => {
   const app = new Hono();
   app.post(
     '/short',
@@ -245,10 +245,10 @@ test('the end of a run that has ended is accepted again; a step of it is refused
     body: JSON.stringify({ stepId: 2, stepName: 'two', stepType: 'Run', concurrent: 1, out: '2' }),
   };
   const late = await fetch(`${QSTASH_URL}/v2/batch`, { method: 'POST', headers, body: JSON.stringify([step]) });
-  assert.equal(late.status, 400, 'the SDK takes this for the end of the run, and is silent');
+  assert.equal(late.status, 400, 'the SDK treats this as the end of the run');
 });
 
-test('an endpoint that is no workflow fails the run at once, in words that say what to do', async (t) => {
+test('an endpoint that is not a workflow fails the run immediately with instructions', async (t) => {
   const app = new Hono();
   let deliveries = 0;
   app.post('/page', (context) => {
@@ -263,7 +263,7 @@ test('an endpoint that is no workflow fails the run at once, in words that say w
   assert.equal(deliveries, 1);
 });
 
-test('an endpoint of another protocol version, or of none, fails the run with both versions named', async (t) => {
+test('an endpoint with another or no protocol version fails the run and names both versions', async (t) => {
   const app = new Hono();
   app.post('/newer', (context) => context.json({ message: 'Incompatible' }, 500, { 'upstash-workflow-sdk-version': '2' }));
   app.post('/silent', (context) => context.json({}, 200, { 'upstash-workflow-sdk-version': '1' }));
@@ -298,7 +298,7 @@ test('an endpoint of another protocol version, or of none, fails the run with bo
   assert.match(await failure('/silent'), /submitted neither a step nor the end of the run/);
 });
 
-test('a run is started without the SDK, and the endpoint introduces itself first', async (t) => {
+test('a run started without the SDK begins with an introduction of the endpoint', async (t) => {
   const app = new Hono();
   app.post(
     '/hello',
@@ -324,7 +324,7 @@ test('a run is started without the SDK, and the endpoint introduces itself first
   assert.equal(server.received.length, 3, 'the introduction, one step, and the end');
 });
 
-test('a message that is published to a workflow endpoint starts a run', async (t) => {
+test('a message published to a workflow endpoint starts a run', async (t) => {
   const app = new Hono();
   const runs: string[] = [];
   app.post(
@@ -350,7 +350,7 @@ test('a message that is published to a workflow endpoint starts a run', async (t
   assert.deepEqual(await resultOf(service, workflowRunId), { name: 'grüße', user: 'ada' });
 });
 
-test('a workflow that does not let the request in fails the run, and says so', async (t) => {
+test('a workflow that rejects the request fails the run with the reason', async (t) => {
   const app = new Hono();
   app.post(
     '/closed',

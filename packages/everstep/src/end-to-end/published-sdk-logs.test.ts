@@ -1,4 +1,4 @@
-/** What `client.logs()` of `@upstash/workflow` shows of steps that the service carries out. */
+/** What `client.logs()` of `@upstash/workflow` returns for steps that the server executes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client } from '@upstash/workflow';
@@ -35,7 +35,7 @@ const parent = createWorkflow(async (context) => {
   return { status: answer.status, body, isFailed };
 });
 
-test('logs show calls, sleeps and invocations with what they came to', async (t) => {
+test('logs show calls, sleeps and invocations with their results', async (t) => {
   const bank = await thirdParty(t, () => ({ status: 402, body: { text: 'grüße' } }));
   const app = new Hono();
   app.post('/*', serveMany({ parent, child }));
@@ -74,7 +74,7 @@ test('logs show calls, sleeps and invocations with what they came to', async (t)
   });
 });
 
-test('logs show what is open: a call that is not answered yet, and an invoked run that failed', async (t) => {
+test('logs show open steps: a call without a response, and an invoked run that failed', async (t) => {
   let answer = (): void => {};
   const held = new Promise<void>((resolve) => {
     answer = resolve;
@@ -107,7 +107,7 @@ test('logs show what is open: a call that is not answered yet, and an invoked ru
   assert.equal(ofChild.steps.at(-1)?.type, 'next');
 });
 
-test('logs show attempts that failed while others are to come', async (t) => {
+test('logs show failed attempts before the last one', async (t) => {
   const app = new Hono();
   let attempts = 0;
   const flaky = createWorkflow(async (context) =>
@@ -134,12 +134,12 @@ test('logs show attempts that failed while others are to come', async (t) => {
   assert.equal((done.errors as unknown[]).length, 2);
 });
 
-test('an invoke step of a run that failed shows the progress and the end of the run that it invoked', async (t) => {
-  const began = openLater();
+test('the invoke step of a failed run shows the progress and end of the invoked run', async (t) => {
+  const started = openLater();
   const held = openLater();
   const slow = createWorkflow(async (context) => {
     await context.run('wait', () => {
-      began.open();
+      started.open();
       return held.opened;
     });
     return 'of the child';
@@ -148,7 +148,7 @@ test('an invoke step of a run that failed shows the progress and the end of the 
     await Promise.all([
       context.invoke('child', { workflow: slow, body: null }),
       context.run('fail', async () => {
-        await began.opened;
+        await started.opened;
         throw new Error('no');
       }),
     ]);

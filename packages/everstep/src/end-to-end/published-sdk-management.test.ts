@@ -1,4 +1,4 @@
-/** The management calls of the `Client` of `@upstash/workflow`, unmodified, over real HTTP. */
+/** Management calls of the unmodified `Client` of `@upstash/workflow`. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Client } from '@upstash/workflow';
@@ -9,7 +9,7 @@ import { endOf, eventually, resultOf, serveApp, startService } from './published
 const service = await startService();
 const client = new Client({ baseUrl: process.env.QSTASH_URL ?? '', token: process.env.QSTASH_TOKEN ?? '' });
 
-/** Waits for an event, and fails for good when its payload says so. */
+/** Waits for an event, and fails permanently if its payload requests it. */
 const app = new Hono();
 app.post(
   '/wait/:name?',
@@ -21,7 +21,7 @@ app.post(
 );
 let healed = false;
 const tried: string[] = [];
-let told = 0;
+let calls = 0;
 app.post(
   '/fail',
   serve(
@@ -35,8 +35,8 @@ app.post(
     },
     {
       failureFunction: async () => {
-        told++;
-        if (told === 1) throw new Error('nobody listens');
+        calls++;
+        if (calls === 1) throw new Error('no listener');
       },
     },
   ),
@@ -58,7 +58,7 @@ async function failed(count: number, settings: { readonly label?: string } = {})
   return runs.map(({ workflowRunId }) => workflowRunId);
 }
 
-test('runs are canceled by id, and those that are none, or have ended, are left alone', async () => {
+test('runs are canceled by ID; unknown and ended runs are ignored', async () => {
   const [one, two, three] = [await started('/wait'), await started('/wait'), await started('/wait')];
   assert.deepEqual(await client.cancel(one), { cancelled: 1 });
   assert.deepEqual(await client.cancel(one), { cancelled: 0 });
@@ -68,7 +68,7 @@ test('runs are canceled by id, and those that are none, or have ended, are left 
   assert.equal(await stateOf(two), 'RUN_CANCELED');
 });
 
-test('runs are canceled by what their URL is, or begins with, and by other filters', async () => {
+test('runs are canceled by URL, URL prefix and other filters', async () => {
   await started('/wait/a');
   await started('/wait/ab');
   await started('/wait/c', { label: ['red', 'blue'] });
@@ -84,14 +84,14 @@ test('runs are canceled by what their URL is, or begins with, and by other filte
   assert.deepEqual(await client.cancel({ filter: { fromDate: 0 } }), { cancelled: 0 });
 });
 
-test('all runs are canceled, so many a request as it says', async () => {
+test('all runs are canceled in batches of the requested size', async () => {
   await Promise.all(Array.from({ length: 5 }, () => started('/wait')));
   assert.deepEqual(await client.cancel({ all: true, count: 2 }), { cancelled: 2 });
   assert.deepEqual(await client.cancel({ urlStartingWith: at('/wait') }), { cancelled: 3 });
   assert.deepEqual(await client.cancel({ all: true }), { cancelled: 0 });
 });
 
-test('a request that does not say what to cancel, or misspells it, cancels nothing', async () => {
+test('a request without a valid selection cancels nothing', async () => {
   const workflowRunId = await started('/wait');
   const request = (query: string, body?: string) =>
     fetch(`${process.env.QSTASH_URL}/v2/workflows/runs${query}`, {
@@ -109,7 +109,7 @@ test('a request that does not say what to cancel, or misspells it, cancels nothi
   assert.deepEqual([everything.status, await everything.json()], [200, { cancelled: 1 }]);
 });
 
-test('who waits for an event is listed, and notified with any kind of data', async () => {
+test('waiting runs are listed and notified with any kind of data', async () => {
   const eventId = 'paid';
   const workflowRunId = await started('/wait');
   const waiters = await eventually(async () => {
@@ -137,7 +137,7 @@ test('who waits for an event is listed, and notified with any kind of data', asy
   assert.deepEqual(await client.getWaiters({ eventId }), []);
 });
 
-test('an event for a run that does not wait for it yet is kept for it', async () => {
+test('an event for a run that does not wait for it yet is stored', async () => {
   const { workflowRunId } = await client.trigger({ url: at('/wait'), delay: 1 });
   const [kept] = await client.notify({ eventId: 'paid', eventData: 'early', workflowRunId });
   assert.equal(kept?.waiter.url, at('/wait'));
@@ -146,7 +146,7 @@ test('an event for a run that does not wait for it yet is kept for it', async ()
   await assert.rejects(client.notify({ eventId: 'paid', workflowRunId: 'wfr_none' }), /there is no run/);
 });
 
-test('logs show a run with its steps, its labels and what it returned', async () => {
+test('logs show a run with its steps, labels and result', async () => {
   const { workflowRunId } = await client.trigger({
     url: at('/wait'),
     body: { item: 'tea' },
@@ -209,14 +209,14 @@ test('logs show a run with its steps, its labels and what it returned', async ()
   assert.equal(done?.waitTimeout, false);
 });
 
-test('logs are filtered, and come in pages', async () => {
+test('logs are filtered and paginated', async () => {
   const ids = [];
   for (let i = 0; i < 5; i++) ids.push(await started(`/wait/log${i}`, { label: 'paged' }));
   const { cursor, runs } = await client.logs({ count: 3, filter: { label: 'paged' } });
   assert.deepEqual(
     runs.map(({ workflowRunId }) => workflowRunId),
     ids.slice(2).reverse(),
-    'the newest first',
+    'newest first',
   );
   assert.ok(cursor);
   const rest = await client.logs({ count: 3, cursor, filter: { label: 'paged' } });
@@ -242,7 +242,7 @@ test('logs are filtered, and come in pages', async () => {
   assert.equal((await idsOf({ state: 'RUN_CANCELED' })).length, 5);
 });
 
-test('a run that failed is in the log and in the queue, with what its failure function came to', async () => {
+test('a failed run is in the log and in the DLQ with the state of its failure function', async () => {
   const [workflowRunId = ''] = await failed(1, { label: 'broken' });
   const message = await eventually(async () => {
     const [found] = (await client.dlq.list({ filter: { workflowRunId } })).messages;
@@ -287,7 +287,7 @@ test('a run that failed is in the log and in the queue, with what its failure fu
   assert.deepEqual(await client.dlq.delete(message.dlqId), { deleted: 1, cursor: undefined });
 });
 
-test('dead letters are listed by every filter, and in pages', async () => {
+test('dead letters are listed with every filter and in pages', async () => {
   await failed(3, { label: 'listed' });
   const count = async (filter: NonNullable<Parameters<typeof client.dlq.list>[0]>['filter']) =>
     (await client.dlq.list({ filter: { label: 'listed', ...filter } })).messages.length;
@@ -311,7 +311,7 @@ test('dead letters are listed by every filter, and in pages', async () => {
   assert.equal((await client.dlq.delete({ filter: { label: 'listed' } })).deleted, 3);
 });
 
-test('a failed run is resumed where it failed, or restarted, alone or with others', async () => {
+test('failed runs are resumed from the failed step or restarted, individually or in bulk', async () => {
   const runs = await failed(4, { label: 'again' });
   const { messages } = await client.dlq.list({ filter: { label: 'again' } });
   const [a = '', b = '', c = '', d = ''] = messages.map(({ dlqId }) => dlqId);
@@ -320,7 +320,7 @@ test('a failed run is resumed where it failed, or restarted, alone or with other
   tried.length = 0;
   const resumed = await client.dlq.resume({ dlqId: a, retries: 1, flowControl: { key: 'slow', parallelism: 1 } });
   assert.equal(await resultOf(service, resumed.workflowRunId), 'done');
-  assert.deepEqual(tried, ['break'], 'what was recorded is kept');
+  assert.deepEqual(tried, ['break'], 'recorded results are kept');
   const restarted = await client.dlq.restart({ dlqId: [b] });
   assert.equal(await resultOf(service, restarted[0]?.workflowRunId ?? ''), 'done');
   assert.deepEqual(tried, ['break', 'before', 'break']);
@@ -335,7 +335,7 @@ test('a failed run is resumed where it failed, or restarted, alone or with other
   healed = false;
 });
 
-test('more than a page of dead letters is worked off by asking until there is no cursor', async () => {
+test('all dead letters are processed by repeating the request until there is no cursor', async () => {
   await failed(60, { label: 'many' });
   await failed(60, { label: 'many' });
   healed = true;
@@ -348,7 +348,7 @@ test('more than a page of dead letters is worked off by asking until there is no
     restarted.push(...page.workflowRuns.map(({ workflowRunId }) => workflowRunId));
     cursor = page.cursor;
   } while (cursor);
-  assert.deepEqual(pages, [50, 50, 20], 'whatever the count that the client asks for');
+  assert.deepEqual(pages, [50, 50, 20], 'regardless of the requested count');
   assert.equal((await client.dlq.list({ filter: { label: 'many' } })).messages.length, 0);
   await Promise.all(restarted.map((workflowRunId) => endOf(service, workflowRunId)));
   healed = false;
@@ -360,7 +360,7 @@ test('more than a page of dead letters is worked off by asking until there is no
   assert.deepEqual(await client.dlq.resume({ all: true }), { workflowRuns: [], cursor: undefined });
 });
 
-test('a misspelt setting of a trigger is refused, and what an SDK says of itself is not', async () => {
+test('a misspelled trigger setting is refused, and SDK telemetry headers are accepted', async () => {
   const trigger = (headers: Record<string, string>) =>
     fetch(`${process.env.QSTASH_URL}/v2/trigger/${at('/wait')}`, {
       method: 'POST',
@@ -387,7 +387,7 @@ test('a misspelt setting of a trigger is refused, and what an SDK says of itself
   assert.equal((await client.cancel(workflowRunId)).cancelled, 1);
 });
 
-test('what a run redacts is not in its log', async () => {
+test('redacted values are not in the log', async () => {
   const { workflowRunId } = await client.trigger({
     url: at('/wait'),
     body: { secret: 'of the body' },

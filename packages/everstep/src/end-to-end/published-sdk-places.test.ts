@@ -1,4 +1,4 @@
-/** The published SDK in other frameworks, with keys that rotate, in regions, and beside a service that is killed. */
+/** The published SDK with other frameworks, rotated keys, several regions, and a server that is killed. */
 import assert from 'node:assert/strict';
 import { createServer, type RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
@@ -9,10 +9,10 @@ import { serve as serveExpress } from '@upstash/workflow/express';
 import { serve as serveHono } from '@upstash/workflow/hono';
 import { createWorkflow, serveMany as serveManyNext, serve as serveNext } from '@upstash/workflow/nextjs';
 import { Hono } from 'hono';
-import { endOf, resultOf, serveApp, startService, tellTheApp } from './published-sdk.fixture.js';
+import { endOf, resultOf, serveApp, setAppEnvironment, startService } from './published-sdk.fixture.js';
 import { ServiceProcess } from './service-process.fixture.js';
 
-/** Express has no types of its own: this is what is used of it. */
+/** The used part of Express, which has no types of its own. */
 interface ExpressApp extends RequestListener {
   use(handler: unknown): void;
   use(path: string, handler: unknown): void;
@@ -25,7 +25,7 @@ const clientOf = (of: ServiceProcess): Client =>
   new Client({ baseUrl: of.env.get('QSTASH_URL') ?? '', token: of.env.get('QSTASH_TOKEN') ?? '' });
 const client = clientOf(service);
 
-test('with Express, also when the journal is fetched', async (t) => {
+test('works with Express, also when the journal is fetched', async (t) => {
   const app = express();
   app.use(express.json());
   app.use(
@@ -55,7 +55,7 @@ test('with Express, also when the journal is fetched', async (t) => {
   }
 });
 
-test('as routes of Next.js, one workflow or several', async (t) => {
+test('works as Next.js routes with one workflow or several', async (t) => {
   const one = serveNext<string>(async (context) => context.run('one', () => `one ${context.requestPayload}`));
   const child = createWorkflow(async (context) => context.run('child', () => `child of ${String(context.requestPayload)}`));
   const parent = createWorkflow(async (context) => {
@@ -70,7 +70,7 @@ test('as routes of Next.js, one workflow or several', async (t) => {
   assert.equal(await resultOf(service, second.workflowRunId), 'child of parent');
 });
 
-test('a request that the service did not sign is refused, and keys may rotate under a running app', async (t) => {
+test('an unsigned request is refused, and keys can be rotated while an app is running', async (t) => {
   const app = new Hono();
   app.post(
     '/signed',
@@ -89,22 +89,22 @@ test('a request that the service did not sign is refused, and keys may rotate un
     return endOf(service, workflowRunId);
   };
   assert.equal((await run()).result, 'yes');
-  // The app knows the next key already, so it goes on without a change; after a second rotation it would not.
+  // The app has the next key, so it continues after one rotation. It would not after a second one.
   for (const workflowState of ['RUN_SUCCESS', 'RUN_FAILED']) {
     assert.equal((await service.request('POST', '/v2/keys/rotate')).status, 200);
     assert.equal((await run()).workflowState, workflowState);
   }
   await service.ready();
-  tellTheApp(service);
+  setAppEnvironment(service);
   assert.equal((await run()).result, 'yes', 'with the new keys');
 });
 
-test('an app of several regions answers each with the client and the keys of its own', async (t) => {
+test('an app with several regions uses the client and keys of each region', async (t) => {
   const names = ['QSTASH_URL', 'QSTASH_TOKEN', 'QSTASH_CURRENT_SIGNING_KEY', 'QSTASH_NEXT_SIGNING_KEY'];
   const env: Record<string, string> = { QSTASH_REGION: 'US_EAST_1' };
   for (const name of names) {
     env[`EU_CENTRAL_1_${name}`] = service.env.get(name) ?? '';
-    // The default region is somewhere else, with keys that are not those of this service.
+    // The default region is elsewhere, with keys that this server does not have.
     env[`US_EAST_1_${name}`] = name === 'QSTASH_URL' ? 'http://127.0.0.1:9' : `other-${name}`;
   }
   const app = new Hono();
@@ -117,7 +117,7 @@ test('an app of several regions answers each with the client and the keys of its
   assert.equal(await resultOf(service, workflowRunId), 'here');
 });
 
-test('runs finish with each step recorded once, though the service is killed while they run', async (t) => {
+test('runs finish with each step recorded once although the server is killed', async (t) => {
   const fragile = await ServiceProcess.create();
   t.after(() => fragile.dispose());
   await fragile.start();
@@ -131,7 +131,7 @@ test('runs finish with each step recorded once, though the service is killed whi
   let executions = 0;
   const app = new Hono();
   app.post('/third', (context) => context.json({ ok: true }));
-  /** Made for each request, since the token is known when the service is up. */
+  /** Created for each request, because the token is known only when the server is running. */
   const order = () =>
     serveHono<number>(
       async (workflow) => {
@@ -170,7 +170,7 @@ test('runs finish with each step recorded once, though the service is killed whi
     results.map(({ order }) => order).sort((a, b) => Number(a) - Number(b)),
     Array.from({ length: 20 }, (_, at) => at),
   );
-  // What a run saw of its steps is what was recorded, and no execution was seen by two.
+  // A run saw the recorded results, and no execution was recorded for two runs.
   const seen = results.flatMap(({ first, left, right, last }) => [first, left, right, last]);
   assert.equal(new Set(seen).size, 80);
   assert.ok(results.every(({ called }) => called === 200));

@@ -1,4 +1,4 @@
-/** Every kind of step of `@upstash/workflow`, unmodified, over real HTTP. */
+/** Every step type of the unmodified `@upstash/workflow`. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client } from '@upstash/workflow';
@@ -9,7 +9,7 @@ import { eventually, journalOf, resultOf, sdkRequests, serveApp, startService } 
 const service = await startService();
 const client = new Client({ baseUrl: process.env.QSTASH_URL ?? '', token: process.env.QSTASH_TOKEN ?? '' });
 
-test('steps run one after the other, and each costs at most two requests', async (t) => {
+test('sequential steps take at most two requests each', async (t) => {
   const app = new Hono();
   let executions = 0;
   app.post(
@@ -47,11 +47,11 @@ test('steps run one after the other, and each costs at most two requests', async
     label: 'shop',
   });
   assert.equal(executions, 4);
-  assert.equal(server.received.length, 5, 'one delivery for each step, and one for the end');
-  assert.equal(sdkRequests.length, 6, 'one submission for each step, one for the end, and the trigger');
+  assert.equal(server.received.length, 5, 'one delivery per step and one for the end');
+  assert.equal(sdkRequests.length, 6, 'one submission per step, one for the end, and the trigger');
 });
 
-test('the service sleeps for a run: for a time, until a time, and not at all', async (t) => {
+test('sleeps for a duration, until a time, and for no time', async (t) => {
   const app = new Hono();
   app.post(
     '/sleepy',
@@ -70,7 +70,7 @@ test('the service sleeps for a run: for a time, until a time, and not at all', a
   assert.ok(tookMs >= 1_300 && tookMs < 6_000, `it slept ${tookMs} ms`);
 });
 
-test('steps of all kinds go on in parallel, and the code goes on when all of them are done', async (t) => {
+test('all step types run in parallel, and the code continues when all are done', async (t) => {
   const app = new Hono();
   const child = createWorkflow(async (context) => context.run('child', () => `child of ${String(context.requestPayload)}`));
   const parent = createWorkflow(async (context) => {
@@ -82,7 +82,7 @@ test('steps of all kinds go on in parallel, and the code goes on when all of the
       context.call('call', { url: `${server.origin}/third`, method: 'POST', body: '{"n":1}' }),
       context.waitForEvent('wait', `event-${context.workflowRunId}`, { timeout: '30s' }),
       context.invoke('invoke', { workflow: child, body: 'parent' }),
-      context.notify('notify', 'nobody-waits', { x: 1 }),
+      context.notify('notify', 'no-waiters', { x: 1 }),
       context.createWebhook('webhook'),
       context.sleepUntil('until', new Date(Date.now() + 100)),
     ]);
@@ -120,7 +120,7 @@ test('steps of all kinds go on in parallel, and the code goes on when all of the
   );
 });
 
-test('calls: a success, an error, unicode, binary, a large body, nothing that listens, and retries', async (t) => {
+test('calls: success, error, Unicode, binary data, a large body, no listener, and retries', async (t) => {
   const app = new Hono();
   const large = 'ß'.repeat(150_000);
   let tries = 0;
@@ -150,7 +150,7 @@ test('calls: a success, an error, unicode, binary, a large body, nothing that li
         body: 'plain',
         headers: { 'content-type': 'text/plain' },
       });
-      const nobody = await context.call<string>('nobody', { url: 'http://127.0.0.1:9/', method: 'GET' });
+      const unreachable = await context.call<string>('unreachable', { url: 'http://127.0.0.1:9/', method: 'GET' });
       const flaky = await context.call<{ tries: number }>('flaky', {
         url: `${server.origin}/flaky`,
         retries: 3,
@@ -162,7 +162,7 @@ test('calls: a success, an error, unicode, binary, a large body, nothing that li
         binary: { status: binary.status, bytes: [...binary.body].map((character) => character.charCodeAt(0)) },
         big: big.body.large.length,
         text: text.body,
-        nobody: nobody.status,
+        unreachable: unreachable.status,
         flaky: flaky.body,
       };
     }),
@@ -175,12 +175,12 @@ test('calls: a success, an error, unicode, binary, a large body, nothing that li
     binary: { status: 200, bytes: [0, 255, 128, 65] },
     big: 150_000,
     text: { text: 'plain', type: 'text/plain' },
-    nobody: 0,
+    unreachable: 0,
     flaky: { tries: 3 },
   });
 });
 
-test('an invoked workflow is told apart by how it ended', async (t) => {
+test('an invoked workflow returns how it ended', async (t) => {
   const app = new Hono();
   const good = createWorkflow<{ n: number }, { doubled: number; depth: string | null }>(async (context) => {
     const doubled = await context.run('double', () => context.requestPayload.n * 2);
@@ -211,24 +211,24 @@ test('an invoked workflow is told apart by how it ended', async (t) => {
   assert.deepEqual([third?.isFailed, third?.isCanceled], [false, true]);
 });
 
-test('an event is awaited, comes too late, came before, and is told by a step', async (t) => {
+test('an event times out, arrives before its wait, and is sent by a step', async (t) => {
   const app = new Hono();
   app.post(
     '/waiter',
     serve<{ event: string }>(async (context) => {
       const { event } = context.requestPayload;
       const late = await context.waitForEvent('late', 'never', { timeout: '1s' });
-      const told = await context.waitForEvent('told', event, { timeout: 20 });
+      const notified = await context.waitForEvent('notified', event, { timeout: 20 });
       const early = await context.waitForEvent<string>('early', `${event}-early`, { timeout: '20s' });
-      return { late, told, early };
+      return { late, notified, early };
     }),
   );
   app.post(
-    '/teller',
+    '/notifier',
     serve<{ event: string }>(async (context) => {
       const { event } = context.requestPayload;
       const { notifyResponse, eventData } = await context.notify('tell', event, { ok: 'jä' });
-      return { told: notifyResponse.length, eventData };
+      return { notified: notifyResponse.length, eventData };
     }),
   );
   const server = await serveApp(t, (request) => app.fetch(request));
@@ -236,16 +236,16 @@ test('an event is awaited, comes too late, came before, and is told by a step', 
   const { workflowRunId } = await client.trigger({ url: `${server.origin}/waiter`, body: { event: encodeURIComponent(event) } });
   await client.notify({ eventId: `${encodeURIComponent(event)}-early`, eventData: 'before', workflowRunId });
   await eventually(async () => (await client.getWaiters({ eventId: encodeURIComponent(event) })).length > 0);
-  const teller = await client.trigger({ url: `${server.origin}/teller`, body: { event: encodeURIComponent(event) } });
-  assert.deepEqual(await resultOf(service, teller.workflowRunId), { told: 1, eventData: { ok: 'jä' } });
+  const notifier = await client.trigger({ url: `${server.origin}/notifier`, body: { event: encodeURIComponent(event) } });
+  assert.deepEqual(await resultOf(service, notifier.workflowRunId), { notified: 1, eventData: { ok: 'jä' } });
   assert.deepEqual(await resultOf(service, workflowRunId), {
     late: { timeout: true },
-    told: { eventData: { ok: 'jä' }, timeout: false },
+    notified: { eventData: { ok: 'jä' }, timeout: false },
     early: { eventData: 'before', timeout: false },
   });
 });
 
-test('a webhook takes the request of anybody, once before it is awaited and once after', async (t) => {
+test('a webhook accepts any request, once before its wait and once after', async (t) => {
   const app = new Hono();
   const urls: string[] = [];
   app.post(
@@ -290,7 +290,7 @@ test('a webhook takes the request of anybody, once before it is awaited and once
   assert.equal((await fetch(guessed, { method: 'POST' })).status, 404);
 });
 
-test('a long journal is fetched instead of sent, and the run does not notice', async (t) => {
+test('a long journal is fetched instead of sent', async (t) => {
   const app = new Hono();
   const payload = { text: 'ü'.repeat(200_000) };
   app.post(
@@ -313,7 +313,7 @@ test('a long journal is fetched instead of sent, and the run does not notice', a
   assert.ok(sdkRequests.includes(`GET /v2/workflows/runs/${workflowRunId}`), 'the journal was fetched');
 });
 
-test('many runs are started at once, one of an id alone, later or at a time', async (t) => {
+test('runs are started in batches, with an ID, with a delay or at a time', async (t) => {
   const app = new Hono();
   app.post(
     '/n',
@@ -325,18 +325,18 @@ test('many runs are started at once, one of an id alone, later or at a time', as
   assert.deepEqual(await Promise.all(runs.map(({ workflowRunId }) => resultOf(service, workflowRunId))), [1, 2, 3]);
 
   const at = Math.ceil(Date.now() / 1000) + 1;
-  const begun = Date.now();
+  const startedAt = Date.now();
   const once = { url, body: 7, workflowRunId: 'only-one', delay: '1s' as const };
   const [first, second] = [await client.trigger(once), await client.trigger({ ...once, body: 8 })];
   assert.equal(first.workflowRunId, second.workflowRunId);
   const timed = await client.trigger({ url, body: 9, notBefore: at });
   assert.equal(await resultOf(service, first.workflowRunId), 7);
-  assert.ok(Date.now() - begun >= 1_000, 'it waited');
+  assert.ok(Date.now() - startedAt >= 1_000, 'it waited');
   assert.equal(await resultOf(service, timed.workflowRunId), 9);
   assert.ok(Date.now() >= at * 1000, 'it waited');
 });
 
-test('a flow control key lets one delivery through at a time', async (t) => {
+test('a flow control key with parallelism 1 sends one delivery at a time', async (t) => {
   const app = new Hono();
   let inside = 0;
   let most = 0;
@@ -359,7 +359,7 @@ test('a flow control key lets one delivery through at a time', async (t) => {
   assert.equal((body as { parallelismMax?: number }).parallelismMax, 1);
 });
 
-test('an event ID with slashes is waited for, listed and notified: of all, of one run, and by a step', async (t) => {
+test('an event ID with slashes can be waited for, listed and notified: for all runs, for one run, and by a step', async (t) => {
   const app = new Hono();
   app.post(
     '/slashes',
@@ -369,7 +369,7 @@ test('an event ID with slashes is waited for, listed and notified: of all, of on
     }),
   );
   app.post(
-    '/tells',
+    '/notifies',
     serve(async (context) => {
       const { notifyResponse } = await context.notify('tell', 'order/44/paid', 'from a step');
       return notifyResponse.length;
@@ -382,11 +382,11 @@ test('an event ID with slashes is waited for, listed and notified: of all, of on
   for (const id of ['order/42', 'order/43', 'order/44/paid']) await waits(id);
   assert.equal((await client.notify({ eventId: 'order/42', eventData: 'of all' })).length, 1);
   assert.equal((await client.notify({ eventId: 'order/43', eventData: 'of one', workflowRunId: one })).length, 1);
-  const { workflowRunId: tells } = await client.trigger({ url: `${server.origin}/tells` });
-  assert.equal(await resultOf(service, tells), 1);
+  const { workflowRunId: notifies } = await client.trigger({ url: `${server.origin}/notifies` });
+  assert.equal(await resultOf(service, notifies), 1);
   assert.deepEqual(await resultOf(service, all), { eventData: 'of all', timeout: false });
   assert.deepEqual(await resultOf(service, one), { eventData: 'of one', timeout: false });
   assert.deepEqual(await resultOf(service, deep), { eventData: 'from a step', timeout: false });
   await assert.rejects(client.notify({ eventId: 'order/42', workflowRunId: 'wfr_none' }), { status: 404 });
-  assert.deepEqual(await client.notify({ eventId: 'nobody/waits' }), []);
+  assert.deepEqual(await client.notify({ eventId: 'no/waiters' }), []);
 });

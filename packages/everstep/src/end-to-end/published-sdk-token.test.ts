@@ -1,4 +1,4 @@
-/** What `@upstash/workflow` is told when it has EVERSTEP_TOKEN where it needs QSTASH_TOKEN. */
+/** Errors of `@upstash/workflow` with EVERSTEP_TOKEN instead of QSTASH_TOKEN. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client } from '@upstash/workflow';
@@ -11,11 +11,11 @@ const baseUrl = process.env.QSTASH_URL ?? '';
 const bareToken = service.env.get('EVERSTEP_TOKEN') ?? '';
 const client = new Client({ baseUrl, token: process.env.QSTASH_TOKEN ?? '' });
 
-test('a client is refused when it starts a run, by name of the right variable', async () => {
+test('a client that starts a run is refused with the name of the right variable', async () => {
   const wrong = new Client({ baseUrl, token: bareToken });
   await assert.rejects(wrong.trigger({ url: 'http://127.0.0.1:9/' }), { status: 401, message: /needs QSTASH_TOKEN/ });
   const { runs } = await client.logs();
-  assert.deepEqual(runs, [], 'nothing was started');
+  assert.deepEqual(runs, [], 'no run was started');
 });
 
 test('an endpoint is refused at its first step, and the run fails with the name of the right variable', async (t) => {
@@ -38,7 +38,7 @@ test('an endpoint is refused at its first step, and the run fails with the name 
   }
 });
 
-test('requests in which nothing but a parameter shows the SDK are taken as its own: the end of a run, and canceling', async (t) => {
+test('requests that only a parameter identifies as those of the SDK are recognized: the end of a run, and canceling', async (t) => {
   const app = new Hono();
   app.post(
     '/sleeps',

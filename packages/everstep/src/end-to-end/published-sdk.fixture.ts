@@ -1,7 +1,6 @@
 /**
- * Apps that use the published SDKs as they come from the registry, and the
- * service that they talk to: told nothing but its address, a token and the
- * signing keys, as their documents ask for.
+ * Apps with the unmodified published SDKs, and their server. They are configured only with its address, a token and the signing
+ * keys, as their documentation requires.
  */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -11,13 +10,13 @@ import { ServiceProcess } from './service-process.fixture.js';
 
 const NAMES = ['QSTASH_URL', 'QSTASH_TOKEN', 'QSTASH_CURRENT_SIGNING_KEY', 'QSTASH_NEXT_SIGNING_KEY'];
 
-/** Requests that SDKs in this process made to the service: `POST /v2/batch`. */
+/** Requests that SDKs in this process sent to the server, such as `POST /v2/batch`. */
 export const sdkRequests: string[] = [];
 
-/** The SDK tells on the console what it does, which is no matter of the tests. */
+/** The SDK logs to the console, which the tests ignore. */
 for (const level of ['info', 'warn', 'error'] as const) console[level] = () => {};
 
-/** Told apart from requests of the tests' own by the form of the token. */
+/** Identified by the format of the token, unlike requests of the tests. */
 function countRequests(): void {
   const send = globalThis.fetch;
   globalThis.fetch = async (input, init) => {
@@ -29,21 +28,21 @@ function countRequests(): void {
 }
 countRequests();
 
-/** What the app would find in its environment. */
-export function tellTheApp(service: ServiceProcess): void {
+/** Sets the environment variables of the app. */
+export function setAppEnvironment(service: ServiceProcess): void {
   for (const name of NAMES) {
     const value = service.env.get(name);
-    assert.ok(value, `the env file names no ${name}`);
+    assert.ok(value, `the env file has no ${name}`);
     process.env[name] = value;
   }
 }
 
-/** One service for a file of tests. */
+/** Starts one server for a test file. */
 export async function startService(): Promise<ServiceProcess> {
   const service = await ServiceProcess.create();
   after(() => service.dispose());
   await service.start();
-  tellTheApp(service);
+  setAppEnvironment(service);
   return service;
 }
 
@@ -53,15 +52,15 @@ export interface Ended {
   readonly error?: string;
 }
 
-/** How the run ended; waits for it. */
+/** Waits for the end of the run and returns it. */
 export async function endOf(service: ServiceProcess, workflowRunId: string): Promise<Ended> {
   const path = `/v2/workflows/runs/${encodeURIComponent(workflowRunId)}/result?timeout=20s`;
   const { status, body } = await service.request('GET', path);
-  assert.equal(status, 200, `the run has not ended: ${JSON.stringify(body)}`);
+  assert.equal(status, 200, `the run did not end: ${JSON.stringify(body)}`);
   return body as Ended;
 }
 
-/** What it returned. */
+/** Returns the result of the run. */
 export async function resultOf(service: ServiceProcess, workflowRunId: string): Promise<unknown> {
   const ended = await endOf(service, workflowRunId);
   assert.equal(ended.workflowState, 'RUN_SUCCESS', ended.error);
@@ -74,7 +73,7 @@ export interface LoggedStep {
   readonly stepType: string;
 }
 
-/** The recorded steps of a run, and its failed attempts. */
+/** Returns the recorded steps of a run and its failed attempts. */
 export async function journalOf(service: ServiceProcess, workflowRunId: string) {
   const { body } = await service.request('GET', `/v2/workflows/runs/${encodeURIComponent(workflowRunId)}`);
   return body as { readonly steps: readonly LoggedStep[]; readonly attempts?: readonly { readonly error: string }[] };
@@ -84,7 +83,7 @@ export type FetchHandler = (request: Request) => Response | Promise<Response>;
 
 export interface AppServer {
   readonly origin: string;
-  /** Requests that came in, by path. */
+  /** Received requests, by path. */
   readonly received: string[];
 }
 
@@ -100,12 +99,12 @@ async function requestOf(incoming: IncomingMessage): Promise<Request> {
   });
 }
 
-/** What closes it in the end: a test, or `{ after }` for a file of tests. */
+/** Closes it at the end: a test, or `{ after }` for a test file. */
 export interface Closing {
   after(stop: () => void): void;
 }
 
-/** Serves what takes web requests, as most frameworks do, until the test is over. */
+/** Serves a handler of web requests, which most frameworks provide, until the test ends. */
 export async function serveApp(t: Closing, handler: FetchHandler): Promise<AppServer> {
   const received: string[] = [];
   const server = createServer(async (incoming, response) => {
@@ -119,11 +118,11 @@ export async function serveApp(t: Closing, handler: FetchHandler): Promise<AppSe
     server.close();
   });
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the server listens on no port');
+  if (address === null || typeof address === 'string') throw new Error('the server is not listening');
   return { origin: `http://127.0.0.1:${address.port}`, received };
 }
 
-/** Resolves when `look` finds something. */
+/** Resolves when `look` returns a value. */
 export async function eventually<Value>(
   look: () => Value | null | undefined | false | Promise<Value | null | undefined | false>,
 ): Promise<Value> {
@@ -131,7 +130,7 @@ export async function eventually<Value>(
   for (;;) {
     const found = await look();
     if (found) return found;
-    if (performance.now() > deadline) throw new Error('it did not come to be within 15 s');
+    if (performance.now() > deadline) throw new Error('the condition was not met within 15 s');
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -1,4 +1,4 @@
-/** A repair goes on where it was when its process is killed, and begins each entry once. */
+/** A repair continues after its process is killed, and starts each dead letter once. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,7 +13,7 @@ const RATE_PER_SECOND = 60;
 const KILLS = 3;
 const PATIENCE_MS = 60_000;
 
-/** A worker of two steps, the second of which fails while it is broken. */
+/** A worker with two steps, the second of which fails while the deployment is broken. */
 async function startWorker(keys: { readonly current: string; readonly next: string }) {
   const deployment = { isBroken: true };
   const first = new Map<number, number>();
@@ -43,7 +43,7 @@ async function startWorker(keys: { readonly current: string; readonly next: stri
   };
 }
 
-test('300 entries are resumed once each, at the rate that was set, though the service is killed three times on the way', {
+test('300 dead letters are resumed once each at the configured rate although the server is killed three times', {
   timeout: 180_000,
 }, async (t) => {
   const service = await ServiceProcess.create();
@@ -81,9 +81,9 @@ test('300 entries are resumed once each, at the rate that was set, though the se
   for (;;) {
     repair = await client().repairs.get(repairId);
     if (repair.state === 'done') break;
-    assert.ok(performance.now() < giveUpAt + PATIENCE_MS, `the repair is not done: ${JSON.stringify(repair)}`);
-    const begun = RUNS - repair.counts.pending;
-    if (killed < KILLS && begun >= ((killed + 1) * RUNS) / (KILLS + 1)) {
+    assert.ok(performance.now() < giveUpAt + PATIENCE_MS, `the repair did not end: ${JSON.stringify(repair)}`);
+    const started = RUNS - repair.counts.pending;
+    if (killed < KILLS && started >= ((killed + 1) * RUNS) / (KILLS + 1)) {
       await service.end('SIGKILL');
       await service.start();
       killed++;
@@ -92,7 +92,7 @@ test('300 entries are resumed once each, at the rate that was set, though the se
   }
   const tookMs = Date.now() - startedAt;
   assert.equal(killed, KILLS);
-  assert.ok(tookMs >= ((RUNS - 1) / RATE_PER_SECOND) * 1000 - 200, `${tookMs} ms are too few for ${RATE_PER_SECOND} a second`);
+  assert.ok(tookMs >= ((RUNS - 1) / RATE_PER_SECOND) * 1000 - 200, `${tookMs} ms is too fast for ${RATE_PER_SECOND} per second`);
   assert.deepEqual([repair.counts.succeeded, repair.counts.total], [RUNS, RUNS], JSON.stringify(repair.counts));
 
   const resumed = new Map<string, number>();
@@ -102,7 +102,7 @@ test('300 entries are resumed once each, at the rate that was set, though the se
   }
   assert.equal(resumed.size, RUNS);
   assert.deepEqual(new Set(resumed.values()), new Set([1]));
-  assert.deepEqual([worker.first.size, new Set(worker.first.values())], [RUNS, new Set([1])], 'what was done is not done again');
+  assert.deepEqual([worker.first.size, new Set(worker.first.values())], [RUNS, new Set([1])], 'recorded steps are not repeated');
   assert.deepEqual((await client().dlq.list()).messages, []);
   const items = [];
   for await (const item of client().repairs.allItems(repairId, { count: 1_000 })) items.push(item);

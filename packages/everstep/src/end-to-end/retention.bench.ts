@@ -1,5 +1,5 @@
 /**
- * Measures how much longer a healthy run takes while retention removes dead letters:
+ * Measures how much retention slows down a run while it removes dead letters:
  *
  *   node packages/everstep/dist/end-to-end/retention.bench.js [sqlite | postgres] [dead letters = 150000]
  */
@@ -37,7 +37,7 @@ const service = await ServiceProcess.create({
 const openStore = (): Promise<Store> =>
   schema ? openPostgresStore({ url: schema.url, log }) : openSqliteStore({ file: join(directory, 'everstep.db') });
 
-/** Fails runs of two days ago, and keeps dead letters for one day. */
+/** Creates failed runs of two days ago and keeps dead letters for one day. */
 async function fill(instanceId: string): Promise<void> {
   const store = await openStore();
   const createdAt = Date.now() - 2 * DAY_MS;

@@ -1,4 +1,4 @@
-/** The service as users start it: a process of its own on a data directory, which may be killed and started again. */
+/** The server as users start it: a process on a data directory, which can be killed and restarted. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const BIN = fileURLToPath(new URL('../cli/bin.js', import.meta.url));
-/** More than the slowest machine needs under load: that it does not come up at all is seen by its end. */
+/** More than the slowest machine needs under load. A process that does not start ends earlier. */
 const START_TIMEOUT_MS = 120_000;
 
 export class ServiceProcess {
@@ -16,7 +16,7 @@ export class ServiceProcess {
   private readonly settings: Readonly<Record<string, string>>;
   private child: ChildProcess | null = null;
   private output = '';
-  /** What the service wrote into its env file when it last came up. */
+  /** Content of the env file after the last start. */
   env: ReadonlyMap<string, string> = new Map();
 
   private constructor(directory: string, settings: Readonly<Record<string, string>>) {
@@ -25,24 +25,24 @@ export class ServiceProcess {
     this.envFile = join(directory, 'service.env');
   }
 
-  /** What the process that was started last has written to its standard output and error. */
+  /** Output of the last process on stdout and stderr. */
   get printed(): string {
     return this.output;
   }
 
-  /** A service that was never started, on an empty data directory of its own. `settings` are variables that it is told. */
+  /** Creates a server that is not started, on an empty data directory. `settings` are environment variables. */
   static async create(settings: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
     return new ServiceProcess(await mkdtemp(join(tmpdir(), 'everstep-e2e-')), settings);
   }
 
-  /** What the process has written since it was started. */
+  /** Output of the process since its start. */
   get log(): string {
     return this.output;
   }
 
-  /** Starts the process without waiting for it to listen; at a free port unless one is given. */
+  /** Starts the process without waiting until it is listening, on a free port unless one is given. */
   async spawn({ port = '0' }: { readonly port?: string } = {}): Promise<void> {
-    // The file of the last start tells of a port that nobody listens on.
+    // The env file of the last start has an outdated port.
     await rm(this.envFile, { force: true });
     const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BIN, 'dev'], {
@@ -61,10 +61,10 @@ export class ServiceProcess {
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (this.output += chunk));
   }
 
-  /** Resolves when the service listens. Rejects with its output when it ends before. */
+  /** Resolves when the server is listening. Rejects with its output when it ends first. */
   async ready(): Promise<void> {
     const { child } = this;
-    if (child === null) throw new Error('the service was not started');
+    if (child === null) throw new Error('the server was not started');
     const deadline = performance.now() + START_TIMEOUT_MS;
     for (;;) {
       const text = await readFile(this.envFile, 'utf8').catch(() => '');
@@ -72,8 +72,9 @@ export class ServiceProcess {
         this.env = new Map(text.split('\n').map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
         return;
       }
-      if (child.exitCode !== null) throw new Error(`the service ended with ${child.exitCode}:\n${this.output}`);
-      if (performance.now() > deadline) throw new Error(`the service is not up after ${START_TIMEOUT_MS} ms:\n${this.output}`);
+      if (child.exitCode !== null) throw new Error(`the server exited with ${child.exitCode}:\n${this.output}`);
+      if (performance.now() > deadline)
+        throw new Error(`the server did not start within ${START_TIMEOUT_MS} ms:\n${this.output}`);
       await pause(5);
     }
   }
@@ -83,7 +84,7 @@ export class ServiceProcess {
     await this.ready();
   }
 
-  /** Ends the process with a signal and resolves when it is gone. */
+  /** Ends the process with a signal and resolves when it has exited. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const { child } = this;
     this.child = null;
@@ -93,13 +94,13 @@ export class ServiceProcess {
     await gone;
   }
 
-  /** Kills the process if it runs, and removes its data. */
+  /** Kills the process if it is running, and removes its data. */
   async dispose(): Promise<void> {
     await this.end('SIGKILL');
     await rm(this.directory, { recursive: true, force: true });
   }
 
-  /** Of the queue instance that the first start made. */
+  /** Returns the queue instance created by the first start. */
   async instanceId(): Promise<string> {
     const basic = Buffer.from(`${this.env.get('EVERSTEP_ADMIN_EMAIL')}:${this.env.get('EVERSTEP_ADMIN_API_KEY')}`).toString(
       'base64',
@@ -108,11 +109,11 @@ export class ServiceProcess {
       headers: { authorization: `Basic ${basic}` },
     });
     const [first] = (await answer.json()) as { id: string }[];
-    if (first === undefined) throw new Error('there is no queue instance');
+    if (first === undefined) throw new Error('no queue instance exists');
     return first.id;
   }
 
-  /** A request with the token of the service. Rejects when there is no answer. */
+  /** Sends a request with the token of the server. Rejects without a response. */
   async request(method: string, path: string, headers: Readonly<Record<string, string>> = {}, body?: string) {
     const response = await fetch(`${this.env.get('EVERSTEP_URL')}${path}`, {
       method,

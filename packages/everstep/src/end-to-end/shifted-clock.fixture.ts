@@ -1,4 +1,4 @@
-/** Loaded before a node: its machine's clock is wrong by so many ms. */
+/** Loaded before a node: shifts the clock of its machine by this many ms. */
 import { performance } from 'node:perf_hooks';
 
 const shiftMs = Number(process.env.SHIFTED_CLOCK_MS ?? 0);
@@ -7,7 +7,7 @@ const Machine = Date;
 
 class Shifted extends Machine {
   constructor(...given: unknown[]) {
-    // Whatever else Date takes it takes as ever.
+    // Other arguments of Date work as usual.
     if (given.length === 0) super(now() + shiftMs);
     else super(...(given as [number]));
   }

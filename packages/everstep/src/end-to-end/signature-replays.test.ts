@@ -1,4 +1,4 @@
-/** The receiver of a plain message cannot send what it received to a workflow endpoint. */
+/** The receiver of a plain message cannot forward it to a workflow endpoint as a signed request. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -17,7 +17,7 @@ import { serveApp } from './published-sdk.fixture.js';
 
 const service = await startTestService();
 after(() => service.stop());
-/** Endpoints of somebody else, who is sent messages. */
+/** Endpoints of a third party that receives messages. */
 const customers = new Endpoints();
 await customers.listen();
 after(() => customers.close());
@@ -31,7 +31,7 @@ const messages = new MessageClient(connection);
 const workflows = new Client(connection);
 const receiver = new Receiver({ currentSigningKey: service.signingKeys.current, nextSigningKey: service.signingKeys.next });
 
-/** An app with a workflow and a receiver of messages, both with the signing keys of the service. */
+/** An app with a workflow and a receiver of messages, which share the signing keys. */
 const refunds: string[] = [];
 const app = new Hono();
 const refund = (by: Receiver) =>
@@ -44,7 +44,7 @@ const refund = (by: Receiver) =>
   );
 app.post('/refund', refund(receiver));
 
-/** A receiver that also compares the URL, as signing-keys.md shows it. */
+/** A receiver that also compares the URL, as docs/guides/signing-keys.md shows. */
 class ReceiverAt extends Receiver {
   override verify(request: Parameters<Receiver['verify']>[0]): Promise<boolean> {
     return super.verify({ ...request, url: `${origin}/guarded` });
@@ -54,7 +54,7 @@ app.post(
   '/guarded',
   refund(new ReceiverAt({ currentSigningKey: service.signingKeys.current, nextSigningKey: service.signingKeys.next })),
 );
-/** Told what the receiver answers. */
+/** Response of the receiver. */
 const answered: ((response: Response) => void)[] = [];
 app.post('/receive', async ({ req }) => {
   const signature = req.header('upstash-signature') ?? '';
@@ -63,11 +63,11 @@ app.post('/receive', async ({ req }) => {
   for (const resolve of answered.splice(0)) resolve(response);
   return response;
 });
-// Everything is on one host here, and other ports of it would be the owner's.
+// All ports are on one host here, so they would count as the owner's.
 await service.client.signatures.update({ origins: [] });
 const { origin } = await serveApp({ after }, (request) => app.fetch(request));
 
-// The service knows the workflow: it has run once.
+// The server knows the workflow, because it has run once.
 await workflows.trigger({ url: `${origin}/refund`, body: { to: 'customer' } });
 await service.settle();
 assert.deepEqual(refunds, ['customer']);
@@ -76,7 +76,7 @@ beforeEach(() => {
   customers.deliveries.length = 0;
 });
 
-/** Publishes the body to a customer, and sends what the customer received to the workflow. */
+/** Publishes the body to a customer and forwards what the customer received to the workflow. */
 async function replay(body: string, headers: Readonly<Record<string, string>>, to = `${origin}/refund`): Promise<Response> {
   await messages.publish({ url: customers.url('/hook'), body, retries: 0 });
   await service.settle();
@@ -94,7 +94,7 @@ async function replay(body: string, headers: Readonly<Record<string, string>>, t
 
 const payload = JSON.stringify({ to: 'attacker' });
 
-test('a message sent on as a step of a run is refused, and no step is executed', async () => {
+test('a message forwarded as a step of a run is refused, and no step is executed', async () => {
   const steps = [{ messageId: 'msg_forged', body: Buffer.from(payload).toString('base64'), callType: 'step' }];
   const response = await replay(JSON.stringify(steps), {
     'upstash-workflow-sdk-version': '1',
@@ -105,14 +105,14 @@ test('a message sent on as a step of a run is refused, and no step is executed',
   assert.deepEqual(refunds, []);
 });
 
-test('a message sent on as the start of a run is refused, and no run is started', async () => {
+test('a message forwarded as the start of a run is refused, and no run starts', async () => {
   const response = await replay(payload, {});
   assert.equal(response.status, 500);
   assert.match(await response.text(), /Failed to verify/);
   assert.deepEqual(refunds, []);
 });
 
-/** Whether the published receiver of an app elsewhere verifies a message, with these keys and a URL. */
+/** Returns whether the published receiver of another app verifies a message with these keys and URL. */
 async function isVerifiedElsewhere(keys: { readonly current: string; readonly next: string }): Promise<boolean> {
   const url = customers.url('/receive');
   await messages.publish({ url, body: 'hello', retries: 0 });
@@ -123,13 +123,13 @@ async function isVerifiedElsewhere(keys: { readonly current: string; readonly ne
   return elsewhere.verify({ signature: String(headers['upstash-signature']), body, url }).catch(() => false);
 }
 
-test('a message to the origin of a workflow is verified by the published receiver', async () => {
+test('the published receiver verifies a message to the origin of a workflow', async () => {
   const received = new Promise<Response>((resolve) => answered.push(resolve));
   await messages.publish({ url: `${origin}/receive`, body: 'hello', retries: 0 });
   assert.equal((await received).status, 204);
 });
 
-test('a message to an app elsewhere is verified with the message keys, or once its origin is set', async () => {
+test('a message to another app is verified with the message keys, or after its origin is set', async () => {
   const { messageKeys } = await service.client.signatures.get();
   assert.equal(await isVerifiedElsewhere(messageKeys), true);
   assert.equal(await isVerifiedElsewhere(service.signingKeys), false);
@@ -141,7 +141,7 @@ test('a message to an app elsewhere is verified with the message keys, or once i
   assert.equal(await isVerifiedElsewhere(service.signingKeys), false);
 });
 
-test('a message that an app elsewhere refuses fails in words that say what to do', async () => {
+test('a message refused by another app fails with instructions', async () => {
   const url = customers.when('/strict', () => ({ status: 401, body: 'invalid signature' }));
   await messages.publish({ url, body: 'hello', retries: 0 });
   await service.settle();
@@ -149,7 +149,7 @@ test('a message that an app elsewhere refuses fails in words that say what to do
   assert.match(only(logs).error ?? '', /answered 401 .*signed with the message key.*everstep keys origins/);
 });
 
-test('a receiver that compares the URL refuses what was sent to another, also where all origins get the signing keys', async (t) => {
+test('a receiver that compares the URL refuses a message to another URL, even if all origins get the signing keys', async (t) => {
   await service.client.signatures.update({ origins: ['*'] });
   t.after(() => service.client.signatures.update({ origins: null }));
   const url = `${origin}/guarded`;
@@ -162,7 +162,7 @@ test('a receiver that compares the URL refuses what was sent to another, also wh
   assert.deepEqual(refunds, ['customer']);
 });
 
-test('an endpoint of the published SDK works as before beside Ed25519 signatures', async (t) => {
+test('an endpoint of the published SDK works with Ed25519 signatures turned on', async (t) => {
   await service.client.signatures.update({ ed25519: true });
   t.after(() => service.client.signatures.update({ ed25519: false }));
   await workflows.trigger({ url: `${origin}/refund`, body: { to: 'customer' } });
@@ -176,7 +176,7 @@ interface Captured {
   readonly body: string;
 }
 
-/** An app of our SDK with two workflows, and what the service sent to it. */
+/** An app of our SDK with two workflows, and the requests it received. */
 async function startApp(t: TestContext, options: ServeOptions<unknown>) {
   const captured: Captured[] = [];
   const done: string[] = [];
@@ -211,7 +211,7 @@ async function startApp(t: TestContext, options: ServeOptions<unknown>) {
   return { captured, done, failures, url, send };
 }
 
-test('our SDK refuses a step of another workflow, a step that it was sent before, and a failure callback of somebody else', async (t) => {
+test('our SDK refuses a step of another workflow, a replayed step, and a failure callback of another app', async (t) => {
   const native = await startApp(t, { signingKeys: service.signingKeys });
   await service.triggerAndSettle(native.url('/a'));
   const step = native.captured.at(-1);
@@ -222,7 +222,7 @@ test('our SDK refuses a step of another workflow, a step that it was sent before
   assert.deepEqual([again.status, native.done], [401, ['/a']]);
   assert.match(again.text, /used before/);
 
-  // A failure callback goes to somebody whose path is that of the workflow, where all origins get the signing keys.
+  // A failure callback to another app with the same path as the workflow, while all origins get the signing keys.
   await service.client.signatures.update({ origins: ['*'] });
   t.after(() => service.client.signatures.update({ origins: null }));
   await service.triggerAndSettle(native.url('/fails'), { retries: 0, failureCallback: customers.url('/a') });
@@ -238,7 +238,7 @@ test('our SDK refuses a step of another workflow, a step that it was sent before
   assert.deepEqual([native.done, native.failures], [['/a'], []]);
 });
 
-test('an endpoint that has the URL of the public keys alone runs workflows, also after the keys were rotated', async (t) => {
+test('an endpoint with only the URL of the public keys runs workflows, even after a rotation', async (t) => {
   const { ed25519 } = await service.client.signatures.update({ ed25519: true });
   t.after(() => service.client.signatures.update({ ed25519: false }));
   assert.ok(ed25519);

@@ -1,4 +1,4 @@
-/** Calls to the app itself are signed, so an app that accepts signed requests only can be called; calls to others are not. */
+/** Calls to the origin of the workflow are signed, so an app that requires signatures can call itself. Other calls are not signed. */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import { buffer } from 'node:stream/consumers';
@@ -20,7 +20,7 @@ const receiver = new Receiver({
   nextSigningKey: process.env.QSTASH_NEXT_SIGNING_KEY ?? '',
 });
 
-test('a workflow of the published SDK calls another workflow of its app, which accepts signed requests only', async (t) => {
+test('a workflow of the published SDK can call another workflow of its app that requires signatures', async (t) => {
   const started: unknown[] = [];
   const child = createWorkflow(async (context) => context.run('note', () => started.push(context.requestPayload)));
   const parent = createWorkflow(async (context) => {
@@ -37,7 +37,7 @@ test('a workflow of the published SDK calls another workflow of its app, which a
   assert.deepEqual(started, [{ n: 1 }]);
 });
 
-test('the published receiver accepts a call to the origin of the workflow; a call to another origin has no signature', async (t) => {
+test('the published receiver accepts a call to the workflow origin; a call to another origin has no signature', async (t) => {
   const verdicts: boolean[] = [];
   const other = await thirdParty(t, () => ({ status: 200, body: {} }));
   const app = new Hono();
@@ -68,7 +68,7 @@ test('the published receiver accepts a call to the origin of the workflow; a cal
   assert.equal(other.requests[0]?.headers['upstash-signature'], undefined);
 });
 
-test('a call that is redirected to another origin takes no signature there', async (t) => {
+test('a call redirected to another origin has no signature there', async (t) => {
   const other = await thirdParty(t, () => ({ status: 200, body: {} }));
   const app = new Hono();
   app.get('/moved', (context) => context.redirect(other.url, 307));
@@ -83,7 +83,7 @@ test('a call that is redirected to another origin takes no signature there', asy
   assert.deepEqual(other.requests, []);
 });
 
-/** Serves until the test is over, and returns the origin. */
+/** Serves until the test ends, and returns the origin. */
 async function listen(t: TestContext, listener: RequestListener): Promise<string> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -92,7 +92,7 @@ async function listen(t: TestContext, listener: RequestListener): Promise<string
     server.close();
   });
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the server listens on no port');
+  if (address === null || typeof address === 'string') throw new Error('the server is not listening');
   return `http://127.0.0.1:${address.port}`;
 }
 

@@ -1,4 +1,4 @@
-/** What a script or an operator sees of a service while it starts. */
+/** What scripts and operators see while the server starts. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import fs from 'node:fs/promises';
@@ -28,20 +28,20 @@ function configOf(cwd: string, env: Readonly<Record<string, string>>): Config {
   return parsed.config;
 }
 
-/** A log whose lines can be read. */
+/** A log that collects its lines. */
 function keptLog() {
   const lines: string[] = [];
   return { lines, log: createServiceLog({ level: 'warn', format: 'text', write: (line) => lines.push(line) }) };
 }
 
-test('the env file is there before the service says that it is ready', async (t) => {
+test('the env file exists before the server reports that it is ready', async (t) => {
   const directory = await directoryFor(t);
   const port = await freePort();
   const envFile = join(directory, 'service.env');
   const standing = async () => (await fetch(`http://127.0.0.1:${port}/ready`)).status;
   const seen: number[] = [];
   const { rename } = fs;
-  // The file is moved into its place when it is whole.
+  // The file is moved into place when it is complete.
   fs.rename = async (from, to) => {
     if (to === envFile) seen.push(await standing());
     return rename(from, to);
@@ -58,7 +58,7 @@ test('the env file is there before the service says that it is ready', async (t)
   assert.equal(await standing(), 200);
 });
 
-test('a public URL with https and no trusted proxy is warned about: all clients would have one address', async (t) => {
+test('an https public URL without a trusted proxy logs a warning', async (t) => {
   const publicUrl = { EVERSTEP_PORT: '0', EVERSTEP_PUBLIC_URL: 'https://everstep.example.com' };
   const warned = async (env: Readonly<Record<string, string>>) => {
     const { log, lines } = keptLog();
@@ -67,13 +67,13 @@ test('a public URL with https and no trusted proxy is warned about: all clients 
     return lines;
   };
   const [line, ...others] = await warned(publicUrl);
-  assert.match(line ?? '', /WARN the public URL is https, but no proxy is trusted.*EVERSTEP_TRUSTED_PROXIES/);
+  assert.match(line ?? '', /WARN public URL is https without a trusted proxy.*EVERSTEP_TRUSTED_PROXIES/);
   assert.deepEqual(others, []);
   assert.deepEqual(await warned({ ...publicUrl, EVERSTEP_TRUSTED_PROXIES: '10.0.0.2' }), []);
   assert.deepEqual(await warned({ EVERSTEP_PORT: '0', EVERSTEP_PUBLIC_URL: 'http://localhost:8081' }), []);
 });
 
-test('a data directory is made for its owner alone, and so is that of a store elsewhere; others keep their modes', async (t) => {
+test('the data directory and that of the store are created private; existing ones keep their modes', async (t) => {
   const directory = await directoryFor(t);
   const modeOf = async (path: string) => (await fs.stat(join(directory, path))).mode & 0o777;
   const start = async (env: Readonly<Record<string, string>>) => {
@@ -83,7 +83,7 @@ test('a data directory is made for its owner alone, and so is that of a store el
   await start({ EVERSTEP_DATA_DIR: 'a/b', EVERSTEP_STORE: join(directory, 'c/d/x.db') });
   assert.deepEqual([await modeOf('a/b'), await modeOf('c/d')], [0o700, 0o700]);
   const usual = 0o777 & ~process.umask();
-  assert.deepEqual([await modeOf('a'), await modeOf('c')], [usual, usual], 'what is above is not ours');
+  assert.deepEqual([await modeOf('a'), await modeOf('c')], [usual, usual], 'parent directories are public');
   await fs.mkdir(join(directory, 'given'), { mode: 0o750 });
   await start({ EVERSTEP_DATA_DIR: 'given' });
   assert.equal(await modeOf('given'), 0o750);
@@ -96,7 +96,7 @@ async function takenPort(t: TestContext): Promise<number> {
   return (taken.address() as AddressInfo).port;
 }
 
-test('a start on a port that is taken leaves nothing behind', async (t) => {
+test('a start on a taken port leaves no files', async (t) => {
   const directory = await directoryFor(t);
   const port = await takenPort(t);
   const settings: readonly Readonly<Record<string, string>>[] = [
@@ -111,18 +111,18 @@ test('a start on a port that is taken leaves nothing behind', async (t) => {
 });
 
 describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false }, () => {
-  test('a start that fails after the store was opened logs nothing of nodes that it never joined', async (t) => {
+  test('a start that fails after opening the store logs nothing about the cluster', async (t) => {
     if (typeof schemas === 'string') return;
     const { url } = await schemas.make();
     const directory = await directoryFor(t);
     const port = await takenPort(t);
     const { log, lines } = keptLog();
-    // The runtime API finds its port free; the management API asks for the one that the runtime API has taken by then.
+    // The port is free for the runtime API, but the runtime API has taken it when the management API starts.
     const own = await freePort();
     const env = { EVERSTEP_STORE: url, EVERSTEP_PORT: String(own), EVERSTEP_MANAGEMENT_ADDRESS: String(own) };
     await assert.rejects(startService(configOf(directory, env), { log }), /is in use by another program/);
     await assert.rejects(startService(configOf(directory, { ...env, EVERSTEP_PORT: String(port) }), { log }), /is in use/);
-    // The servers of tests run without fsync, and a service says so.
+    // The test servers run without fsync, which is logged.
     assert.deepEqual(
       lines.filter((line) => !line.includes('fsync')),
       [],

@@ -1,4 +1,4 @@
-/** A service moves from its embedded store to PostgreSQL: it is stopped, copied, started there, and everything goes on. */
+/** A server moves from its embedded store to PostgreSQL: it is stopped, copied and started there, and all runs continue. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -25,7 +25,7 @@ async function everstep(...args: readonly string[]): Promise<string> {
   return stdout;
 }
 
-/** An app with a workflow for each state that a run can be in. `open`: what failed before works. */
+/** An app with a workflow for each state of a run. `open`: earlier failures are fixed. */
 async function startApp(keys: { readonly current: string; readonly next: string }) {
   const seen = { steps: new Map<string, number>(), messages: [] as string[], open: false };
   const did = (runId: string, step: string) => {
@@ -44,7 +44,7 @@ async function startApp(keys: { readonly current: string; readonly next: string 
       if (kind === 'sleeps') await ctx.sleep('nap', 5);
       if (kind === 'waits')
         return [first, (await ctx.waitForEvent<string>('pay', `paid-${ctx.runId}`, { timeout: '1h' })).eventData];
-      if (kind === 'was-told') {
+      if (kind === 'was-notified') {
         await ctx.sleep('nap', 5);
         return [first, (await ctx.waitForEvent<string>('pay', `early-${ctx.runId}`, { timeout: '1h' })).eventData];
       }
@@ -70,7 +70,7 @@ async function startApp(keys: { readonly current: string; readonly next: string 
   return { ...endpoint, seen, messages: endpoint.url.replace(/\/work$/, '/messages') };
 }
 
-test('a service with runs in every state is stopped, copied to PostgreSQL and started there: all of them go on', {
+test('runs in every state continue after the store is copied to PostgreSQL', {
   timeout: 240_000,
   skip: typeof schemas === 'string' ? schemas : false,
 }, async (t) => {
@@ -90,7 +90,7 @@ test('a service with runs in every state is stopped, copied to PostgreSQL and st
   const published = () => new PublishedClient({ baseUrl: of('EVERSTEP_URL'), token });
   const admin = (...args: readonly string[]) => everstep('admin', ...args, '--data-dir', dataDir);
 
-  // What stands in the store when the service is stopped.
+  // States in the store when the server is stopped.
   const start = (kind: string, retries = 0) =>
     client.trigger(app.url, {
       body: { kind },
@@ -116,15 +116,15 @@ test('a service with runs in every state is stopped, copied to PostgreSQL and st
   const teamId = (await admin('teams', 'create', 'movers')).trim();
   const { id: indexId } = JSON.parse(await admin('search', 'create', 'films', '--region', 'eu-central-1', '--json'));
   await everstep('search', 'upsert', '{"id":"m1","content":{"title":"Vertigo"}}', '--index', indexId, '--data-dir', dataDir);
-  // Late, so that they still sleep then.
-  await Promise.all([start('sleeps'), start('was-told')]);
-  await client.notify({ eventId: 'early-was-told', workflowRunId: 'was-told', eventData: 'early' });
+  // Started late, so that they still sleep then.
+  await Promise.all([start('sleeps'), start('was-notified')]);
+  await client.notify({ eventId: 'early-was-notified', workflowRunId: 'was-notified', eventData: 'early' });
   const before = {
     schedule: await client.schedules.get(scheduleId),
     settings: await client.settings.get(),
   };
 
-  // A running service has its store for itself.
+  // A running server locks its store.
   const refused = await everstep('copy-store', '--from', dataDir, '--to', database).then(
     () => null,
     (error) => error,
@@ -136,7 +136,7 @@ test('a service with runs in every state is stopped, copied to PostgreSQL and st
   const rowsOf = (table: string) => copied.tables.find(({ what }: { readonly what: string }) => what === table)?.rows;
   assert.deepEqual([rowsOf('dead_letter'), rowsOf('schedule'), rowsOf('kept_event'), rowsOf('documents')], [1, 1, 1, 1]);
 
-  // The same data directory, the same credentials: only the store is another one.
+  // The same data directory and credentials; only the store differs.
   const moved = await ServiceProcess.create({ EVERSTEP_DATA_DIR: dataDir, EVERSTEP_STORE: database });
   t.after(() => moved.dispose());
   await moved.start();
@@ -149,27 +149,27 @@ test('a service with runs in every state is stopped, copied to PostgreSQL and st
     const ended = await client.runs.result(runId, { timeout: '60s' });
     return 'result' in ended ? ended.result : ended;
   };
-  assert.deepEqual(await resultOf('ends'), ['first', 'last'], 'what had ended is there');
+  assert.deepEqual(await resultOf('ends'), ['first', 'last'], 'ended runs are kept');
   assert.deepEqual(await resultOf('sleeps'), ['first', 'last']);
-  assert.deepEqual(await resultOf('was-told'), ['first', 'early'], 'an event that came before its wait is kept');
-  assert.deepEqual(await resultOf('parallel'), ['first', 'left', 'paid'], 'a step that failed is tried again');
+  assert.deepEqual(await resultOf('was-notified'), ['first', 'early'], 'an early event is kept');
+  assert.deepEqual(await resultOf('parallel'), ['first', 'left', 'paid'], 'a failed step is retried');
   assert.equal((await client.notify({ eventId: 'paid-waits', eventData: 'late' })).length, 1);
   assert.deepEqual(await resultOf('waits'), ['first', 'late']);
   const [entry] = (await client.dlq.list({ label: 'moved' })).messages;
   assert.equal(entry?.workflowRunId, 'fails');
   await client.dlq.resume(entry?.dlqId ?? '', { runId: 'fails-again' });
-  assert.deepEqual(await resultOf('fails-again'), ['first', 'paid'], 'a failed run is resumed with what it had done');
-  for (const runId of ['sleeps', 'waits', 'was-told', 'parallel', 'fails'])
-    assert.equal(app.seen.steps.get(`${runId} first`), 1, `the first step of ${runId} was done once`);
+  assert.deepEqual(await resultOf('fails-again'), ['first', 'paid'], 'a failed run is resumed with its recorded steps');
+  for (const runId of ['sleeps', 'waits', 'was-notified', 'parallel', 'fails'])
+    assert.equal(app.seen.steps.get(`${runId} first`), 1, `the first step of ${runId} was executed once`);
   assert.equal(app.seen.steps.get('parallel left'), 1);
 
   assert.deepEqual(await client.schedules.get(scheduleId), before.schedule);
   assert.deepEqual(await client.settings.get(), before.settings);
   const mail = new PublishedClient({ baseUrl: moved.env.get('EVERSTEP_URL') ?? '', token }).queue({ queueName: 'mail' });
-  assert.deepEqual(app.seen.messages, [], 'the queue is paused as it was');
+  assert.deepEqual(app.seen.messages, [], 'the queue is still paused');
   await mail.resume();
   await until('the messages were sent', () => app.seen.messages.length === 3);
-  assert.deepEqual(app.seen.messages, ['1', '2', '3'], 'in the order in which they came');
+  assert.deepEqual(app.seen.messages, ['1', '2', '3'], 'in their original order');
   assert.match(await admin('teams', 'list'), new RegExp(teamId));
   assert.match(await everstep('search', 'query', 'vertigo', '--index', indexId, '--data-dir', dataDir), /m1/);
   await moved.end('SIGTERM');

@@ -1,4 +1,4 @@
-/** The disk of a real service is full for a while, with either store: nothing is executed twice, and all of it ends. */
+/** The disk of a real server is full for a while, with either store: no step is executed twice, and all runs end. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,10 +16,10 @@ const schemas = await openTestSchemas();
 const FULL_DISK = new URL('./full-disk.fixture.js', import.meta.url).href;
 const RUNS = 10;
 const STEP_MS = 300;
-/** Longer than ten of the delays with which steps were executed again. */
+/** Longer than ten of the delays after which steps would be executed again. */
 const FULL_MS = 4_000;
 
-/** A service whose disk a test fills. */
+/** A server whose disk a test fills. */
 interface Filled {
   readonly service: ServiceProcess;
   fill(): Promise<void>;
@@ -34,7 +34,7 @@ async function embedded(t: TestContext): Promise<Filled> {
   return { service, fill: () => writeFile(flag, ''), free: () => rm(flag) };
 }
 
-/** Every table but that of the nodes, whose rows are written in place. */
+/** Every table except that of the nodes, whose rows are updated in place. */
 const FULL_TABLES = `
 CREATE TABLE full_disk (is_full boolean);
 INSERT INTO full_disk VALUES (false);
@@ -122,18 +122,18 @@ async function fillWhileStepsRun(t: TestContext, { service, fill, free }: Filled
   assert.deepEqual([refused.status, refused.headers.get('svc-error-code')], [503, 'store-unavailable']);
   assert.ok(Number(refused.headers.get('retry-after')) > 0);
   assert.match(await refused.text(), /the store refuses writes: disk full/);
-  // The page has a cursor, for which nothing has to be written.
+  // The page has a cursor, which requires no write.
   const listed = await service.request('GET', '/v2/workflows/logs?count=1');
   assert.equal(listed.status, 200, JSON.stringify(listed.body));
   await pause(FULL_MS);
-  assert.equal(executed.length, before, 'nothing is executed while the disk is full');
+  assert.equal(executed.length, before, 'no step is executed while the disk is full');
   assert.equal((await ready()).status, 503);
 
   await free();
   await until('the service is ready again', async () => (await ready()).status === 200);
   for (const id of ids) {
     const ended = await client.runs.result(id, { timeout: '60s' });
-    assert.ok('result' in ended, `${id} has succeeded`);
+    assert.ok('result' in ended, `${id} succeeded`);
   }
   const expected = ids.flatMap((id) => [`${id} first`, `${id} second`]).sort();
   assert.deepEqual(executed.sort(), expected, 'each step was executed once');
@@ -147,8 +147,8 @@ async function fillWhileStepsRun(t: TestContext, { service, fill, free }: Filled
 
 const timeout = 120_000;
 
-test('a full disk under the embedded store', { timeout }, async (t) => fillWhileStepsRun(t, await embedded(t)));
+test('the embedded store survives a full disk', { timeout }, async (t) => fillWhileStepsRun(t, await embedded(t)));
 
-test('a full disk under PostgreSQL', { timeout, skip: typeof schemas === 'string' && schemas }, async (t) =>
+test('PostgreSQL survives a full disk', { timeout, skip: typeof schemas === 'string' && schemas }, async (t) =>
   fillWhileStepsRun(t, await onPostgres(t)),
 );

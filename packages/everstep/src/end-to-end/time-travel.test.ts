@@ -1,4 +1,4 @@
-/** The service on a virtual clock, as users' tests start it. */
+/** The server with a virtual clock, as users' tests start it. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
@@ -8,7 +8,7 @@ import { type StartedTestService, serveWorkflows, startTestService } from '@ever
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** What really passes while the service works on an instant counts too. */
+/** Real time also passes while the server works. */
 const TOLERANCE_MS = 30_000;
 
 let service: StartedTestService;
@@ -17,14 +17,14 @@ before(async () => {
 });
 after(() => service?.stop());
 
-/** Whole days, of times that are at most a little over. */
+/** Converts to whole days, allowing a small excess. */
 function days(ms: number): number {
   const count = Math.floor(ms / DAY_MS);
-  assert.ok(ms - count * DAY_MS < TOLERANCE_MS, `${ms} ms are not a number of days`);
+  assert.ok(ms - count * DAY_MS < TOLERANCE_MS, `${ms} ms is not a whole number of days`);
   return count;
 }
 
-test('a month with sleeps in parallel unfolds in order, in no time', async (t) => {
+test('a month with parallel sleeps passes in order within seconds', async (t) => {
   const events: string[] = [];
   const happened = (what: string) => () => void events.push(what);
   const month = serve(async (context) => {
@@ -47,7 +47,7 @@ test('a month with sleeps in parallel unfolds in order, in no time', async (t) =
   t.diagnostic(`32 days took ${Math.round(tookMs)} ms`);
   assert.ok(tookMs < 10_000);
   await service.resultOf(run.workflowRunId);
-  // Both branches wake on the fifteenth day, milliseconds apart.
+  // Both branches wake on day 15, milliseconds apart.
   const ordered = ['three 1', 'five 1', 'three 2', 'three 3', 'five 2', 'three 4', 'five 3', 'three 5', 'three 6', 'five 4'];
   const expected = [...ordered, 'three 7', 'end'];
   const together = ['five 3', 'three 5'];
@@ -63,15 +63,15 @@ test('a month with sleeps in parallel unfolds in order, in no time', async (t) =
   assert.deepEqual(['three 1', 'five 1', 'five 2', 'three 4', 'five 4', 'three 7', 'end'].map(dayOf), [3, 5, 10, 12, 20, 21, 31]);
 });
 
-test('retries wait for hours, each at its time', async (t) => {
+test('retries wait for hours and run at their time', async (t) => {
   let attempts = 0;
   const stubborn = serve(
     async (context) => {
       await context.sleep('a day first', '1d');
       return context.run('charge', () => {
         attempts++;
-        if (attempts === 2) throw new RetryAfterError('the bank asks for time', '5h');
-        if (attempts < 4) throw new Error('the bank sleeps');
+        if (attempts === 2) throw new RetryAfterError('the bank requires a delay', '5h');
+        if (attempts < 4) throw new Error('the bank is unavailable');
         return 'paid';
       });
     },
@@ -94,7 +94,7 @@ test('retries wait for hours, each at its time', async (t) => {
   assert.deepEqual(hours, [24, 26, 31]);
 });
 
-test('a run that was triggered for later starts then', async (t) => {
+test('a delayed run starts at its time', async (t) => {
   let startedAt = 0;
   const late = serve(async (context) => {
     await context.run('note', () => {
@@ -112,7 +112,7 @@ test('a run that was triggered for later starts then', async (t) => {
   assert.equal(await service.stateOf(workflowRunId), 'RUN_SUCCESS');
 });
 
-test('requests are signed for the time of the machine, however far the clock is ahead', async (t) => {
+test('signatures use the time of the machine regardless of the virtual clock', async (t) => {
   const signed = serve(async (context) => context.run('check', () => 'signed'), { signingKeys: service.signingKeys });
   const workflows = await serveWorkflows({ '/signed': signed });
   t.after(() => workflows.stop());
@@ -122,7 +122,7 @@ test('requests are signed for the time of the machine, however far the clock is 
   assert.equal(await service.resultOf(workflowRunId), 'signed');
 });
 
-test('a failure is told by resultOf, and a run that is under way has no result yet', async (t) => {
+test('resultOf throws for a failed run and for a run without a result', async (t) => {
   const fails = serve(async (context) => {
     await context.sleep('an hour', '1h');
     throw new Error('there is no more');
@@ -142,13 +142,13 @@ test('time that cannot be moved to is an error in words', async () => {
   await assert.rejects(async () => service.advance('soon'), RangeError);
 });
 
-test('a service that does not come up says why', async () => {
+test('a server that does not start reports the reason', async () => {
   const settings = { EVERSTEP_PORT: 'no port' };
   await assert.rejects(startTestService({ env: settings }), /the service ended with \d+\n[\s\S]*EVERSTEP_PORT must be/);
   await assert.rejects(startTestService({ command: ['/there/is/no/such/program'] }), /could not be started: .*ENOENT/);
 });
 
-test('the guide shows a test that runs here', async () => {
+test('the test in the guide runs', async () => {
   const at = (path: string) => readFile(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
   const guide = await at('../../docs/guides/testing.md');
   const shown = /```ts\n([\s\S]*?)```/.exec(guide)?.[1];

@@ -1,4 +1,4 @@
-/** Account operations while several nodes share a database: the audit log, the rotation of secrets, deleting an instance. */
+/** Account operations with several nodes: the audit log, the rotation of secrets, and deleting an instance. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, suite, test } from 'node:test';
@@ -10,7 +10,7 @@ import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
 import { type Endpoint, each, listen, Nodes, until } from '../nodes.fixture.js';
 
 const BIN = fileURLToPath(new URL('../../cli/bin.js', import.meta.url));
-/** Billing and the mark of the deletion stay. */
+/** Billing records and the deletion mark remain. */
 const KEPT: ReadonlySet<string> = new Set(['usage', 'deleted_instance']);
 const run = promisify(execFile);
 const schemas = await openTestSchemas();
@@ -26,7 +26,7 @@ suite('accounts on several nodes', { skip: typeof schemas === 'string' && schema
     storeUrl = (await schemas.make()).url;
     pool = new pg.Pool({ connectionString: storeUrl, max: 1 });
     nodes = await Nodes.start(2, { url: storeUrl });
-    // Never answers: runs stay active.
+    // Never responds, so runs stay active.
     endpoint = await listen(() => {});
   });
   after(async () => {
@@ -37,7 +37,7 @@ suite('accounts on several nodes', { skip: typeof schemas === 'string' && schema
 
   const admin = (index: number) => new AdminClient({ baseUrl: nodes.node(index).url, ...nodes.admin });
 
-  test('the audit chain is whole after both nodes wrote changes at once', async () => {
+  test('the audit chain is intact after concurrent changes at both nodes', async () => {
     await each(100, 16, async (n) => {
       await admin(n % 2).queues.create({ name: `queue-${n}`, region: 'eu-central-1' });
     });
@@ -54,7 +54,7 @@ suite('accounts on several nodes', { skip: typeof schemas === 'string' && schema
     assert.ok(verified.checked >= 100, `${verified.checked} entries checked`);
   });
 
-  test('tokens stay valid on both nodes when the secrets are rotated, and are refused when they are ended', async () => {
+  test('tokens stay valid on both nodes after a rotation, and are refused after --end-tokens', async () => {
     const statusAt = async (index: number) => {
       const headers = { authorization: `Bearer ${nodes.token}` };
       return (await fetch(`${nodes.node(index).url}/v2/workflows/logs`, { headers })).status;
@@ -68,7 +68,7 @@ suite('accounts on several nodes', { skip: typeof schemas === 'string' && schema
     await until('both nodes refuse the token', async () => (await statusAt(0)) === 401 && (await statusAt(1)) === 401);
   });
 
-  test('an instance is removed with all its data though both nodes are killed while it is removed', async () => {
+  test('an instance is removed with all its data although both nodes are killed during the removal', async () => {
     const made = await admin(0).queues.create({ name: 'to delete', region: 'eu-central-1' });
     const client = (index: number) => new Client({ baseUrl: nodes.node(index).url, token: made.token });
     await each(600, 16, async (n) => {
@@ -83,7 +83,7 @@ suite('accounts on several nodes', { skip: typeof schemas === 'string' && schema
     assert.equal(status.status, 401);
     assert.ok(
       (await admin(1).queues.list()).some(({ name }) => name === 'queue-7'),
-      'other instances are there',
+      'other instances remain',
     );
   });
 

@@ -1,4 +1,4 @@
-/** Stands between nodes and their database, and may be led to another one, cut what goes through, or lose an answer. */
+/** A proxy between nodes and their database that can switch the target, cut connections, or lose responses. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, connect as open, type Server, type Socket } from 'node:net';
 
@@ -15,7 +15,7 @@ export class DatabaseProxy {
   /** New connections are refused. */
   refusing = false;
   private holding = false;
-  /** So many answers to a COMMIT are lost, with the connection, after the database has made it. */
+  /** Number of COMMIT responses to lose, with their connection, after the database has committed. */
   answersToLose = 0;
   answersLost = 0;
   private readonly server: Server;
@@ -39,12 +39,12 @@ export class DatabaseProxy {
     return this.pairs.size;
   }
 
-  /** Cuts every connection, in the middle of whatever goes on there. */
+  /** Cuts every connection, even during a transaction. */
   cut(): void {
     for (const pair of [...this.pairs]) this.end(pair);
   }
 
-  /** While it is true nothing passes in either direction, as in a network that drops packets. New connections wait, too. */
+  /** While true, nothing passes in either direction, like a network that drops packets. New connections also wait. */
   get held(): boolean {
     return this.holding;
   }
@@ -84,7 +84,7 @@ export class DatabaseProxy {
         node.write(data);
         return;
       }
-      // Of all answers on the way only that to the COMMIT says this.
+      // Only the response to a COMMIT contains this.
       if (!data.includes(COMMIT)) return;
       this.answersLost++;
       this.end(pair);

@@ -1,4 +1,4 @@
-/** Nodes whose database goes away for a while, is lost to another one, or whose connections break. */
+/** Nodes whose database is unavailable, is replaced by a standby, or whose connections break. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -42,7 +42,7 @@ suite('nodes and their database', {
   const underLoad = (name: string, count: number, disturb: () => Promise<void>) => steps.run(name, count, disturb);
   const allReady = () => Promise.all(nodes.all.map((node) => node.ready()));
 
-  test('connections that are cut in the middle of transactions lose nothing, and do nothing twice', async () => {
+  test('connections cut during transactions neither lose nor repeat changes', async () => {
     await underLoad('cut', RUNS, async () => {
       for (let cuts = 0; cuts < 6; cuts++) {
         proxy.cut();
@@ -52,7 +52,7 @@ suite('nodes and their database', {
     await allReady();
   });
 
-  test('a commit whose answer was lost is neither lost nor made twice', async (t) => {
+  test('a commit whose response was lost is neither lost nor repeated', async (t) => {
     const before = proxy.answersLost;
     await underLoad('answer', RUNS, async () => {
       for (let losses = 0; losses < 10; losses++) {
@@ -61,12 +61,12 @@ suite('nodes and their database', {
       }
       proxy.answersToLose = 0;
     });
-    t.diagnostic(`${proxy.answersLost - before} answers were lost`);
+    t.diagnostic(`${proxy.answersLost - before} responses were lost`);
     assert.ok(proxy.answersLost > before);
     await allReady();
   });
 
-  test('a database that is killed and started again under load is taken up by itself; nodes say that they are alive and not ready', async (t) => {
+  test('nodes reconnect to a restarted database automatically, and are alive but not ready meanwhile', async (t) => {
     let backAt = 0;
     await underLoad('restart', RUNS, async () => {
       await primary.end('SIGKILL');
@@ -74,7 +74,7 @@ suite('nodes and their database', {
         const ready = await Promise.all(nodes.all.map((node) => node.standing('/ready')));
         return ready.every((status) => status === 503);
       });
-      // Their leases end meanwhile.
+      // Their leases expire meanwhile.
       await pause(1_500);
       for (const node of nodes.all) {
         assert.equal(await node.standing('/health'), 200);
@@ -87,7 +87,7 @@ suite('nodes and their database', {
     t.diagnostic(`all runs ended ${Math.round(performance.now() - backAt)} ms after the database was back`);
   });
 
-  test('a node that cannot reach the database is not ready, though it was until now; it is again when it can', async () => {
+  test('a node is not ready while it cannot reach the database', async () => {
     proxy.refusing = true;
     proxy.cut();
     await until('both say so', async () => {
@@ -98,7 +98,7 @@ suite('nodes and their database', {
     await allReady();
   });
 
-  test('a database of which every connection waits for long is waited for, and nothing is lost', async () => {
+  test('nodes wait for a database that does not respond for long, and lose nothing', async () => {
     await underLoad('stuck', RUNS, async () => {
       const client = new pg.Client({ connectionString: primary.url() });
       await client.connect();
@@ -110,8 +110,8 @@ suite('nodes and their database', {
     await allReady();
   });
 
-  // The last: the first server is gone afterwards.
-  test('a synchronous standby that is promoted goes on with all that was acknowledged', async () => {
+  // Last, because the first server is gone afterwards.
+  test('a promoted synchronous standby continues all acknowledged runs', async () => {
     standby = await primary.follow();
     await allReady();
     await underLoad('failover', RUNS, async () => {
@@ -121,7 +121,7 @@ suite('nodes and their database', {
       await standby?.promote();
     });
     await allReady();
-    // What was acknowledged before it.
+    // Runs acknowledged before the promotion.
     const { workflowState } = await nodes.client(0).runs.result('cut-0');
     assert.equal(workflowState, 'RUN_SUCCESS');
   });

@@ -1,4 +1,4 @@
-/** What clients read at all nodes while a standby is promoted and the old primary continues. */
+/** Reads at all nodes while a standby is promoted and the old primary keeps running. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { serve } from '@everstep/sdk';
@@ -9,7 +9,7 @@ import { type Reads, RunObserver } from './run-observer.fixture.js';
 import { TwoServers } from './two-servers.fixture.js';
 
 const NODES = 3;
-/** Node 0 reaches both servers at all times. */
+/** Node 0 can always reach both servers. */
 const CUT_OFF = 1;
 const CONNECTIONS_LOST = 2;
 const RUNS = Math.ceil(Number(process.env.NODES_TEST_DISTURBED_RUNS ?? 30) / 3);
@@ -49,7 +49,7 @@ suite('nodes and a primary that was replaced', {
 
   const allReady = () => Promise.all(nodes.all.map((node) => node.ready()));
 
-  /** Runs that have a step and wait in the next one. */
+  /** Runs that have one recorded step and wait in the next one. */
   async function startRuns(name: string): Promise<RunObserver> {
     finished = new Promise((resolve) => {
       finish = resolve;
@@ -66,7 +66,7 @@ suite('nodes and a primary that was replaced', {
     return observer;
   }
 
-  /** Triggers runs at each node, whether or not it can acknowledge them. Resolves when each has been answered. */
+  /** Triggers runs at each node, whether or not it can acknowledge them. Resolves after all responses. */
   async function triggerEverywhere(name: string): Promise<void> {
     await each(RUNS, RUNS, async (n) => {
       const runId = `${name}-${n}`;
@@ -79,7 +79,7 @@ suite('nodes and a primary that was replaced', {
   }
 
   for (let failover = 1; failover <= FAILOVERS; failover++) {
-    test(`no run goes back at any node while one of them cannot reach the promoted server (failover ${failover})`, async () => {
+    test(`no node returns an older state of a run while one node cannot reach the promoted server (failover ${failover})`, async () => {
       const observer = await startRuns(`run-${failover}`);
       const toPromoted = servers.toStandby(CUT_OFF);
       const lost = servers.toPrimary(CONNECTIONS_LOST);
@@ -95,7 +95,7 @@ suite('nodes and a primary that was replaced', {
         const asked = ({ answered, refused }: Reads) => answered + refused > RUNS;
         await until('the node that is cut off was asked', () => asked(observer.readsOf(CUT_OFF)));
         assert.deepEqual(observer.backwards, []);
-        assert.equal(observer.readsOf(CUT_OFF).answered, 0, 'it may not answer what it cannot confirm');
+        assert.equal(observer.readsOf(CUT_OFF).answered, 0, 'it must not answer unconfirmed reads');
         for (const node of [0, CONNECTIONS_LOST]) assert.ok(observer.readsOf(node).answered > 0);
         toPromoted.held = false;
         await allReady();
@@ -109,7 +109,7 @@ suite('nodes and a primary that was replaced', {
       assert.deepEqual(observer.backwards, []);
     });
 
-    test(`every acknowledged run is known at every node, and a new standby is taken up (failover ${failover})`, async () => {
+    test(`every node knows every acknowledged run, and a new standby is used (failover ${failover})`, async () => {
       servers.toStandby(CONNECTIONS_LOST).refusing = false;
       await servers.follow();
       await allReady();

@@ -1,4 +1,4 @@
-/** What several nodes on one database promise though some of them are killed, paused, or told to stop. */
+/** Guarantees of several nodes on one database while some are killed, paused or stopped. */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { after, before, suite, test } from 'node:test';
@@ -13,7 +13,7 @@ const LEASE_MS = 1_000;
 const RUNS = Number(process.env.NODES_TEST_RUNS ?? 80);
 const KILLS = Number(process.env.NODES_TEST_KILLS ?? 2);
 const STEPS = ['one', 'two', 'three', 'four', 'five'];
-/** More than go to one host at a time. */
+/** More deliveries than one host gets at a time. */
 const PLACES = 256;
 
 const schemas = await openTestSchemas();
@@ -39,7 +39,7 @@ suite('nodes that end', {
     await nodes?.dispose();
   });
 
-  /** Runs whose steps do `work`, and give what tells their executions apart. */
+  /** Runs whose steps call `work` and return a value that identifies the execution. */
   async function steps(names: readonly string[], work: (runId: string, step: string, execution: number) => Promise<void>) {
     let executions = 0;
     const workflow = serve(
@@ -63,7 +63,7 @@ suite('nodes that end', {
     return { url: endpoint.url, executions: () => executions };
   }
 
-  /** Resolves when the run has succeeded; what its code has seen is what was recorded, once for each step. */
+  /** Resolves when the run has succeeded. Its code saw exactly the recorded results. */
   async function assertEnded(runId: string, names: readonly string[]): Promise<void> {
     const ended = await nodes.anywhere((client) => client.runs.result<readonly Execution[]>(runId, { timeout: '30s' }));
     assert.equal(ended.workflowState, 'RUN_SUCCESS', `${runId}: ${JSON.stringify(ended)}`);
@@ -80,16 +80,16 @@ suite('nodes that end', {
     for (const each of seen) assert.match(outs.get(each.step) ?? '', new RegExp(`\\D${each.execution}\\D`), runId);
   }
 
-  test(`${RUNS} runs end, each step recorded once, though nodes are killed ${KILLS} times`, async (t) => {
+  test(`${RUNS} runs end with each step recorded once although nodes are killed ${KILLS} times`, async (t) => {
     const seed = Number(process.env.CRASH_TEST_SEED ?? randomInt(2 ** 31));
-    t.diagnostic(`seed ${seed} (CRASH_TEST_SEED repeats it)`);
+    t.diagnostic(`seed ${seed} (set CRASH_TEST_SEED to repeat)`);
     const random = new SeededRandom(seed);
     const { url, executions } = await steps(STEPS, () => pause(random.below(20)));
     const createdAt = new Map<string, number>();
     let triggering = true;
     const triggers = each(RUNS, 8, async (n) => {
       const runId = `killed-${n}`;
-      // Again when the answer was lost: it must be the same run.
+      // Repeated when the response was lost: it must be the same run.
       const options = { runId, deduplicationId: runId, retryDelay: '20' };
       const { workflowCreatedAt } = await nodes.anywhere((client) => client.trigger(url, options));
       createdAt.set(runId, workflowCreatedAt);
@@ -114,12 +114,12 @@ suite('nodes that end', {
     }
   });
 
-  test('what a killed node had out is taken over a second after its lease at the latest', async (t) => {
+  test('work of a killed node is taken over within a second after its lease expires', async (t) => {
     const calls = new Map<string, number[]>();
     const { url } = await steps(['slow'], async (runId) => {
       const times = calls.get(runId) ?? [];
       calls.set(runId, [...times, performance.now()]);
-      // Whoever asked first never hears of it.
+      // The first request never gets a response.
       if (times.length === 0) await pause(60_000, undefined, { ref: false });
     });
     const runIds = Array.from({ length: 20 }, (_, n) => `taken-${n}`);
@@ -135,25 +135,25 @@ suite('nodes that end', {
     await nodes.node(1).start();
   });
 
-  test('a node that was paused for longer than its lease writes nothing over what others did meanwhile', async () => {
+  test('a node paused for longer than its lease does not overwrite the work of other nodes', async () => {
     const names = ['first', 'second', 'third'];
     const { url } = await steps(names, () => pause(150));
     const runIds = Array.from({ length: 30 }, (_, n) => `paused-${n}`);
     await Promise.all(runIds.map((runId) => nodes.client(2).trigger(url, { runId })));
     await pause(200);
     nodes.node(2).signal('SIGSTOP');
-    // What it had is taken over and goes on elsewhere; answers to what it asked wait for it.
+    // Its work is taken over and continues elsewhere; responses to its requests wait for it.
     await until('others have taken over', async () => (await nodes.client(0).live.nodes()).length === 2);
     nodes.node(2).signal('SIGCONT');
     for (const runId of runIds) await assertEnded(runId, names);
-    // It is one of them again.
+    // It joins again.
     await nodes.node(2).ready();
     await nodes.client(2).trigger(url, { runId: 'after-the-pause' });
     await assertEnded('after-the-pause', names);
-    await until('it has said so', () => /begins anew/.test(nodes.node(2).output));
+    await until('it has logged that', () => /lease was taken over/.test(nodes.node(2).output));
   });
 
-  test('a node that is told to stop hands over at once what it has not begun, and ends what it has', async (t) => {
+  test('a stopping node returns unstarted work immediately and finishes work in flight', async (t) => {
     const asked = new Map<string, number>();
     let release = (): void => {};
     const released = new Promise<void>((resolve) => {
@@ -167,26 +167,26 @@ suite('nodes that end', {
     await each(count, 16, async (n) => {
       await nodes.client(0).trigger(url, { runId: `stopped-${n}` });
     });
-    // Some wait for places that others have.
+    // Some deliveries wait for slots.
     await until('every place is taken', () => asked.size === PLACES);
-    const begun = [...asked.keys()].map((key) => key.slice(0, key.indexOf('/')));
-    const waiting = Array.from({ length: count }, (_, n) => `stopped-${n}`).filter((runId) => !begun.includes(runId));
+    const started = [...asked.keys()].map((key) => key.slice(0, key.indexOf('/')));
+    const waiting = Array.from({ length: count }, (_, n) => `stopped-${n}`).filter((runId) => !started.includes(runId));
     const since = (from: number, keys: readonly string[]) =>
       Math.round(Math.max(...keys.map((key) => asked.get(key) ?? 0)) - from);
     const stoppedAt = performance.now();
     const ended = nodes.node(0).end('SIGTERM');
     const holds = waiting.map((runId) => `${runId}/hold`);
-    await until('what waited is begun elsewhere', () => holds.every((key) => asked.has(key)));
-    t.diagnostic(`what waited was begun elsewhere within ${since(stoppedAt, holds)} ms`);
-    // What is out is still waited for.
+    await until('waiting work starts elsewhere', () => holds.every((key) => asked.has(key)));
+    t.diagnostic(`waiting work started elsewhere within ${since(stoppedAt, holds)} ms`);
+    // Deliveries in flight are still awaited.
     assert.equal(nodes.node(0).ended, false);
     const releasedAt = performance.now();
     release();
-    const nexts = begun.map((runId) => `${runId}/next`);
+    const nexts = started.map((runId) => `${runId}/next`);
     await until('what was out goes on', () => nexts.every((key) => asked.has(key)));
-    t.diagnostic(`what followed from what was out was begun elsewhere within ${since(releasedAt, nexts)} ms`);
+    t.diagnostic(`follow-up work started elsewhere within ${since(releasedAt, nexts)} ms`);
     await ended;
-    t.diagnostic(`the node ended ${Math.round(performance.now() - releasedAt)} ms after the last answer`);
+    t.diagnostic(`the node ended ${Math.round(performance.now() - releasedAt)} ms after the last response`);
     await each(count, 16, (n) => assertEnded(`stopped-${n}`, ['hold', 'next']));
     await nodes.node(0).start();
   });

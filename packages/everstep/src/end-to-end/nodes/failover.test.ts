@@ -1,4 +1,4 @@
-/** Nodes that are told of two servers, a primary and the synchronous standby that takes its place. */
+/** Nodes with a URL of two servers: a primary and the synchronous standby that replaces it. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import pg from 'pg';
@@ -45,7 +45,7 @@ suite('nodes and two servers', {
       await client.end();
     }
   };
-  /** But for commits that wait for a standby which is none any more: the server does not see that nobody waits for them. */
+  /** Excludes commits that wait for the removed standby: the server does not detect that their clients are gone. */
   const connections = (server: OwnServer) =>
     ask(
       server,
@@ -54,13 +54,13 @@ suite('nodes and two servers', {
     );
   const runsOn = (server: OwnServer) => ask(server, 'SELECT count(*) AS n FROM run');
 
-  test('they use the one that takes writes, wherever the URL names it', async () => {
+  test('nodes use the primary wherever it is in the URL', async () => {
     await steps.run('before', RUNS, async () => {});
     assert.ok((await connections(old)) > 0);
     assert.equal(await connections(standby), 0);
   });
 
-  test('when the standby is promoted they leave the old primary, though it goes on, and nothing that was acknowledged is lost', async (t) => {
+  test('nodes leave the running old primary after a promotion without losing acknowledged changes', async (t) => {
     let promotedAt = 0;
     await steps.run('during', RUNS, async () => {
       await standby.promote();
@@ -75,7 +75,7 @@ suite('nodes and two servers', {
     assert.equal(await runsOn(standby), 3 * RUNS);
   });
 
-  test('a node that is started anew uses the promoted one, and none goes back to the old one when it is the only one', async () => {
+  test('a restarted node uses the promoted server, and no node returns to the old one even if it is the only one', async () => {
     await nodes.node(1).end('SIGKILL');
     await nodes.node(1).start();
     assert.equal(await connections(old), 0);

@@ -1,6 +1,6 @@
 /**
- * All who see the result of a step see the one that is recorded, whatever happens to nodes with short leases, to their
- * database and to workers. `npm run soak:history -- 10000 17` has 10,000 runs with the seed 17.
+ * Every observer of a step's result sees the recorded one, whatever happens to nodes with short leases, their database and
+ * workers. `npm run soak:history -- 10000 17` runs 10,000 runs with seed 17.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -58,7 +58,7 @@ suite('the history of runs over several nodes', {
     await database?.dispose();
   });
 
-  test(`${RUNS} runs: all observers of a step, the result and every replay agree with what is recorded`, async (t) => {
+  test(`${RUNS} runs: all observers, results and replays agree with the recorded steps`, async (t) => {
     process.stdout.write(`seed ${seed}\n`);
     const startedAt = performance.now();
     const faults = new NodeFaults({
@@ -66,7 +66,7 @@ suite('the history of runs over several nodes', {
       restartWorker: () => runs.restartWorker(),
     });
     let ended = false;
-    const told = (): string => {
+    const summary = (): string => {
       const minutes = (performance.now() - startedAt) / 60_000;
       const { checked, resumed, forked, repeated, problems } = runs;
       return (
@@ -74,7 +74,10 @@ suite('the history of runs over several nodes', {
         `${repeated} steps executed again, ${problems.length} problems; ${JSON.stringify(Object.fromEntries(faults.counts))}`
       );
     };
-    const reporting = setInterval(() => process.stdout.write(`${told()}\n${runs.problems.slice(0, 5).join('\n')}\n`), REPORT_MS);
+    const reporting = setInterval(
+      () => process.stdout.write(`${summary()}\n${runs.problems.slice(0, 5).join('\n')}\n`),
+      REPORT_MS,
+    );
     try {
       const load = each(RUNS, AT_ONCE, (n) => runs.play(`history-${seed}-${n}`, seed + n)).finally(() => {
         ended = true;
@@ -84,7 +87,7 @@ suite('the history of runs over several nodes', {
       clearInterval(reporting);
       ended = true;
     }
-    t.diagnostic(`seed ${seed}: ${told()}`);
+    t.diagnostic(`seed ${seed}: ${summary()}`);
     assert.deepEqual(runs.problems, [], `seed ${seed}`);
   });
 });

@@ -1,4 +1,4 @@
-/** What can happen to nodes and their database, one thing after the other, chosen at random. */
+/** Faults of nodes and their database, chosen at random, one at a time. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { SeededRandom } from '../../simulation/seeded-random.js';
 import type { OwnServer } from '../../stores/postgres/testing/own-server.js';
@@ -7,23 +7,23 @@ import type { DatabaseProxy } from './database-proxy.fixture.js';
 
 export const NODE_FAULTS = [
   'a node is killed',
-  'a node stands still for longer than its lease',
+  'a node is paused for longer than its lease',
   'the database is killed',
   'connections are cut',
-  'answers to commits are lost',
+  'responses to commits are lost',
   'a node cannot reach the database',
-  'a worker forgets what it holds',
+  'a worker forgets its parked runs',
 ] as const;
 export type NodeFault = (typeof NODE_FAULTS)[number];
 
 export interface NodeFaultsOptions {
   readonly nodes: Nodes;
   readonly database: OwnServer;
-  /** One for each node. */
+  /** One proxy per node. */
   readonly proxies: readonly DatabaseProxy[];
   readonly random: SeededRandom;
   readonly leaseMs: number;
-  /** Between two faults. */
+  /** Pause between two faults. */
   readonly everyMs: number;
   readonly restartWorker: () => void;
 }
@@ -51,10 +51,10 @@ export class NodeFaults {
     this.options = options;
   }
 
-  /** Until `ended` says so. All is well again when it resolves. */
+  /** Injects faults until `ended` returns true. Everything is repaired when it resolves. */
   async go(ended: () => boolean): Promise<void> {
     const { random, everyMs, nodes } = this.options;
-    // Each happens as often as the others, in an order that differs.
+    // Each fault occurs equally often, in random order.
     let left: NodeFault[] = [];
     while (!ended()) {
       await pause(everyMs / 2 + random.below(everyMs));
@@ -75,23 +75,23 @@ export class NodeFaults {
     switch (fault) {
       case 'a node is killed':
         await node.end('SIGKILL');
-        // It ends when its first reading of the store times out; whatever keeps it running starts it again.
+        // The node exits when its first read of the store times out; a process manager restarts it.
         await startAgain(() => node.start());
         return;
-      case 'a node stands still for longer than its lease':
+      case 'a node is paused for longer than its lease':
         node.signal('SIGSTOP');
         await pause(leaseMs * 1.5);
         node.signal('SIGCONT');
         return;
       case 'the database is killed':
         await database.end('SIGKILL');
-        // Its processes take a moment to see that it is gone; until then another one cannot have its memory.
+        // Its processes notice the kill after a moment; until then a new server cannot use its shared memory.
         await startAgain(() => database.start());
         return;
       case 'connections are cut':
         proxy?.cut();
         return;
-      case 'answers to commits are lost':
+      case 'responses to commits are lost':
         if (proxy) proxy.answersToLose = ANSWERS_LOST;
         return;
       case 'a node cannot reach the database':
@@ -101,7 +101,7 @@ export class NodeFaults {
         await pause(leaseMs * 1.5);
         proxy.refusing = false;
         return;
-      case 'a worker forgets what it holds':
+      case 'a worker forgets its parked runs':
         restartWorker();
         return;
       default:

@@ -1,6 +1,6 @@
 /**
- * The order of queues over several nodes, seen from outside: nodes are killed, paused beyond their lease, and stopped, and
- * their connections and their database break. `NODES_TEST_KILLS=30` has more of that.
+ * The order of queues over several nodes, observed from outside, while nodes are killed, paused beyond their lease and stopped,
+ * and their connections and database fail. `NODES_TEST_KILLS=30` injects more faults.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -17,14 +17,14 @@ import { QueueReceiver } from './queue-receiver.fixture.js';
 const COUNT = 3;
 const LEASE_MS = 2_000;
 const QUEUES = ['red', 'green', 'blue'];
-/** Of each kind that ends a node or pauses it. */
+/** Number of faults of each kind that ends or pauses a node. */
 const ROUNDS = Math.ceil(Number(process.env.NODES_TEST_KILLS ?? 2) / 2);
 const WORK_MS = 3;
-/** Between the answer to a message and the next one of its queue. */
+/** Pause between the response to a message and the next message of its queue. */
 const GAP_MS = 4;
-/** One in so many messages fails once. */
+/** One in this many messages fails once. */
 const FAILS = 25;
-/** A paused node does not answer. */
+/** Request timeout: a paused node does not respond. */
 const ANSWER_MS = 1_500;
 const missing = process.env.EVERSTEP_TEST_POSTGRES === 'none' || findBinaries() === null;
 
@@ -56,7 +56,7 @@ suite('the order of queues over nodes', {
     await server?.dispose();
   });
 
-  /** The node that delivers the queues, or any when that is not known. */
+  /** The node that delivers the queues; any node when unknown. */
   async function holder(): Promise<NodeProcess> {
     const client = new pg.Client({ connectionString: server.url() });
     client.on('error', () => {});
@@ -67,7 +67,7 @@ suite('the order of queues over nodes', {
     return nodes.all.find(({ output }) => id !== '' && output.includes(id)) ?? nodes.node(0);
   }
 
-  /** What is next in each queue, and who has it. */
+  /** The next message of each queue, and its claim. */
   async function stuck(): Promise<string> {
     const client = new pg.Client({ connectionString: server.url() });
     await client.connect();
@@ -84,7 +84,7 @@ suite('the order of queues over nodes', {
       .join('\n');
   }
 
-  /** Sends the message to one node after the other until one has taken it. The id makes one of several tries. */
+  /** Sends the message to one node after the other until one accepts it. Its ID deduplicates the attempts. */
   async function send(queue: string, number: number, random: SeededRandom): Promise<void> {
     const body = `${queue}:${number}`;
     const headers = {
@@ -114,9 +114,9 @@ suite('the order of queues over nodes', {
     }
   }
 
-  test('each message is delivered after all that were accepted before it, whatever happens to nodes and database', async (t) => {
+  test('each message is delivered after all messages accepted before it, despite faults of nodes and database', async (t) => {
     const seed = Number(process.env.NODES_RANDOM_SEED ?? randomInt(2 ** 31));
-    t.diagnostic(`seed ${seed} (NODES_RANDOM_SEED repeats it)`);
+    t.diagnostic(`seed ${seed} (set NODES_RANDOM_SEED to repeat)`);
     const random = new SeededRandom(seed);
     let disturbing = true;
     const sent = new Map<string, number>();
@@ -127,7 +127,7 @@ suite('the order of queues over nodes', {
         await pause(GAP_MS);
       }
     };
-    /** As whatever runs it would: a node that cannot join within its lease ends. */
+    /** Restarts nodes like a process manager: a node that cannot join within its lease exits. */
     const started = async (node: NodeProcess) => {
       for (let starting = true; starting; ) {
         node.spawn();
@@ -191,8 +191,8 @@ suite('the order of queues over nodes', {
     });
     const messages = [...sent.values()].reduce((sum, count) => sum + count, 0);
     const { deliveries, repeats, overtaken, overtakenCount, overlaps } = receiver;
-    t.diagnostic(`${messages} messages, ${deliveries} deliveries, ${repeats} of what had been answered before`);
-    t.diagnostic(`${overtaken.length} overtook ${overtakenCount}, ${overlaps.length} at once with another`);
+    t.diagnostic(`${messages} messages, ${deliveries} deliveries, ${repeats} repeats of completed messages`);
+    t.diagnostic(`${overtaken.length} overtook ${overtakenCount}, ${overlaps.length} overlapped`);
     assert.deepEqual(overtaken, []);
     assert.deepEqual(overlaps, []);
   });

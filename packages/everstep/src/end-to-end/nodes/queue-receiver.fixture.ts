@@ -1,34 +1,34 @@
-/** An endpoint outside of all nodes that records the deliveries of queues, and what is wrong with their order. */
+/** An endpoint that records the deliveries of queues and checks their order. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Endpoint, listen } from '../nodes.fixture.js';
 
 interface Line {
   readonly seen: Set<number>;
   readonly overtaken: Set<number>;
-  /** Messages that were answered with success. */
+  /** Messages with a successful response. */
   readonly answered: Set<number>;
-  /** All messages below this number were answered with success. */
+  /** All messages below this number had a successful response. */
   answeredBelow: number;
   readonly inFlight: Set<{ readonly number: number; readonly stale: boolean }>;
 }
 
 export interface QueueReceiverOptions {
-  /** How long one delivery takes. */
+  /** Duration of one delivery. */
   readonly workMs: number;
-  /** Whether the first delivery of a message is answered with an error. */
+  /** Whether the first delivery of a message fails. */
   readonly fails: (number: number) => boolean;
 }
 
-/** Takes messages whose body is `<queue>:<number>`; each queue is numbered from 0 without gaps. */
+/** Accepts messages with body `<queue>:<number>`. Each queue is numbered from 0 without gaps. */
 export class QueueReceiver {
-  /** A message that was delivered for the first time before an older one of its queue had been answered with success. */
+  /** Messages delivered for the first time before an older one of their queue succeeded. */
   readonly overtaken: string[] = [];
-  /** How many messages were overtaken. */
+  /** Number of overtaken messages. */
   overtakenCount = 0;
-  /** Two messages of a queue at once. Deliveries of messages that had been answered before are not among them. */
+  /** Concurrent deliveries of two messages of a queue, except repeats of completed messages. */
   readonly overlaps: string[] = [];
   deliveries = 0;
-  /** Deliveries of messages that had been answered with success before. */
+  /** Repeated deliveries of completed messages. */
   repeats = 0;
   private endpoint: Endpoint | null = null;
   private readonly lines = new Map<string, Line>();
@@ -55,7 +55,7 @@ export class QueueReceiver {
     return this.endpoint?.url ?? '';
   }
 
-  /** How many messages of the queue, from the first one on, were answered with success. */
+  /** Returns how many messages of the queue, from the first one on, succeeded. */
   answered(queue: string): number {
     return this.line(queue).answeredBelow;
   }
@@ -73,7 +73,7 @@ export class QueueReceiver {
     return line;
   }
 
-  /** Resolves with the status to answer. */
+  /** Resolves with the response status. */
   private async take(body: string): Promise<number> {
     const [queue = '', text] = body.split(':');
     const number = Number(text);
@@ -92,7 +92,7 @@ export class QueueReceiver {
     }
     line.seen.add(number);
     for (const other of line.inFlight) {
-      // A request that is sent again, or was on its way when its node was paused, may meet the next message.
+      // A repeated request, or one sent before its node was paused, may overlap with the next message.
       if (other.number !== number && !other.stale && !delivery.stale) this.overlaps.push(`${queue}:${other.number} and ${body}`);
     }
     line.inFlight.add(delivery);

@@ -1,7 +1,7 @@
 /**
- * Workflows of every shape over several nodes, of which some are killed, while answers of the app are lost: what a run
- * comes to does not depend on which node took which part of it. `NODES_RANDOM_SEED=17` repeats what is chosen at random,
- * `NODES_RANDOM_RUNS=2000` has more of it.
+ * Random workflows over several nodes, some of which are killed, while responses of the app are lost. The result of a run does
+ * not depend on which nodes handle it. `NODES_RANDOM_SEED=17` repeats the random choices, and `NODES_RANDOM_RUNS=2000` executes
+ * more runs.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -26,13 +26,13 @@ const RUNS = Number(process.env.NODES_RANDOM_RUNS ?? 80);
 const KILLS = Number(process.env.NODES_RANDOM_KILLS ?? 2);
 const AT_ONCE = 24;
 const LOST_ANSWERS = 0.05;
-/** A third of the runs share a key that lets so many of their deliveries out at a time. */
+/** A third of the runs share a key with this parallelism. */
 const NARROW = 4;
-/** A second of the workflows takes so long here, and what they think long half a second. */
+/** Real duration of a second in the workflows; their long waits take half a second. */
 const SECOND_MS = 40;
 const LONG_SECONDS = 100_000;
 const LONG_MS = 500;
-/** The loser of a race, or the wait for what surely comes: nobody waits for its end. */
+/** Steps whose end is not awaited: the loser of a race, or the timeout of an event that arrives. */
 const NEVER_MS = 3_600_000;
 
 const schemas = await openTestSchemas();
@@ -53,7 +53,7 @@ suite('random workflows over several nodes', {
   const random = new SeededRandom(seed);
   let nodes: Nodes;
   const endpoints: Endpoint[] = [];
-  const told = new Map<string, number>();
+  const notifications = new Map<string, number>();
   const history = new StepHistory();
 
   before(async () => {
@@ -71,7 +71,7 @@ suite('random workflows over several nodes', {
       const [, , part = '', value = ''] = (request.url ?? '').split('/');
       if (part === 'api')
         return response.setHeader('content-type', 'application/json').end(JSON.stringify(apiAnswer(Number(value))));
-      // The work is done, and nobody hears of it.
+      // The work is done, but the response is lost.
       if (random.chance(LOST_ANSWERS)) response.end = () => response.destroy();
       handlers.get(part)?.(request, response);
     });
@@ -111,17 +111,17 @@ suite('random workflows over several nodes', {
     return app.url;
   }
 
-  /** Notifies the event once, at about the time at which the wait for it ends. */
+  /** Notifies the event once, around the end of its wait. */
   async function approve({ runId, seed }: Order): Promise<void> {
     await pause(random.below(20 * SECOND_MS));
     const notified = await nodes
       .client(random.below(COUNT))
       .notify({ eventId: approvalEvent(seed), eventData: seed })
       .catch(() => []);
-    for (const _ of notified) told.set(runId, (told.get(runId) ?? 0) + 1);
+    for (const _ of notified) notifications.set(runId, (notifications.get(runId) ?? 0) + 1);
   }
 
-  /** Sends an event to the run by name, until one has arrived. */
+  /** Sends an event to the run by ID until one has arrived. */
   async function writeTo({ runId, seed }: Order): Promise<void> {
     let tries = 0;
     await nodes.anywhere(async (client) => {
@@ -129,7 +129,7 @@ suite('random workflows over several nodes', {
       try {
         await client.notify({ eventId: LETTER_EVENT, eventData: seed, workflowRunId: runId });
       } catch (error) {
-        // It had arrived before, and the answer to that was lost with its node: the run has ended with it since.
+        // An earlier event arrived, but its response was lost with its node; the run has ended since.
         if (tries === 1 || !(error instanceof EverstepError) || error.code !== 'run-not-active') throw error;
       }
     });
@@ -139,7 +139,7 @@ suite('random workflows over several nodes', {
     const outcome = await nodes.anywhere((client) => client.runs.result(runId, { timeout: '45s' }));
     const where = `${runId} (${workflow}, seed ${seed})`;
     if (outcome.workflowState !== 'RUN_SUCCESS') {
-      // Each knows what it has in hand itself.
+      // Each node reports its own work.
       const why = await Promise.all(nodes.all.map((_, index) => nodes.client(index).runs.explain(runId).catch(String)));
       assert.fail(`${where}: ${JSON.stringify(outcome)}\n${why.map((each) => JSON.stringify(each)).join('\n')}`);
     }
@@ -156,12 +156,12 @@ suite('random workflows over several nodes', {
     const wait = steps.find(({ stepName }) => stepName === 'approval');
     const timedOut = JSON.stringify(wait).includes('"timeout":true');
     assert.ok(
-      (told.get(runId) ?? 0) <= (timedOut ? 0 : 1),
-      `${where} was notified ${told.get(runId)} times, timed out: ${timedOut}`,
+      (notifications.get(runId) ?? 0) <= (timedOut ? 0 : 1),
+      `${where} was notified ${notifications.get(runId)} times, timed out: ${timedOut}`,
     );
   }
 
-  test(`${RUNS} runs come to what they would on one node, though nodes are killed ${KILLS} times`, async (t) => {
+  test(`${RUNS} runs return the same results as on one node although nodes are killed ${KILLS} times`, async (t) => {
     t.diagnostic(`seed ${seed}`);
     const appUrl = await startApp();
     const names = Object.keys(WORKFLOWS);
@@ -182,7 +182,7 @@ suite('random workflows over several nodes', {
           deduplicationId: order.runId,
           retries: 20,
           retryDelay: '50',
-          // Of these the node that has the gates makes every delivery, until it is killed.
+          // The node that holds the gates makes every delivery of these, until it is killed.
           ...(order.seed % 3 === 0 ? { flowControl: { key: 'narrow', parallelism: NARROW } } : {}),
         }),
       );

@@ -1,4 +1,4 @@
-/** A repair on several nodes: one of them drives it, any of them takes what is said to it, and another goes on when that one dies. */
+/** A repair on several nodes: one drives it, any node accepts commands, and another continues when the driver dies. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -45,10 +45,10 @@ suite('a repair on several nodes', { skip: typeof schemas === 'string' && schema
     }
   }
 
-  const begun = ({ counts }: Repair): number => counts.total - counts.pending;
+  const startedOf = ({ counts }: Repair): number => counts.total - counts.pending;
   const countLetters = async (client: Client): Promise<number> => (await client.dlq.list({ count: 100 })).messages.length;
 
-  test('it is paused at another node, continued there, and each entry is begun once though its driver is killed', async () => {
+  test('a repair is paused and continued at another node, and each dead letter is started once although its driver is killed', async () => {
     const [first, second] = [nodes.client(0), nodes.client(1)];
     const items = Array.from({ length: RUNS }, () => ({ workflowUrl: endpoint.url, body: {}, retries: 0 }));
     await first.triggerMany(items);
@@ -56,27 +56,33 @@ suite('a repair on several nodes', { skip: typeof schemas === 'string' && schema
     isBroken = false;
     const { repairId } = await first.repairs.plan('resume');
     await first.repairs.start(repairId, { ratePerSecond: RATE_PER_SECOND });
-    await until(async () => begun(await second.repairs.get(repairId)) >= 10, 'it does not go on');
+    await until(async () => startedOf(await second.repairs.get(repairId)) >= 10, 'the repair makes no progress');
 
     await second.repairs.pause(repairId);
-    // What was being begun when it was paused is told a little later.
+    // Starts in progress at the time of the pause are reported later.
     let paused = await first.repairs.get(repairId);
     await until(async () => {
       const before = paused;
       await pause(1_500);
       paused = await first.repairs.get(repairId);
-      return begun(paused) === begun(before);
-    }, 'something is begun while it is paused');
+      return startedOf(paused) === startedOf(before);
+    }, 'runs start while the repair is paused');
     assert.equal(paused.state, 'paused');
-    assert.ok(begun(paused) < RUNS, 'it was paused, and not done');
+    assert.ok(startedOf(paused) < RUNS, 'the repair was paused before it was done');
 
     await first.repairs.continue(repairId);
-    await until(async () => begun(await second.repairs.get(repairId)) >= begun(paused) + 5, 'it is not continued');
+    await until(
+      async () => startedOf(await second.repairs.get(repairId)) >= startedOf(paused) + 5,
+      'the repair did not continue',
+    );
     await nodes.node(0).end('SIGKILL');
     const at = performance.now();
-    const atKill = begun(await second.repairs.get(repairId));
-    await until(async () => begun(await second.repairs.get(repairId)) > atKill + RATE_PER_SECOND / 2, 'nobody has taken it over');
-    assert.ok(performance.now() - at < 45_000, `it was taken over after ${performance.now() - at} ms`);
+    const atKill = startedOf(await second.repairs.get(repairId));
+    await until(
+      async () => startedOf(await second.repairs.get(repairId)) > atKill + RATE_PER_SECOND / 2,
+      'no node took the repair over',
+    );
+    assert.ok(performance.now() - at < 45_000, `taken over after ${performance.now() - at} ms`);
     await until(async () => (await second.repairs.get(repairId)).state === 'done', 'it is not done');
 
     const done = await second.repairs.get(repairId);

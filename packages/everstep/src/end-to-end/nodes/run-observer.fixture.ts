@@ -1,8 +1,8 @@
-/** Reads the same runs from all nodes in turn and checks that no run ever goes back. */
+/** Reads the same runs from all nodes in turn and checks that no read returns an older state. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Nodes } from '../nodes.fixture.js';
 
-/** Longer than a node takes to refuse a read that it cannot confirm. */
+/** Longer than a node needs to refuse an unconfirmed read. */
 const ANSWER_WITHIN_MS = 10_000;
 const PAUSE_MS = 5;
 
@@ -14,12 +14,12 @@ interface Seen {
 
 export interface Reads {
   answered: number;
-  /** Answered with a 503. */
+  /** Reads answered with 503. */
   refused: number;
 }
 
 export class RunObserver {
-  /** What went back, in words. Empty when nothing did. */
+  /** Descriptions of reads that returned an older state; empty without violations. */
   readonly backwards: string[] = [];
   private readonly nodes: Nodes;
   private readonly runIds: readonly string[];
@@ -34,7 +34,7 @@ export class RunObserver {
     this.reads = nodes.all.map(() => ({ answered: 0, refused: 0 }));
   }
 
-  /** Reads all runs over and over until `stop`. Each run is read from one node after the other, different runs at once. */
+  /** Reads all runs repeatedly until `stop`. Each run is read from one node after the other, different runs concurrently. */
   start(): void {
     this.watching = Promise.all(this.runIds.map((runId) => this.watch(runId))).then(() => undefined);
   }
@@ -44,22 +44,22 @@ export class RunObserver {
     await this.watching;
   }
 
-  /** Starts to count the reads of each node anew. A read that is under way counts with those that end later. */
+  /** Resets the read counts of each node. A read in progress counts after the reset. */
   countAnew(): void {
     this.reads = this.reads.map(() => ({ answered: 0, refused: 0 }));
   }
 
-  /** The reads of a node since they were last counted anew. */
+  /** Returns the reads of a node since the last reset. */
   readsOf(node: number): Reads {
     return this.reads[node] ?? { answered: 0, refused: 0 };
   }
 
-  /** Whether some node has answered that each of the runs has so many steps. */
+  /** Whether some node has returned this many steps for each of the runs. */
   allHave(steps: number): boolean {
     return this.runIds.every((runId) => (this.latest.get(runId)?.steps ?? 0) >= steps);
   }
 
-  /** Whether some node has answered that each of the runs succeeded. */
+  /** Whether some node has returned each of the runs as successful. */
   get allSucceeded(): boolean {
     return this.runIds.every((runId) => this.latest.get(runId)?.state === 'RUN_SUCCESS');
   }

@@ -1,4 +1,4 @@
-/** Runs of three steps that are triggered at nodes while something is done to these, or to their database. */
+/** Runs of three steps that are triggered while nodes or their database are disturbed. */
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { serve } from '@everstep/sdk';
@@ -8,7 +8,7 @@ import { type Endpoint, each, listen, type Nodes } from '../nodes.fixture.js';
 const STEPS = 3;
 const TRIGGERED_AT_ONCE = 6;
 const ASKED_AT_ONCE = 8;
-/** Of load, before anything is done. */
+/** Duration of load before the disturbance. */
 const QUIET_MS = 150;
 
 export class StepsUnderLoad {
@@ -33,7 +33,7 @@ export class StepsUnderLoad {
     return new StepsUnderLoad(nodes, await listen((request, response) => void handler(request, response)));
   }
 
-  /** Triggers runs through all nodes until each is acknowledged, while `disturb` goes on. All of them end, recorded once. */
+  /** Triggers runs through all nodes until each is acknowledged, during `disturb`. All of them end with each step recorded once. */
   async run(name: string, count: number, disturb: () => Promise<void>): Promise<void> {
     const { nodes, endpoint } = this;
     const runIds = Array.from({ length: count }, (_, n) => `${name}-${n}`);
@@ -54,7 +54,7 @@ export class StepsUnderLoad {
     const entries: string[] = [];
     for await (const { workflowRunId } of nodes.client(0).runs.entries({ workflowUrl: endpoint.url }))
       entries.push(workflowRunId);
-    assert.equal(entries.filter((runId) => runId.startsWith(`${name}-`)).length, count, 'one run for each id');
+    assert.equal(entries.filter((runId) => runId.startsWith(`${name}-`)).length, count, 'one run per ID');
   }
 
   close(): void {

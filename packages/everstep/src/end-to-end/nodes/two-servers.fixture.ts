@@ -1,9 +1,9 @@
-/** A primary and its synchronous standby, which each node reaches through proxies of its own. The standby may be promoted again and again. */
+/** A primary and its synchronous standby, which each node reaches through its own proxies. The standby can be promoted repeatedly. */
 import assert from 'node:assert/strict';
 import { OwnServer } from '../../stores/postgres/testing/own-server.js';
 import { DatabaseProxy } from './database-proxy.fixture.js';
 
-/** Of one node, to each of the two places that its URL names. */
+/** The proxies of one node, for both hosts in its URL. */
 type Routes = readonly [DatabaseProxy, DatabaseProxy];
 
 export class TwoServers {
@@ -11,7 +11,7 @@ export class TwoServers {
   standby: OwnServer;
   private readonly first: OwnServer;
   private readonly routes: readonly Routes[];
-  /** Which of the two places leads to the primary. */
+  /** Index of the host that is the primary. */
   private place: 0 | 1 = 0;
 
   private constructor(primary: OwnServer, standby: OwnServer, routes: readonly Routes[]) {
@@ -21,7 +21,7 @@ export class TwoServers {
     this.routes = routes;
   }
 
-  /** For so many nodes. */
+  /** Creates the servers and the proxies for a number of nodes. */
   static async start(nodes: number): Promise<TwoServers> {
     const primary = await OwnServer.start();
     assert.ok(primary);
@@ -34,30 +34,30 @@ export class TwoServers {
     return new TwoServers(primary, standby, routes);
   }
 
-  /** The URL for a node. */
+  /** Returns the URL for a node. */
   url(node: number): string {
     const hosts = this.routesOf(node).map(({ port }) => `127.0.0.1:${port}`);
     return `postgres://everstep@${hosts.join(',')}/postgres`;
   }
 
-  /** The way of a node to the present primary. */
+  /** Returns the proxy of a node to the current primary. */
   toPrimary(node: number): DatabaseProxy {
     return this.routesOf(node)[this.place];
   }
 
-  /** The way of a node to the present standby. */
+  /** Returns the proxy of a node to the current standby. */
   toStandby(node: number): DatabaseProxy {
     return this.routesOf(node)[this.place === 0 ? 1 : 0];
   }
 
-  /** Promotes the standby; the old primary continues. From now on they are each other's place. */
+  /** Promotes the standby; the old primary keeps running. The two hosts swap their roles. */
   async promote(): Promise<void> {
     await this.standby.promote();
     [this.primary, this.standby] = [this.standby, this.primary];
     this.place = this.place === 0 ? 1 : 0;
   }
 
-  /** Ends the server that was replaced, and has a new standby follow the primary in its place. The primary is restarted for that. */
+  /** Ends the replaced server and starts a new standby on its host. The primary is restarted for that. */
   async follow(): Promise<void> {
     await this.standby.end('SIGKILL');
     this.standby = await this.primary.follow();

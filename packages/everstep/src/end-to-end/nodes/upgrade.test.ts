@@ -1,4 +1,4 @@
-/** A node of an older version meets a database that a newer one has brought to its schema. */
+/** A node of an older version connects to a database that a newer version has migrated. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { Nodes } from '../nodes.fixture.js';
 const BIN = fileURLToPath(new URL('../../cli/bin.js', import.meta.url));
 const schemas = await openTestSchemas();
 
-test('a node that is older than the schema says so and ends; one that runs already goes on', {
+test('a node older than the schema reports that and exits; a running node continues', {
   skip: typeof schemas === 'string' ? schemas : false,
   timeout: 180_000,
 }, async (t) => {
@@ -32,14 +32,14 @@ test('a node that is older than the schema says so and ends; one that runs alrea
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.after(() => older.kill('SIGKILL'));
-  let told = '';
-  for (const stream of [older.stdout, older.stderr]) stream.on('data', (chunk) => (told += chunk));
+  let output = '';
+  for (const stream of [older.stdout, older.stderr]) stream.on('data', (chunk) => (output += chunk));
   const [code] = await once(older, 'close');
   assert.equal(code, 1);
   assert.match(
-    told,
+    output,
     /was written by a newer version of Everstep \(schema \d+; this version knows \d+\)\. Start the newer version/,
   );
-  assert.ok(!told.includes(new URL(url).password), 'without the password');
+  assert.ok(!output.includes(new URL(url).password), 'without the password');
   assert.equal(await nodes.node(0).standing('/ready'), 200);
 });

@@ -1,6 +1,6 @@
 /**
- * Small random workflows over several nodes, whose steps witness what their code has seen: steps in a row, side by side and
- * in branches, naps, a failure for good that is resumed out of the DLQ, and forks of runs that have ended.
+ * Small random workflows over several nodes whose steps record what their code has seen: sequential, parallel and branched
+ * steps, sleeps, a permanent failure that is resumed from the DLQ, and forks of ended runs.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -16,7 +16,7 @@ import {
 import { SeededRandom } from '../../simulation/seeded-random.js';
 import { type Endpoint, listen, type Nodes } from '../nodes.fixture.js';
 
-/** Of all answers so many are lost on their way back. */
+/** Share of responses that are lost. */
 const LOST_ANSWERS = 0.02;
 const TO_THE_OTHER_WORKER = 0.1;
 const FAILS_FOR_GOOD = 0.05;
@@ -43,12 +43,12 @@ export class WitnessedRuns {
   checked = 0;
   resumed = 0;
   forked = 0;
-  /** Steps that were executed more than once. */
+  /** Number of steps executed more than once. */
   repeated = 0;
   private readonly nodes: Nodes;
   private readonly random: SeededRandom;
   private readonly longestStepMs: number;
-  /** Seeds of runs that have failed for good. */
+  /** Seeds of runs that failed permanently. */
   private readonly failed = new Set<number>();
   private endpoint: Endpoint | null = null;
   private workers: [Handler, Handler];
@@ -63,14 +63,14 @@ export class WitnessedRuns {
   static async listen(nodes: Nodes, random: SeededRandom, longestStepMs: number): Promise<WitnessedRuns> {
     const runs = new WitnessedRuns(nodes, random, longestStepMs);
     runs.endpoint = await listen((request, response) => {
-      // The step was executed, and its answer is lost.
+      // The step was executed, but its response is lost.
       if (random.chance(LOST_ANSWERS)) response.end = () => response.destroy();
       void runs.workers[random.chance(TO_THE_OTHER_WORKER) ? 1 : 0](request, response);
     });
     return runs;
   }
 
-  /** A worker forgets all that it holds. */
+  /** Makes a worker forget all parked runs. */
   restartWorker(): void {
     this.workers[this.random.below(2)] = this.newWorker();
   }
@@ -90,7 +90,7 @@ export class WitnessedRuns {
     return toNodeHandler(workflow);
   }
 
-  /** Three to ten steps, as the payload says. */
+  /** Three to ten steps, depending on the payload. */
   private async follow(ctx: WorkflowContext<Payload>, witness: StepWitness): Promise<number> {
     const shape = new SeededRandom(ctx.payload.seed);
     const failsAt = shape.chance(FAILS_FOR_GOOD) ? shape.below(5) : -1;
@@ -131,7 +131,7 @@ export class WitnessedRuns {
     return steps;
   }
 
-  /** Triggers a run, waits for its end, and checks its history; so too of what it is resumed or forked as. */
+  /** Triggers a run, waits for its end and checks its history; also that of its resumed and forked runs. */
   async play(runId: string, seed: number): Promise<void> {
     const { nodes, endpoint } = this;
     const run = await nodes.anywhere((client) =>
@@ -178,7 +178,7 @@ export class WitnessedRuns {
       try {
         await client.dlq.resume(dlqId, { retries: 20 });
       } catch (error) {
-        // It was resumed before, and the answer to that was lost.
+        // It was already resumed, but the response was lost.
         if (!(error instanceof EverstepError) || error.status !== 404) throw error;
       }
       const { workflowRunBecame } = await client.runs.get(workflowRunId, { workflowCreatedAt });
@@ -187,14 +187,14 @@ export class WitnessedRuns {
     });
   }
 
-  /** Its code is replayed up to the last step, by a worker that may never have seen it. */
+  /** Replays its code up to the last step, on a worker that may not know the run. */
   private async fork({ workflowRunId, workflowCreatedAt }: RunName, fromStep: number): Promise<void> {
     const newWorkflowRunId = `${workflowRunId}-fork`;
     const fork = await this.nodes.anywhere(async (client) => {
       try {
         return await client.runs.fork(workflowRunId, { createdAt: workflowCreatedAt, fromStep, newWorkflowRunId });
       } catch (error) {
-        // It was forked before, and the answer to that was lost.
+        // It was already forked, but the response was lost.
         if (!(error instanceof EverstepError) || error.status !== 409) throw error;
         const { workflowRunId: id, workflowCreatedAt: at } = await client.runs.get(newWorkflowRunId);
         return { workflowRunId: id, workflowCreatedAt: at };
