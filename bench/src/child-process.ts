@@ -1,4 +1,4 @@
-/** Processes that the benchmark starts and ends. */
+/** Child processes of the benchmark. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,13 +9,13 @@ const LOG_TAIL_LENGTH = 2_000;
 export interface LaunchOptions {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** File for all that it prints. */
+  /** File for the output. */
   readonly logFile: string;
   /** Open a channel for messages to this process. */
   readonly channel?: boolean;
 }
 
-/** Starts Node with the given arguments. The environment holds nothing of ours but what is given. */
+/** Starts Node with the given arguments. The environment contains no Everstep settings except the given ones. */
 export function launch({ args, env, logFile, channel = false }: LaunchOptions): ChildProcess {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
   const log = openSync(logFile, 'w');
@@ -43,7 +43,7 @@ export function processId(child: ChildProcess): number {
   return child.pid;
 }
 
-/** Waits until `check` answers something, as long as the process lives. */
+/** Waits until `check` returns a value, as long as the process is running. */
 export async function untilReady<T>(
   what: string,
   child: ChildProcess,

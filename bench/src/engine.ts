@@ -1,4 +1,4 @@
-/** The service under test and its worker, each a process of its own; this process is their client. */
+/** The server under test and its worker, as separate processes. This process is their client. */
 import type { ChildProcess } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,30 +22,30 @@ const MAX_SHOWN_LOG_LENGTH = 1_500;
 export type WorkflowName = 'seq' | 'fan' | 'wait';
 
 export interface Engine {
-  /** One for each node. */
+  /** One per node. */
   readonly serverPids: readonly number[];
-  /** Of a server that was started for this. */
+  /** Process ID of a database server started for the measurement. */
   readonly databasePids: readonly number[];
   readonly workerPid: number;
-  /** Triggers a run and waits until its result is known. Rejects when it did not succeed with the right one. */
+  /** Triggers a run and waits for its result. Rejects when the result is wrong. */
   run(workflow: WorkflowName, steps: number): Promise<void>;
   /** Resolves when the run is durable. */
   trigger(workflow: WorkflowName, steps: number, settings?: Readonly<Record<string, string>>): Promise<void>;
-  /** How many runs wait for the event; at most 1,000 are counted. */
+  /** Returns how many runs wait for the event, at most 1,000. */
   waiters(event: string): Promise<number>;
-  /** Resolves with how many were notified. */
+  /** Resolves with the number of notified runs. */
   notify(event: string): Promise<number>;
-  /** Does something with a flow control key. */
+  /** Sends a request for a flow control key. */
   flowControl(key: string, action: 'pause' | 'resume'): Promise<void>;
-  /** How many deliveries wait for the key. */
+  /** Returns the number of waiting deliveries of the key. */
   waitListSize(key: string): Promise<number>;
   resetDone(): Promise<void>;
-  /** Runs that finished since the reset. */
+  /** Number of runs finished since the reset. */
   done(): Promise<number>;
   stop(): Promise<void>;
 }
 
-/** Lines `NAME=value` of the file that the service writes once it listens. */
+/** Parses the env file, which the server writes when it is listening. */
 export function readEnvFile(path: string): Readonly<Record<string, string>> | undefined {
   let text: string;
   try {
@@ -62,7 +62,7 @@ export function readEnvFile(path: string): Readonly<Record<string, string>> | un
 
 export function required(env: Readonly<Record<string, string>>, name: string): string {
   const value = env[name];
-  if (!value) throw new Error(`the service wrote no ${name} into its env file`);
+  if (!value) throw new Error(`the env file of the server has no ${name}`);
   return value;
 }
 
@@ -74,7 +74,7 @@ function fieldOf(body: unknown, name: string): unknown {
   return typeof body === 'object' && body !== null ? Object.entries(body).find(([key]) => key === name)?.[1] : undefined;
 }
 
-/** What an app finds in its environment. Without the keys it verifies nothing. */
+/** Environment of an app. Without the keys, signatures are not verified. */
 function workerEnv(env: Readonly<Record<string, string>>, sdk: Sdk, verify: boolean): Readonly<Record<string, string>> {
   const names = (...these: readonly string[]) => Object.fromEntries(these.map((name) => [name, required(env, name)]));
   if (sdk === 'everstep') return verify ? names('EVERSTEP_CURRENT_SIGNING_KEY', 'EVERSTEP_NEXT_SIGNING_KEY') : {};
@@ -101,7 +101,7 @@ export async function startEngine({ verify, limitS, sdk, store, nodes, database:
     const dataDir = (index: number): string => join(directory, `data-${index}`);
     const services: ChildProcess[] = [];
     const startNode = async (index: number): Promise<Readonly<Record<string, string>>> => {
-      // Credentials are told to one node alone.
+      // Only one node issues credentials.
       if (index > 0) cpSync(dataDir(0), dataDir(index), { recursive: true });
       const envFile = join(directory, `service-${index}.env`);
       const logFile = join(directory, `service-${index}.log`);
@@ -138,14 +138,14 @@ export async function startEngine({ verify, limitS, sdk, store, nodes, database:
     const api: Pick<JsonClient, 'send'> = {
       send(...request) {
         const client = apis[turn++ % apis.length];
-        if (!client) throw new Error('there is no node');
+        if (!client) throw new Error('no node exists');
         return client.send(...request);
       },
     };
     const control = new JsonClient(controlUrl, 1);
     clients.push(...apis, control);
     const headers = { authorization: `Bearer ${required(env, 'EVERSTEP_TOKEN')}`, 'content-type': 'application/json' };
-    /** In the dialect of the worker, whose endpoint is a workflow. */
+    /** Sends a request in the dialect of the worker, whose endpoint is a workflow. */
     const starting = sdk === 'upstash' ? { ...headers, 'upstash-workflow-sdk-version': '1' } : headers;
     const waiting = { ...headers, 'svc-wait-for-result': `${limitS}s` };
     const pathOf = (workflow: WorkflowName): string => `/v2/trigger/${encodeURIComponent(`${url}/${workflow}`)}`;
@@ -160,7 +160,7 @@ export async function startEngine({ verify, limitS, sdk, store, nodes, database:
         const payload = JSON.stringify({ n: steps });
         let { status, body } = await api.send('POST', paths[workflow], sdk === 'upstash' ? starting : waiting, payload);
         if (sdk === 'upstash') {
-          // This dialect has no trigger that waits.
+          // This dialect has no trigger that waits for the result.
           const runId = encodeURIComponent(String(fieldOf(body, 'workflowRunId')));
           ({ status, body } = await api.send('GET', `/v2/workflows/runs/${runId}/result?timeout=${limitS}s`, headers));
         }

@@ -1,4 +1,4 @@
-/** `npm run bench -- W1 --runs 3000 --concurrency 64 --repeat 3`: one line of JSON. */
+/** `npm run bench -- W1 --runs 3000 --concurrency 64 --repeat 3`: prints one line of JSON. */
 import { type Engine, startEngine } from './engine.js';
 import { memoryOf } from './meter.js';
 import { type Options, parseOptions, USAGE, UsageError } from './options.js';
@@ -10,12 +10,12 @@ function memoryOfBoth(engine: Engine): Report {
   return { server: memoryOf(engine.serverPids), worker: memoryOf([engine.workerPid]) };
 }
 
-/** Prints nothing; what went wrong stands in the report. */
+/** Prints nothing; failures are in the report. */
 async function measured(options: Options): Promise<Report> {
   let report: Report = {};
   let engine: Engine | undefined;
   let interrupted = false;
-  // What is being measured fails when its processes end, and the report says why.
+  // When its processes end, the measurement fails and the report contains the reason.
   const interrupt = (): void => {
     interrupted = true;
     void engine?.stop();
@@ -41,7 +41,7 @@ async function bench(options: Options): Promise<number> {
   const { workload: w, verify, sdk, store, nodes } = options;
   const which = store === 'embedded' ? { store } : { store, nodes };
   const report: Report = { engine: 'everstep', sdk, ...which, w, node: process.version, verify, ...(await measured(options)) };
-  // Beside each other, on one machine at one time, is how the figures of two SDKs are to be read.
+  // The figures of two SDKs are comparable only when measured on one machine at the same time.
   if (sdk !== 'everstep' && report.error === undefined) report.everstep = await measured({ ...options, sdk: 'everstep' });
   if (store !== 'embedded' && options.beside && report.error === undefined) {
     report.embedded = await measured({ ...options, store: 'embedded', nodes: 1, database: null });

@@ -1,7 +1,7 @@
-/** What a piece of work costs: time, CPU of each side, disk flushes; and what processes hold in memory. Linux only. */
+/** Measures the cost of work: time, CPU of each side, disk flushes, and memory of processes. Linux only. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Clock ticks per second in /proc, on every Linux that Node runs on. */
+/** Clock ticks per second in /proc on every Linux that Node supports. */
 const TICKS_PER_S = 100;
 const BYTES_PER_MB = 1024 * 1024;
 
@@ -9,7 +9,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    // The process ended, or this is no Linux: it counts as nothing.
+    // The process ended, or this is not Linux: counts as zero.
     return '';
   }
 }
@@ -19,10 +19,10 @@ function withDescendants(pid: number): number[] {
   return [pid, ...children.flatMap(withDescendants)];
 }
 
-/** The processes that this one has started and that have not ended. */
+/** Returns the running child processes of this process. */
 export const ownChildren = (): readonly number[] => withDescendants(process.pid).slice(1);
 
-/** CPU seconds of processes and their descendants, those that ended included. */
+/** Returns the CPU seconds of processes and their descendants, including ended ones. */
 export function cpuSeconds(roots: readonly number[]): number {
   let ticks = 0;
   for (const pid of roots.flatMap(withDescendants)) {
@@ -42,7 +42,7 @@ export interface Memory {
   /** Highest resident size so far. */
   readonly hwmMB: number;
   readonly rssMB: number;
-  /** Resident size, shared pages by share. */
+  /** Resident size, with shared pages counted proportionally. */
   readonly pssMB: number;
 }
 
@@ -69,13 +69,13 @@ function firstDisk(): string | undefined {
 
 const DISK = firstDisk();
 
-/** Flushes of the first disk since it was started, by anybody. */
+/** Returns the flushes of the first disk since boot, by all processes. */
 function diskFlushes(): number {
   const fields = DISK === undefined ? [] : read(`/sys/block/${DISK}/stat`).trim().split(/\s+/).map(Number);
   return fields[15] ?? 0;
 }
 
-/** What processes and their descendants gave the disk to write. */
+/** Returns the bytes that processes and their descendants wrote to the disk. */
 function writtenMB(roots: readonly number[]): number {
   const bytes = roots
     .flatMap(withDescendants)
@@ -85,7 +85,7 @@ function writtenMB(roots: readonly number[]): number {
 
 export const rounded = (value: number, digits = 2): number => Number(value.toFixed(digits));
 
-/** The upper of the two in the middle when their number is even. */
+/** Returns the median; the upper one of an even number of values. */
 export function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
@@ -93,19 +93,19 @@ export function median(values: readonly number[]): number {
 export interface Cost {
   readonly seconds: number;
   readonly flushes: number;
-  /** By the service alone. */
+  /** CPU of the server only. */
   readonly writtenMB: number;
   readonly cpuServer: number;
   readonly cpuWorker: number;
-  /** Null where the service has no server of a database that was started for it. */
+  /** Null unless a database server was started for the measurement. */
   readonly cpuDatabase: number | null;
   readonly cpuClient: number;
 }
 
 export interface Measured {
-  /** One for each node. */
+  /** One per node. */
   readonly serverPids: readonly number[];
-  /** Empty where there is none, or none that was started for this. */
+  /** Empty unless a database server was started for the measurement. */
   readonly databasePids: readonly number[];
   readonly workerPid: number;
 }
@@ -118,9 +118,9 @@ export async function measure({ serverPids, databasePids, workerPid }: Measured,
   const worker = cpuSeconds([workerPid]);
   const database = cpuSeconds(databasePids);
   const client = process.cpuUsage();
-  const begun = performance.now();
+  const startedAt = performance.now();
   await work();
-  const seconds = (performance.now() - begun) / 1000;
+  const seconds = (performance.now() - startedAt) / 1000;
   const { user, system } = process.cpuUsage(client);
   return {
     seconds,

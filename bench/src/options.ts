@@ -1,4 +1,4 @@
-/** Command line of the benchmark: a workload, then `--name value` pairs. */
+/** Command line of the benchmark: a workload and `--name value` pairs. */
 
 export const WORKLOADS = ['W1', 'W2', 'W3', 'W4', 'W5', 'memory', 'waiting', 'limited'] as const;
 export type Workload = (typeof WORKLOADS)[number];
@@ -17,19 +17,19 @@ export interface Options {
   readonly repeat: number;
   readonly warmup: number | undefined;
   readonly steps: readonly number[] | undefined;
-  /** What the worker serves its workflows with: our SDK, or the published `@upstash/workflow`, whose figures are printed beside ours. */
+  /** SDK of the worker: ours, or the published `@upstash/workflow`, measured beside ours. */
   readonly sdk: Sdk;
-  /** The embedded store, or PostgreSQL, beside whose figures those of the embedded store are printed. */
+  /** The embedded store, or PostgreSQL, measured beside the embedded store. */
   readonly store: StoreName;
-  /** How many nodes share the PostgreSQL database; clients go to each in turn. 1 with the embedded store. */
+  /** Number of nodes that share the PostgreSQL database. Clients use them in turn. 1 with the embedded store. */
   readonly nodes: number;
-  /** An empty database that is there already, without anything else in it; null: a server is started for the measurement. */
+  /** URL of an existing empty database; null: a server is started for the measurement. */
   readonly database: string | null;
   /** Whether the worker verifies the signature of every request. */
   readonly verify: boolean;
   /** Whether the embedded store is measured beside PostgreSQL. */
   readonly beside: boolean;
-  /** How long a run may take to end, and a backlog to drain. At most the longest wait for a result that the API allows. */
+  /** Maximum duration of a run, and of draining a backlog. At most the longest wait for a result that the API allows. */
   readonly limitS: number;
 }
 
@@ -58,7 +58,7 @@ export class UsageError extends Error {}
 const isWorkload = (text: string | undefined): text is Workload => WORKLOADS.some((workload) => workload === text);
 
 function positive(name: string, text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} must be a whole number above 0, not "${text}"`);
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} must be a positive whole number; got "${text}"`);
   return Number(text);
 }
 
@@ -70,7 +70,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     const [flag = '', value] = rest.slice(i, i + 2);
     if (!/^--(runs|concurrency|repeat|warmup|steps|verify|limit|sdk|store|nodes|beside)$/.test(flag))
       throw new UsageError(`unknown option "${flag}"`);
-    if (value === undefined) throw new UsageError(`${flag} needs a value`);
+    if (value === undefined) throw new UsageError(`${flag} requires a value`);
     values.set(flag.slice(2), value);
   }
   const number = (name: string): number | undefined => {
@@ -85,7 +85,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
   const store = STORES.find((name) => name === (values.get('store') ?? (database === null ? 'embedded' : 'postgres')));
   if (!store) throw new UsageError(`--store must be one of ${STORES.join(', ')}`);
   const nodes = number('nodes') ?? 1;
-  if (nodes > 1 && store !== 'postgres') throw new UsageError('--nodes goes with --store postgres: nothing else is shared');
+  if (nodes > 1 && store !== 'postgres') throw new UsageError('--nodes requires --store postgres');
   const beside = values.get('beside') ?? '1';
   if (beside !== '0' && beside !== '1') throw new UsageError('--beside must be 0 or 1');
   return {

@@ -1,4 +1,4 @@
-/** The worker process with the published SDK in place of ours: the same workflows, and the same port that tells how many finished. */
+/** The worker process with the published SDK instead of ours: the same workflows, and the same port with the count of finished runs. */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';

@@ -1,4 +1,4 @@
-/** The worker process: workflows with no-op steps, and a port of its own that tells how many runs have finished. */
+/** The worker process: workflows with no-op steps, and a port that returns the count of finished runs. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { serve, type WorkflowContext } from '@everstep/sdk';
@@ -8,13 +8,13 @@ interface Payload {
   readonly n: number;
 }
 
-/** What the worker tells the process that started it. */
+/** Message to the parent process. */
 export interface WorkerReady {
   readonly url: string;
   readonly controlUrl: string;
 }
 
-/** Ids rather than a count: a run whose end is asked for twice has still finished once. */
+/** IDs instead of a count: a run whose end is requested twice finishes once. */
 let finished = new Set<string>();
 
 async function seq(ctx: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {
@@ -29,7 +29,7 @@ async function fan(ctx: WorkflowContext<Payload>): Promise<{ readonly steps: num
   return { steps: results.length };
 }
 
-/** Waits for an event that everybody is told of at once. */
+/** Waits for an event that notifies all runs at once. */
 async function wait(ctx: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {
   await ctx.waitForEvent('wait', 'go', { timeout: '7d' });
   finished.add(ctx.runId);
@@ -44,7 +44,7 @@ async function nap(ctx: WorkflowContext<{ readonly ms: number }>): Promise<{ rea
   return { steps: 2 };
 }
 
-// The children run as in production, and have no keys with --verify 0.
+// Production mode as in deployments, which requires no keys with --verify 0.
 const options = { allowUnsigned: true };
 const handlers = {
   '/seq': toNodeHandler(serve(seq, options)),
@@ -65,12 +65,12 @@ const control = createServer((request, response) => {
 });
 
 for (const server of [workflows, control]) {
-  // Connections stay open for as long as the benchmark lives: it measures runs, not handshakes.
+  // Connections stay open during the benchmark, which measures runs and not handshakes.
   server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 }
 const urlOf = (server: typeof workflows): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 const ready: WorkerReady = { url: urlOf(workflows), controlUrl: urlOf(control) };
 process.send?.(ready);
-// Whoever started the worker is gone: nobody will stop it.
+// The parent process is gone, so nothing else stops the worker.
 process.once('disconnect', () => process.exit());

@@ -1,4 +1,4 @@
-/** The workloads, with the field names that the comparison with other engines uses. */
+/** The workloads, with the field names of the comparison with other engines. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Engine } from './engine.js';
 import { type Cost, cpuSeconds, type Memory, measure, median, memoryOf, rounded } from './meter.js';
@@ -8,15 +8,15 @@ export type Report = Record<string, unknown>;
 
 const STEPS_PER_RUN = 5;
 const MEMORY_SAMPLE_RUNS = 10_000;
-/** Long enough for the collector and the store to come to rest. */
+/** Time for the garbage collector and the store to become idle. */
 const SETTLE_MS = 3_000;
 
-/** Calls `work` `count` times, `concurrency` at once. */
+/** Calls `work` `count` times with bounded concurrency. */
 async function inFlight(count: number, concurrency: number, work: () => Promise<void>): Promise<void> {
-  let begun = 0;
+  let started = 0;
   const lane = async (): Promise<void> => {
-    while (begun < count) {
-      begun++;
+    while (started < count) {
+      started++;
       await work();
     }
   };
@@ -67,9 +67,9 @@ async function latency(engine: Engine, options: Options): Promise<Report> {
     const times: number[] = [];
     const cost = await measure(engine, () =>
       inFlight(runs, 1, async () => {
-        const begun = performance.now();
+        const startedAt = performance.now();
         await engine.run('seq', STEPS_PER_RUN);
-        times.push(performance.now() - begun);
+        times.push(performance.now() - startedAt);
       }),
     );
     times.sort((a, b) => a - b);
@@ -114,13 +114,13 @@ async function backlog(engine: Engine, options: Options): Promise<Report> {
     const timedOut: { TIMED_OUT_done?: number } = {};
     let triggerS = Number.NaN;
     const cost = await measure(engine, async () => {
-      const begun = performance.now();
+      const startedAt = performance.now();
       await inFlight(runs, concurrency, () => engine.trigger('seq', STEPS_PER_RUN));
-      triggerS = (performance.now() - begun) / 1000;
+      triggerS = (performance.now() - startedAt) / 1000;
       for (;;) {
         const done = await engine.done();
         if (done >= runs) return;
-        if (performance.now() - begun > limitS * 1000) {
+        if (performance.now() - startedAt > limitS * 1000) {
           timedOut.TIMED_OUT_done = done;
           return;
         }
@@ -145,14 +145,14 @@ async function memory(engine: Engine, options: Options): Promise<Report> {
   await pause(SETTLE_MS);
   const idle = memoryOf(engine.serverPids);
   const samples: { readonly runs: number; readonly rssMB: number }[] = [];
-  const begun = performance.now();
+  const startedAt = performance.now();
   for (let finished = 0; finished < runs; ) {
     const next = Math.min(MEMORY_SAMPLE_RUNS, runs - finished);
     await inFlight(next, concurrency, shortRun(engine));
     finished += next;
     samples.push({ runs: finished, rssMB: memoryOf(engine.serverPids).rssMB });
   }
-  const seconds = (performance.now() - begun) / 1000;
+  const seconds = (performance.now() - startedAt) / 1000;
   await pause(SETTLE_MS);
   const after: Memory = memoryOf(engine.serverPids);
   return {
@@ -171,20 +171,20 @@ async function memory(engine: Engine, options: Options): Promise<Report> {
 const IDLE_S = 30;
 const IDLE_COLLECT_MS = 15_000;
 
-/** Cost of runs that do nothing but wait, and of waking them all. */
+/** Cost of runs that only wait, and of waking all of them. */
 async function waiting(engine: Engine, options: Options): Promise<Report> {
   const { runs = 100_000, concurrency = 64 } = options;
   await engine.resetDone();
-  const begun = performance.now();
+  const startedAt = performance.now();
   await inFlight(runs, concurrency, () => engine.trigger('wait', 1));
-  // The waits come a moment after the triggers: the service is quiet when it uses no CPU any more.
+  // Waits are recorded shortly after the triggers: the server is idle when it uses no CPU.
   for (let before = Number.NEGATIVE_INFINITY, now = 0; now - before > 0.1; ) {
     before = now;
     await pause(SETTLE_MS);
     now = cpuSeconds(engine.serverPids);
   }
-  const seconds = (performance.now() - begun) / 1000;
-  // The service collects its garbage once when it has become idle.
+  const seconds = (performance.now() - startedAt) / 1000;
+  // The server collects garbage once when it becomes idle.
   await pause(IDLE_COLLECT_MS);
   const idleBegin = cpuSeconds(engine.serverPids);
   await pause(IDLE_S * 1000);
@@ -209,7 +209,7 @@ async function waiting(engine: Engine, options: Options): Promise<Report> {
 
 const LIMITED: Readonly<Record<string, string>> = { 'svc-flow-control-key': 'busy', 'svc-flow-control-value': 'parallelism=64' };
 
-/** A key with a long wait list against runs of no key at the same parallelism. Each run is one delivery. */
+/** Compares a key with a long wait list with runs without a key at the same parallelism. Each run is one delivery. */
 async function limited(engine: Engine, options: Options): Promise<Report> {
   const { runs = 100_000, concurrency = 64 } = options;
   const sample = Math.min(5_000, runs);
@@ -226,8 +226,8 @@ async function limited(engine: Engine, options: Options): Promise<Report> {
   await engine.flowControl('busy', 'resume');
   let done = 0;
   const drained = await measure(engine, async () => {
-    const begun = performance.now();
-    while (done < sample && (performance.now() - begun) / 1000 < options.limitS) {
+    const startedAt = performance.now();
+    while (done < sample && (performance.now() - startedAt) / 1000 < options.limitS) {
       await pause(20);
       done = await engine.done();
     }

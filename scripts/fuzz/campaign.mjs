@@ -1,4 +1,4 @@
-/** Sends the requests, watches the service, and gathers what it finds. */
+/** Sends the requests, monitors the server, and collects findings. */
 import { openEndpoint } from './endpoint.mjs';
 import { bytesOf, damagedRequest, sendBytes } from './raw-http.mjs';
 import { operationsOf, requestOf } from './requests.mjs';
@@ -8,7 +8,7 @@ import { ask, operatorOf, Tenant } from './tenants.mjs';
 const AT_ONCE = 16;
 const MEND_EVERY = 250;
 const TIMEOUT_MS = 15_000;
-/** Answers that may take as long as the client wants. */
+/** Operations that may respond as late as the client requests. */
 const MAY_WAIT = new Set([
   'streamHints',
   'getRunResult',
@@ -19,13 +19,13 @@ const MAY_WAIT = new Set([
   'settleClock',
 ]);
 const WAITS_MS = 1_500;
-/** A stall is one if so much of it was work of the service itself. */
+/** A stall counts if this share of it was work of the server itself. */
 const STALL_CPU_MS = 200;
 const MOST_OF_A_KIND = 20;
-/** Beyond the heap: buffers, code, the database. */
+/** Memory in addition to the heap: buffers, code and the database. */
 const RSS_BEYOND_HEAP_MB = 450;
 const OF_ANOTHER_TENANT = 0.15;
-/** With the credentials of the operator: it may see everything, so these only read, or name what is given. */
+/** Operations sent with operator credentials, which can see everything: they only read, or name given objects. */
 const OF_OPERATOR = new Set([
   'listUsers',
   'exportAuditLog',
@@ -44,7 +44,7 @@ export class Campaign {
     this.statuses = new Map();
     this.kinds = new Map();
     this.recent = [];
-    // The start of a service is work as well.
+    // The startup of a server is work, too.
     this.isSending = false;
     this.tookMs = 0;
   }
@@ -96,7 +96,7 @@ export class Campaign {
     this.operations = operationsOf(documents);
   }
 
-  /** What requests take of the world; see `requestOf`. */
+  /** State that requests depend on; see `requestOf`. */
   world() {
     return {
       credentialOf: ({ api, operation: { operationId, security = [] } }, random) => {
@@ -109,7 +109,7 @@ export class Campaign {
         return [['authorization', `Bearer ${bearer}`]];
       },
       nameOf: (name, random, operationId) => {
-        // The operator may change what the IDs of others name.
+        // The operator may change objects of others by ID.
         const theirs = random.chance(OF_ANOTHER_TENANT) && !OF_OPERATOR.has(operationId);
         const known = (theirs ? this.victim : this.own).ids[name];
         const id = known && known.length > 0 ? random.pick(known) : undefined;
@@ -161,7 +161,7 @@ export class Campaign {
     const answer = await sendBytes(bytes, {
       port: this.service.port,
       timeoutMs: mayWait ? WAITS_MS : TIMEOUT_MS,
-      // What is cut off waits for its rest.
+      // A truncated request waits for its remainder.
       endAfterMs: request.kind === 'raw' ? 200 : null,
     });
     sent.status = answer.status;
@@ -179,7 +179,7 @@ export class Campaign {
     if (sent.kind !== 'raw' && how === 'closed' && status === 0)
       this.find('closed', sent, 'the connection was closed without an answer');
     const given = sent.bytes.toString('utf8') + decodeURIComponentSafely(sent.target);
-    // What was sent once may be stored, and come back.
+    // A value sent once may be stored and returned later.
     this.secrets = this.secrets.filter((secret) => !given.includes(secret));
     const seen = this.secrets.filter((secret) => text.includes(secret));
     // An operator may see all tenants.
@@ -211,7 +211,7 @@ export class Campaign {
     this.find('other tenant', null, `the other tenant has changed: ${differing.join('\n')}`);
   }
 
-  /** The audit log has to be whole after all that. */
+  /** Verifies that the audit log is intact afterwards. */
   async checkAudit() {
     if (this.service.exit) return;
     let after = 0;
@@ -244,16 +244,16 @@ export class Campaign {
         .join(', ');
     return [
       `${this.operations?.length ?? 0} operations; requests by damage: ${list(this.kinds)}`,
-      `answers by status (0: none): ${list(this.statuses)}`,
-      `answers of the endpoint: ${this.endpoint.count}; most memory: ${Math.round(this.service.memory.most / 2 ** 20)} MiB`,
-      `${Math.round(this.tookMs / 1000)} s; secrets of the other tenant that no request contained: ${this.secrets.length}`,
+      `responses by status (0: none): ${list(this.statuses)}`,
+      `responses of the endpoint: ${this.endpoint.count}; maximum memory: ${Math.round(this.service.memory.most / 2 ** 20)} MiB`,
+      `${Math.round(this.tookMs / 1000)} s; secrets of the other tenant absent from all requests: ${this.secrets.length}`,
       `findings: ${list(this.counts) || 'none'}`,
       ...this.service.faults.slice(0, 10).map((line) => `log: ${line}`),
     ];
   }
 }
 
-/** The text with another letter in one place. */
+/** Returns the text with one letter changed. */
 function turned(text, random) {
   const at = random.below(text.length);
   return `${text.slice(0, at)}${text[at] === 'A' ? 'B' : 'A'}${text.slice(at + 1)}`;
@@ -261,7 +261,7 @@ function turned(text, random) {
 
 const SHOWN_BYTES = 1_500;
 
-/** A command that sends the same bytes again. */
+/** Returns a command that sends the same bytes again. */
 function shown(bytes) {
   const text = bytes.toString('latin1');
   const isText = !/[^!-~]/.test(text.replace(/\s/g, ''));

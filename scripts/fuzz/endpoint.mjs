@@ -1,4 +1,4 @@
-/** An endpoint of workflows and messages that answers anything but what it should. What it answers follows from the seed and the count. */
+/** An endpoint of workflows and messages that returns malformed responses, which depend only on the seed and the count. */
 import { createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { mix, Random } from './random.mjs';
@@ -19,7 +19,7 @@ const step = (random) => ({
   ...(random.chance(0.2) ? { invoke: { workflowUrl: 'http://127.0.0.1:1/', headers: {} } } : {}),
 });
 
-/** A reply of the step protocol, as it might be. */
+/** A possible reply of the step protocol. */
 const reply = (random) => ({
   protocol: 1,
   kind: random.pick(['progress', 'progress', 'progress', 'journal-needed', 'failure', 'other']),
@@ -71,7 +71,7 @@ function bodyFor(random) {
   }
 }
 
-/** The bytes of answer n, and what becomes of the connection after how many of them. */
+/** Returns the bytes of response n, and when and how to end the connection. */
 export function answerOf(seed, n) {
   const random = new Random(mix(seed ^ 0x1b873593, n));
   const status = random.pick([
@@ -107,7 +107,7 @@ export function answerOf(seed, n) {
   return { bytes, how, at: random.below(bytes.length + 1), delayMs: random.below(SLOWEST_MS) };
 }
 
-/** Listens at a free port; `count` of the answers is their number. */
+/** Listens on a free port; `count` is the number of responses. */
 export async function openEndpoint(seed) {
   const sockets = new Set();
   let answers = 0;

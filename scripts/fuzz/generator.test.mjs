@@ -41,7 +41,7 @@ const wire = (request) => {
   return (request.damage === null ? bytes : damagedRequest(bytes, request.damage)).toString('base64');
 };
 
-test('a request follows from its seed and its number alone', () => {
+test('a request depends only on the seed and its number', () => {
   const numbers = Array.from({ length: 400 }, (_, n) => n);
   const first = numbers.map((n) => wire(make(7, n)));
   assert.deepEqual(
@@ -54,7 +54,7 @@ test('a request follows from its seed and its number alone', () => {
   );
 });
 
-test('every operation and every kind of damage comes, with names that exist and without', () => {
+test('every operation and every kind of damage occurs, with existing and unknown names', () => {
   const made = Array.from({ length: 2_000 }, (_, n) => make(1, n));
   assert.deepEqual([...new Set(made.map(({ operationId }) => operationId))].sort(), ['putThing', 'triggerRun']);
   assert.deepEqual([...new Set(made.map(({ kind }) => kind))].sort(), ['body', 'credential', 'input', 'method', 'none', 'raw']);
@@ -63,11 +63,11 @@ test('every operation and every kind of damage comes, with names that exist and 
   assert.ok(things.some(({ target }) => !target.startsWith('/v2/things/known')));
   const bodies = things.map(({ body }) => body?.toString() ?? '');
   assert.ok(bodies.some((body) => body.length > 20_000) && bodies.some((body) => body === '{"name":"a"}'));
-  // A line break would end the target, so that all behind it is another request.
+  // A line break would end the request target and start another request.
   assert.ok(made.every(({ target }) => !/\s/.test(target)));
 });
 
-test('an answer of the endpoint follows from its seed and its number alone', () => {
+test('a response of the endpoint depends only on the seed and its number', () => {
   const answers = (seed) => Array.from({ length: 200 }, (_, n) => answerOf(seed, n).bytes.toString('base64'));
   assert.deepEqual(answers(3), answers(3));
   assert.notDeepEqual(answers(3), answers(4));

@@ -1,4 +1,4 @@
-/** Loaded into the service (`--import`): measures how long its event loop does not turn, and how much of that was work. */
+/** Loaded into the server (`--import`): measures stalls of its event loop, and how much of them was work. */
 const EVERY_MS = 20;
 const LATE_MS = 200;
 
@@ -8,7 +8,7 @@ const timer = setInterval(() => {
   const now = performance.now();
   const used = process.cpuUsage(cpu);
   const stallMs = now - at - EVERY_MS;
-  // A process that others keep from the processor has worked less than it was late.
+  // If other processes use the CPU, the server worked less than the delay.
   if (stallMs >= LATE_MS) process.send?.({ kind: 'stall', stallMs, cpuMs: (used.user + used.system) / 1000 });
   at = now;
   cpu = process.cpuUsage();

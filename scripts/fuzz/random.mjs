@@ -1,4 +1,4 @@
-/** Random numbers that follow from a seed alone. */
+/** Random numbers that depend only on a seed. */
 
 /** Mixes the bits of two whole numbers into one (32 bits). */
 export function mix(a, b) {
@@ -14,7 +14,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** At least 0, less than 1 (mulberry32). */
+  /** Returns a number from 0 to less than 1 (mulberry32). */
   next() {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let value = this.#state;
@@ -23,7 +23,7 @@ export class Random {
     return ((value ^ (value >>> 14)) >>> 0) / 4_294_967_296;
   }
 
-  /** A whole number below `end`. */
+  /** Returns a whole number below `end`. */
   below(end) {
     return Math.floor(this.next() * end);
   }

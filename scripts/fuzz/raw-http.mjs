@@ -1,10 +1,10 @@
-/** Requests as bytes, whole or damaged, and what comes back of them. */
+/** Valid or damaged requests as bytes, and their responses. */
 import { connect } from 'node:net';
 import { Random } from './random.mjs';
 
 const CRLF = '\r\n';
 
-/** The request as it stands on the wire. */
+/** Returns the bytes of a request. */
 export function bytesOf({ method, target, headers, body }, host) {
   const all = [['host', host], ...headers];
   if (body) all.push(['content-length', String(body.length)]);
@@ -40,7 +40,7 @@ const LINES = [
   'range: bytes=0-1',
 ];
 
-/** Damages the bytes of a request; the same damage each time. */
+/** Damages the bytes of a request reproducibly. */
 export function damagedRequest(bytes, damage) {
   const random = new Random(damage);
   const split = bytes.indexOf(CRLF);
@@ -97,7 +97,7 @@ export function damagedRequest(bytes, damage) {
   }
 }
 
-/** What came back, as far as it came: status and text; a status of 0 where there was none. */
+/** Parses a response, as far as it was received: status and text; status 0 without a response. */
 export function parseAnswer(bytes) {
   const text = bytes.toString('latin1');
   const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(text)?.[1] ?? 0);
@@ -105,7 +105,7 @@ export function parseAnswer(bytes) {
 }
 
 /**
- * Sends bytes on a connection of their own.
+ * Sends bytes on a separate connection.
  * @returns {Promise<{ status: number, text: string, how: 'answered' | 'closed' | 'late' | 'refused', ms: number }>}
  */
 export function sendBytes(bytes, { port, timeoutMs, mostBytes = 4 * 1024 * 1024, endAfterMs = null }) {
@@ -122,7 +122,7 @@ export function sendBytes(bytes, { port, timeoutMs, mostBytes = 4 * 1024 * 1024,
       resolve({ ...answer, how: answer.status > 0 && how === 'closed' ? 'answered' : how, ms: performance.now() - since });
     };
     const timer = setTimeout(() => finish('late'), timeoutMs);
-    // Half of a request waits for the other half: the client goes away.
+    // The server waits for the rest of a truncated request, so the client disconnects.
     const ending = endAfterMs === null ? undefined : setTimeout(() => socket.end(), endAfterMs);
     socket.on('data', (part) => {
       parts.push(part);

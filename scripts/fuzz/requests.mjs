@@ -1,4 +1,4 @@
-/** Makes requests out of the OpenAPI documents: request n of a seed is always the same, apart from the IDs that exist. */
+/** Creates requests from the OpenAPI documents. Request n of a seed is always the same, except for existing IDs. */
 import { mix, Random } from './random.mjs';
 import { damagedJson, ODD_TEXTS, sample } from './values.mjs';
 
@@ -11,7 +11,7 @@ const CONTENT_TYPES = [
   'a'.repeat(500),
 ];
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
-/** How many requests of hundred get each kind of damage. */
+/** Percentage of requests with each kind of damage. */
 const SHARES = { none: 20, input: 52, credential: 8, method: 2, body: 10, raw: 8 };
 
 /** @returns every operation of the documents: `{ api, operation, path, method, resolve }`. */
@@ -34,7 +34,7 @@ export function operationsOf(documents) {
   });
 }
 
-/** What may stand in the line of a request: others would end the target. */
+/** Characters allowed in a request line; others would end the target. */
 const printable = (text) => text.replace(/[^!-\u{10ffff}]/gu, '');
 const withoutBreaks = (text) => text.split(/[\r\n\0]/).join('');
 
@@ -50,10 +50,10 @@ function kindOf(random) {
 const encoded = (text, random) => (random.chance(0.8) ? encodeURIComponent(text.toWellFormed()) : printable(text));
 const headerText = (text) => Buffer.from(withoutBreaks(text)).toString('latin1');
 
-/** A value for each parameter, as text; an object or a list as JSON. */
+/** Returns a value for each parameter as text; objects and lists as JSON. */
 function parametersOf({ operation, resolve }, random, names) {
   const given = [];
-  // An operation with many headers would never get none that is wrong.
+  // Otherwise an operation with many headers would always have an invalid one.
   const headers = (operation.parameters ?? []).filter((each) => resolve(each).in === 'header').length;
   const optional = { header: Math.min(0.3, 1.5 / Math.max(1, headers)) };
   for (const reference of operation.parameters ?? []) {
@@ -92,7 +92,7 @@ function bodyOf({ operation, resolve }, random, names) {
   return { type, value: sample(schema, random, resolve, names) };
 }
 
-/** Bytes of a body that is cut, prolonged, turned or not what its headers say. */
+/** Bytes of a body that is truncated, extended, altered or inconsistent with its headers. */
 function damagedBytes(bytes, random) {
   switch (random.below(6)) {
     case 0:
@@ -114,7 +114,7 @@ function damagedBytes(bytes, random) {
   }
 }
 
-/** What leads to deliveries comes more often: their answers are what else may be malformed. */
+/** Operations that cause deliveries are more frequent, because their responses can be malformed, too. */
 const DELIVERS = new Set([
   'triggerRun',
   'triggerRuns',
@@ -138,7 +138,7 @@ function inTurn(operations, n) {
  */
 export function requestOf(operations, seed, n, world) {
   const random = new Random(mix(seed, n));
-  // Each in its turn, so that none is left out.
+  // In turn, so that every operation is covered.
   const one = inTurn(operations, n);
   const kind = kindOf(random);
   const names = (name) => world.nameOf(name, random, one.operation.operationId);

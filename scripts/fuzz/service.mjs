@@ -1,4 +1,4 @@
-/** The service under test: a process of its own with a small heap, temporary data and a monitor. */
+/** The server under test: a process with a small heap, temporary data and a monitor. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -20,7 +20,7 @@ async function freePort() {
 }
 
 /**
- * Starts the service and resolves when it is ready.
+ * Starts the server and resolves when it is ready.
  * @param {{ heapMb: number, endpointPort: number, onStall: (stall: { stallMs: number, cpuMs: number }) => void }} options
  */
 export async function startService({ heapMb, endpointPort, onStall }) {
@@ -47,7 +47,7 @@ export async function startService({ heapMb, endpointPort, onStall }) {
         EVERSTEP_ALLOW_ADDRESSES: `127.0.0.1:${endpointPort},127.0.0.1:1`,
         EVERSTEP_ALLOW_PORTS: '1',
         EVERSTEP_LOG_LEVEL: 'error',
-        // Each request says where it comes from: failed logins of one address hold up the others of that address alone.
+        // Each request has its own address, so that failed logins delay only that address.
         EVERSTEP_TRUSTED_PROXIES: '127.0.0.1',
       },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -59,7 +59,7 @@ export async function startService({ heapMb, endpointPort, onStall }) {
       if (line !== '' && faults.length < MOST_LOG_LINES) faults.push(line.slice(0, 2_000));
   };
   child.stdout.on('data', (chunk) => {
-    // What the log has at the level of errors; what the start prints is of no interest.
+    // Errors in the log; the output of the startup is ignored.
     for (const line of chunk.toString().split('\n')) if (line.startsWith('{')) take(line);
   });
   child.stderr.on('data', take);
@@ -77,7 +77,7 @@ export async function startService({ heapMb, endpointPort, onStall }) {
   for (;;) {
     const ready = await fetch(`http://127.0.0.1:${port}/ready`).catch(() => null);
     if (ready?.ok) break;
-    if (service.exit || performance.now() > until) throw new Error(`the service did not start: ${faults.join('\n')}`);
+    if (service.exit || performance.now() > until) throw new Error(`the server did not start: ${faults.join('\n')}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   service.credentials = JSON.parse(readFileSync(join(dataDir, 'data/credentials.json'), 'utf8'));

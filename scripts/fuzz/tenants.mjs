@@ -1,4 +1,4 @@
-/** Two tenants: one whose credentials the requests carry, and one that must neither change nor be seen. */
+/** Two tenants: one whose credentials the requests use, and one that must neither change nor be visible. */
 import { createHash, randomUUID } from 'node:crypto';
 
 const REGION = 'eu-central-1';
@@ -7,7 +7,7 @@ const NOTHING_LISTENS = 'http://127.0.0.1:1/closed';
 const basic = (email, key) => `Basic ${Buffer.from(`${email}:${key}`).toString('base64')}`;
 const UPSTASH = { 'upstash-telemetry-sdk': 'fuzz' };
 
-/** Sends JSON; rejects with what was answered when that is no success. */
+/** Sends JSON; rejects with the response when it is not successful. */
 async function ask(base, authorization, method, path, { body, headers = {} } = {}) {
   const answer = await fetch(base + path, {
     method,
@@ -29,7 +29,7 @@ export class Tenant {
     Object.assign(this, parts);
   }
 
-  /** A user who is nobody's operator, with a team and a queue instance. */
+  /** A user without operator rights, with a team and a queue instance. */
   static async create(base, operator, name) {
     const email = `${name}-${randomUUID()}@fuzz.test`;
     const door = await ask(base, operator, 'POST', '/v2/team', { body: { team_name: 'door' } });
@@ -43,7 +43,7 @@ export class Tenant {
     const teamId = team.team_id ?? team.id;
     const tenant = new Tenant(base, { email, apiKey, user, userId, teamId });
     await tenant.createInstance();
-    // Without limits: what is refused by a plan is not tried.
+    // Without limits, because requests refused by a plan test nothing.
     await ask(base, operator, 'POST', `/v2/queue/set-plan/${tenant.instanceId}`, { body: { plan_name: 'default' } });
     return tenant;
   }
@@ -61,7 +61,7 @@ export class Tenant {
     return ask(this.base, `Bearer ${this.token}`, method, path, options);
   }
 
-  /** Headers of a page with a session of the user. */
+  /** Returns the headers of a page with a session of the user. */
   async logIn() {
     const answer = await fetch(`${this.base}/v2/session`, {
       method: 'POST',
@@ -77,17 +77,17 @@ export class Tenant {
     ];
   }
 
-  /** Lets deliveries go to the endpoint, however often that fails. */
+  /** Keeps deliveries to the endpoint enabled regardless of failures. */
   async open(endpoint) {
     await this.asToken('PUT', '/v2/settings', { body: { breaker: { enabled: false } } });
     await this.asToken('POST', '/v2/destinations/release', { body: { origin: endpoint } }).catch(() => {});
   }
 
-  /** Something of each kind. */
+  /** Creates an object of each kind. */
   async fill(endpoint) {
     await this.open(endpoint);
     const mark = `${this.email.split('@')[0]}-mark`;
-    // In what it keeps, and in no ID that requests contain.
+    // Only in stored content, and not in IDs that requests contain.
     const hush = `hush-${randomUUID()}`;
     const keys = await this.asToken('GET', '/v2/keys');
     this.hidden = [hush, ...Object.values(keys)];
@@ -156,7 +156,7 @@ export class Tenant {
     return this;
   }
 
-  /** What must be in no answer to a request that does not contain it. */
+  /** Returns values that no response may contain unless its request does. */
   secrets() {
     const { token, readOnly, apiKey, email, instanceId, teamId, userId, indexId, indexToken, ids } = this;
     const named = [ids.workflowRunId, ids.dlqId, ids.scheduleId, ids.messageId, ids.repairId, ids.label, ids.token_id].flat();
@@ -165,7 +165,7 @@ export class Tenant {
     );
   }
 
-  /** A hash over all that the tenant has and that only its own requests may change. */
+  /** Hashes everything of the tenant that only its own requests may change. */
   async fingerprint() {
     const own = [
       ...[
@@ -196,7 +196,7 @@ export class Tenant {
     return { hash: createHash('sha256').update(JSON.stringify(parts)).digest('hex'), parts };
   }
 
-  /** Makes good what requests with its own credentials have broken: tokens that were rotated, instances that were given away. */
+  /** Repairs what requests with its own credentials have broken, such as rotated tokens or moved instances. */
   async mend(operator, endpoint) {
     try {
       const { token, read_only_token: readOnly } = await ask(this.base, this.user, 'GET', `/v2/queue/user/${this.instanceId}`);

@@ -1,10 +1,10 @@
-/** Values that a request may have: such as the schema asks for, and such as nobody expects. */
+/** Values for requests: valid according to the schema, and unexpected ones. */
 
 const DEEPEST = 6;
 
 const nested = (depth, [open, close]) => open.repeat(depth) + close.repeat(depth);
 
-/** A text of JSON that is put where a value stands; not all of it is JSON. */
+/** JSON texts used as values; some of them are invalid JSON. */
 export const ODD_JSON = Object.freeze([
   ...['null', 'true', '0', '-1', '-0', '1.5', '1e308', '1e999', '-1e-400', '9007199254740993', '4294967296', '2147483648'],
   ...['""', '" "', '"a"', '[]', '{}', '[null]', '[[]]', '{"a":{}}', '"\\u0000"', '"\\ud800"', '"\\u202e\\u0007"', '"é😀ﷺ"'],
@@ -97,7 +97,7 @@ function numberFor({ minimum = 0, maximum = minimum + 1_000 }, random) {
   return Math.min(maximum, Math.floor(minimum + random.next() * Math.min(maximum - minimum, 1_000)));
 }
 
-/** What is named like this is known to exist: `nameOf(name)` gives an ID, or undefined. */
+/** Parameters with these names refer to existing objects: `nameOf(name)` returns an ID, or undefined. */
 export function sample(schema, random, resolve, nameOf = () => undefined, name = '', depth = 0) {
   const plain = schema === undefined || schema === true ? {} : resolve(schema);
   const inner = (of, called = name) => sample(of, random, resolve, nameOf, called, depth + 1);
@@ -130,7 +130,7 @@ export function sample(schema, random, resolve, nameOf = () => undefined, name =
   }
 }
 
-/** Marks the place of an odd value in a JSON text. */
+/** Marks the position of an unexpected value in a JSON text. */
 const HOLE = '\u0001hole\u0001';
 
 function placesIn(value, path = []) {
@@ -148,7 +148,7 @@ function changed(value, path, change) {
   return copy;
 }
 
-/** JSON of the value, with one to three places of it changed, left out or added to. */
+/** Returns the value as JSON with one to three positions changed, omitted or added. */
 export function damagedJson(value, random) {
   let damaged = value;
   const odd = [];

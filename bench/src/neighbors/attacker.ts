@@ -1,4 +1,4 @@
-/** The process of the hostile client. The one that started it says when to prepare, to begin and to stop. */
+/** The process of the hostile client. Its parent process tells it to prepare, begin and stop. */
 import { ATTACKS } from './attacks.js';
 import { type HostileAccess, HostileClient } from './hostile-client.js';
 
@@ -7,7 +7,7 @@ export type Order =
   | { readonly kind: 'begin' }
   | { readonly kind: 'stop' };
 
-/** `answers`: how many requests were answered with each status; 0 is a connection that was closed. */
+/** `answers`: number of responses by status; 0 is a closed connection. */
 export type Done =
   | { readonly kind: 'done'; readonly order: Order['kind']; readonly answers: Readonly<Record<string, number>> }
   | { readonly kind: 'failed'; readonly error: string };
@@ -22,7 +22,7 @@ async function follow(order: Order): Promise<void> {
     attack = ATTACKS.find(({ name }) => name === order.attack);
     client = new HostileClient(order.access);
   }
-  if (!client || !attack) throw new Error('there is no such attack');
+  if (!client || !attack) throw new Error('unknown attack');
   if (order.kind === 'prepare') await attack.prepare?.(client);
   else if (order.kind === 'begin') await attack.begin(client);
   else await client.stop();
@@ -30,10 +30,10 @@ async function follow(order: Order): Promise<void> {
 
 process.on('message', (order) => {
   if (!isOrder(order)) return;
-  const told = (done: Done): void => void process.send?.(done);
+  const report = (done: Done): void => void process.send?.(done);
   follow(order).then(
-    () => told({ kind: 'done', order: order.kind, answers: Object.fromEntries(client?.answers ?? []) }),
-    (error: unknown) => told({ kind: 'failed', error: String(error) }),
+    () => report({ kind: 'done', order: order.kind, answers: Object.fromEntries(client?.answers ?? []) }),
+    (error: unknown) => report({ kind: 'failed', error: String(error) }),
   );
 });
 process.once('disconnect', () => process.exit());

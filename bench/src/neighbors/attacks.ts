@@ -1,4 +1,4 @@
-/** What a hostile account does to an installation. Each is prepared first; `begin` starts it and does not wait for its end. */
+/** Attacks of a hostile account. `prepare` is called first; `begin` starts the attack without waiting for its end. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { HostileClient } from './hostile-client.js';
 
@@ -22,7 +22,7 @@ const times = <Item>(count: number, item: (n: number) => Item): readonly Item[] 
 
 function textOf(text: string, name: string): string {
   const value = new RegExp(`"${name}":"([^"]+)"`).exec(text)?.[1];
-  if (value === undefined) throw new Error(`an answer has no ${name}: ${text.slice(0, 300)}`);
+  if (value === undefined) throw new Error(`a response has no ${name}: ${text.slice(0, 300)}`);
   return value;
 }
 
@@ -41,7 +41,7 @@ const untilAllEnded = (client: HostileClient): Promise<void> =>
   });
 
 let largeRunId = '';
-/** Its journal has 72 MiB. */
+/** Creates a run with a journal of 72 MiB. */
 async function prepareLargeRun(client: HostileClient): Promise<void> {
   const { status, text } = await client.trigger(`${client.endpoints.app}/large`, '{}', { 'svc-wait-for-result': '120s' });
   if (status !== 200 || !text.includes('RUN_SUCCESS')) throw new Error(`the large run failed: ${text.slice(0, 300)}`);

@@ -1,16 +1,16 @@
-/** The process with all that the hostile account has the service call: its app, ports that never answer, a slow name server. */
+/** The destinations of the hostile account: its app, ports that never respond, and a slow name server. */
 import { createSocket } from 'node:dgram';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createSocketServer } from 'node:net';
 import { serve, type WorkflowContext } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 
-/** What this process tells the one that started it. */
+/** Message to the parent process. */
 export interface EndpointsReady {
   readonly app: string;
-  /** Take connections and never answer. */
+  /** Ports that accept connections and never respond. */
   readonly silent: readonly [string, string];
-  /** Host and port of a name server that never answers. */
+  /** Host and port of a name server that never responds. */
   readonly nameServer: string;
 }
 
@@ -18,7 +18,7 @@ const LARGE = 'x'.repeat(9 * 1024 * 1024);
 const BRACKETS = '['.repeat(30 * 1024 * 1024);
 const LARGE_STEPS = 8;
 
-/** A run whose journal is large. */
+/** A run with a large journal. */
 async function large(ctx: WorkflowContext<unknown>): Promise<number> {
   for (let n = 0; n < LARGE_STEPS; n++) await ctx.run(`s${n}`, () => LARGE);
   return LARGE_STEPS;
@@ -45,7 +45,7 @@ const app = createServer((request, response) => {
   if (isWorkflow(request.url)) return void workflows[request.url](request, response);
   request.resume();
   if (request.url === '/brackets') response.writeHead(200, { 'content-type': 'application/json' }).end(BRACKETS);
-  // Without a retry: each ends as a dead letter.
+  // Without retries, so that each run ends as a dead letter.
   else response.writeHead(500).end('broken');
 });
 app.keepAliveTimeout = 60_000;
@@ -56,7 +56,7 @@ await new Promise<void>((resolve) => names.bind(0, '127.0.0.1', resolve));
 
 const addressOf = (server: { address(): AddressInfo | string | null }): string => {
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the server does not listen');
+  if (address === null || typeof address === 'string') throw new Error('the server is not listening');
   return `http://127.0.0.1:${address.port}`;
 };
 const ready: EndpointsReady = {

@@ -1,4 +1,4 @@
-/** Requests of the hostile account, whose answers are read and thrown away. */
+/** Requests of the hostile account. Their responses are discarded. */
 import { type Dispatcher, Pool } from 'undici';
 import type { EndpointsReady } from './endpoints.js';
 
@@ -22,7 +22,7 @@ export class HostileClient {
   private readonly access: HostileAccess;
   private readonly pool: Pool;
   private stopped = false;
-  /** Answers by status, for the report. */
+  /** Responses by status, for the report. */
   readonly answers = new Map<string, number>();
 
   constructor(access: HostileAccess) {
@@ -31,7 +31,7 @@ export class HostileClient {
     this.pool = new Pool(access.url, { connections: 3_000, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
   }
 
-  /** Never rejects: a refusal, or a connection that is closed, is an answer too. */
+  /** Never rejects: a refusal or a closed connection is also a response. */
   async send(
     method: 'GET' | 'POST',
     path: string,
@@ -61,7 +61,7 @@ export class HostileClient {
     return this.send('POST', `/v2/trigger/${encodeURIComponent(destination)}`, body, { headers });
   }
 
-  /** Runs of these destinations, 100 in a request, a few requests at a time. Throws when one is refused. */
+  /** Triggers runs of these destinations, 100 per request, with a few concurrent requests. Throws when one is refused. */
   async triggerAll(destinations: readonly string[], headers: Readonly<Record<string, string>> = {}): Promise<void> {
     const batches: string[] = [];
     for (let n = 0; n < destinations.length; n += BATCH)
@@ -73,20 +73,20 @@ export class HostileClient {
         for (let batch = batches.pop(); batch; batch = batches.pop()) {
           const { status, text } = await this.send('POST', '/v2/batch/trigger', batch);
           if (status !== 200 || text.includes('"error"'))
-            throw new Error(`a batch was answered ${status}: ${text.slice(0, 300)}`);
+            throw new Error(`a batch failed with status ${status}: ${text.slice(0, 300)}`);
         }
       }),
     );
   }
 
-  /** Does this again and again, so many at a time, until the end; does not wait for it. */
+  /** Repeats the work with bounded concurrency until the end, without waiting for it. */
   loop(concurrency: number, work: (n: number) => Promise<HostileAnswer>): void {
     let n = 0;
     for (let lane = 0; lane < concurrency; lane++) {
       void (async () => {
         while (!this.stopped) {
           const { status } = await work(n++);
-          // A client that is refused is not slowed down by the answer.
+          // A refused client does not slow down.
           if (status === 0 || status >= 400) await new Promise((resolve) => setTimeout(resolve, 10));
         }
       })();

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:neighbors`: how long runs of a quiet account take alone, and beside each attack of a hostile account. Prints one
- * line for each attack, then one line of JSON.
+ * `npm run bench:neighbors`: measures runs of a quiet account alone, and beside each attack of a hostile account. Prints one
+ * line per attack, then one line of JSON.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,10 +9,10 @@ import { rounded } from '../meter.js';
 import { ATTACKS, type Attack } from './attacks.js';
 import { startWorld, type World } from './world.js';
 
-/** How much longer than alone the slowest runs may take beside another account. */
+/** Allowed ratio of the slowest runs beside another account to those alone. */
 const MOST_TIMES_SLOWER = 3;
 const WARMUP_RUNS = 200;
-/** So that what an attack begins with is over, and what lasts is measured. */
+/** Time to settle, so that the steady state of an attack is measured. */
 const ATTACK_AHEAD_MS = 1_000;
 
 const USAGE = `usage: npm run bench:neighbors -- [--only name[,name...]] [--runs n] [--per-second n] [--assert]
@@ -32,10 +32,10 @@ interface Measured {
   readonly attack: string;
   readonly alone: Latency;
   readonly beside: Latency;
-  /** p99 beside the attack to p99 alone. */
+  /** Ratio of the p99 beside the attack to the p99 alone. */
   readonly ratio: number;
   readonly failed: number;
-  /** Of the requests of the hostile account, by status. */
+  /** Responses to the hostile account, by status. */
   readonly answers: Readonly<Record<string, number>>;
 }
 
@@ -44,12 +44,12 @@ interface Pace {
   readonly perSecond: number;
 }
 
-/** Runs start at their times, whether those before have ended or not. A failed run counts as the longest. */
+/** Starts runs at fixed times, regardless of earlier ones. A failed run counts as the longest. */
 async function latencyOf({ quietRun }: World, { runs, perSecond }: Pace): Promise<Latency & { readonly failed: number }> {
-  const began = performance.now();
+  const startedAt = performance.now();
   const all = await Promise.allSettled(
     Array.from({ length: runs }, async (_, n) => {
-      await pause(Math.max(0, began + (n * 1000) / perSecond - performance.now()));
+      await pause(Math.max(0, startedAt + (n * 1000) / perSecond - performance.now()));
       return quietRun();
     }),
   );
@@ -67,9 +67,9 @@ async function measure({ name }: Attack, pace: Pace): Promise<Measured> {
     await world.attack('prepare', name);
     await pause(ATTACK_AHEAD_MS);
     const { failed: _, ...alone } = await latencyOf(world, pace);
-    const begun = world.attack('begin', name);
-    // Measured from before it begins where it takes long to begin.
-    await Promise.race([begun, pause(60_000)]);
+    const attacking = world.attack('begin', name);
+    // An attack that takes long to begin is measured from before.
+    await Promise.race([attacking, pause(60_000)]);
     await pause(ATTACK_AHEAD_MS);
     const { failed, ...beside } = await latencyOf(world, pace);
     const answers = await world.attack('stop', name);

@@ -1,4 +1,4 @@
-/** A service with two accounts, their apps and the hostile client: each a process of its own. */
+/** A server with two accounts, their apps and the hostile client, as separate processes. */
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,9 +16,9 @@ const NAP_MS = 100;
 const QUIET_CONNECTIONS = 512;
 
 export interface World {
-  /** One run of the quiet account: a step, a short sleep, a step. Resolves with ms from trigger to end, without the sleep. */
+  /** Executes one run of the quiet account: a step, a short sleep, a step. Resolves with the duration in ms, without the sleep. */
   quietRun(): Promise<number>;
-  /** Resolves with the answers that the hostile client has had. Rejects when the attack cannot be made. */
+  /** Resolves with the responses to the hostile client. Rejects when the attack fails. */
   attack(order: Order['kind'], attack: string): Promise<Readonly<Record<string, number>>>;
   stop(): Promise<void>;
 }
@@ -30,11 +30,11 @@ const isDone = (message: unknown): message is Done =>
 
 function textIn(body: unknown, name: string): string {
   const value = typeof body === 'object' && body !== null ? Object.entries(body).find(([key]) => key === name)?.[1] : undefined;
-  if (typeof value !== 'string') throw new Error(`an answer of the service has no ${name}`);
+  if (typeof value !== 'string') throw new Error(`a response of the server has no ${name}`);
   return value;
 }
 
-/** An instance of a team: another account than the one of the first start. */
+/** Creates a queue instance owned by a team, so it belongs to another account than the first one. */
 async function hostileInstance(env: Readonly<Record<string, string>>) {
   const api = new JsonClient(required(env, 'EVERSTEP_MANAGEMENT_URL'), 1);
   const key = `${required(env, 'EVERSTEP_ADMIN_EMAIL')}:${required(env, 'EVERSTEP_ADMIN_API_KEY')}`;
@@ -71,10 +71,10 @@ export async function startWorld(): Promise<World> {
     child.on('message', (message) => {
       if (isReady(message)) ready ??= message;
     });
-    return untilReady(script, child, logFile, () => ready).then((told) => ({ child, told }));
+    return untilReady(script, child, logFile, () => ready).then((message) => ({ child, ready: message }));
   };
   try {
-    const { told: endpoints } = await start('./endpoints.js', {}, isEndpointsReady);
+    const { ready: endpoints } = await start('./endpoints.js', {}, isEndpointsReady);
     const envFile = join(directory, 'service.env');
     const logFile = join(directory, 'service.log');
     const data = { EVERSTEP_PORT: '0', EVERSTEP_DATA_DIR: join(directory, 'data'), EVERSTEP_ENV_FILE: envFile };
@@ -89,7 +89,7 @@ export async function startWorld(): Promise<World> {
       EVERSTEP_CURRENT_SIGNING_KEY: required(env, 'EVERSTEP_CURRENT_SIGNING_KEY'),
       EVERSTEP_NEXT_SIGNING_KEY: required(env, 'EVERSTEP_NEXT_SIGNING_KEY'),
     };
-    const { told: worker } = await start<WorkerReady>('../worker.js', keys, isWorkerReady);
+    const { ready: worker } = await start<WorkerReady>('../worker.js', keys, isWorkerReady);
     const isReady = (message: unknown): message is object => typeof message === 'object' && message !== null;
     const { child: attacker } = await start('./attacker.js', {}, isReady);
     const url = required(env, 'EVERSTEP_URL');
@@ -105,20 +105,20 @@ export async function startWorld(): Promise<World> {
     const body = JSON.stringify({ ms: NAP_MS });
     return {
       async quietRun() {
-        const began = performance.now();
+        const startedAt = performance.now();
         const answer = await client.send('POST', path, headers, body);
         if (textIn(answer.body, 'workflowState') !== 'RUN_SUCCESS') throw new Error('a run of the quiet account failed');
-        return performance.now() - began - NAP_MS;
+        return performance.now() - startedAt - NAP_MS;
       },
       async attack(kind, attack) {
         const order: Order = kind === 'prepare' ? { kind, attack, access } : { kind };
         const done = await new Promise<Done>((resolve, reject) => {
-          const onExit = (): void => reject(new Error('the hostile client ended'));
+          const onExit = (): void => reject(new Error('the hostile client exited'));
           attacker.once('exit', onExit);
           attacker.once('message', (message) => {
             attacker.off('exit', onExit);
             if (isDone(message)) resolve(message);
-            else reject(new Error('the hostile client said something else'));
+            else reject(new Error('unexpected message of the hostile client'));
           });
           attacker.send(order);
         });
