@@ -104,7 +104,7 @@ describe('files of a killed server', () => {
     const verified = await everstep('verify', '--data-dir', data);
     assert.equal(verified.code, 0, verified.output);
     assert.match(verified.output, /runs +60/);
-    assert.match(verified.output, /is sound/);
+    assert.match(verified.output, /is valid/);
     const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: data });
     try {
       await service.start();
