@@ -9,11 +9,11 @@ import { Refusals } from './accounts/refusals.js';
 import { createAccountService } from './accounts/service.js';
 import { createAudit, withAuditKey } from './audit/index.js';
 import type { RotateAnswer, RotateRequest } from './backup/control-channel.js';
+import { AccessFiles } from './bootstrap/access-files.js';
 import { type Credentials, readCredentials } from './bootstrap/credentials.js';
 import { openDataDir } from './bootstrap/data-dir.js';
 import { type Joined, type Started, startAccounts, startSharedAccounts } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
-import { KeptAccess } from './bootstrap/kept-access.js';
 import {
   addressesOf,
   findPortsFree,
@@ -223,7 +223,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       retentionMs: config.auditRetentionMs,
       webhookUrl: config.auditWebhookUrl,
     });
-    const keptAccess = new KeptAccess({ dataDir, envFile: config.envFile, authority, log });
+    const accessFiles = new AccessFiles({ dataDir, envFile: config.envFile, authority, log });
     /** Reloads cached accounts. */
     async function changedElsewhere(change: SharedChange): Promise<void> {
       if (change.kind !== 'account' && change.kind !== 'everything') return;
@@ -232,7 +232,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       if (change.kind === 'everything') budgetAlerts.start();
       await authority.forget(instanceId);
       await (instanceId === null ? limits.forgetEverything() : limits.forget(instanceId));
-      await keptAccess.changedElsewhere(instanceId);
+      await accessFiles.changedElsewhere(instanceId);
     }
     const runtime = createRuntime({
       store,
@@ -306,7 +306,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const dependencies: HttpApiDependencies = {
       service: runtime,
       store,
-      authority: keptAccess.authority,
+      authority: accessFiles.authority,
       accounts: accountService,
       signIn,
       search,
@@ -362,7 +362,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     opened.push(async () => stopKeeping());
 
     const addresses = { url, managementUrl };
-    if (credentials) await keptAccess.write({ ...credentials, ...addresses });
+    if (credentials) await accessFiles.write({ ...credentials, ...addresses });
     // Last, because a script that waits for this line reads the env file next.
     starting = false;
     log.info({ url, dataDir, store: place, region }, 'server started');

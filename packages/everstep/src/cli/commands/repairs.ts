@@ -111,12 +111,12 @@ interface StartOptions extends ClientOptions {
 
 /** Prints the progress each second when it changed, until the repair waits or has ended. */
 async function watched(client: Client, repairId: string, shell: Shell, options: ClientOptions): Promise<Repair> {
-  let said = '';
+  let lastLine = '';
   for (;;) {
     const repair = await client.repairs.get(repairId);
     const line = progressLine(repair);
-    if (line !== said && !options.json) shell.screen.write(`${line}\n`);
-    said = line;
+    if (line !== lastLine && !options.json) shell.screen.write(`${line}\n`);
+    lastLine = line;
     const isOut = repair.counts.started > 0 && (repair.state === 'stopped' || repair.state === 'aborted');
     if (AT_REST.includes(repair.state) && !isOut) return repair;
     await pause(WATCH_EVERY_MS);

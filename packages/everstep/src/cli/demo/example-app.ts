@@ -48,9 +48,9 @@ function launch(port: number, credentials: Credentials): ChildProcess {
 /** Resolves with the port; rejects with the app's output when it does not start. */
 function listening(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
-    let said = '';
+    let output = '';
     child.stderr?.on('data', (chunk) => {
-      said += chunk;
+      output += chunk;
     });
     const timer = setTimeout(() => reject(new Error('the app did not start in time')), START_TIMEOUT_MS);
     child.once('message', (message) => {
@@ -60,7 +60,7 @@ function listening(child: ChildProcess): Promise<number> {
     child.once('error', reject);
     child.once('exit', (code) => {
       clearTimeout(timer);
-      reject(new Error(said.trim() || `the app exited with code ${code}`));
+      reject(new Error(output.trim() || `the app exited with code ${code}`));
     });
   });
 }

@@ -183,7 +183,7 @@ suite('nodes that end', {
     const releasedAt = performance.now();
     release();
     const nexts = started.map((runId) => `${runId}/next`);
-    await until('what was out goes on', () => nexts.every((key) => asked.has(key)));
+    await until('follow-up steps start', () => nexts.every((key) => asked.has(key)));
     t.diagnostic(`follow-up work started elsewhere within ${since(releasedAt, nexts)} ms`);
     await ended;
     t.diagnostic(`the node ended ${Math.round(performance.now() - releasedAt)} ms after the last response`);

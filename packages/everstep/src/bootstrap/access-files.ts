@@ -16,7 +16,7 @@ export interface KeptAccessOptions {
   readonly log: Log;
 }
 
-export class KeptAccess {
+export class AccessFiles {
   private readonly options: KeptAccessOptions;
   /** Null until the server is listening. */
   private access: ServiceAccess | null = null;

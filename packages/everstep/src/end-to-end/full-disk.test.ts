@@ -112,7 +112,7 @@ async function fillWhileStepsRun(t: TestContext, { service, fill, free }: Filled
   await until('the service notices', async () => (await ready()).status === 503);
   assert.match((await ready()).body, /the store refuses writes: disk full/);
   assert.ok(executed.length >= RUNS && executed.length <= 2 * RUNS);
-  await until('what is in flight has ended', () => inFlight === 0);
+  await until('deliveries in flight have ended', () => inFlight === 0);
   const before = executed.length;
 
   const refused = await fetch(`${of('EVERSTEP_URL')}/v2/trigger/${app.url}`, {

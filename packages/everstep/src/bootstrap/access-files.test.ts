@@ -7,9 +7,9 @@ import { createAuthority } from '../accounts/authority.js';
 import { createSystemClock } from '../clock/system-clock.js';
 import { createSystemRandom } from '../clock/system-random.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
+import { AccessFiles } from './access-files.js';
 import { readCredentials } from './credentials.js';
 import { startAccounts } from './first-start.js';
-import { KeptAccess } from './kept-access.js';
 
 async function listening(t: TestContext) {
   const dataDir = await mkdtemp(join(tmpdir(), 'everstep-kept-'));
@@ -26,7 +26,7 @@ async function listening(t: TestContext) {
   const errors: string[] = [];
   const log = { debug() {}, info() {}, warn() {}, error: (_details: object, message: string) => errors.push(message) };
   const envFile = join(dataDir, 'service.env');
-  const kept = new KeptAccess({ dataDir, envFile, authority, log });
+  const kept = new AccessFiles({ dataDir, envFile, authority, log });
   await kept.write({ ...credentials, url: 'http://127.0.0.1:1', managementUrl: 'http://127.0.0.1:1' });
   return { dataDir, envFile, kept, credentials, errors, store, authority };
 }
