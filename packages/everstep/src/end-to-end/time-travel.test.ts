@@ -135,7 +135,7 @@ test('resultOf throws for a failed run and for a run without a result', async (t
   await assert.rejects(service.resultOf(workflowRunId), /its state is RUN_FAILED: .*there is no more/);
 });
 
-test('time that cannot be moved to is an error in words', async () => {
+test('rejects moving the clock backwards', async () => {
   await assert.rejects(service.advance('0s'), { status: 400, code: 'bad-body', message: /the clock cannot move backwards/ });
   await assert.rejects(service.advance('5000d'), { status: 400, message: /at most 3660d/ });
   await assert.rejects(service.advanceTo('2001-01-01'), { status: 400, message: /is over/ });
