@@ -43,7 +43,7 @@ const CASES: readonly Case[] = [
   ),
   ['workflow URL without a host', 'POST /v2/trigger/http://', 'bad-url', /absolute http or https/],
   ['workflow URL that is badly encoded', 'POST /v2/trigger/http%3A%2F%2Fw.test%ZZ', 'bad-url', /percent-encoded/],
-  ['workflow URL with blanks', 'POST /v2/trigger/http%3A%2F%2Fw.test%2Fa%20b', 'bad-url', /blanks/],
+  ['workflow URL with blanks', 'POST /v2/trigger/http%3A%2F%2Fw.test%2Fa%20b', 'bad-url', /whitespace/],
   ['workflow URL with a password', 'POST /v2/trigger/http://u:p@w.test/', 'bad-url', /user name or password/],
   ['workflow URL that is too long', `POST /v2/trigger/http://w.test/${'x'.repeat(2_100)}`, 'bad-url', /2048 characters/],
   ['workflow URL that must not be called', 'POST /v2/trigger/http://10.0.0.1/', 'blocked-address', /private address/],
@@ -68,11 +68,11 @@ const CASES: readonly Case[] = [
   trigger('svc-retry-delay', `1${'+1'.repeat(400)}`, 'bad-expression', /longer than 512/),
   trigger('svc-label', 'a,,b', 'bad-header', /Svc-Label/),
   trigger('svc-label', Array.from({ length: 21 }, (_, i) => i).join(), 'bad-header', /more than 20 labels/),
-  trigger('svc-label', 'x'.repeat(257), 'bad-header', /more than 256 characters/),
+  trigger('svc-label', 'x'.repeat(257), 'bad-header', /longer than 256 characters/),
   trigger('svc-workflow-runid', 'x'.repeat(257), 'bad-header', /Svc-Workflow-RunId must be a string of 1 to 256 characters/),
   trigger('svc-deduplication-id', 'x'.repeat(257), 'bad-header', /Svc-Deduplication-Id/),
   trigger('svc-content-based-deduplication', 'yes', 'bad-header', /true or false/),
-  trigger('svc-flow-control-value', 'parallelism=1', 'bad-header', /Svc-Flow-Control-Value needs Svc-Flow-Control-Key/),
+  trigger('svc-flow-control-value', 'parallelism=1', 'bad-header', /Svc-Flow-Control-Value requires Svc-Flow-Control-Key/),
   trigger('svc-flow-control-value', 'parallelism=0', 'bad-header', /parallelism/),
   trigger('svc-flow-control-value', 'nonsense', 'bad-header', /"nonsense" is not allowed/),
   trigger('svc-failure-callback', 'mailto:a@b', 'bad-url', /Svc-Failure-Callback must be an absolute http/),
@@ -85,10 +85,10 @@ const CASES: readonly Case[] = [
     'bad-header',
     /Svc-Redact-Fields must be a comma-separated list of body, header, .*"" is none of these/,
   ),
-  trigger('svc-redact-fields', 'headers', 'bad-header', /Svc-Redact-Fields must not have "headers"/),
+  trigger('svc-redact-fields', 'headers', 'bad-header', /Svc-Redact-Fields must not contain "headers"/),
   trigger('svc-redact-fields', '', 'bad-header', /Svc-Redact-Fields must not be empty/),
   trigger('svc-retry', '3', 'bad-header', /unknown header "svc-retry"; this operation supports .*Svc-Retries/),
-  trigger('svc-forward-', '3', 'bad-header', /no header/),
+  trigger('svc-forward-', '3', 'bad-header', /unknown header/),
   [
     'too many headers',
     TRIGGER,
@@ -101,7 +101,7 @@ const CASES: readonly Case[] = [
     'a body that is too large',
     TRIGGER,
     'body-too-large',
-    /limit of 10485760 bytes/,
+    /must not be larger than 10485760 bytes/,
     { body: Buffer.alloc(LIMITS.maxBodyBytes + 1) },
   ],
   [
@@ -402,7 +402,7 @@ test('a node without a lease is not ready but accepts requests', async () => {
   assert.deepEqual(await statuses(), [200, 200, 200]);
   leased = false;
   assert.deepEqual(await statuses(), [200, 503, 200]);
-  assert.match(JSON.stringify((await node.call('GET', '/ready')).body), /this node has no lease/);
+  assert.match(JSON.stringify((await node.call('GET', '/ready')).body), /this node has no database lease/);
   await node.close();
 });
 

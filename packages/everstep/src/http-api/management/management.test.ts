@@ -106,8 +106,12 @@ test('accepts a budget of 0 or 20 to 10000 and rejects others with 400', async (
 test('rejects invalid names, e-mails, regions and roles and says what to send', async () => {
   const { team_id: team } = (await call<TeamEntry>('owner', 'POST', '/v2/team', { team_name: 'words' })).body;
   const table: readonly (readonly [url: string, body: Record<string, unknown>, words: RegExp])[] = [
-    ['/v2/team', { team_name: ' ' }, /^the body\.team_name must have a character that is not blank, and no control characters$/],
-    ['/v2/apikeys', { name: 'a\u0000b' }, /^the body\.name must have a character that is not blank/],
+    [
+      '/v2/team',
+      { team_name: ' ' },
+      /^the body\.team_name must contain a character other than whitespace, and no control characters$/,
+    ],
+    ['/v2/apikeys', { name: 'a\u0000b' }, /^the body\.name must contain a character other than whitespace/],
     ['/v2/queue/users', { name: 'a', region: 'mars' }, /^the body\.region must be one of us-east-1, eu-central-1$/],
     [
       '/v2/teams/member',
@@ -289,7 +293,7 @@ test('blocks an account after too many failed logins and returns the time to wai
 test('each API names the credential that it requires when it gets that of the other', async () => {
   const headers = { authorization: `Bearer ${things.world.token}` };
   const management = await things.world.send({ method: 'GET', url: '/v2/account', headers });
-  assert.match(management.body.error, /takes HTTP Basic, and not the scheme "Bearer"; send "Authorization: Basic/);
+  assert.match(management.body.error, /requires HTTP Basic: not the scheme "Bearer"; send "Authorization: Basic/);
   const runtime = await things.world.send({
     method: 'GET',
     url: '/v2/flowControl',
@@ -335,7 +339,7 @@ test('the guide contains every operation', () => {
 test('one table of the guides lists the rights of the roles, as implemented', () => {
   const guides = new URL('../../../../../docs/guides/', import.meta.url);
   const roles: readonly Role[] = ['owner', 'admin', 'dev', 'finance'];
-  const head = `| | ${roles.join(' | ')} |`;
+  const head = `| Permission | ${roles.join(' | ')} |`;
   const text = (page: string) => readFileSync(new URL(page, guides), 'utf8');
   const tables = readdirSync(guides).filter((page) => /^\|.*\bowner\b.*\bfinance *\|$/m.test(text(page)));
   assert.deepEqual(tables, ['accounts.md']);

@@ -281,7 +281,7 @@ test('a plan limits API calls, including reads, and returns the time to wait', a
   assert.ok(refused.length >= 1);
   for (const answer of refused) {
     assert.deepEqual([codeOf(answer), answer.headers['retry-after']], ['rate-limited', '1']);
-    assert.match(answer.body.error, /the plan slow allows 1 calls of the API a second/);
+    assert.match(answer.body.error, /the plan slow allows 1 API calls per second/);
     assert.deepEqual([answer.headers['burst-ratelimit-limit'], answer.headers['burst-ratelimit-remaining']], ['1', '0']);
     assert.match(String(answer.headers['burst-ratelimit-reset']), /^\d{10}$/);
   }
@@ -316,7 +316,7 @@ test('rejects a timeout above the limit of the plan and limits the default', asy
   ] as const) {
     const answer = await world.call('POST', url, { headers: { ...json, ...headers }, body });
     assert.equal(answer.status, 400, JSON.stringify(answer.body));
-    assert.match(answer.body.error, /Timeout must be at most 1m, the longest timeout that the plan small allows/);
+    assert.match(answer.body.error, /Timeout must be at most 1m, the limit of the plan small/);
   }
   await world.trigger('ok', { 'svc-timeout': '60s', 'svc-wait-for-result': 'true' });
   await world.trigger('ok', { 'svc-wait-for-result': 'true' });

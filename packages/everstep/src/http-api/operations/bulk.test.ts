@@ -109,7 +109,7 @@ test('dlqIds are all or nothing, without duplicates, and override other filters'
     const [method, url = ''] = request.split(' ');
     const less = await world.call(method === 'POST' ? 'POST' : 'DELETE', url);
     assert.deepEqual([less.status, less.headers['svc-error-code']], [400, 'bad-parameter']);
-    assert.match(less.body.error, /^count does not go with dlqIds: 2 IDs are named/);
+    assert.match(less.body.error, /^count cannot be less than the number of dlqIds: 2 ids are given/);
   }
   const page = await bulk('restart', `dlqIds=${a}&dlqIds=${a},${b}&label=other&count=2`);
   assert.equal(page.workflowRuns.length, 2);
@@ -177,7 +177,7 @@ test('rejects limits for a run without a flow control key and changes nothing', 
   const headers = { 'svc-flow-control-value': 'parallelism=1' };
   const { status, body } = await world.call('POST', '/v2/workflows/dlq/resume?label=keyless', { headers });
   assert.equal(status, 400);
-  assert.match(body.error, /Svc-Flow-Control-Value needs Svc-Flow-Control-Key/);
+  assert.match(body.error, /Svc-Flow-Control-Value requires Svc-Flow-Control-Key/);
   assert.equal((await entries('label=keyless')).length, 2);
 });
 

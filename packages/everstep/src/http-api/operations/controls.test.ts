@@ -97,7 +97,7 @@ test('explains a waiting run with its position at the key', async () => {
   assert.equal(body.workflowState, 'RUN_STARTED');
   const [task] = body.tasks;
   assert.deepEqual([task?.what, task?.reasons[0]?.kind, task?.reasons[0]?.place], ['workflow', 'flow-control', 1]);
-  assert.match(body.summary, /number 1 of 1 that wait for the flow control key "ex"/);
+  assert.match(body.summary, /Position 1 of 1 in the wait list of the flow control key "ex"/);
   await world.trigger('hang', { 'svc-workflow-runid': 'later', 'svc-delay': '1h' });
   const later = await world.call<ExplanationAnswer>('GET', '/v2/workflows/runs/later/explain');
   assert.equal(later.body.tasks[0]?.reasons[0]?.kind, 'not-before');

@@ -152,7 +152,7 @@ test('rejects invalid filters and says why', async () => {
   const cases: readonly (readonly [method: 'GET' | 'POST', path: string, code: string, words: RegExp])[] = [
     ['GET', `${GROUPS}/0123456789abcdef`, 'not-found', /group "0123456789abcdef" not found/],
     ['GET', `${GROUPS}/none`, 'bad-parameter', /fingerprint/],
-    ['POST', `${GROUPS}/0123456789abcdef/acknowledge`, 'not-found', /there is no group/],
+    ['POST', `${GROUPS}/0123456789abcdef/acknowledge`, 'not-found', /group/],
     ['POST', `${GROUPS}/0123456789abcdef/resolve?why=x`, 'bad-parameter', /why/],
     ['GET', `${GROUPS}?state=old`, 'bad-parameter', /state/],
     ['GET', `${GROUPS}?count=101`, 'bad-parameter', /count/],

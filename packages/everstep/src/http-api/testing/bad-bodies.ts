@@ -225,7 +225,7 @@ export class BadBodies {
       );
       for (const name of [...STRANGE_NAMES, ...others]) {
         const extended = Object.fromEntries([...entriesOf(given), [name, 1]]);
-        yield { path, value: extended, named: `no field ${JSON.stringify(name)}` };
+        yield { path, value: extended, named: `an unknown field: ${JSON.stringify(name)}` };
       }
     }
     const fields = new Map(entriesOf(given));

@@ -90,13 +90,13 @@ const CASES: readonly Case[] = [
   header('upstash-timeout', '13h', /Upstash-Timeout must be from 1s to 12h/),
   header('upstash-not-before', '99999999999', /Upstash-Not-Before must be a time in Unix seconds/),
   header('upstash-retry-delay', 'process.exit()', /Upstash-Retry-Delay is not a valid expression/, 'bad-expression'),
-  header('upstash-flow-control-value', 'rate=1', /Upstash-Flow-Control-Value needs Upstash-Flow-Control-Key/),
+  header('upstash-flow-control-value', 'rate=1', /Upstash-Flow-Control-Value requires Upstash-Flow-Control-Key/),
   header('upstash-callback', 'nowhere', /Upstash-Callback must be an absolute http or https URL/, 'bad-url'),
   header('upstash-callback', 'http://10.0.0.1/', /Upstash-Callback must not be called/, 'blocked-address'),
   header('upstash-failure-callback', 'http://10.0.0.1/', /Upstash-Failure-Callback must not be called/, 'blocked-address'),
   header('upstash-callback-retries', 'many', /Upstash-Callback-Retries must be an integer/),
   header('upstash-failure-callback-timeout', '0s', /Upstash-Failure-Callback-Timeout must be from 1s/),
-  header('upstash-label', 'a,,b', /Upstash-Label must be labels with commas between/),
+  header('upstash-label', 'a,,b', /Upstash-Label must be non-empty labels separated by commas/),
   header('upstash-redact-fields', 'body header', /Upstash-Redact-Fields/),
   header('upstash-reties', '1', /unknown header "upstash-reties"; this operation supports Upstash-Method, Upstash-Retries/),
   header('upstash-deduplication-id', 'x'.repeat(257), /Upstash-Deduplication-Id must be a string of 1 to 256 characters/),
@@ -136,8 +136,8 @@ const CASES: readonly Case[] = [
   parameter('GET /v2/events?cursor=x', /the cursor is invalid/, 'bad-cursor'),
   parameter(`GET /v2/logs?count=${LIMITS.messageEventsPageMax + 1}`, /count must be an integer from 1 to 1000/),
   ['a schedule to pause that is not there', 'POST /v2/schedules/none/pause', 'not-found', /schedule "none" not found/],
-  ['a dead letter that is not there', 'POST /v2/dlq/retry/dlq_none', 'not-found', /not in the dead letter queue/],
-  ['dead letters that are not there', 'POST /v2/dlq/retry?dlqIds=dlq_none', 'not-found', /not in the dead letter queue/],
+  ['a dead letter that is not there', 'POST /v2/dlq/retry/dlq_none', 'not-found', /not found in the dead letter queue/],
+  ['dead letters that are not there', 'POST /v2/dlq/retry?dlqIds=dlq_none', 'not-found', /not found in the dead letter queue/],
 ];
 
 test('what is wrong is named, in the form of errors of the SDKs', async (t) => {
