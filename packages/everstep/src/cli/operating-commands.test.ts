@@ -82,7 +82,7 @@ describe('operating commands', () => {
 
   test('waiters lists the runs that wait for an event, and notify delivers the event', async () => {
     await trigger({ waitFor: 'paid 1' }, '--run-id', 'waits');
-    await explained('waits', /It waits for the event "paid 1"/);
+    await explained('waits', /Waiting for the event "paid 1"/);
     assert.match(await world.textOf('waiters', 'paid 1'), /^RUN +WORKFLOW +UNTIL \(UTC\)\nwaits +http:\S+\/job +\d{4}-.*\n$/);
     assert.equal((await world.jsonOf('waiters', 'paid 1')).length, 1);
     assert.match(
@@ -117,7 +117,7 @@ describe('operating commands', () => {
     await trigger({ sleep: '2d' }, '--run-id', 'sleeper');
     assert.match(
       await explained('sleeper', /nap/),
-      /^sleeper RUN_STARTED\n.*\n\nnap \(SleepFor\)\n {2}It sleeps until \d{4}-\S+Z\.\n$/,
+      /^sleeper RUN_STARTED\n.*\n\nnap \(SleepFor\)\n {2}Sleeping until \d{4}-\S+Z\.\n$/,
     );
     const { tasks } = await world.jsonOf('runs', 'explain', 'sleeper');
     assert.equal(tasks[0].reasons[0].kind, 'sleeping');

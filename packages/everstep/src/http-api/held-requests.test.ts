@@ -20,7 +20,10 @@ const refusalOf = (requests: HeldRequests, instanceId: string): string | null =>
 test('an account leaves waiting requests to others, and a finished one frees its place', () => {
   const requests = new HeldRequests({ what: 'streams', total: 100, owners: ownersOf('hog1', 'quiet1') });
   const open = Array.from({ length: 50 }, () => requests.open('hog1'));
-  assert.match(refusalOf(requests, 'hog1') ?? '', /^429: the queue instance has 50 streams, .* fair share of its account/);
+  assert.match(
+    refusalOf(requests, 'hog1') ?? '',
+    /^429: the queue instance has 50 streams, .* current fair share of its account/,
+  );
   for (let i = 0; i < 10; i++) requests.open('quiet1');
   for (const over of open.slice(0, 30)) {
     over();
@@ -36,7 +39,7 @@ test('limits waiting requests per instance and in total', () => {
   assert.match(refusalOf(limited, 'only1') ?? '', /^429: .* 2 streams, which is the limit of a queue instance/);
   const full = new HeldRequests({ what: 'streams', total: 3, owners });
   for (let i = 0; i < 3; i++) full.open('only1');
-  assert.match(refusalOf(full, 'only1') ?? '', /^503: the server has 3 streams, which is its limit/);
+  assert.match(refusalOf(full, 'only1') ?? '', /^503: the server has reached its limit of 3 streams/);
 });
 
 async function world(t: TestContext): Promise<ApiWorld> {

@@ -100,7 +100,7 @@ describe('the first difference between two runs', () => {
       index: 1,
       left: '1',
       right: '2',
-      message: 'step 2 (Run "b") came to something else at .items[0].price',
+      message: 'step 2 (Run "b") has different results at .items[0].price',
     });
     assert.deepEqual(
       (await first(side([step(1, 'a')]), side([step(1, 'a', 1, { out: null })])))?.right,
@@ -112,16 +112,13 @@ describe('the first difference between two runs', () => {
   test('is the missing step of a failed run, with its error', async () => {
     const found = await first(side(both.slice(0, 1), { run: failed }), side(both));
     assert.deepEqual([found?.kind, found?.index, found?.left, found?.right], ['length', 1, null, 'step 2 (Run "b")']);
-    assert.match(found?.message ?? '', /the left run has no step any more .* it failed: no stock/);
+    assert.match(found?.message ?? '', /the left run has no step .* it failed: no stock/);
   });
 
   test('is a step that only one run has', async () => {
     const found = await first(side([step(1, 'a'), step(2, 'new'), step(3, 'b', 2)]), side([step(1, 'a'), step(2, 'b')]));
     assert.deepEqual([found?.kind, found?.index], ['step', 1]);
-    assert.match(
-      found?.message ?? '',
-      /the left run has step 2 \(Run "new"\), where the right one goes on with step 2 \(Run "b"\)/,
-    );
+    assert.match(found?.message ?? '', /the left run continues with step 2 \(Run "new"\), the right run with step 2 \(Run "b"\)/);
     const other = await first(side([step(1, 'a'), step(2, 'b')]), side([step(1, 'a', 1, { type: 'Call' }), step(2, 'b')]));
     assert.deepEqual([other?.kind, other?.index], ['step', 0]);
   });
@@ -156,7 +153,7 @@ test('a value that one run redacts is redacted in both and counts as equal', asy
   }
   const other = await comparisonOf(side([step(1, 'a', { pin: 7, ok: false })], { body: '{"pin":7}' }), left);
   assert.ok(!JSON.stringify(other).includes('7'));
-  assert.equal(other.firstDifference?.message, 'step 1 (Run "a") came to something else at .ok');
+  assert.equal(other.firstDifference?.message, 'step 1 (Run "a") has different results at .ok');
 });
 
 test('marks an edited result', async () => {
