@@ -79,7 +79,7 @@ export const CONTROL_CASES: readonly Case[] = [
         'limits without a key',
         { 'svc-cron': '0 9 * * *', 'svc-flow-control-value': 'rate=1' },
         'bad-header',
-        /needs Svc-Flow-Control-Key/,
+        /requires Svc-Flow-Control-Key/,
       ],
     ] as const
   ).map(([what, headers, code, words]): Case => [what, 'POST /v2/schedules/http://w.test/ok', code, words, { headers }]),
