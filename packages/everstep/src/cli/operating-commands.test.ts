@@ -154,7 +154,7 @@ describe('operating commands', () => {
     assert.match(row, /^shop +0 +0 of 5 +\d+ of 1000 in 1 m 00 s +\d{4}-.* -$/);
     assert.match(await world.textOf('flow', 'pause', 'shop'), / paused\n$/);
     await trigger({}, '--run-id', 'held', '--flow-control-key', 'shop');
-    await explained('held', /flow control key "shop", which is paused/);
+    await explained('held', /flow control key "shop": the key is paused/);
     assert.match(await world.textOf('flow', 'get', 'shop'), /\nshop +1 /);
     assert.match(
       await world.textOf('flow', 'waiting', 'shop'),
