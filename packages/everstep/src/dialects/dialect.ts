@@ -1,69 +1,72 @@
-/** How one family of clients spells what all of them mean, and how a step travels to its endpoints. */
+/** A dialect defines the header names of one family of clients, and the protocol for step deliveries to its endpoints. */
 import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER } from '@everstep/sdk/protocol';
 import type { EndpointAnswer } from '../answers/endpoint-failure.js';
 import type { DialectName } from '../engine/run.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall } from '../ports/step-caller.js';
 
-/** What the way to the endpoint adds to a call. */
+/** Values that the sender adds to a step call. */
 export interface StepEnvelope {
-  /** Workflow URL, as the signature has it. */
+  /** Workflow URL as signed. */
   readonly url: string;
   readonly userAgent: string;
-  /** Headers with the signatures of the request, without their prefix. */
+  /** Signature headers without their prefix. */
   readonly signatures: Readonly<Record<string, string>>;
-  /** Of the queue instance; null when it is not known. */
+  /** Region of the queue instance; null if it is not known. */
   readonly region: string | null;
 }
 
-/** The step protocol of a dialect, as requests to workflow endpoints and their answers. */
+/** Encodes step calls as requests to workflow endpoints, and decodes their answers. */
 export interface StepCodec {
   body(call: StepCall): Uint8Array;
-  /** Names and values in turns, all of them; the signature is over the body. */
+  /** Returns all headers as alternating names and values. The signature covers the body. */
   headers(call: StepCall, envelope: StepEnvelope): string[];
-  /** The meaning of a whole answer; `now` in Unix ms. */
+  /** Interprets a complete answer. `now` is in Unix ms. */
   read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer;
-  /** Absent: endpoints of this dialect cannot be asked whether they would replay a run. */
+  /** Absent if endpoints of this dialect do not support replay checks. */
   readonly checks?: CheckCodec;
 }
 
-/** The question whether an endpoint would replay a run, and its answer. */
+/** Encodes replay checks, which ask an endpoint whether it would replay a run, and decodes their answers. */
 export interface CheckCodec {
   body(check: ReplayCheck): Uint8Array;
-  /** Names and values in turns. */
+  /** Returns alternating names and values. */
   headers(check: ReplayCheck, envelope: StepEnvelope): string[];
-  /** `now` in Unix ms. */
+  /** `now` is in Unix ms. */
   read(answer: EndpointAnswer, check: ReplayCheck, now: number): ReplayVerdict;
 }
 
 export interface Dialect {
   readonly name: DialectName;
-  /** Header prefix as documents show it, such as `Svc-`. */
+  /** Header prefix as documented, such as `Svc-`. */
   readonly prefix: string;
-  /** The prefix as Node gives header names: in lower case. */
+  /** The prefix in lower case, as Node reports header names. */
   readonly receivedPrefix: string;
   /** Query parameter that carries the token. */
   readonly tokenParameter: string;
-  /** Query parameters, beside that of the token, that only clients of this dialect send. */
+  /** Query parameters, other than the token, that only clients of this dialect send. */
   readonly ownParameters: readonly string[];
-  /** Who signs, as receivers of this dialect expect it. */
+  /** Issuer of signatures that receivers of this dialect expect. */
   readonly issuer: string;
-  /** Header that names the region of what is sent, without the prefix; null when receivers expect none. */
+  /** Header with the region of a delivery, without the prefix; null if receivers expect none. */
   readonly regionHeader: string | null;
-  /** Header of an answer that says, with the value true, that the endpoint has no failure function; null when there is none. */
-  readonly unwantedHeader: string | null;
+  /** Answer header that, with the value true, reports that the endpoint has no failure function; null if there is none. */
+  readonly noFailureFunctionHeader: string | null;
   readonly steps: StepCodec;
-  /** Whether a header of this lower-case name carries a signature of the service. */
+  /** Returns whether a header contains a signature of the service. The name is in lower case. */
   isSignature(name: string): boolean;
-  /** A header name with its prefix, as documents show it. */
+  /** Returns a header name with its prefix, as documented. */
   spell(header: string): string;
-  /** Whether a header of this lower-case name is the service's own, so that no header of a user may stand in its place. */
+  /**
+   * Returns whether the service sets this header itself, so that user headers cannot replace it. The name is in lower
+   * case.
+   */
   reserves(name: string): boolean;
   /**
-   * Whether clients of this dialect send a header of this lower-case name, without the prefix, that says nothing to the
-   * operation it comes to. Any other that an operation does not know is refused.
+   * Returns whether clients of this dialect send this header although operations do not use it. The name is in lower
+   * case, without the prefix. Any other unknown header is refused.
    */
   ignores(name: string): boolean;
-  /** The token within the form in which only clients of this dialect carry one; null for any other text. */
+  /** Extracts the token from the format that only clients of this dialect use; returns null for any other text. */
   readToken(text: string): string | null;
 }
 
@@ -74,7 +77,7 @@ export interface DialectSpelling {
   readonly ownParameters?: readonly string[];
   readonly issuer: string;
   readonly regionHeader?: string;
-  readonly unwantedHeader?: string;
+  readonly noFailureFunctionHeader?: string;
   readonly steps: StepCodec;
   readonly reserves: Dialect['reserves'];
   readonly ignores?: Dialect['ignores'];
@@ -83,7 +86,7 @@ export interface DialectSpelling {
 
 export function createDialect(spelling: DialectSpelling): Dialect {
   const { name, prefix, tokenParameter, issuer, regionHeader = null, steps, reserves } = spelling;
-  const { ignores = () => false, readToken = () => null, unwantedHeader = null, ownParameters = [] } = spelling;
+  const { ignores = () => false, readToken = () => null, noFailureFunctionHeader = null, ownParameters = [] } = spelling;
   const signatures = new Set([SIGNATURE_HEADER, ED25519_SIGNATURE_HEADER].map((header) => (prefix + header).toLowerCase()));
   return Object.freeze({
     name,
@@ -93,7 +96,7 @@ export function createDialect(spelling: DialectSpelling): Dialect {
     ownParameters,
     issuer,
     regionHeader,
-    unwantedHeader,
+    noFailureFunctionHeader,
     steps,
     isSignature: (header: string) => signatures.has(header),
     spell: (header: string) => prefix + header,

@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import { bareToken, DEFAULT_DIALECT, DIALECTS, dialectOf } from './index.js';
 import { carryToken } from './upstash/index.js';
 
-test('a request without any prefixed header speaks the native dialect', () => {
+test('a request without a prefixed header uses the native dialect', () => {
   assert.equal(dialectOf({ headers: { host: 'localhost', 'content-type': 'text/plain' } }), DIALECTS.native);
   assert.equal(dialectOf({ headers: {} }), DEFAULT_DIALECT);
 });
 
-test('a request shows the dialect of the published SDKs by a header, by the form of its token, or by where the token stands', () => {
+test('the dialect of the published SDKs is recognized by a header, the token format, or a query parameter', () => {
   const token = carryToken({ instanceId: 'qi_1', token: 'a.b.c' });
   assert.equal(dialectOf({ headers: { 'upstash-retries': '3' } }), DIALECTS.upstash);
   assert.equal(dialectOf({ headers: { authorization: `Bearer ${token}` } }), DIALECTS.upstash);
@@ -19,19 +19,19 @@ test('a request shows the dialect of the published SDKs by a header, by the form
   assert.equal(dialectOf({ headers: {}, query: 'q=cancel&nocancel=true' }), DIALECTS.native);
 });
 
-test('a token is taken out of the form in which the published SDKs carry it, and any other text is left as it is', () => {
+test('a token is extracted from the format of the published SDKs; any other text stays unchanged', () => {
   assert.equal(bareToken(carryToken({ instanceId: 'qi_1', token: 'a.b.c' })), 'a.b.c');
   for (const text of ['a.b.c', '', 'e30=', 'bm90IGpzb24=', Buffer.from('{"UserID":1,"Password":"x"}').toString('base64')])
     assert.equal(bareToken(text), text);
 });
 
-test('the native dialect spells headers with its prefix, and knows them as Node receives them', () => {
+test('the native dialect adds its prefix to header names and reads them in lower case', () => {
   assert.equal(DIALECTS.native.spell('Retry-Delay'), 'Svc-Retry-Delay');
   assert.equal(DIALECTS.native.receivedPrefix, 'svc-');
   assert.equal(DIALECTS.native.tokenParameter, 'svc_token');
 });
 
-test('what clients of the published SDKs send with everything is passed over, and other names are not', () => {
+test('headers that the published SDKs always send are ignored; other unknown names are not', () => {
   const { ignores } = DIALECTS.upstash;
   for (const name of ['telemetry-sdk', 'feature-set', 'workflow-invoke-count', 'failure-callback-feature-set', 'signature'])
     assert.equal(ignores(name), true, name);
@@ -40,6 +40,6 @@ test('what clients of the published SDKs send with everything is passed over, an
   assert.equal(DIALECTS.native.ignores('telemetry-sdk'), false);
 });
 
-test('every dialect is filed under its own name', () => {
+test('every dialect is registered under its own name', () => {
   for (const [name, dialect] of Object.entries(DIALECTS)) assert.equal(dialect.name, name);
 });

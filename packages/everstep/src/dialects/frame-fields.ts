@@ -1,16 +1,16 @@
-/** Reads the fields of a frame: each as the type it must have, or a Problem whose words name the field. */
+/** Reads the fields of a frame. Each function returns the expected type or throws a Problem that names the field. */
 import { JsonBoundsError, parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import { fitsInPaths, NOT_IN_PATHS } from './ids-in-paths.js';
 
 export class Problem extends Error {
-  /** Without what the frame has. */
-  readonly words: string;
+  /** The message without the quoted value. */
+  readonly summary: string;
 
-  /** `found`: what the frame has instead, quoted. */
-  constructor(words: string, found?: string) {
-    super(found === undefined ? words : `${words}, and is ${found}`);
-    this.words = words;
+  /** `found` is the invalid value, quoted. */
+  constructor(summary: string, found?: string) {
+    super(found === undefined ? summary : `${summary}, but is ${found}`);
+    this.summary = summary;
   }
 }
 
@@ -34,7 +34,7 @@ export function fields(value: unknown, where: string): Fields {
 export function list(value: unknown, where: string): readonly unknown[] {
   if (!Array.isArray(value)) throw new Problem(`${where} must be an array`, shown(value));
   if (value.length > LIMITS.maxPlannedAtOnce) {
-    throw new Problem(`${where} has ${value.length} items, over the limit of ${LIMITS.maxPlannedAtOnce} (maxPlannedAtOnce)`);
+    throw new Problem(`${where} has ${value.length} items, but the limit is ${LIMITS.maxPlannedAtOnce} (maxPlannedAtOnce)`);
   }
   return value;
 }
@@ -49,13 +49,13 @@ export function integer(value: unknown, where: string, least: number, most: numb
   throw new Problem(`${where} must be an integer from ${least} to ${most}`, shown(value));
 }
 
-/** A time in ms; fractions are rounded up, since nothing may happen too early. */
+/** Reads a time in ms. Fractions are rounded up, so that nothing happens too early. */
 export function milliseconds(value: unknown, where: string, least: number, most: number): number {
   if (typeof value === 'number' && value >= least && value <= most) return Math.ceil(value);
   throw new Problem(`${where} must be a number of ms from ${least} to ${most}`, shown(value));
 }
 
-/** JSON text, or absent. It is stored and passed on as it is, so it must be readable later. */
+/** Reads optional JSON text. It is validated here, because it is stored and forwarded unchanged. */
 export function jsonText(value: unknown, where: string): string | undefined {
   if (value === undefined) return undefined;
   const json = text(value, where);
@@ -72,7 +72,7 @@ export function jsonText(value: unknown, where: string): string | undefined {
   return json;
 }
 
-/** Absent, or read by `read`. */
+/** Returns undefined if the value is absent, else reads it with `read`. */
 export function optional<Value>(
   value: unknown,
   where: string,
@@ -81,19 +81,19 @@ export function optional<Value>(
   return value === undefined ? undefined : read(value, where);
 }
 
-/** A word by which something is named in paths. */
+/** Reads an ID that can be part of a URL path. */
 export function id(value: unknown, where: string, most: number): string {
   const given = word(value, where, most);
   if (fitsInPaths(given)) return given;
   throw new Problem(`${where} ${NOT_IN_PATHS}`);
 }
 
-/** With 1 to `most` characters, and nothing that a store could not give back. */
+/** Reads text of 1 to `most` characters that every store can return unchanged. */
 export function word(value: unknown, where: string, most: number): string {
   const given = text(value, where);
   if (given.includes('\u0000') || /\p{Surrogate}/u.test(given)) {
-    throw new Problem(`${where} must not have U+0000 or half a surrogate pair`, shown(given));
+    throw new Problem(`${where} must not contain U+0000 or an unpaired surrogate`, shown(given));
   }
   if (given.length > 0 && given.length <= most) return given;
-  throw new Problem(`${where} must have 1 to ${most} characters, and has ${given.length}`);
+  throw new Problem(`${where} must have 1 to ${most} characters, but has ${given.length}`);
 }

@@ -1,12 +1,12 @@
-/** What may stand in a header, and which headers of a user are sent along. */
+/** Checks header names and values, and decides which of the user's headers are forwarded. */
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-// What may stand in a header: tab, visible ASCII and Latin-1. Anything else could end the header or the request.
+// Allowed in a header value: tab, visible ASCII and Latin-1. Any other character could end the header or the request.
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * Headers that belong to the exchange and not to the user: of this hop, of the
- * body we write, and those that would change the form of the answer.
+ * Headers that the exchange sets itself: hop-by-hop headers, headers that describe the body, and headers that would
+ * change the format of the answer. Users cannot set them.
  */
 const RESERVED: ReadonlySet<string> = new Set([
   'connection',
@@ -27,49 +27,49 @@ const RESERVED: ReadonlySet<string> = new Set([
   'user-agent',
 ]);
 
-/** Why no request can carry a header; null when one can. */
-export function whyNoHeader(name: string, value: string): string | null {
-  if (!TOKEN.test(name)) return 'that is no name of a header';
-  return VALUE.test(value) ? null : 'its value has characters that no header can carry';
+/** Returns why the header cannot be sent, or null if it can. */
+export function headerProblem(name: string, value: string): string | null {
+  if (!TOKEN.test(name)) return 'is not a valid header name';
+  return VALUE.test(value) ? null : 'has a value with characters that a header cannot contain';
 }
 
-/** Which names a dialect keeps for itself; in lower case. */
+/** Header names, in lower case, that a dialect reserves for itself. */
 export interface ReservedNames {
   reserves(name: string): boolean;
 }
 
-/** Whether a user's header may be sent along. `name` in lower case. */
-export function mayForward(name: string, value: string, dialect: ReservedNames): boolean {
+/** Returns whether a user's header may be forwarded. `name` is in lower case. */
+export function canForward(name: string, value: string, dialect: ReservedNames): boolean {
   return TOKEN.test(name) && VALUE.test(value) && !RESERVED.has(name) && !dialect.reserves(name);
 }
 
-/** Names and values in turns, as undici takes them without copying. */
+/** Returns alternating names and values, which undici accepts without copying. */
 export function forwardedPairs(headers: Readonly<Record<string, string>>, dialect: ReservedNames): readonly string[] {
   const pairs: string[] = [];
   for (const [name, value] of Object.entries(headers)) {
-    if (mayForward(name.toLowerCase(), value, dialect)) pairs.push(name, value);
+    if (canForward(name.toLowerCase(), value, dialect)) pairs.push(name, value);
   }
   return pairs;
 }
 
-/** A run's headers are one object for all its calls, so they are sifted once. */
-export function rememberForwarded(dialect: ReservedNames): (headers: Readonly<Record<string, string>>) => readonly string[] {
-  const sifted = new WeakMap<Readonly<Record<string, string>>, readonly string[]>();
+/** Caches the forwarded headers: all calls of a run share one headers object, so it is filtered once. */
+export function cacheForwarded(dialect: ReservedNames): (headers: Readonly<Record<string, string>>) => readonly string[] {
+  const cache = new WeakMap<Readonly<Record<string, string>>, readonly string[]>();
   return (headers) => {
-    const known = sifted.get(headers);
+    const known = cache.get(headers);
     if (known) return known;
     const pairs = forwardedPairs(headers, dialect);
-    sifted.set(headers, pairs);
+    cache.set(headers, pairs);
     return pairs;
   };
 }
 
-/** A value as it is where a header can carry it, else percent-encoded. */
+/** Returns the value unchanged if a header can carry it, else percent-encoded. */
 export function headerValue(text: string): string {
   return VALUE.test(text) ? text : encodeURIComponent(text.replace(/[\ud800-\udfff]/gu, '\ufffd'));
 }
 
-/** A URL as it is where a header can carry it, else in its normal form, which is ASCII. */
+/** Returns the URL unchanged if a header can carry it, else its normalized form, which is ASCII. */
 export function headerValueOfUrl(url: string): string {
   return VALUE.test(url) ? url : new URL(url).href;
 }

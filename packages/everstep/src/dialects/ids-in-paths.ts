@@ -1,8 +1,8 @@
 /**
- * Ids that paths can carry. "." and ".." are the directory and the one above in every URL, percent-encoded too, and clients
- * take them out before they send: what has such an id could be made and never be named again.
+ * Returns whether an ID can be part of a URL path. Clients resolve "." and "..", even percent-encoded, before they
+ * send a request, so a resource with such an ID could be created but never addressed.
  */
 export const fitsInPaths = (id: string): boolean => id !== '.' && id !== '..';
 
-/** What is wrong with one that does not, after its name. */
-export const NOT_IN_PATHS = 'must not be "." or "..", which no URL can carry';
+/** Error text for an ID that cannot be part of a path; follows its name. */
+export const NOT_IN_PATHS = 'must not be "." or "..", because URL paths cannot contain them';

@@ -1,7 +1,6 @@
 /**
- * The one table of spellings. Everything else names headers without a prefix
- * and asks a dialect for the spelling; another family of clients is a folder
- * beside `native` and a row here.
+ * All dialects. The rest of the code names headers without a prefix and asks a dialect for the full name. To support
+ * another family of clients, add a folder next to `native` and an entry here.
  */
 import type { DialectName } from '../engine/run.js';
 import type { Dialect } from './dialect.js';
@@ -12,20 +11,20 @@ export type { Dialect } from './dialect.js';
 
 export const DIALECTS: Readonly<Record<DialectName, Dialect>> = Object.freeze({ native, upstash });
 
-/** Spoken to those who do not show which dialect they speak. */
+/** Dialect of clients whose requests do not identify one. */
 export const DEFAULT_DIALECT: Dialect = DIALECTS.native;
 
 const OTHERS = Object.values(DIALECTS).filter((dialect) => dialect !== DEFAULT_DIALECT);
 const BEARER = /^bearer +(\S+) *$/i;
 
-/** What shows the dialect of a request: lower-case names of its headers, and its query. */
-export interface Spoken {
+/** Parts of a request that identify its dialect: header names in lower case, and the query. */
+export interface DialectClues {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly query?: string;
 }
 
-/** The dialect that a request shows: by the prefix of a header, the form of its token, or a parameter of its own. Null when it shows none. */
-export function dialectShown({ headers, query = '' }: Spoken): Dialect | null {
+/** Returns the dialect that a request identifies by a header prefix, its token format or a query parameter, or null. */
+export function dialectShown({ headers, query = '' }: DialectClues): Dialect | null {
   const { authorization } = headers;
   const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
   for (const dialect of OTHERS) {
@@ -37,10 +36,10 @@ export function dialectShown({ headers, query = '' }: Spoken): Dialect | null {
   return null;
 }
 
-/** The dialect of a request: the one that it shows, else the default. */
-export const dialectOf = (spoken: Spoken): Dialect => dialectShown(spoken) ?? DEFAULT_DIALECT;
+/** Returns the dialect that the request identifies, else the default one. */
+export const dialectOf = (clues: DialectClues): Dialect => dialectShown(clues) ?? DEFAULT_DIALECT;
 
-/** A token without the form in which some dialect carries it. */
+/** Extracts the token from the format in which a dialect carries it; returns any other text unchanged. */
 export function bareToken(text: string): string {
   for (const dialect of OTHERS) {
     const token = dialect.readToken(text);

@@ -1,4 +1,4 @@
-/** Endpoints that serve a workflow with the SDK of another dialect than the one in which their run was started. */
+/** Detects an endpoint that serves a workflow with the SDK of a different dialect than that of the run. */
 import { NATIVE_PREFIX, PROTOCOL_HEADER } from '@everstep/sdk/protocol';
 import { type AnswerHeaders, headerOf } from '../answers/http-advice.js';
 import type { DialectName } from '../engine/run.js';
@@ -6,9 +6,9 @@ import { HEADERS, PREFIX } from './upstash/wire.js';
 
 interface Sdk {
   readonly name: string;
-  /** With which its endpoints begin every answer. */
+  /** Header that its endpoints set on every answer. */
   readonly header: string;
-  /** How runs are started that it can answer. */
+  /** How to start runs that it can execute. */
   readonly start: string;
 }
 
@@ -25,14 +25,14 @@ const SDKS: Readonly<Record<DialectName, Sdk>> = {
   },
 };
 
-/** Whether an answer is one of a workflow endpoint, whatever its SDK. */
-export const isOfWorkflow = (headers: AnswerHeaders): boolean =>
+/** Returns whether a workflow endpoint of any SDK sent the answer. */
+export const isWorkflowAnswer = (headers: AnswerHeaders): boolean =>
   Object.values(SDKS).some(({ header }) => headerOf(headers, header) !== undefined);
 
-/** What to do when an answer was given by another SDK than that of `dialect`; null when it was not. */
-export function otherSdk(headers: AnswerHeaders, dialect: DialectName): string | null {
+/** Returns an error text with advice if another SDK than that of `dialect` answered, else null. */
+export function otherSdkProblem(headers: AnswerHeaders, dialect: DialectName): string | null {
   if (headerOf(headers, SDKS[dialect].header) !== undefined) return null;
   const other = Object.values(SDKS).find(({ header }) => headerOf(headers, header) !== undefined);
   if (!other) return null;
-  return `the workflow at this URL is served with ${other.name}, and the run was started as one of ${SDKS[dialect].name}: start it ${other.start}`;
+  return `the workflow at this URL is served with ${other.name}, but the run was started with ${SDKS[dialect].name}: start it ${other.start}`;
 }

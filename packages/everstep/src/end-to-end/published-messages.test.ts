@@ -277,7 +277,7 @@ test('a message to a URL group is sent to each of its endpoints', async () => {
   );
   await client.urlGroups.removeEndpoints({ name: 'news', endpoints: [{ url: a }, { url: b }] });
   await assert.rejects(client.urlGroups.get('news'), { name: 'QstashError', status: 404 });
-  await assert.rejects(client.publish({ urlGroup: 'news', body: 'x' }), { status: 404, message: /no URL group/ });
+  await assert.rejects(client.publish({ urlGroup: 'news', body: 'x' }), { status: 404, message: /URL group "news" does not exist/ });
 });
 
 test('a batch publishes its items to URLs, groups and queues', async () => {
@@ -424,7 +424,7 @@ test('invalid requests are refused with an explanation', async () => {
   await refused(client.queue({ queueName: 'q' }).upsert({ parallelism: 0 }), 400, /parallelism/);
   await refused(client.urlGroups.addEndpoints({ name: 'g', endpoints: [{ url: 'nowhere' }] }), 400, /endpoint 0/);
   await refused(client.schedules.create({ destination: url, cron: 'soon' }), 400, /Upstash-Cron/);
-  await refused(client.messages.get('msg_none'), 404, /no message/);
+  await refused(client.messages.get('msg_none'), 404, /no pending message/);
   const wrong = new Client({ baseUrl: service.url, token: 'wrong', retry: false });
   await refused(wrong.publish({ url }), 401, /token/);
   const noBatch = await request('POST', '/v2/batch', { body: '{}', headers: { 'content-type': 'application/json' } });

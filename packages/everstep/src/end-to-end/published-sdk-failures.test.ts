@@ -259,7 +259,7 @@ test('an endpoint that is not a workflow fails the run immediately with instruct
   const { workflowRunId } = await client.trigger({ url: `${server.origin}/page` });
   const { workflowState, error } = await endOf(service, workflowRunId);
   assert.equal(workflowState, 'RUN_FAILED');
-  assert.match(error ?? '', /no workflow endpoint at this URL.*@upstash\/workflow 1\.x/);
+  assert.match(error ?? '', /not a workflow endpoint.*@upstash\/workflow 1\.x/);
   assert.equal(deliveries, 1);
 });
 

@@ -13,7 +13,7 @@ const client = new Client({ baseUrl, token: process.env.QSTASH_TOKEN ?? '' });
 
 test('a client that starts a run is refused with the name of the right variable', async () => {
   const wrong = new Client({ baseUrl, token: bareToken });
-  await assert.rejects(wrong.trigger({ url: 'http://127.0.0.1:9/' }), { status: 401, message: /needs QSTASH_TOKEN/ });
+  await assert.rejects(wrong.trigger({ url: 'http://127.0.0.1:9/' }), { status: 401, message: /requires QSTASH_TOKEN/ });
   const { runs } = await client.logs();
   assert.deepEqual(runs, [], 'no run was started');
 });
@@ -34,7 +34,7 @@ test('an endpoint is refused at its first step, and the run fails with the name 
     const { workflowRunId } = await client.trigger({ url: `${server.origin}/${path}`, retries: 0 });
     const { workflowState, error } = await endOf(service, workflowRunId);
     assert.equal(workflowState, 'RUN_FAILED', path);
-    assert.match(String(error), /needs QSTASH_TOKEN/, path);
+    assert.match(String(error), /requires QSTASH_TOKEN/, path);
   }
 });
 

@@ -1,16 +1,19 @@
-/** The address policy of each queue instance: that of the installation, and one of its own where it has rules. */
+/** The address policy of each queue instance: the installation's policy, or its own if the instance has rules. */
 import type { OutboundRules } from '../ports/account-store.js';
 import { type AddressPolicy, type AddressPolicyOptions, createAddressPolicy } from './address-policy.js';
 
 export interface AddressPoliciesOptions extends Omit<AddressPolicyOptions, 'rules'> {
-  /** Null where the instance has none. */
+  /** Null if the instance has no rules. */
   readonly rulesOf: (instanceId: string) => OutboundRules | null;
 }
 
-/** Policies of instances that are kept; beyond it they are made again. */
+/** Maximum number of cached policies of instances. */
 const MAX_POLICIES = 1_000;
 
-/** Gives the policy of an instance as its rules are now. Throws when an entry of the installation's lists is invalid. */
+/**
+ * Returns a function that gives the current policy of an instance. Throws if an entry of the installation's lists is
+ * invalid.
+ */
 export function createAddressPolicies(options: AddressPoliciesOptions): (instanceId: string) => AddressPolicy {
   const { rulesOf, ...shared } = options;
   const common = createAddressPolicy(shared);

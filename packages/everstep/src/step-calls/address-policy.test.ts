@@ -20,7 +20,7 @@ function resolve(
   });
 }
 
-test('addresses that are not the public internet are refused, in whatever form a URL writes them', async (t) => {
+test('addresses outside the public internet are refused in every notation that a URL allows', async (t) => {
   const table: readonly (readonly [url: string, reason: RegExp])[] = [
     ['http://127.0.0.1/', /loopback/],
     ['http://127.1/', /loopback/],
@@ -77,7 +77,7 @@ test('addresses that are not the public internet are refused, in whatever form a
   }
 });
 
-test('public addresses and names are allowed, right up to the edges of the refused ranges', () => {
+test('public addresses and names are allowed, up to the edges of the refused ranges', () => {
   const urls = [
     'https://example.org/x?y=1',
     'http://8.8.8.8/',
@@ -103,7 +103,7 @@ test('public addresses and names are allowed, right up to the edges of the refus
   for (const url of urls) assert.deepEqual(strict.check(url), { ok: true }, url);
 });
 
-test('only http and https URLs without credentials are called', () => {
+test('only http and https URLs without credentials are allowed', () => {
   const table: readonly (readonly [string, RegExp])[] = [
     ['ftp://example.org/', /only http and https/],
     ['file:///etc/passwd', /only http and https/],
@@ -121,14 +121,14 @@ test('only http and https URLs without credentials are called', () => {
   }
 });
 
-test('development allows loopback and nothing else', () => {
+test('development mode allows loopback and nothing else', () => {
   for (const url of ['http://127.0.0.1:3000/', 'http://127.9.9.9/', 'http://[::1]:3000/', 'http://localhost:3000/'])
     assert.deepEqual(dev.check(url), { ok: true }, url);
   for (const url of ['http://10.0.0.1/', 'http://169.254.169.254/', 'http://0.0.0.0/', 'http://[::ffff:10.0.0.1]/'])
     assert.equal(dev.check(url).ok, false, url);
 });
 
-test('an allow-list opens exactly what it names', () => {
+test('an allow list allows exactly its entries', () => {
   const policy = createAddressPolicy({
     allowLoopback: false,
     allow: ['10.1.0.0/16', 'fd00:1::/32', '192.168.7.7', 'Internal.Example.', '[fd00:2::1]'],
@@ -153,16 +153,16 @@ test('an allow-list opens exactly what it names', () => {
   assert.equal(policy.checkAddress('10.9.9.9', 'other.example', 80).ok, false);
 });
 
-test('an allow-list entry that is no host, address or range stops the start', () => {
+test('an invalid allow list entry prevents startup', () => {
   for (const entry of ['10.0.0.0/33', '10.0.0/8', 'fd00::/129', 'a b', '', 'http://x/', 'host:0', '1.2.3.4/', '1.2.3.4/x'])
     assert.throws(() => createAddressPolicy({ allowLoopback: false, allow: [entry] }), /is invalid; use/, JSON.stringify(entry));
 });
 
-test('a name that resolves to a refused address is refused when it is resolved', async () => {
+test('a name that resolves to a refused address is refused at resolution', async () => {
   for (const all of [true, false]) {
     const refused = await resolve(strict, 'localhost', all);
     assert.ok(refused.error instanceof BlockedAddressError);
-    assert.equal(refused.error.message, 'localhost is not an address that this service calls');
+    assert.equal(refused.error.message, 'Everstep does not call the address localhost');
     assert.match(refused.error.detail, /^localhost resolves to .*, a loopback address$/);
     const allowed = await resolve(dev, 'localhost', all);
     assert.equal(allowed.error, null);
@@ -171,7 +171,7 @@ test('a name that resolves to a refused address is refused when it is resolved',
   }
 });
 
-test('a resolved address with a zone is judged like one without', () => {
+test('a resolved address with a zone is treated like one without', () => {
   const verdict = strict.checkAddress('fe80::1%eth0', 'printer.example', 80);
   assert.ok(!verdict.ok);
   assert.match(verdict.detail, /link-local/);
@@ -183,26 +183,26 @@ const refusal = (policy: AddressPolicy, url: string) => {
   return verdict;
 };
 
-test('ports of well-known services that do not speak HTTP are refused, for public addresses and names too', async () => {
+test('ports of well-known services that do not use HTTP are refused, also for public addresses and names', async () => {
   for (const port of [1, 22, 25, 53, 465, 3306, 5432, 6000, 6379, 11_211, 27_017])
     for (const host of ['8.8.8.8', 'example.org', '[2606:4700::1111]']) {
       const { message } = refusal(strict, `http://${host}:${port}/`);
-      assert.match(message, /port of a service that does not speak HTTP/, message);
+      assert.match(message, /port of a service that does not use HTTP/, message);
     }
-  assert.match(refusal(strict, 'https://example.org:25/').message, /^example\.org:25 has a port/);
+  assert.match(refusal(strict, 'https://example.org:25/').message, /^example\.org:25 uses a port/);
   const mail = createAddressPolicy({ allowLoopback: false, allow: ['8.8.4.4:22', 'git.example:22'], allowPorts: [25] });
   for (const url of ['http://example.org:25/', 'http://8.8.4.4:22/', 'http://git.example:22/'])
     assert.deepEqual(mail.check(url), { ok: true }, url);
   assert.equal(mail.check('http://8.8.8.8:22/').ok, false);
-  // A name may have the address that the list opens the port of.
+  // A name may resolve to the address whose port the list allows.
   assert.deepEqual(mail.checkAddress('8.8.4.4', 'other.example', 22), { ok: true });
   assert.equal(mail.checkAddress('8.8.8.8', 'other.example', 22).ok, false);
   assert.equal((await resolve(open, 'localhost', true, 22)).error?.name, 'BlockedAddressError');
-  assert.deepEqual(dev.check('http://127.0.0.1:9/'), { ok: true }, 'a developer may call any port of the own machine');
+  assert.deepEqual(dev.check('http://127.0.0.1:9/'), { ok: true }, 'in development mode every port of this machine is allowed');
   assert.equal(dev.check('http://8.8.8.8:22/').ok, false);
 });
 
-test('an entry with a port opens a private address at that port alone', () => {
+test('an entry with a port allows a private address only at that port', () => {
   const policy = createAddressPolicy({ allowLoopback: false, allow: ['10.0.0.5:8080', '10.96.0.0/12:443', 'app.internal:81'] });
   for (const url of ['http://10.0.0.5:8080/', 'https://10.97.1.1/', 'http://app.internal:81/'])
     assert.deepEqual(policy.check(url), { ok: true }, url);
@@ -211,7 +211,7 @@ test('an entry with a port opens a private address at that port alone', () => {
   assert.deepEqual(policy.checkAddress('10.1.1.1', 'app.internal', 81), { ok: true });
 });
 
-test('what is denied is refused whatever allows it, as an address, a range, a name, a subdomain or with one port', async () => {
+test('the deny list overrides every allow list, for addresses, ranges, names, subdomains and single ports', async () => {
   const policy = createAddressPolicy({
     allowLoopback: false,
     allow: ['10.0.0.0/8', 'db.example'],
@@ -231,7 +231,7 @@ test('what is denied is refused whatever allows it, as an address, a range, a na
   assert.equal((await resolve(policy, 'localhost', true)).error?.name, 'BlockedAddressError');
 });
 
-test('an address in a NAT64 prefix of the network is judged by the IPv4 address in it, at every length of RFC 6052', () => {
+test('an address in a NAT64 prefix is checked by its embedded IPv4 address, for every prefix length in RFC 6052', () => {
   const prefixes = ['64:ff9b::/96', '2001:db8::/32', '2a00:100::/40', '2a00:200:300::/48', '2a00:400:500:600::/56', '2a01::/64'];
   const policy = createAddressPolicy({ allowLoopback: false, allow: ['10.9.9.9'], deny: ['9.9.9.9'], nat64Prefixes: prefixes });
   // RFC 6052, section 2.4, with 192.0.2.33 replaced by 10.0.2.33 and by 8.0.2.33.
@@ -251,33 +251,33 @@ test('an address in a NAT64 prefix of the network is judged by the IPv4 address 
   refusal(policy, 'http://[64:ff9b::9.9.9.9]/');
 });
 
-test('the listeners of the service itself are refused where its network is allowed', () => {
+test("the service's own listeners are refused even if its network is allowed", () => {
   const ownListeners = () => [{ addresses: ['10.0.0.5', 'fd00::5'], port: 8080 }];
   const policy = createAddressPolicy({ allowLoopback: false, allow: ['10.0.0.0/8', 'fd00::/8'], ownListeners });
   for (const url of ['http://10.0.0.5:8080/', 'http://[fd00::5]:8080/']) refusal(policy, url);
   for (const url of ['http://10.0.0.5:8081/', 'http://10.0.0.6:8080/']) assert.deepEqual(policy.check(url), { ok: true }, url);
   const named = createAddressPolicy({ allowLoopback: false, allow: ['10.0.0.5:8080'], ownListeners });
-  assert.deepEqual(named.check('http://10.0.0.5:8080/'), { ok: true }, 'an entry that names the port is meant');
+  assert.deepEqual(named.check('http://10.0.0.5:8080/'), { ok: true }, 'an entry with the port allows a listener explicitly');
 });
 
-test('a refusal tells whoever asked for the call nothing of the network or the settings; the log gets it', () => {
+test('a refusal does not reveal the network or the settings to the caller; the log contains the details', () => {
   const policy = createAddressPolicy({ allowLoopback: false, allow: ['10.0.0.0/8'], deny: ['denied.example'] });
-  const hidden = [policy.checkAddress('192.168.7.7', 'wiki.example', 80), policy.check('http://denied.example/')];
-  for (const verdict of hidden) {
+  const undisclosedRefusal = [policy.checkAddress('192.168.7.7', 'wiki.example', 80), policy.check('http://denied.example/')];
+  for (const verdict of undisclosedRefusal) {
     assert.ok(!verdict.ok);
-    assert.match(verdict.message, /^[a-z.]+ is not an address that this service calls$/);
+    assert.match(verdict.message, /^Everstep does not call the address [a-z.]+$/);
     assert.match(verdict.detail, /192\.168\.7\.7, a private address|denied by EVERSTEP_DENY_ADDRESSES/);
   }
   assert.doesNotMatch(refusal(policy, 'http://192.168.7.7/').message, /EVERSTEP_/);
-  assert.match(refusal(dev, 'http://10.0.0.1/').message, /start the service with .* in EVERSTEP_ALLOW_ADDRESSES$/);
-  assert.match(refusal(dev, 'http://8.8.8.8:25/').message, /start the service with 25 in EVERSTEP_ALLOW_PORTS$/);
+  assert.match(refusal(dev, 'http://10.0.0.1/').message, /start Everstep with .* in EVERSTEP_ALLOW_ADDRESSES$/);
+  assert.match(refusal(dev, 'http://8.8.8.8:25/').message, /start Everstep with 25 in EVERSTEP_ALLOW_PORTS$/);
 });
 
-test('a name that only a private network has is refused without looking whether it exists', () => {
+test('a name from a private network is refused without a lookup', () => {
   for (const host of ['postgres', 'api.default.svc', 'api.default.svc.cluster.local', 'vault.internal', 'nas.lan', 'x.home.arpa'])
-    assert.equal(refusal(strict, `http://${host}/`).message, `${host} is not an address that this service calls`);
+    assert.equal(refusal(strict, `http://${host}/`).message, `Everstep does not call the address ${host}`);
   const cluster = createAddressPolicy({ allowLoopback: false, allow: ['10.96.0.0/12'] });
-  assert.deepEqual(cluster.check('http://api.default.svc/'), { ok: true }, 'its address may be in the range');
+  assert.deepEqual(cluster.check('http://api.default.svc/'), { ok: true }, 'its address may be in the allowed range');
   const named = createAddressPolicy({ allowLoopback: false, allow: ['app'] });
   assert.deepEqual([named.check('http://app/').ok, named.check('http://other/').ok], [true, false]);
 });

@@ -1,11 +1,8 @@
 /**
- * Which destinations the service may call. Everything that only this machine
- * or its network can reach is refused: otherwise whoever may trigger a run may
- * read the cloud's metadata or talk to the database next door.
- *
- * Decided twice. `check` sees what a URL shows by itself. `lookupAt` is given to
- * the socket, so that the address that was judged is the one that is connected
- * to, whatever DNS answers the next time.
+ * Decides which destinations the service may call. Addresses that only this machine or its network can reach are
+ * refused. Otherwise anyone who can trigger a run could read cloud metadata or reach internal databases. There are
+ * two checks. `check` examines the URL itself. The socket uses `lookupAt`, so that the checked address is the one
+ * that is connected to, whatever DNS returns later.
  */
 import { isIP, type LookupFunction } from 'node:net';
 import { bareHost, parseDestinationRules } from '../config/destination-rules.js';
@@ -19,30 +16,30 @@ import { createNameResolver, type NameResolver, type Resolved } from './names/in
 
 export interface Blocked {
   readonly ok: false;
-  /** For whoever asked for the call: nothing about the network of the service, or its settings. */
+  /** Text for the caller. It does not reveal the network or the settings of the service. */
   readonly message: string;
-  /** For the operator, in the log of the service. */
+  /** Text for the operator, for the service log. */
   readonly detail: string;
 }
 
 export type AddressVerdict = { readonly ok: true } | Blocked;
 
 export interface AddressPolicy {
-  /** Differs between policies: a connection that was made under one is not used under another. */
+  /** Unique for each policy. A connection made under one policy is not used under another. */
   readonly scope: string;
-  /** Judges what is visible in the URL: scheme, credentials, port, literal addresses, names that are never public. */
+  /** Checks what the URL shows: scheme, credentials, port, literal addresses, and names that are never public. */
   check(url: string | URL): AddressVerdict;
-  /** Judges an address to connect to; `hostname` is the name that it was found under. */
+  /** Checks an address before connecting. `hostname` is the name that resolved to it. */
   checkAddress(address: string, hostname: string, port: number): AddressVerdict;
-  /** Whether an allow list names the host of the URL, so that it is called directly where others are called through a proxy. */
+  /** Returns whether an allow list contains the host. Such hosts are called directly instead of through a proxy. */
   isListed(url: string): boolean;
-  /** Resolves like `dns.lookup`, without the addresses that are refused; fails with BlockedAddressError if none is left. */
+  /** Resolves like `dns.lookup` without refused addresses. Fails with BlockedAddressError if none is left. */
   lookupAt(port: number): LookupFunction;
-  /** Looks the name up on behalf of an instance, so that `lookupAt` knows it when a connection is made. Judges nothing. */
+  /** Looks up a name for an instance, so that `lookupAt` finds it in the cache. Does not check the addresses. */
   resolve(hostname: string, instanceId: string): Promise<Resolved> | Resolved;
 }
 
-/** Where this service itself listens. */
+/** Addresses and port on which this service listens. */
 export interface OwnListener {
   readonly addresses: readonly string[];
   readonly port: number;
@@ -50,26 +47,29 @@ export interface OwnListener {
 
 export interface AddressPolicyOptions {
   readonly allowLoopback: boolean;
-  /** Destinations that may be called although they are private. One with a port may be called at a blocked port, too. */
+  /** Private destinations that may be called. An entry with a port also allows a blocked port. */
   readonly allow: readonly string[];
-  /** Destinations that are not called, whatever else allows them. */
+  /** Destinations that are never called. Overrides all other settings. */
   readonly deny?: readonly string[];
-  /** Blocked ports that may be called all the same. */
+  /** Blocked ports that may be called. */
   readonly allowPorts?: readonly number[];
-  /** Prefixes of the network's NAT64; addresses in them are judged by the IPv4 address that they lead to. */
+  /** NAT64 prefixes of the network. Addresses in them are checked by their embedded IPv4 address. */
   readonly nat64Prefixes?: readonly string[];
   readonly ownListeners?: () => readonly OwnListener[];
-  /** False where an egress proxy resolves names: one is then judged by itself, and an entry with a range does not cover it. */
+  /**
+   * False if an egress proxy resolves names. Names are then checked without their addresses, and ranges do not cover
+   * names.
+   */
   readonly resolvesNames?: boolean;
-  /** Tells the caller what the operator may set: the caller is the operator. */
+  /** Includes settings in messages, if the caller is also the operator. */
   readonly explain?: boolean;
-  /** What a queue instance has of its own. */
+  /** Rules of a queue instance. */
   readonly rules?: OutboundRules;
-  /** Looks names up; one with the settings of the operating system when absent. */
+  /** Resolves names. Default: a resolver with the settings of the operating system. */
   readonly names?: Pick<NameResolver, 'find'>;
 }
 
-/** Whose lookups count for no instance: a connection is made, and what its delivery looked up is not known any more. */
+/** Placeholder for lookups of no instance: the connection is already being made, but the cached name has expired. */
 const NO_INSTANCE = '';
 
 export class BlockedAddressError extends Error {
@@ -86,7 +86,7 @@ export class BlockedAddressError extends Error {
 const ALLOWED: AddressVerdict = Object.freeze({ ok: true });
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
-/** Where a connection for an http or https URL leads. */
+/** Returns the host and port for an http or https URL. */
 export function destinationOf({ protocol, hostname, port }: URL): { readonly host: string; readonly port: number } {
   return { host: bareHost(hostname), port: port === '' ? (DEFAULT_PORTS[protocol] ?? 0) : Number(port) };
 }
@@ -101,7 +101,7 @@ const invalid = (message: string): Blocked => ({ ok: false, message, detail: mes
 
 let policies = 0;
 
-/** Throws when an entry of a list is invalid. */
+/** Throws if a list entry is invalid. */
 export function createAddressPolicy(options: AddressPolicyOptions): AddressPolicy {
   const { allowLoopback, explain = false, resolvesNames = true, rules } = options;
   const allow = listOf([...options.allow, ...(rules?.allow ?? [])]);
@@ -110,20 +110,21 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
   const allowPorts = new Set(options.allowPorts);
   const nat64 = new Nat64(options.nat64Prefixes ?? []);
 
-  /** What the URL shows may be told. `setting` helps only those who start the service. */
+  /** Returns a refusal based on what the URL shows. `setting` is only shown to the operator. */
   const shown = (host: string, what: string, setting: string): Blocked => {
     const detail = `${host} ${what}`;
-    const hint = explain ? `; to allow it, start the service with ${setting}` : '';
-    return { ok: false, message: `${detail}, which this service does not call${hint}`, detail };
+    const hint = explain ? `; to allow it, start Everstep with ${setting}` : '';
+    return { ok: false, message: `${detail}, which Everstep does not call${hint}`, detail };
   };
   const SETTING = 'its host or range in EVERSTEP_ALLOW_ADDRESSES';
-  const hidden = (host: string, what: string, setting: string = SETTING): Blocked =>
+  const undisclosedRefusal = (host: string, what: string, setting: string = SETTING): Blocked =>
     explain
       ? shown(host, what, setting)
-      : { ok: false, message: `${host} is not an address that this service calls`, detail: `${host} ${what}` };
-  const deniedByOperator = (host: string): Blocked => hidden(host, 'is denied by EVERSTEP_DENY_ADDRESSES', 'another list');
+      : { ok: false, message: `Everstep does not call the address ${host}`, detail: `${host} ${what}` };
+  const deniedByOperator = (host: string): Blocked =>
+    undisclosedRefusal(host, 'is denied by EVERSTEP_DENY_ADDRESSES', 'another list');
   const blockedPort = (host: string, port: number): Blocked =>
-    shown(`${host}:${port}`, 'has a port of a service that does not speak HTTP', `${port} in EVERSTEP_ALLOW_PORTS`);
+    shown(`${host}:${port}`, 'uses a port of a service that does not use HTTP', `${port} in EVERSTEP_ALLOW_PORTS`);
   const deniedByInstance = (host: string): Blocked => invalid(`${host} is denied by the outbound policy of this queue instance`);
 
   const isBlockedPort = (port: number): boolean => BLOCKED_PORTS.has(port) && !allowPorts.has(port);
@@ -140,23 +141,24 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
     const isLocal = allowLoopback && LOOPBACK.has(address);
     const reason = allowed === 'none' && !isLocal ? privateReason(address) : null;
     if (reason !== null)
-      return host === given ? shown(host, `is ${reason}`, SETTING) : hidden(host, `resolves to ${given}, ${reason}`);
-    if (allowed !== 'port' && isOwnListener(address, port)) return hidden(host, `is this service itself (${given}:${port})`);
+      return host === given ? shown(host, `is ${reason}`, SETTING) : undisclosedRefusal(host, `resolves to ${given}, ${reason}`);
+    if (allowed !== 'port' && isOwnListener(address, port))
+      return undisclosedRefusal(host, `is this service itself (${given}:${port})`);
     if (isBlockedPort(port) && allowed !== 'port' && !isLocal) return blockedPort(host, port);
     if (own.deny.match(host, address, port) !== 'none') return deniedByInstance(host);
     if (own.only && own.only.match(host, address, port) === 'none') return deniedByInstance(host);
     return ALLOWED;
   }
 
-  /** Of a name that is not resolved yet: what no address of it can change. */
+  /** Checks a name before it is resolved: only rules that no address of it can change. */
   function checkName(host: string, port: number): AddressVerdict {
     if (deny.matchHost(host, port) !== 'none') return deniedByOperator(host);
     const allowed = allow.matchHost(host, port);
     if (allowed === 'none' && isMetadataName(host)) return shown(host, 'is a name of cloud metadata', SETTING);
     if (allowed === 'none' && isLocalhost(host) && !allowLoopback) return shown(host, 'is a name of this machine', SETTING);
-    // Resolving it would tell whether it exists.
+    // Resolving the name would reveal whether it exists.
     if (allowed === 'none' && isInternalName(host) && !(resolvesNames && (allow.hasRanges || allowLoopback)))
-      return hidden(host, 'is a name of a private network');
+      return undisclosedRefusal(host, 'is a name of a private network');
     const mayBeOpen = resolvesNames ? allow.namesPort(port) || allowLoopback : allowed === 'port' || isLocalhost(host);
     if (isBlockedPort(port) && !mayBeOpen) return blockedPort(host, port);
     if (own.deny.matchHost(host, port) !== 'none') return deniedByInstance(host);
@@ -171,7 +173,7 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
     const { protocol, username, password } = parsed;
     if (!(protocol in DEFAULT_PORTS)) return invalid(`only http and https URLs are called, not ${protocol.slice(0, -1)}`);
     if (username !== '' || password !== '')
-      return invalid('a URL with a user name or password in it is not called; send credentials in a header');
+      return invalid('a URL must not contain a user name or password; send credentials in a header');
     const { host, port } = destinationOf(parsed);
     return isIP(host) === 0 ? checkName(host, port) : checkAddress(host, host, port);
   }
@@ -192,7 +194,7 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
           callback(resolved.error, [], 0);
           return;
         }
-        let refusal: Blocked = invalid('it has no address');
+        let refusal: Blocked = invalid('the name has no address');
         const usable = resolved.addresses.filter(({ address }) => {
           const verdict = checkAddress(address, hostname, port);
           if (!verdict.ok) refusal = verdict;
@@ -204,7 +206,7 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
         else callback(null, first.address, first.family);
       };
       const resolved = names.find(hostname.toLowerCase(), NO_INSTANCE);
-      // A socket expects its answer later, never at once.
+      // A socket expects the callback asynchronously.
       if (resolved instanceof Promise) void resolved.then(take);
       else queueMicrotask(() => take(resolved));
     };

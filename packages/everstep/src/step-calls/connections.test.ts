@@ -13,7 +13,7 @@ import { ReplyBudget } from './reply-budget.js';
 const POLICY = createAddressPolicy({ allowLoopback: true, allow: [] });
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-test('the number of origins is bounded: what was idle for longest is closed, what is in use never', async (t) => {
+test('the pools of the origins that were idle longest are closed above the limit, and pools in use are kept', async (t) => {
   const connections = new Connections(quiet);
   t.after(() => connections.close());
   const busy = connections.acquire(POLICY, 'http://127.0.0.1:1');
@@ -27,7 +27,7 @@ test('the number of origins is bounded: what was idle for longest is closed, wha
   assert.equal(busy.pool.closed, false);
 });
 
-test('a connection that fails for want of a file descriptor is tried again, and logged once', async (t) => {
+test('a connection that fails because no file descriptor is free is retried, and logged once', async (t) => {
   const server = createServer((_request, response) => response.end('here'));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => server.close());

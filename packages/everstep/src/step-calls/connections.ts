@@ -1,4 +1,4 @@
-/** Connections to endpoints: kept alive, bounded for each origin and in the number of origins. */
+/** Keep-alive connections to endpoints, limited per origin and in the number of origins. */
 import { isIP } from 'node:net';
 import { buildConnector, Pool } from 'undici';
 import { LIMITS } from '../config/limits.js';
@@ -8,24 +8,24 @@ import { type AddressPolicy, BlockedAddressError, destinationOf } from './addres
 import type { EgressProxy } from './egress-proxy.js';
 import { networkErrorCode } from './network-errors.js';
 
-/** Origins with a pool of their own; beyond it the one that was idle for longest is closed. */
+/** Maximum number of origins with a connection pool. Above it, the pool that was idle longest is closed. */
 const MAX_ORIGINS = 256;
 export const CONNECT_TIMEOUT_MS = 10_000;
-/** Shorter than the 5 s after which Node's own server drops an idle connection, unless the server says more. */
+/** Shorter than the 5 s after which Node servers close an idle connection, unless the server announces a longer time. */
 const IDLE_CONNECTION_MS = 4_000;
 const LONGEST_IDLE_CONNECTION_MS = 60_000;
 const MAX_RESPONSE_HEADER_BYTES = 32 * 1024;
 
-/** The limit of file descriptors of the process, and that of the machine. */
+/** Error codes for the file descriptor limits of the process and of the machine. */
 const SHORTAGE_CODES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
 export const SHORTAGE_RETRY_MS = 250;
 
-/** Of the origin of a URL, as the options of a connection name its parts. */
+/** Returns the origin of a connection's options. */
 const originOf = ({ protocol, hostname, port }: buildConnector.Options): string =>
   new URL(`${protocol}//${isIP(hostname) === 6 ? `[${hostname}]` : hostname}:${port}`).origin;
 
 export interface ConnectionsOptions {
-  /** Leads to all destinations but those that an allow list names. Closed with the connections. */
+  /** Used for all destinations that no allow list contains. Closed with the connections. */
   readonly egressProxy?: EgressProxy | null;
   readonly connectOnce?: buildConnector.connector;
 }
@@ -36,16 +36,16 @@ interface Entry {
 }
 
 export class Connections {
-  /** By policy and origin, in the order of last use, oldest first. */
+  /** Pools by policy and origin, least recently used first. */
   private readonly entries = new Map<string, Entry>();
   private readonly connectOnce: buildConnector.connector | undefined;
   private readonly egressProxy: EgressProxy | null;
 
-  /** Connections that wait for a free descriptor, with their origins. */
+  /** Timers of connections that wait for a free file descriptor, with their origins. */
   private readonly retries = new Map<NodeJS.Timeout, string>();
   private readonly shortage: PeriodicLog;
 
-  /** `connectOnce` makes a connection; replaced in tests. */
+  /** `connectOnce` creates a connection; replaced in tests. */
   constructor(log: Log, { egressProxy = null, connectOnce }: ConnectionsOptions = {}) {
     this.shortage = new PeriodicLog(log, 'no free file descriptor for an endpoint connection, retrying');
     this.connectOnce = connectOnce;
@@ -57,14 +57,14 @@ export class Connections {
   }
 
   /**
-   * The pool for one exchange; `release` must be called when that is over. A connection is shared by those who have one
-   * policy: another one may forbid the address that it leads to.
+   * Returns the pool for one exchange. Call `release` when the exchange ends. Only users of the same policy share
+   * connections, because another policy may deny the connected address.
    */
   acquire(policy: AddressPolicy, origin: string): { readonly pool: Pool; readonly release: () => void } {
     const key = `${policy.scope} ${origin}`;
     const found = this.entries.get(key);
     if (found) this.entries.delete(key);
-    else this.makeRoom();
+    else this.evictIdlePools();
     const entry = found ?? { pool: this.open(policy, origin), inUse: 0 };
     this.entries.set(key, entry);
     entry.inUse++;
@@ -83,13 +83,13 @@ export class Connections {
     await Promise.all([...pools.map((pool) => pool.destroy()), this.egressProxy?.close()]);
   }
 
-  /** Whether connections to the origin lead through the egress proxy, which looks its name up. */
+  /** Returns whether connections to the origin use the egress proxy, which then resolves the name. */
   isProxied(policy: AddressPolicy, origin: string): boolean {
     return this.egressProxy !== null && !policy.isListed(origin);
   }
 
-  /** Whether a connection to the origin waits for a free descriptor. */
-  isShort(origin: string): boolean {
+  /** Returns whether a connection to the origin waits for a free file descriptor. */
+  isWaitingForDescriptor(origin: string): boolean {
     for (const other of this.retries.values()) if (other === origin) return true;
     return false;
   }
@@ -99,8 +99,8 @@ export class Connections {
   }
 
   /**
-   * A process without a free descriptor says nothing of the endpoint, so it is no failed attempt: the connection is tried again
-   * until the timeout of the delivery.
+   * Retries connections that fail for lack of a file descriptor, until the timeout of the delivery. The shortage is
+   * not the endpoint's fault, so it does not count as a failed attempt.
    */
   private withRetries(connect: buildConnector.connector): buildConnector.connector {
     const attempt: buildConnector.connector = (options, callback) =>
@@ -117,14 +117,14 @@ export class Connections {
     return attempt;
   }
 
-  /** Judges the address of each connection. */
+  /** Checks the address of each connection. */
   private connector(policy: AddressPolicy, origin: string): buildConnector.connector {
     const { host, port } = destinationOf(new URL(origin));
     const proxied = this.isProxied(policy, origin) ? this.egressProxy?.connect : undefined;
     const direct = () => buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: policy.lookupAt(port) });
     const connect = this.withRetries(this.connectOnce ?? proxied ?? direct());
     return (options, callback) => {
-      // A literal address never goes through `lookup`.
+      // `lookup` is not called for a literal IP address.
       const verdict = isIP(host) === 0 ? policy.check(origin) : policy.checkAddress(host, host, port);
       if (verdict.ok) connect(options, callback);
       else queueMicrotask(() => callback(new BlockedAddressError(verdict), null));
@@ -139,13 +139,13 @@ export class Connections {
       keepAliveTimeout: IDLE_CONNECTION_MS,
       keepAliveMaxTimeout: LONGEST_IDLE_CONNECTION_MS,
       maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
-      // The caller's one timer covers the whole exchange.
+      // The timer of the exchange covers everything.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
   }
 
-  private makeRoom(): void {
+  private evictIdlePools(): void {
     for (const [key, { pool, inUse }] of this.entries) {
       if (this.entries.size < MAX_ORIGINS) return;
       if (inUse > 0) continue;

@@ -12,7 +12,7 @@ async function answerEncoded(encoding: string | string[], body: Buffer, changes:
   return sender.send(message({ maxAnswerBytes: MAX_ANSWER_BYTES, ...changes }), new AbortController().signal);
 }
 
-test('an answer that comes encoded is decoded, and the headers of its encoded form are left out', async (t) => {
+test('an encoded answer is decoded, and its encoding headers are dropped', async (t) => {
   const table: readonly (readonly [encoding: string | string[], body: Buffer])[] = [
     ['gzip', zlib.gzipSync(TEXT)],
     ['GZip', zlib.gzipSync(TEXT)],
@@ -37,7 +37,7 @@ test('an answer that comes encoded is decoded, and the headers of its encoded fo
   }
 });
 
-test('what is encoded in a way that is not known comes as it is and says so', async () => {
+test('an answer with an unknown encoding stays encoded and keeps its headers', async () => {
   for (const encoding of ['compress', 'gzip, constructor', 'gzip, gzip, gzip, gzip', 'gzip;q=1']) {
     const body = zlib.gzipSync(TEXT);
     const answer = await answerEncoded(encoding, body);
@@ -47,13 +47,13 @@ test('what is encoded in a way that is not known comes as it is and says so', as
   }
 });
 
-test('identity is no encoding', async () => {
+test('identity is not an encoding', async () => {
   const answer = await answerEncoded('identity', TEXT);
   assert.equal(answer.kind, 'answered');
   assert.equal(TEXT.equals(answer.body), true);
 });
 
-test('an answer may be decoded to as much as the limit and to no byte more', async () => {
+test('an answer may decode to exactly the limit and not to more', async () => {
   const zeros = Buffer.alloc(MAX_ANSWER_BYTES + 1);
   for (const [encoding, encode] of [
     ['gzip', zlib.gzipSync],
@@ -70,14 +70,14 @@ test('an answer may be decoded to as much as the limit and to no byte more', asy
   }
 });
 
-test('a bomb is not unpacked, however it is packed', async () => {
+test('a decompression bomb is not unpacked, however it is encoded', async () => {
   const bomb = zlib.gzipSync(zlib.gzipSync(Buffer.alloc(100 * 1024 * 1024)));
   assert.ok(bomb.length < MAX_ANSWER_BYTES);
   const failure = failureOf(await answerEncoded('gzip, gzip', bomb));
   assert.match(failure.message, /more than \d+ bytes/);
 });
 
-test('a body that is not what its encoding says, or only its beginning, is a failure that says so', async () => {
+test('a body with an invalid or truncated encoding is a failure', async () => {
   const gzipped = zlib.gzipSync(TEXT);
   const table: readonly (readonly [encoding: string, body: Buffer])[] = [
     ['gzip', TEXT],
@@ -89,7 +89,7 @@ test('a body that is not what its encoding says, or only its beginning, is a fai
     const failure = failureOf(await answerEncoded(encoding, body));
     assert.equal(failure.cause, 'http');
     assert.equal(failure.status, 200);
-    assert.match(failure.message, new RegExp(`answered 200 with a body that is not the ${encoding} it claims \\(\\w+\\)`));
+    assert.match(failure.message, new RegExp(`answered 200 with an invalid ${encoding} body \\(\\w+\\)`));
     assert.deepEqual(failure.retry, { kind: 'backoff' });
     assert.deepEqual(failure.responseHeaders['content-encoding'], [encoding]);
     assert.equal(body.equals(failure.responseBody), true);

@@ -1,4 +1,4 @@
-/** Bodies of answers that came encoded, although identity was asked for or because the request asked for it. */
+/** Decodes encoded answer bodies: the request asked for an encoding, or the endpoint ignored `identity`. */
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
 import type { HttpAnswer } from './exchange.js';
@@ -15,15 +15,15 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
   gzip: gunzip,
   'x-gzip': gunzip,
   br: brotliDecompress,
-  // Some servers mean deflate without the frame of zlib, whose first byte names the method.
+  // Some servers send deflate without the zlib wrapper, whose first byte contains the method.
   deflate: (body, options) => (((body[0] ?? 0) & 0x0f) === ZLIB_METHOD ? inflate(body, options) : inflateRaw(body, options)),
 };
-/** Each takes up to the whole limit of memory and time. */
+/** Each encoding can use the full limit of memory and time. */
 const MAX_ENCODINGS = 3;
 
 export type Decoded =
   | { readonly kind: 'decoded'; readonly answer: HttpAnswer }
-  /** It decodes to more than the limit. */
+  /** The decoded body exceeds the limit. */
   | { readonly kind: 'too-long' }
   | { readonly kind: 'undecodable'; readonly encoding: string; readonly why: string };
 
@@ -43,9 +43,8 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * The answer as if it had not been encoded, without the headers that spoke of
- * the encoded body. What is encoded in a way that is not known here stays as
- * it is, headers and all. Never more than `maxBytes` are decoded.
+ * Decodes an answer and drops the headers about its encoding. An answer with an unknown encoding is returned
+ * unchanged. Decodes at maxBytes `maxBytes`.
  */
 export async function decodeAnswer(answer: HttpAnswer, maxBytes: number): Promise<Decoded> {
   const encodings = encodingsOf(answer);

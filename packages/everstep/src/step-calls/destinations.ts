@@ -1,4 +1,4 @@
-/** Where requests go: judged by the address policy, over connections that all who send requests share. */
+/** Sends requests to destinations. The address policy checks each one, and all senders share the connections. */
 import { isIP } from 'node:net';
 import type { buildConnector } from 'undici';
 import { LIMITS } from '../config/limits.js';
@@ -19,52 +19,52 @@ const NEVER = { kind: 'never' } as const;
 
 const noDescriptor = (): NotAttemptedError => new NotAttemptedError('this process has no free file descriptor');
 
-/** What it resolves with, unless the time is up or it is given up before. */
-function within<Value>(work: Promise<Value>, timeoutMs: number, signal: AbortSignal): Promise<Value | 'timed-out' | 'given-up'> {
-  if (signal.aborted) return Promise.resolve('given-up');
+/** Resolves with the result of `work`, or early on timeout or abort. */
+function within<Value>(work: Promise<Value>, timeoutMs: number, signal: AbortSignal): Promise<Value | 'timed-out' | 'aborted'> {
+  if (signal.aborted) return Promise.resolve('aborted');
   return new Promise((resolve) => {
-    const end = (value: Value | 'timed-out' | 'given-up'): void => {
+    const end = (value: Value | 'timed-out' | 'aborted'): void => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', giveUp);
+      signal.removeEventListener('abort', abort);
       resolve(value);
     };
-    const giveUp = (): void => end('given-up');
+    const abort = (): void => end('aborted');
     const timer = setTimeout(() => end('timed-out'), Math.max(0, timeoutMs));
-    signal.addEventListener('abort', giveUp);
+    signal.addEventListener('abort', abort);
     void work.then(end);
   });
 }
 
 export interface Target {
-  /** Of the instance that the request is for. */
+  /** Address policy of the instance that sends the request. */
   readonly policy: AddressPolicy;
-  /** As the signature and headers have it. */
+  /** The URL as used in the signature and headers. */
   readonly url: string;
   readonly origin: string;
   readonly host: string;
-  /** Null where the host is an address. */
+  /** Null if the host is an IP address. */
   readonly name: string | null;
   readonly path: string;
 }
 
 export type TargetVerdict = { readonly ok: true; readonly target: Target } | Blocked;
 
-/** A whole answer, one that is too long, or a failure. */
+/** A complete answer, an answer over the limit, or a failure. */
 export type AskedOutcome = Extract<ExchangeOutcome, { readonly kind: 'answered' | 'too-long' }> | FailedAnswer;
 
 export interface DestinationsOptions {
-  /** What the instance may call. Asked when the instance is known. */
+  /** Returns what the instance may call. Called after the instance has been loaded. */
   readonly addressPolicyOf: (instanceId: string) => AddressPolicy;
-  /** Absent: destinations are connected to directly. */
+  /** If absent, destinations are connected to directly. */
   readonly egressProxy?: Pick<EgressProxyOptions, 'url' | 'ca'>;
   readonly log: Log;
-  /** Who shares the memory for replies; absent: everything belongs to one instance. */
+  /** Assigns instances to the accounts that share the reply memory. If absent, all instances belong to one account. */
   readonly owners?: InstanceOwners;
-  /** Makes a connection; replaced in tests. */
+  /** Creates a connection; replaced in tests. */
   readonly connectOnce?: buildConnector.connector;
 }
 
-/** URLs whose parts are kept; beyond it they are read again. */
+/** Maximum number of cached URLs. */
 const MAX_TARGETS = 1_000;
 
 export class Destinations {
@@ -85,7 +85,7 @@ export class Destinations {
     this.replies = new ReplyBudget({ maxBytes, maxReplyBytes }, options.owners ?? ONE_OWNER);
   }
 
-  /** The parts of a URL that the instance may call by what it shows. */
+  /** Parses a URL and checks what the address policy can decide without resolving the name. */
   targetOf(instanceId: string, url: string): TargetVerdict {
     const policy = this.options.addressPolicyOf(instanceId);
     const key = `${policy.scope} ${url}`;
@@ -98,8 +98,8 @@ export class Destinations {
   }
 
   /**
-   * One exchange with a target. Without a whole answer it is a failure, unless the answer is too long. Rejects with
-   * NotAttemptedError when the time was up before this process had a free file descriptor.
+   * Performs one exchange with a target. An incomplete answer is a failure, except one over the limit. Rejects with
+   * NotAttemptedError if no file descriptor was free before the timeout.
    */
   async ask(instanceId: string, target: Target, request: ExchangeRequest, signal: AbortSignal): Promise<AskedOutcome> {
     if (this.closed) return failureWithoutAnswer('network', 'the service is stopping');
@@ -113,32 +113,32 @@ export class Destinations {
         return outcome;
       case 'timed-out':
         return failureWithoutAnswer('timeout', `the endpoint did not answer within ${request.timeoutMs} ms`);
-      case 'given-up':
-        return failureWithoutAnswer('network', 'given up');
+      case 'aborted':
+        return failureWithoutAnswer('network', 'the request was aborted');
       case 'broken':
         return this.broken(instanceId, outcome.error, target.host);
     }
   }
 
-  /** Whoever looks up a name on behalf of an instance waits for its share, and not for those of others. Null: it is known. */
+  /** Looks up a name within the share of the instance's account. Returns null if the name is known. */
   private async lookUp(
     { name, policy, origin }: Target,
     instanceId: string,
     timeoutMs: number,
     signal: AbortSignal,
-  ): Promise<Extract<ExchangeOutcome, { readonly kind: 'broken' | 'timed-out' | 'given-up' }> | null> {
+  ): Promise<Extract<ExchangeOutcome, { readonly kind: 'broken' | 'timed-out' | 'aborted' }> | null> {
     if (name === null || this.connections.isProxied(policy, origin)) return null;
     const until = performance.now() + timeoutMs;
     for (;;) {
       const resolving = policy.resolve(name, instanceId);
       const resolved = resolving instanceof Promise ? await within(resolving, until - performance.now(), signal) : resolving;
-      if (resolved === 'timed-out' || resolved === 'given-up') return { kind: resolved };
+      if (resolved === 'timed-out' || resolved === 'aborted') return { kind: resolved };
       if (resolved.kind === 'found') return null;
       if (!resolved.error.isShortage) return { kind: 'broken', error: resolved.error };
       this.connections.noteShortage(resolved.error.code);
       if (performance.now() + SHORTAGE_RETRY_MS >= until) throw noDescriptor();
       const paused = await within(new Promise<never>(() => {}), SHORTAGE_RETRY_MS, signal);
-      if (paused === 'given-up') return { kind: paused };
+      if (paused === 'aborted') return { kind: paused };
     }
   }
 
@@ -157,21 +157,22 @@ export class Destinations {
     try {
       const bytes = this.replies.open(instanceId, request.maxAnswerBytes);
       const outcome = await exchange(pool, { ...request, onLeave }, bytes, signal);
-      if (outcome.kind === 'timed-out' && !hasLeft && this.connections.isShort(target.origin)) throw noDescriptor();
+      if (outcome.kind === 'timed-out' && !hasLeft && this.connections.isWaitingForDescriptor(target.origin))
+        throw noDescriptor();
       return outcome;
     } finally {
       release();
     }
   }
 
-  /** The failure of a request to an address that may not be called. */
+  /** Returns the failure for a request to an address that is not allowed. */
   blocked(instanceId: string, { message, detail }: Pick<Blocked, 'message' | 'detail'>): FailedAnswer {
     this.blockedLog.warn({ instanceId, reason: detail });
     this.options.log.debug({ instanceId, reason: detail }, 'blocked address');
     return failureWithoutAnswer('blocked-address', message, NEVER);
   }
 
-  /** Ends what is under way; nothing is sent from then on. */
+  /** Aborts requests in progress and prevents new ones. */
   async close(): Promise<void> {
     this.closed = true;
     await this.connections.close();
@@ -189,7 +190,7 @@ export class Destinations {
 function judge(policy: AddressPolicy, url: string): TargetVerdict {
   const verdict = policy.check(url);
   if (!verdict.ok) return verdict;
-  if (!URL.canParse(url)) return { ok: false, message: 'the URL cannot be read', detail: 'the URL cannot be read' };
+  if (!URL.canParse(url)) return { ok: false, message: 'the URL is invalid', detail: 'the URL is invalid' };
   const { origin, host, hostname, pathname, search } = new URL(url);
   const name = isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : null;
   return { ok: true, target: { policy, url: headerValueOfUrl(url), origin, host, name, path: pathname + search } };

@@ -8,7 +8,7 @@ import { createAddressPolicy } from './address-policy.js';
 import { answering, endpoint, failureOf, message, senderWith } from './endpoint.fixture.js';
 
 const PASSWORD = 'pro/xy secret';
-/** What the proxy was asked for, and what it answers. */
+/** Requests that the proxy received, and the status that it answers. */
 let asked: readonly Pick<IncomingMessage, 'url' | 'headers'>[] = [];
 let status = 200;
 
@@ -18,7 +18,7 @@ const track = (socket: net.Socket): void => {
   socket.on('error', () => {}).once('close', () => sockets.delete(socket));
 };
 
-/** Leads every tunnel to this machine, whatever its name: a proxy resolves names itself. */
+/** The proxy connects every tunnel to this machine, whatever the destination's name. */
 const proxy = createServer((_request, response) => response.writeHead(405).end());
 proxy.on('connection', track);
 proxy.on('connect', ({ url = '', headers }, socket, head) => {
@@ -71,7 +71,7 @@ function through(url = proxyUrl, { allow = [] as readonly string[], deny = [] as
 }
 const signal = () => new AbortController().signal;
 
-test('http and https destinations are called through tunnels, with the credentials of the proxy in no other request', async (t) => {
+test('http and https destinations are called through tunnels, and only the proxy receives its credentials', async (t) => {
   const sender = through();
   t.after(() => sender.close());
   const plain = await sender.send(message({ url: `http://app.example:${endpoint.port}/hook?x=1` }), signal());
@@ -79,7 +79,7 @@ test('http and https destinations are called through tunnels, with the credentia
   assert.equal(endpoint.received[0]?.headers.host, `app.example:${endpoint.port}`);
   assert.equal(endpoint.received[0]?.url, '/hook?x=1');
   assert.equal(endpoint.received[0]?.headers['proxy-authorization'], undefined);
-  // The name in the certificate is that of the destination, not of the proxy.
+  // The certificate is checked against the destination's name, not the proxy's.
   const tunneled = await sender.send(message({ url: `https://other.example:${securePort}/` }), signal());
   assert.match(failureOf(tunneled).message, /certificate is for another host name/);
   assert.deepEqual(
@@ -88,9 +88,9 @@ test('http and https destinations are called through tunnels, with the credentia
   );
 });
 
-test('TLS to the destination is inside the tunnel, and its certificate is checked', async (t) => {
+test('TLS to the destination is inside the tunnel, and its certificate is verified', async (t) => {
   const policy = createAddressPolicy({ allowLoopback: false, allow: [], resolvesNames: false });
-  // As if it were a public name.
+  // Treats the name as public.
   const addressPolicyOf = () => ({ ...policy, check: () => ({ ok: true }) as const });
   const [good, bad] = [TEST_CA, OTHER_CA].map((ca) => senderWith({ addressPolicyOf, egressProxy: { url: proxyUrl, ca }, log }));
   assert.ok(good && bad);
@@ -105,26 +105,26 @@ test('TLS to the destination is inside the tunnel, and its certificate is checke
   );
 });
 
-test('what a URL shows is judged before the proxy is asked', async (t) => {
+test('the URL is checked before the proxy is called', async (t) => {
   const sender = through(proxyUrl, { allow: ['10.0.0.0/8:8080'], deny: ['denied.example'] });
   t.after(() => sender.close());
   const urls = [
     ...['http://127.0.0.1/', 'http://[::1]/', 'http://169.254.169.254/', 'http://localhost/', 'http://metadata.google.internal/'],
-    // No range can open them, as no address of them is known here.
+    // Ranges cannot allow these names, because their addresses are not known here.
     ...['http://postgres/', 'http://api.default.svc.cluster.local/', 'http://denied.example/', 'http://app.example:25/'],
   ];
   for (const url of urls) assert.equal(failureOf(await sender.send(message({ url }), signal())).cause, 'blocked-address', url);
   assert.deepEqual(asked, []);
 });
 
-test('a destination in an allow list is called directly: a proxy to the internet does not lead there', async (t) => {
+test('a destination in an allow list is called directly, without the proxy', async (t) => {
   const sender = through(proxyUrl, { allow: ['127.0.0.1'] });
   t.after(() => sender.close());
   assert.equal((await sender.send(message(), signal())).kind, 'answered');
   assert.deepEqual(asked, []);
 });
 
-test('a proxy that refuses, or is not there, is a failure that is tried again and does not tell where the proxy is', async (t) => {
+test('a proxy that refuses or is unreachable is a retryable failure that does not reveal the proxy', async (t) => {
   lines.length = 0;
   const gone = net.createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => gone.once('listening', resolve));
@@ -134,15 +134,12 @@ test('a proxy that refuses, or is not there, is a failure that is tried again an
   t.after(() => Promise.all([refusing.close(), missing.close()]));
   status = 403;
   const refused = failureOf(await refusing.send(message({ url: 'http://app.example/' }), signal()));
-  assert.equal(
-    refused.message,
-    'could not reach app.example: the egress proxy of this service answered 403 (EVERSTEP_EGRESS_PROXY)',
-  );
+  assert.equal(refused.message, 'could not reach app.example: the egress proxy of Everstep answered 403 (EVERSTEP_EGRESS_PROXY)');
   const unreached = failureOf(await missing.send(message({ url: 'http://app.example/' }), signal()));
-  assert.match(unreached.message, /app\.example: the egress proxy of this service cannot be reached/);
+  assert.match(unreached.message, /app\.example: the egress proxy of Everstep is unreachable/);
   for (const { cause, retry } of [refused, unreached]) assert.deepEqual([cause, retry], ['network', { kind: 'backoff' }]);
   assert.equal(lines.length, 2);
   assert.match(lines[0] ?? '', /^egress proxy connection failed .*"proxy":"http:\/\/127\.0\.0\.1:\d+","status":403/);
   assert.match(lines[1] ?? '', /ECONNREFUSED/);
-  assert.ok(!lines.join().includes('secret'), 'no credentials in the log');
+  assert.ok(!lines.join().includes('secret'), 'the log contains no credentials');
 });

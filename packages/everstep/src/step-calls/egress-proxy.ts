@@ -1,4 +1,4 @@
-/** Connections through an HTTP proxy: a tunnel for each (CONNECT), with TLS to the destination inside it. */
+/** Connects through an HTTP proxy. Each connection is a CONNECT tunnel with TLS to the destination inside it. */
 import { Socket } from 'node:net';
 import { buildConnector, Pool } from 'undici';
 import type { Log } from '../ports/log.js';
@@ -6,22 +6,22 @@ import { PeriodicLog } from '../ports/periodic-log.js';
 import { networkErrorCode } from './network-errors.js';
 
 export interface EgressProxyOptions {
-  /** `http:` or `https:`, with credentials if the proxy wants some. */
+  /** `http:` or `https:`, with credentials if the proxy requires them. */
   readonly url: string;
-  /** For the proxy, and for the destination behind it. */
+  /** Timeout for connecting to the proxy, and to the destination behind it. */
   readonly connectTimeoutMs: number;
   readonly log: Log;
-  /** Trusted certificates in place of those of the machine. */
+  /** Trusted certificates that replace those of the machine. */
   readonly ca?: string;
 }
 
 export interface EgressProxy {
-  /** Makes connections to a destination. */
+  /** Connects to a destination. */
   readonly connect: buildConnector.connector;
   close(): Promise<void>;
 }
 
-/** The tunnel was not made. The message is for whoever asked for the call, so it does not say where the proxy is. */
+/** Reports that the tunnel could not be opened. The caller sees the message, so it does not contain the proxy's address. */
 export class EgressProxyError extends Error {
   override readonly name = 'EgressProxyError';
   readonly code = 'EVERSTEP_EGRESS_PROXY';
@@ -48,13 +48,13 @@ export function createEgressProxy({ url, connectTimeoutMs, log, ca }: EgressProx
     proxies.connect({ path: authority, headers }, (error, data) => {
       if (error) {
         failures.warn({ proxy: origin, error: networkErrorCode(error) ?? error.message });
-        return callback(new EgressProxyError('the egress proxy of this service cannot be reached'), null);
+        return callback(new EgressProxyError('the egress proxy of Everstep is unreachable'), null);
       }
       const { socket, statusCode } = data;
       if (statusCode < 200 || statusCode > 299 || !(socket instanceof Socket)) {
         socket.on('error', () => {}).destroy();
         failures.warn({ proxy: origin, status: statusCode });
-        return callback(new EgressProxyError(`the egress proxy of this service answered ${statusCode}`), null);
+        return callback(new EgressProxyError(`the egress proxy of Everstep answered ${statusCode}`), null);
       }
       if (options.protocol === 'https:') startTls({ ...options, httpSocket: socket }, callback);
       else callback(null, socket);

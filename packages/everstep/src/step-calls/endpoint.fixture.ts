@@ -1,4 +1,4 @@
-/** A real endpoint on a free port, and what calls it. One for each test file. */
+/** A real endpoint on a free port, with callers for it. One instance exists per test file. */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -68,7 +68,7 @@ server.on('connection', () => endpoint.connections++);
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 const { port } = server.address() as AddressInfo;
 
-/** What the endpoint does next, and what it has seen. */
+/** The next response of the endpoint, and the requests that it received. */
 export const endpoint = {
   origin: `http://127.0.0.1:${port}`,
   port,

@@ -1,9 +1,7 @@
 /**
- * One HTTP exchange: a request, an answer read up to a limit.
- *
- * Through `dispatch`, the layer under undici's `request`: the answer is
- * collected chunk by chunk without a stream object around it, which at this
- * rate is a good part of the cost of a delivery.
+ * Performs one HTTP exchange: sends a request and reads the answer up to a limit. It uses undici's `dispatch`, the
+ * layer below `request`. Chunks are collected without a stream object, which would be a large part of the cost of a
+ * delivery.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';
@@ -15,31 +13,31 @@ export type Method = (typeof METHODS)[number];
 export interface ExchangeRequest {
   readonly method: Method;
   readonly path: string;
-  /** Names and values in turns. */
+  /** Alternating names and values. */
   readonly headers: string[];
   readonly body: Uint8Array | null;
-  /** For the whole exchange, from waiting for a connection to the last byte. */
+  /** Timeout of the whole exchange, from waiting for a connection to the last byte. */
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
-  /** Called when there is a connection and the request is sent on it. */
+  /** Called when the request is sent on a connection. */
   readonly onLeave?: (() => void) | undefined;
-  /** Settles when the answer is recorded or dropped: until then its bytes are in memory. Absent: when the exchange ends. */
+  /** Settles when the answer is recorded or dropped. Its bytes stay in memory until then. Absent: when the exchange ends. */
   readonly recorded?: Promise<void> | undefined;
 }
 
 export interface HttpAnswer {
   readonly status: number;
-  /** Lower-case names. */
+  /** Names are in lower case. */
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
 }
 
 export type ExchangeOutcome =
   | { readonly kind: 'answered'; readonly answer: HttpAnswer }
-  /** The answer was longer than the limit; `answer.body` is its beginning. */
+  /** The answer exceeded the limit; `answer.body` is its beginning. */
   | { readonly kind: 'too-long'; readonly answer: HttpAnswer }
   | { readonly kind: 'timed-out' }
-  | { readonly kind: 'given-up' }
+  | { readonly kind: 'aborted' }
   | { readonly kind: 'broken'; readonly error: Error };
 
 class Exchange implements Dispatcher.DispatchHandler {
@@ -53,7 +51,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   private headers: IncomingHttpHeaders = {};
   private readonly chunks: Buffer[] = [];
   private received = 0;
-  /** Of the whole answer; null where it is not known. */
+  /** Length of the whole answer; null if unknown. */
   private length: number | null = null;
   private readonly bytes: ReplyBytes;
 
@@ -62,23 +60,23 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.bytes = bytes;
     this.signal = signal;
     this.finish = finish;
-    this.timer = setTimeout(() => this.cutShort({ kind: 'timed-out' }), request.timeoutMs);
-    signal.addEventListener('abort', this.onGivenUp);
+    this.timer = setTimeout(() => this.abortWith({ kind: 'timed-out' }), request.timeoutMs);
+    signal.addEventListener('abort', this.onAborted);
   }
 
-  private readonly onGivenUp = (): void => this.cutShort({ kind: 'given-up' });
+  private readonly onAborted = (): void => this.abortWith({ kind: 'aborted' });
 
   private end(outcome: ExchangeOutcome): void {
     if (this.over) return;
     this.over = true;
     clearTimeout(this.timer);
-    this.signal.removeEventListener('abort', this.onGivenUp);
+    this.signal.removeEventListener('abort', this.onAborted);
     this.finish(outcome);
   }
 
-  private cutShort(outcome: ExchangeOutcome): void {
+  private abortWith(outcome: ExchangeOutcome): void {
     this.end(outcome);
-    this.controller?.abort(new Error('the exchange was cut short'));
+    this.controller?.abort(new Error('the exchange was aborted'));
   }
 
   private answer(): HttpAnswer {
@@ -89,13 +87,13 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
-    // It ended while it waited for a connection: nothing must be sent now.
-    if (this.over) controller.abort(new Error('the exchange was cut short'));
+    // The exchange ended while it waited for a connection. Nothing must be sent.
+    if (this.over) controller.abort(new Error('the exchange was aborted'));
     else this.request.onLeave?.();
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    // Informational answers (1xx) come before the one that counts.
+    // Informational responses (1xx) precede the final one.
     this.status = status;
     this.headers = headers;
     const length = Number(headers['content-length'] ?? Number.NaN);
@@ -106,8 +104,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     const room = this.request.maxAnswerBytes - this.received;
     this.chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
     this.received += Math.min(chunk.length, room);
-    if (chunk.length > room) this.cutShort({ kind: 'too-long', answer: this.answer() });
-    else if (!this.bytes.mayContinue(this.received, this.length, () => controller.resume())) controller.pause();
+    if (chunk.length > room) this.abortWith({ kind: 'too-long', answer: this.answer() });
+    else if (!this.bytes.canContinue(this.received, this.length, () => controller.resume())) controller.pause();
   }
 
   onResponseEnd(): void {
@@ -119,14 +117,14 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Never rejects. `bytes` is released when the answer is recorded. */
+/** Never rejects. Releases `bytes` when the answer is recorded. */
 export async function exchange(
   pool: Pool,
   request: ExchangeRequest,
   bytes: ReplyBytes,
   signal: AbortSignal,
 ): Promise<ExchangeOutcome> {
-  if (signal.aborted) return { kind: 'given-up' };
+  if (signal.aborted) return { kind: 'aborted' };
   const outcome = await new Promise<ExchangeOutcome>((resolve) => {
     const { method, path, headers, body } = request;
     const sent = body && Buffer.from(body.buffer, body.byteOffset, body.byteLength);

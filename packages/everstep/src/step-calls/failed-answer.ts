@@ -1,4 +1,4 @@
-/** Deliveries that got no answer, or none that could be taken: the same for a step call and for a message. */
+/** Failures of deliveries without a usable answer, for step calls and messages. */
 import { valuesOf } from '../answers/endpoint-failure.js';
 import { keptOf } from '../answers/http-advice.js';
 import type { DeliveryFailure } from '../engine/run.js';
@@ -9,7 +9,7 @@ const BACKOFF = { kind: 'backoff' } as const;
 
 export type FailedAnswer = Extract<StepAnswer, { readonly kind: 'failure' }>;
 
-/** A failure for which there is no complete answer. */
+/** Returns a failure without a complete answer. */
 export function failureWithoutAnswer(
   cause: DeliveryFailure['cause'],
   message: string,
@@ -21,15 +21,15 @@ export function failureWithoutAnswer(
   };
 }
 
-/** An answer that came, but cannot be taken: too long, or not to be decoded. Another may be. */
-export function untakenAnswer({ status, headers, body }: HttpAnswer, message: string): FailedAnswer {
+/** Returns a failure for an answer that is too long or cannot be decoded. It is retried. */
+export function unusableAnswer({ status, headers, body }: HttpAnswer, message: string): FailedAnswer {
   return {
     kind: 'failure',
     failure: { cause: 'http', message, retry: BACKOFF, status, responseHeaders: valuesOf(headers), responseBody: keptOf(body) },
   };
 }
 
-/** An answer that was cut off at the limit, with the name of that. */
+/** Returns the failure for an answer that was cut off at a limit. */
 export function answerTooLong(answer: HttpAnswer, maxBytes: number, limit: string): FailedAnswer {
-  return untakenAnswer(answer, `the endpoint answered ${answer.status} with more than ${maxBytes} bytes (${limit})`);
+  return unusableAnswer(answer, `the endpoint answered ${answer.status} with more than ${maxBytes} bytes (${limit})`);
 }

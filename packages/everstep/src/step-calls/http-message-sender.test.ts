@@ -17,10 +17,10 @@ async function sendTo(respond: Respond, changes: Partial<Message> = {}): Promise
 }
 
 const textOf = (answer: Answered): string => Buffer.from(answer.body).toString();
-/** Every byte value, over and over. */
+/** Returns bytes that contain every value, repeatedly. */
 const anyBytes = (length: number): Buffer => Buffer.from(Uint8Array.from({ length }, (_, i) => (i * 7 + (i >> 8)) & 0xff));
 
-/** A server that sends these bytes on every connection, once it has been asked. */
+/** Starts a server that sends these bytes on every connection after it receives a request. */
 async function rawServer(parts: readonly string[]): Promise<string> {
   const server = net.createServer((socket) => {
     socket.once('data', () => {
@@ -33,7 +33,7 @@ async function rawServer(parts: readonly string[]): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-test('a message goes out with its method, its URL and its body, and every status is an answer', async () => {
+test('a message is sent with its method, URL and body, and every status counts as an answer', async () => {
   const bodies: readonly (readonly [method: string, sent: string | null])[] = [
     ['GET', null],
     ['POST', 'a=1'],
@@ -42,7 +42,7 @@ test('a message goes out with its method, its URL and its body, and every status
     ['DELETE', null],
     ['DELETE', 'which'],
     ['OPTIONS', null],
-    ['GET', 'a body all the same'],
+    ['GET', 'a body with GET'],
     ['post', ''],
   ];
   let status = 200;
@@ -60,7 +60,7 @@ test('a message goes out with its method, its URL and its body, and every status
   }
 });
 
-test('an answer to HEAD has its headers and no body, even where it says that it is encoded', async () => {
+test('an answer to HEAD has headers and no body, even if it claims to be encoded', async () => {
   const headers = { 'content-length': '1234', 'content-encoding': 'gzip', etag: '"1"' };
   const answer = await sendTo(answering(200, headers), { method: 'HEAD' });
   assert.equal(endpoint.received[0]?.method, 'HEAD');
@@ -70,7 +70,7 @@ test('an answer to HEAD has its headers and no body, even where it says that it 
   assert.deepEqual(answer.headers.etag, ['"1"']);
 });
 
-test('204 and 304 have no body', async () => {
+test('answers with 204 or 304 have no body', async () => {
   for (const status of [204, 304]) {
     const answer = await sendTo(answering(status, {}));
     assert.equal(answer.status, status);
@@ -87,7 +87,7 @@ test('a redirect is an answer and is not followed', async () => {
   }
 });
 
-test('headers of an answer come with lower-case names and all their values', async () => {
+test('answer headers have lower-case names and all their values', async () => {
   const answer = await sendTo((response) => {
     response.writeHead(200, { 'X-Mixed-Case': 'Yes', 'Set-Cookie': ['a=1; Path=/', 'b=2'] }).end();
   });
@@ -95,7 +95,7 @@ test('headers of an answer come with lower-case names and all their values', asy
   assert.deepEqual(answer.headers['set-cookie'], ['a=1; Path=/', 'b=2']);
 });
 
-test('a header named like a part of every object is a header like any other, or left out', async () => {
+test('a header named like a built-in object property is handled as any other, or dropped', async () => {
   const url = await rawServer(['HTTP/1.1 200 OK\r\n__proto__: x\r\nconstructor: y\r\nx-a: z\r\ncontent-length: 2\r\n\r\nok']);
   const { headers } = await sendTo(answering(200, {}), { url });
   assert.deepEqual(Object.entries(headers), [
@@ -106,7 +106,7 @@ test('a header named like a part of every object is a header like any other, or 
   assert.equal(Object.getPrototypeOf(headers), Object.prototype);
 });
 
-test('the headers of the message are sent; those of the connection and of framing are left out', async () => {
+test('headers of the message are sent, except connection and framing headers', async () => {
   await sendTo(answering(200, {}), {
     body: Buffer.from('hello'),
     headers: {
@@ -156,7 +156,7 @@ test('the headers of the message are sent; those of the connection and of framin
   assert.equal(headers['x-empty'], '');
 });
 
-test('the service names itself and asks for an answer that is not encoded, unless the message says otherwise', async () => {
+test("the request contains the service's user agent and asks for an unencoded answer, unless the message overrides it", async () => {
   await sendTo(answering(200, {}));
   const own = endpoint.received[0]?.headers ?? {};
   assert.match(own['user-agent'] ?? '', /^Everstep\/\d+\.\d+\.\d+/);
@@ -168,12 +168,12 @@ test('the service names itself and asks for an answer that is not encoded, unles
   assert.equal(given['accept-encoding'], 'gzip');
 });
 
-test('of two headers whose names differ only in case the later one is sent', async () => {
+test('the later of two headers whose names differ only in case is sent', async () => {
   await sendTo(answering(200, {}), { headers: { 'X-Key': 'first', 'x-key': 'second' } });
   assert.equal(endpoint.received[0]?.headers['x-key'], 'second');
 });
 
-test('only a message that says so is signed, over its body, and no header of it stands in for the signature', async () => {
+test('only a message that asks for it is signed, over its body, and its own headers cannot replace the signature', async () => {
   await sendTo(answering(200, {}), { body: Buffer.from('secret') });
   assert.equal(endpoint.received[0]?.headers['svc-signature'], undefined);
 
@@ -195,7 +195,7 @@ test('only a message that says so is signed, over its body, and no header of it 
   }
 });
 
-test('headers of the service are spelled in the dialect, win over those of the message and carry any text', async () => {
+test("service headers have the dialect's prefix, override those of the message, and can contain any text", async () => {
   await sendTo(answering(200, {}), {
     headers: { 'svc-retried': '9', 'x-a': 'b' },
     serviceHeaders: { Retried: '2', 'Workflow-RunId': '注文\ud800', 'Workflow-Url': 'http://example.org/注文' },
@@ -207,7 +207,7 @@ test('headers of the service are spelled in the dialect, win over those of the m
   assert.equal(headers['x-a'], 'b');
 });
 
-test('a message with forwarded headers takes along what a step call would, and what its sender says of its body', async () => {
+test('a message with forwarded headers sends those a step call would send, plus the content type of its body', async () => {
   await sendTo(answering(200, {}), {
     signed: { kind: 'message', isOwn: false },
     take: 'forwarded',
@@ -236,19 +236,19 @@ test('a message with forwarded headers takes along what a step call would, and w
     assert.equal(headers[name], undefined, name);
 });
 
-test('ten megabytes of any bytes go out and come back as they are', async () => {
+test('ten megabytes of arbitrary bytes are sent and received unchanged', async () => {
   const bytes = anyBytes(10 * 1024 * 1024);
   const answer = await sendTo((response) => response.end(bytes), { body: bytes, maxAnswerBytes: bytes.length });
   assert.equal(endpoint.received[0]?.body.equals(bytes), true);
   assert.equal(bytes.equals(answer.body), true);
 });
 
-test('a part of a larger buffer is sent as that part', async () => {
+test('a view of a larger buffer is sent without the rest of the buffer', async () => {
   await sendTo(answering(200, {}), { body: new Uint8Array(Buffer.from('before[part]after')).subarray(6, 12) });
   assert.equal(endpoint.received[0]?.body.toString(), '[part]');
 });
 
-test('a chunked answer is put together, and what comes after it as trailers is left out', async () => {
+test('a chunked answer is assembled, and its trailers are dropped', async () => {
   const url = await rawServer([
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-late\r\n\r\n',
     '3\r\nabc\r\n',
@@ -259,14 +259,14 @@ test('a chunked answer is put together, and what comes after it as trailers is l
   assert.equal(answer.headers['x-late'], undefined);
 });
 
-test('an answer whose end is the end of its connection is whole', async () => {
+test('an answer that ends with its connection is complete', async () => {
   const answer = await sendTo((response) => {
     response.socket?.end('HTTP/1.0 200 OK\r\nx-a: b\r\n\r\nto the end');
   });
   assert.equal(textOf(answer), 'to the end');
 });
 
-test('informational answers are not the answer', async () => {
+test('informational responses are skipped', async () => {
   const url = await rawServer([
     'HTTP/1.1 102 Processing\r\n\r\n',
     'HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n',
@@ -278,12 +278,12 @@ test('informational answers are not the answer', async () => {
   assert.equal(textOf(answer), 'made');
 });
 
-test('a server that offers another protocol is answered as any other', async () => {
+test('a server that offers a protocol upgrade is handled like any other', async () => {
   const offer = { connection: 'Upgrade', upgrade: 'h2c' };
   assert.equal(textOf(await sendTo(answering(200, offer, 'as ever'))), 'as ever');
 });
 
-test('an answer that comes slowly is taken as long as its time is not up', async () => {
+test('a slow answer is accepted until the timeout', async () => {
   const answer = await sendTo((response) => {
     response.writeHead(200);
     let left = 5;
@@ -297,7 +297,7 @@ test('an answer that comes slowly is taken as long as its time is not up', async
   assert.equal(textOf(answer), '.....');
 });
 
-test('an empty answer is an answer', async () => {
+test('an empty answer is accepted', async () => {
   const answer = await sendTo(answering(200, { 'content-length': '0', 'content-encoding': 'gzip' }));
   assert.equal(answer.body.byteLength, 0);
 });

@@ -1,14 +1,14 @@
-/** Plain messages over HTTP: whatever status comes back is an answer. Nothing is followed, repeated or kept. */
+/** Sends plain messages over HTTP. Every status counts as an answer. Redirects are not followed. */
 import { valuesOf } from '../answers/endpoint-failure.js';
 import { headerOf } from '../answers/http-advice.js';
 import { DIALECTS } from '../dialects/index.js';
-import { isOfWorkflow } from '../dialects/other-sdk.js';
+import { isWorkflowAnswer } from '../dialects/other-sdk.js';
 import type { Message, MessageAnswer, MessageSender, SignedMessage } from '../ports/message-sender.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import { decodeAnswer } from './content-decoding.js';
 import { type AskedOutcome, Destinations, type Target } from './destinations.js';
 import { type HttpAnswer, METHODS, type Method } from './exchange.js';
-import { answerTooLong, type FailedAnswer, failureWithoutAnswer, untakenAnswer } from './failed-answer.js';
+import { answerTooLong, type FailedAnswer, failureWithoutAnswer, unusableAnswer } from './failed-answer.js';
 import type { OutboundOptions } from './http-step-caller.js';
 import { messageHeaders } from './message-headers.js';
 import { sentRequest, withSent } from './sent-request.js';
@@ -21,7 +21,7 @@ const MAX_SHOWN_METHOD_LENGTH = 40;
 
 const methodOf = (text: string): Method | undefined => METHODS.find((method) => method === text.toUpperCase());
 
-/** A message that cannot be sent as it is: no other attempt can. */
+/** Returns the failure for an invalid message, which is not retried. */
 const refused = (message: string): FailedAnswer => failureWithoutAnswer('refused', message, NEVER);
 
 const tooLong = (answer: HttpAnswer, maxBytes: number): FailedAnswer => answerTooLong(answer, maxBytes, 'maxAnswerBytes');
@@ -43,9 +43,9 @@ export class HttpMessageSender implements MessageSender {
     } catch (error) {
       if (error instanceof NotAttemptedError) throw error;
       const words = error instanceof Error ? error.message : String(error);
-      // Its URL may carry a secret of a third party.
+      // The URL may contain a third party's secret.
       this.options.log.error({ instanceId: message.instanceId, error: words }, 'could not send a message');
-      return failureWithoutAnswer('network', `the request could not be made: ${words}`);
+      return failureWithoutAnswer('network', `the request could not be sent: ${words}`);
     }
   }
 
@@ -54,10 +54,10 @@ export class HttpMessageSender implements MessageSender {
     const method = methodOf(message.method);
     if (method === undefined) {
       const shown = JSON.stringify(message.method.slice(0, MAX_SHOWN_METHOD_LENGTH));
-      return refused(`requests are made with ${METHODS.join(', ')}, not with ${shown}`);
+      return refused(`the method must be ${METHODS.slice(0, -1).join(', ')} or ${METHODS.at(-1)}, but is ${shown}`);
     }
-    const unprepared = this.options.prepare?.(instanceId);
-    if (unprepared) await unprepared;
+    const loading = this.options.prepare?.(instanceId);
+    if (loading) await loading;
     const verdict = this.destinations.targetOf(instanceId, message.url);
     if (!verdict.ok) return this.destinations.blocked(instanceId, verdict);
     const { target } = verdict;
@@ -66,7 +66,7 @@ export class HttpMessageSender implements MessageSender {
       headers: message.headers,
       serviceHeaders: {
         ...message.serviceHeaders,
-        ...(message.signed ? this.proofOf(message, message.signed, target, key) : {}),
+        ...(message.signed ? this.signatureHeaders(message, message.signed, target, key) : {}),
       },
       dialect: DIALECTS[message.dialect],
       userAgent: USER_AGENT,
@@ -91,14 +91,14 @@ export class HttpMessageSender implements MessageSender {
       case 'answered':
         return answered(outcome.answer, message);
       case 'too-long':
-        return message.anyBody ? taken(outcome.answer, message) : tooLong(outcome.answer, message.maxAnswerBytes);
+        return message.anyBody ? acceptedAnswer(outcome.answer, message) : tooLong(outcome.answer, message.maxAnswerBytes);
       case 'failure':
         return outcome;
     }
   }
 
-  /** The signature, and where it comes from. */
-  private proofOf(
+  /** Returns the headers with the signature and the region. */
+  private signatureHeaders(
     { instanceId, dialect, body }: Message,
     { kind }: SignedMessage,
     { url }: Target,
@@ -113,32 +113,29 @@ export class HttpMessageSender implements MessageSender {
   }
 }
 
-/** As receivers of messages refuse one, or a workflow endpoint does. */
+/** Returns whether the answer looks like a rejected signature, from a message receiver or a workflow endpoint. */
 function refusesSignature(outcome: AskedOutcome): boolean {
   if (outcome.kind === 'failure') return false;
   const { status, headers } = outcome.answer;
-  return status === 401 || status === 403 || (status === 500 && isOfWorkflow(headers));
+  return status === 401 || status === 403 || (status === 500 && isWorkflowAnswer(headers));
 }
 
-function taken({ status, headers, body }: HttpAnswer, { dialect }: Message): MessageAnswer {
-  const { spell, unwantedHeader } = DIALECTS[dialect];
-  const unwanted = unwantedHeader !== null && headerOf(headers, spell(unwantedHeader)) === 'true';
+function acceptedAnswer({ status, headers, body }: HttpAnswer, { dialect }: Message): MessageAnswer {
+  const { spell, noFailureFunctionHeader } = DIALECTS[dialect];
+  const unwanted = noFailureFunctionHeader !== null && headerOf(headers, spell(noFailureFunctionHeader)) === 'true';
   return { kind: 'answered', status, headers: valuesOf(headers), body, ...(unwanted ? { unwanted } : {}) };
 }
 
 async function answered(answer: HttpAnswer, message: Message): Promise<MessageAnswer> {
   const decoded = await decodeAnswer(answer, message.maxAnswerBytes);
-  if (decoded.kind === 'decoded') return taken(decoded.answer, message);
-  if (message.anyBody) return taken(answer, message);
+  if (decoded.kind === 'decoded') return acceptedAnswer(decoded.answer, message);
+  if (message.anyBody) return acceptedAnswer(answer, message);
   if (decoded.kind === 'too-long') return tooLong(answer, message.maxAnswerBytes);
   const { encoding, why } = decoded;
-  return untakenAnswer(
-    answer,
-    `the endpoint answered ${answer.status} with a body that is not the ${encoding} it claims (${why})`,
-  );
+  return unusableAnswer(answer, `the endpoint answered ${answer.status} with an invalid ${encoding} body (${why})`);
 }
 
-/** A sender with connections of its own, which it keeps open until `close`. */
+/** Creates a sender with its own connections, which stay open until `close`. */
 export function createHttpMessageSender(options: OutboundOptions): MessageSender & { close(): Promise<void> } {
   const destinations = new Destinations(options);
   const sender = new HttpMessageSender(options, destinations);

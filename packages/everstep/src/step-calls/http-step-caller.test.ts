@@ -21,7 +21,7 @@ import {
   stepCall,
 } from './endpoint.fixture.js';
 
-test('a step is asked for with one signed POST that carries the run in its headers', async () => {
+test('a step call is one signed POST with the run in its headers', async () => {
   const answer = await callWith(agreeing, {
     forwardHeaders: { authorization: 'Bearer x', 'x-many': 'a, b' },
   });
@@ -50,7 +50,7 @@ test('a step is asked for with one signed POST that carries the run in its heade
   assert.equal(headers['x-many'], 'a, b');
 });
 
-test('the signature is a JWT over the body that an ordinary JWT library accepts', async () => {
+test('the signature is a JWT over the body that a general JWT library accepts', async () => {
   await callWith(agreeing);
   await callWith(agreeing);
   const [request] = endpoint.received;
@@ -70,7 +70,7 @@ test('the signature is a JWT over the body that an ordinary JWT library accepts'
   await assert.rejects(jwtVerify(token, new TextEncoder().encode(KEYS.next)));
 });
 
-test('forwarded headers never override those of the exchange, and what no header can carry is left out', async () => {
+test('forwarded headers never override those of the exchange, and invalid ones are dropped', async () => {
   await callWith(agreeing, {
     forwardHeaders: {
       host: 'evil.example',
@@ -107,14 +107,14 @@ test('forwarded headers never override those of the exchange, and what no header
   assert.equal(headers['x-ok'], 'yes');
 });
 
-test('a run id that no header can carry is sent percent-encoded', async () => {
+test('a run ID that a header cannot contain is sent percent-encoded', async () => {
   await callWith(agreeing, {
     request: { ...REQUEST, run: { ...REQUEST.run, id: '注文\ud800' } },
   });
   assert.equal(endpoint.received[0]?.headers['svc-workflow-runid'], encodeURIComponent('注文\ufffd'));
 });
 
-test('a workflow URL that no header can carry is announced and signed in its ASCII form', async () => {
+test('a workflow URL that a header cannot contain is sent and signed in ASCII form', async () => {
   await callWith(agreeing, { workflowUrl: `${endpoint.origin}/注文` });
   const headers = endpoint.received[0]?.headers ?? {};
   const url = `${endpoint.origin}/${encodeURIComponent('注文')}`;
@@ -146,12 +146,12 @@ test('a failed reply is a reply, whatever its status', async () => {
   }
 });
 
-test('no more connections to one host than the limit, and the others wait their turn', async () => {
+test('connections to one host stay within the limit, and further calls wait', async () => {
   let open = 0;
-  let most = 0;
+  let maxOpen = 0;
   const answer: Respond = (response) => {
     open++;
-    most = Math.max(most, open);
+    maxOpen = Math.max(maxOpen, open);
     setTimeout(() => {
       open--;
       response.writeHead(200, SPOKEN).end(JSON.stringify(REPLY));
@@ -159,8 +159,8 @@ test('no more connections to one host than the limit, and the others wait their 
   };
   const answers = await Promise.all(Array.from({ length: LIMITS.maxConnectionsPerHost + 40 }, () => callWith(answer)));
   assert.ok(answers.every(({ kind }) => kind === 'reply'));
-  assert.ok(most <= LIMITS.maxConnectionsPerHost, `${most} at once`);
-  assert.ok(most > 1);
+  assert.ok(maxOpen <= LIMITS.maxConnectionsPerHost, `${maxOpen} connections at once`);
+  assert.ok(maxOpen > 1);
 });
 
 test('a caller without a signing key sends nothing', async (t) => {
@@ -176,14 +176,14 @@ test('a caller without a signing key sends nothing', async (t) => {
   assert.equal(endpoint.received.length, 0);
 });
 
-test('after close every call fails, also those under way', async () => {
+test('after close every call fails, including calls in progress', async () => {
   const closing = callerWith();
   endpoint.respond = () => void closing.close();
   assert.match(failureOf(await closing.call(stepCall(), new AbortController().signal)).message, /stopping|closed/);
   assert.match(failureOf(await closing.call(stepCall(), new AbortController().signal)).message, /stopping/);
 });
 
-test('long journals are encoded and long answers are read in slices of heavy work, short ones at once', async () => {
+test('long journals and answers are processed in slices, short ones at once', async () => {
   const slices: string[] = [];
   const caller = callerWith({
     slices: {

@@ -1,4 +1,4 @@
-/** Steps over HTTP: one signed POST to the workflow URL per step. What it carries, and what its answer means, a dialect knows. */
+/** Sends one signed POST to the workflow URL for each step. The dialect encodes the request and interprets the answer. */
 import { LIMITS } from '../config/limits.js';
 import { DIALECTS } from '../dialects/index.js';
 import type { WorkSlices } from '../fairness/work-slices.js';
@@ -10,22 +10,22 @@ import { sentRequest, withSent } from './sent-request.js';
 import { Signer, type SignerOptions } from './signer.js';
 import { USER_AGENT } from './version.js';
 
-const cannotTell = (message: string): ReplayVerdict => ({ outcome: 'cannot-tell', message });
+const unknownVerdict = (message: string): ReplayVerdict => ({ outcome: 'cannot-tell', message });
 
-/** What everything that sends requests needs. */
+/** Options that everything that sends requests needs. */
 export interface OutboundOptions extends DestinationsOptions, SignerOptions {
-  /** Awaited before an instance is asked about; null if that is not needed. */
+  /** Loads an instance before its data is needed; null if it is already loaded. */
   readonly prepare?: (instanceId: string) => Promise<void> | null;
-  /** Where an instance is, for receivers that are told so; null when it is not known. */
+  /** Returns the region of an instance for receivers that expect it; null if unknown. */
   readonly regionOf?: (instanceId: string) => string | null;
-  /** Long bodies are written and read in these; at once when absent. */
+  /** Encodes and decodes long bodies in slices. If absent, they are processed at once. */
   readonly slices?: Pick<WorkSlices, 'run'>;
 }
 
-/** Below this a body takes a few ms at most. */
+/** Processing a shorter body takes a few ms at maxBytes. */
 const LONG_BYTES = 1024 * 1024;
 
-/** Of the journal that is sent along; its other parts are short, or bounded by the payload. */
+/** Returns the size of the results to send. The other parts are short or limited by the payload size. */
 const sentBytes = ({ recorded }: StepCall): number => recorded.reduce((sum, { out }) => sum + (out?.length ?? 0), 0);
 
 export class HttpStepCaller implements StepCaller {
@@ -49,7 +49,7 @@ export class HttpStepCaller implements StepCaller {
         { instanceId: call.instanceId, runKey: call.request.run.key, error: words },
         'could not send a step request',
       );
-      return failureWithoutAnswer('network', `the call could not be made: ${words}`);
+      return failureWithoutAnswer('network', `the call could not be sent: ${words}`);
     }
   }
 
@@ -59,7 +59,7 @@ export class HttpStepCaller implements StepCaller {
     } catch (error) {
       const words = error instanceof Error ? error.message : String(error);
       this.options.log.error({ instanceId: check.instanceId, error: words }, 'could not send a replay check');
-      return cannotTell(`the endpoint could not be asked: ${words}`);
+      return unknownVerdict(`the endpoint could not be asked: ${words}`);
     }
   }
 
@@ -78,13 +78,13 @@ export class HttpStepCaller implements StepCaller {
     const { instanceId, dialect } = check;
     const { checks } = DIALECTS[dialect].steps;
     if (!checks) {
-      return cannotTell(
-        'endpoints with this SDK cannot be asked whether they would replay a run; serve the workflow with @everstep/sdk to know it, or try one run before the others',
+      return unknownVerdict(
+        'endpoints with this SDK do not support replay checks; serve the workflow with @everstep/sdk, or try one run before the others',
       );
     }
     await options.prepare?.(instanceId);
     const verdict = destinations.targetOf(instanceId, check.workflowUrl);
-    if (!verdict.ok) return cannotTell(verdict.message);
+    if (!verdict.ok) return unknownVerdict(verdict.message);
     const { target } = verdict;
     await signer.learnWorkflowOrigin(instanceId, target.origin);
     const body = checks.body(check);
@@ -99,17 +99,17 @@ export class HttpStepCaller implements StepCaller {
       case 'answered':
         return checks.read(outcome.answer, check, options.now());
       case 'too-long':
-        return cannotTell(answerTooLong(outcome.answer, LIMITS.maxReplyBytes, 'maxReplyBytes').failure.message);
+        return unknownVerdict(answerTooLong(outcome.answer, LIMITS.maxReplyBytes, 'maxReplyBytes').failure.message);
       case 'failure':
-        return cannotTell(outcome.failure.message);
+        return unknownVerdict(outcome.failure.message);
     }
   }
 
   private async deliver(call: StepCall, signal: AbortSignal, onLeave: (() => void) | undefined): Promise<StepAnswer> {
     const { options, destinations, signer } = this;
     const { instanceId, dialect } = call;
-    const unprepared = options.prepare?.(instanceId);
-    if (unprepared) await unprepared;
+    const loading = options.prepare?.(instanceId);
+    if (loading) await loading;
     const verdict = destinations.targetOf(instanceId, call.workflowUrl);
     if (!verdict.ok) return destinations.blocked(instanceId, verdict);
     const { target } = verdict;
@@ -142,7 +142,7 @@ export class HttpStepCaller implements StepCaller {
   }
 }
 
-/** A caller with connections of its own, which it keeps open until `close`. */
+/** Creates a caller with its own connections, which stay open until `close`. */
 export function createHttpStepCaller(options: OutboundOptions): StepCaller {
   return new HttpStepCaller(options, new Destinations(options));
 }

@@ -1,4 +1,4 @@
-/** Endpoints by their names: lookups that fail, take forever, change their answer, or cannot be made. */
+/** Tests calls to endpoints by name: lookups that fail, never end, change their answer, or cannot be sent. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { buildConnector } from 'undici';
@@ -14,7 +14,7 @@ import { type Reply, startNameServer } from './names/name-server.fixture.js';
 const urlOf = (host: string): string => `http://${host}:${endpoint.port}/w`;
 const never = new AbortController().signal;
 
-/** A caller whose names are looked up at a server that the test plays. */
+/** Creates a caller that uses a simulated name server. */
 async function withNames(t: TestContext, reply: (name: string) => Reply, allowLoopback = true) {
   const server = await startNameServer(({ name }) => reply(name));
   const names = createNameResolver({ source: { servers: [server.address] }, owners: ownersOf('hog1', 'quiet1') });
@@ -29,7 +29,7 @@ async function withNames(t: TestContext, reply: (name: string) => Reply, allowLo
   return { server, caller };
 }
 
-test('names of one account whose name server never answers delay no delivery of another account', async (t) => {
+test('unresponsive name servers of one account do not delay deliveries of other accounts', async (t) => {
   const { caller } = await withNames(t, (name) => (name.endsWith('attacker.test') ? 'never' : { addresses: ['127.0.0.1'] }));
   const gone = new AbortController();
   let ended = 0;
@@ -43,37 +43,37 @@ test('names of one account whose name server never answers delay no delivery of 
     const answer = await caller.call(quiet, never);
     assert.equal(answer.kind, 'reply', host);
   }
-  assert.equal(ended, 0, 'the others still wait for their name servers');
+  assert.equal(ended, 0, 'the other calls still wait for their name servers');
   gone.abort();
-  for (const attack of attacks) assert.equal(failureOf(await attack).message, 'given up');
+  for (const attack of attacks) assert.equal(failureOf(await attack).message, 'the request was aborted');
 });
 
-test('a name that cannot be looked up fails the delivery, and counts against its destination', async (t) => {
+test('a failed lookup fails the delivery and counts against its destination', async (t) => {
   const { caller } = await withNames(t, (name) => (name === 'broken.test' ? 'server-failure' : 'no-such-name'));
   for (const [host, message] of [
-    ['broken.test', /broken\.test:\d+: the host name could not be resolved at this time \(EAI_AGAIN\)/],
+    ['broken.test', /broken\.test:\d+: the host name could not be resolved \(EAI_AGAIN\)/],
     ['gone.test', /gone\.test:\d+: the host name does not exist \(ENOTFOUND\)/],
   ] as const) {
     const failure = failureOf(await caller.call(stepCall({ workflowUrl: urlOf(host) }), never));
     assert.equal(failure.cause, 'network');
     assert.match(failure.message, message);
-    assert.equal(resultOfFailure(failure).kind, 'failed', 'the breaker counts it');
+    assert.equal(resultOfFailure(failure).kind, 'failed', 'the circuit breaker counts it');
   }
 });
 
-test('a lookup ends with the timeout of its delivery, which counts as a failure of its destination', async (t) => {
+test('a lookup ends at the timeout of its delivery, which counts as a failure of the destination', async (t) => {
   const { caller } = await withNames(t, () => 'never');
   const failure = failureOf(await caller.call(stepCall({ workflowUrl: urlOf('dead.test'), timeoutMs: 100 }), never));
   assert.deepEqual([failure.cause, failure.message], ['timeout', 'the endpoint did not answer within 100 ms']);
   assert.equal(resultOfFailure(failure).kind, 'failed');
 });
 
-test('the address that is connected to is judged, whatever the name server said before', async (t) => {
+test('the connected address is checked, whatever the name server answered before', async (t) => {
   const { caller, server } = await withNames(t, () => ({ addresses: ['127.0.0.1'], ttlS: 0 }), false);
   const failure = failureOf(await caller.call(stepCall({ workflowUrl: urlOf('rebound.test') }), never));
   assert.deepEqual([failure.cause, failure.retry], ['blocked-address', { kind: 'never' }]);
   assert.deepEqual([endpoint.received.length, server.questions.length > 0], [0, true]);
-  // Between the lookup and the connection the name is given another address.
+  // The name gets another address between the lookup and the connection.
   let asked = 0;
   const names = {
     find: (): Resolved => ({ kind: 'found', addresses: [{ address: asked++ === 0 ? '192.0.2.1' : '127.0.0.1', family: 4 }] }),
@@ -85,7 +85,7 @@ test('the address that is connected to is judged, whatever the name server said 
   assert.deepEqual([second.cause, asked, endpoint.received.length], ['blocked-address', 2, 0]);
 });
 
-test('a lookup without a free file descriptor is tried again; until the timeout it is no attempt', async (t) => {
+test('a lookup without a free file descriptor is retried; until the timeout it does not count as an attempt', async (t) => {
   let left = 2;
   const names = {
     find: (name: string): Resolved =>
@@ -104,7 +104,7 @@ test('a lookup without a free file descriptor is tried again; until the timeout 
   await assert.rejects(sender.send(message({ url: urlOf('shop.test'), ...short }), never), NotAttemptedError);
 });
 
-test('a delivery whose time is up while it waits for a file descriptor for its connection is no attempt', async (t) => {
+test('a delivery that times out while it waits for a file descriptor does not count as an attempt', async (t) => {
   const connectOnce: buildConnector.connector = ({ port }, callback) => {
     const code = port === '1' ? 'EMFILE' : 'ECONNREFUSED';
     callback(Object.assign(new Error(`connect ${code}`), { code }), null);
@@ -118,5 +118,5 @@ test('a delivery whose time is up while it waits for a file descriptor for its c
     return destinations.ask('qi_1', verdict.target, { ...request, headers: [] }, never);
   };
   await assert.rejects(ask(1), NotAttemptedError);
-  assert.equal((await ask(2)).kind, 'failure', 'any other failure is an attempt');
+  assert.equal((await ask(2)).kind, 'failure', 'any other failure counts as an attempt');
 });

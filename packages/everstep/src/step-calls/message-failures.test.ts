@@ -18,7 +18,7 @@ async function failureWith(respond: Respond, changes: Partial<Message> = {}): Pr
   return failureOf(await sender.send(message(changes), unaborted()));
 }
 
-test('an answer of as many bytes as the limit is taken; with one more it is a failure that names the limit', async () => {
+test('an answer of exactly the limit is accepted; one more byte is a failure that names the limit', async () => {
   const maxAnswerBytes = LIMITS.maxKeptResponseBytes * 2;
   const body = 'z'.repeat(maxAnswerBytes + 1);
   endpoint.respond = answering(200, {}, body.slice(1));
@@ -34,26 +34,30 @@ test('an answer of as many bytes as the limit is taken; with one more it is a fa
   assert.match(failure.message, new RegExp(`answered 201 with more than ${maxAnswerBytes} bytes \\(maxAnswerBytes\\)`));
   assert.deepEqual(failure.retry, BACKOFF);
   assert.equal(failure.responseBody.byteLength, LIMITS.maxKeptResponseBytes);
-  assert.equal(failure.responseBody.buffer.byteLength, LIMITS.maxKeptResponseBytes, 'what is kept keeps nothing else alive');
+  assert.equal(
+    failure.responseBody.buffer.byteLength,
+    LIMITS.maxKeptResponseBytes,
+    'the stored part does not keep the rest of the answer in memory',
+  );
   assert.deepEqual(failure.responseHeaders['set-cookie'], ['a=1', 'b=2']);
 });
 
-test('where the status alone counts, of a longer answer the beginning is taken, and an encoded one as it came', async () => {
+test('if only the status matters, a long answer is truncated and an encoded one stays encoded', async () => {
   const maxAnswerBytes = 1000;
-  const taken = async (respond: Respond) => {
+  const accepted = async (respond: Respond) => {
     endpoint.respond = respond;
     const answer = await sender.send(message({ maxAnswerBytes, anyBody: true }), unaborted());
     assert.equal(answer.kind, 'answered');
     return answer;
   };
-  const long = await taken(answering(201, { 'x-a': 'b' }, 'z'.repeat(maxAnswerBytes + 1)));
+  const long = await accepted(answering(201, { 'x-a': 'b' }, 'z'.repeat(maxAnswerBytes + 1)));
   assert.deepEqual([long.status, long.headers['x-a'], long.body.byteLength], [201, ['b'], maxAnswerBytes]);
-  const broken = await taken(answering(200, { 'content-encoding': 'gzip' }, 'no gzip'));
+  const broken = await accepted(answering(200, { 'content-encoding': 'gzip' }, 'not gzip'));
   assert.deepEqual([broken.status, broken.headers['content-encoding']], [200, ['gzip']]);
-  assert.equal(Buffer.from(broken.body).toString(), 'no gzip');
+  assert.equal(Buffer.from(broken.body).toString(), 'not gzip');
 });
 
-test('an answer without an end is cut off at the limit, and its connection with it', async () => {
+test('an endless answer is cut off at the limit, and its connection is closed', async () => {
   let closed: Promise<void> = Promise.resolve();
   const failure = await failureWith((response) => {
     closed = new Promise((resolve) => response.once('close', resolve));
@@ -68,7 +72,7 @@ test('an answer without an end is cut off at the limit, and its connection with 
   await closed;
 });
 
-test('a message that is not answered in time is a timeout that names the time, before and within the answer', async () => {
+test('a message without a complete answer in time is a timeout that states the limit', async () => {
   for (const stall of [() => {}, (response: ServerResponse) => response.writeHead(200).write('{')]) {
     const failure = await failureWith(stall, { timeoutMs: 60 });
     assert.equal(failure.cause, 'timeout');
@@ -78,7 +82,7 @@ test('a message that is not answered in time is a timeout that names the time, b
   }
 });
 
-test('a message that is given up ends at once, and its connection with it', async () => {
+test('a canceled message ends at once and closes its connection', async () => {
   const control = new AbortController();
   endpoint.received = [];
   const closed = new Promise<void>((resolve) => {
@@ -89,13 +93,13 @@ test('a message that is given up ends at once, and its connection with it', asyn
   });
   const failure = failureOf(await sender.send(message(), control.signal));
   assert.equal(failure.cause, 'network');
-  assert.equal(failure.message, 'given up');
+  assert.equal(failure.message, 'the request was aborted');
   await closed;
-  assert.equal(failureOf(await sender.send(message(), control.signal)).message, 'given up');
-  assert.equal(endpoint.received.length, 1, 'a message given up before it began is not sent');
+  assert.equal(failureOf(await sender.send(message(), control.signal)).message, 'the request was aborted');
+  assert.equal(endpoint.received.length, 1, 'a message canceled before it starts is not sent');
 });
 
-test('a connection that is cut, before or within the answer, is a failure and never a shorter answer', async (t) => {
+test('a connection closed before or within the answer is a failure, never a shorter answer', async (t) => {
   const begun = [
     '',
     'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc',
@@ -113,15 +117,15 @@ test('a connection that is cut, before or within the answer, is a failure and ne
   }
 });
 
-test('what no request can carry is refused for good, and the value of a header is not shown', async (t) => {
+test('an invalid request is refused permanently, and header values are not shown', async (t) => {
   const table: readonly (readonly [changes: Partial<Message>, words: RegExp])[] = [
-    [{ headers: { 'bad name': 'x' } }, /the header "bad name" cannot be sent: that is no name/],
-    [{ headers: { '': 'x' } }, /the header "" cannot be sent: that is no name/],
-    [{ headers: { 'x-split': 'topsecret\r\nx-more: 1' } }, /the header "x-split" cannot be sent: its value/],
-    [{ headers: { 'x-wide': 'topsecret日本' } }, /the header "x-wide" cannot be sent: its value/],
-    [{ method: 'CONNECT' }, /GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, not with "CONNECT"/],
-    [{ method: 'GET / HTTP/1.1\r\n' }, /not with "GET \/ HTTP\/1\.1\\r\\n"/],
-    [{ method: '' }, /not with ""/],
+    [{ headers: { 'bad name': 'x' } }, /the header "bad name" cannot be sent: it is not a valid header name/],
+    [{ headers: { '': 'x' } }, /the header "" cannot be sent: it is not a valid header name/],
+    [{ headers: { 'x-split': 'topsecret\r\nx-more: 1' } }, /the header "x-split" cannot be sent: it has a value/],
+    [{ headers: { 'x-wide': 'topsecret日本' } }, /the header "x-wide" cannot be sent: it has a value/],
+    [{ method: 'CONNECT' }, /must be GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS, but is "CONNECT"/],
+    [{ method: 'GET / HTTP/1.1\r\n' }, /but is "GET \/ HTTP\/1\.1\\r\\n"/],
+    [{ method: '' }, /but is ""/],
   ];
   for (const [changes, words] of table) {
     await t.test(JSON.stringify(changes), async () => {
@@ -135,12 +139,12 @@ test('what no request can carry is refused for good, and the value of a header i
   }
 });
 
-test('addresses that may not be called are refused for good, seen in the URL or found by resolving', async (t) => {
+test('blocked addresses are refused permanently, both in the URL and after name resolution', async (t) => {
   const policy = createAddressPolicy({ allowLoopback: false, allow: [] });
   const strict = senderWith({ addressPolicyOf: () => policy });
-  // It does not see what the URL shows, so that only the connection tells.
-  const unseeing = senderWith({ addressPolicyOf: () => ({ ...policy, check: () => ({ ok: true }) }) });
-  t.after(() => Promise.all([strict.close(), unseeing.close()]));
+  // Skips the check of the URL, so that only the connection is checked.
+  const uncheckedUrls = senderWith({ addressPolicyOf: () => ({ ...policy, check: () => ({ ok: true }) }) });
+  t.after(() => Promise.all([strict.close(), uncheckedUrls.close()]));
   endpoint.received = [];
   const table: readonly (readonly [from: typeof strict, url: string, words: RegExp])[] = [
     [strict, `${endpoint.origin}/`, /127\.0\.0\.1 is a loopback address/],
@@ -148,9 +152,9 @@ test('addresses that may not be called are refused for good, seen in the URL or 
     [strict, 'file:///etc/passwd', /only http and https/],
     [strict, 'nonsense', /not an absolute URL/],
     [strict, 'http://user:pass@example.org/', /send credentials in a header/],
-    [unseeing, `${endpoint.origin}/`, /loopback/],
-    [unseeing, `http://localhost:${endpoint.port}/`, /^localhost is not an address that this service calls$/],
-    [unseeing, 'nonsense', /cannot be read/],
+    [uncheckedUrls, `${endpoint.origin}/`, /loopback/],
+    [uncheckedUrls, `http://localhost:${endpoint.port}/`, /^Everstep does not call the address localhost$/],
+    [uncheckedUrls, 'nonsense', /URL is invalid/],
   ];
   for (const [from, url, words] of table) {
     for (const method of ['GET', 'POST']) {
@@ -163,7 +167,7 @@ test('addresses that may not be called are refused for good, seen in the URL or 
   assert.equal(endpoint.received.length, 0);
 });
 
-test('a message that cannot even be made is a failure, and its URL is not logged', async (t) => {
+test('a message that cannot be created is a failure, and its URL is not logged', async (t) => {
   const logged: unknown[] = [];
   const log = { debug() {}, info() {}, warn() {}, error: (fields: unknown) => void logged.push(fields) };
   const keyless = senderWith({
@@ -174,12 +178,12 @@ test('a message that cannot even be made is a failure, and its URL is not logged
   });
   t.after(() => keyless.close());
   const failure = failureOf(await keyless.send(message({ signed: { kind: 'message', isOwn: false } }), unaborted()));
-  assert.match(failure.message, /could not be made: no such instance/);
+  assert.match(failure.message, /request could not be sent: no such instance/);
   assert.deepEqual(failure.retry, BACKOFF);
   assert.deepEqual(logged, [{ instanceId: 'qi_1', error: 'no such instance' }]);
 });
 
-test('a sender that is closed ends what is under way and sends nothing more', async () => {
+test('closing a sender aborts messages in progress and prevents new ones', async () => {
   const closing = senderWith();
   endpoint.received = [];
   const arrived = new Promise<void>((resolve) => {

@@ -1,16 +1,16 @@
-/** What went wrong on the way to an endpoint, in words that say what to look at. */
+/** Converts network errors to messages that help to find the cause. */
 
 const WORDS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
+  ECONNREFUSED: 'nothing listens on this address',
   ECONNRESET: 'the connection was reset before the answer was complete',
   UND_ERR_SOCKET: 'the connection was closed before the answer was complete',
   EPIPE: 'the connection was closed while the request was sent',
   ENOTFOUND: 'the host name does not exist',
   ENODATA: 'the host name has no address that this machine can use',
-  EAI_AGAIN: 'the host name could not be resolved at this time',
-  ETIMEOUT: 'the host name could not be resolved in time',
+  EAI_AGAIN: 'the host name could not be resolved',
+  ETIMEOUT: 'the host name lookup timed out',
   EHOSTUNREACH: 'there is no route to the host',
-  ENETUNREACH: 'there is no route to its network',
+  ENETUNREACH: 'there is no route to the network of the host',
   ETIMEDOUT: 'the connection timed out',
   EADDRNOTAVAIL: 'this machine has no free port for another connection',
   EMFILE: 'this machine has no free file descriptor for another connection',
@@ -21,9 +21,9 @@ const WORDS: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its TLS certificate cannot be verified: the chain is incomplete',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its TLS certificate is from an authority that this machine does not know',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its TLS certificate is for another host name',
-  EPROTO: 'it does not speak TLS as expected (is it http rather than https?)',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS (is it http rather than https?)',
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not speak TLS (is it http rather than https?)',
+  EPROTO: 'it does not use TLS as expected (use http instead of https?)',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not use TLS (use http instead of https?)',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not use TLS (use http instead of https?)',
   UND_ERR_HEADERS_OVERFLOW: 'the headers of its answer are too long',
   UND_ERR_DESTROYED: 'the service is stopping',
   UND_ERR_CLOSED: 'the service is stopping',
@@ -33,7 +33,7 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** The error that says most: that of an address tried, or the cause of a wrapper. */
+/** Returns the maxBytes specific error: that of an attempted address, or the cause of a wrapper. */
 function innermost(error: Error): Error {
   if (error instanceof AggregateError) {
     const first: unknown = error.errors[0];
@@ -46,11 +46,11 @@ export function networkErrorCode(error: Error): string | undefined {
   return codeOf(innermost(error));
 }
 
-/** For example `could not reach example.org:8080: nothing listens there (ECONNREFUSED)`. */
+/** Returns, for example, `could not reach example.org:8080: nothing listens on this address (ECONNREFUSED)`. */
 export function describeNetworkError(error: Error, host: string): string {
   const root = innermost(error);
   const code = codeOf(root);
-  if (root.name === 'HTTPParserError') return `${host} answered something that is no HTTP/1.1 (${code ?? root.message})`;
+  if (root.name === 'HTTPParserError') return `${host} sent an answer that is not valid HTTP/1.1 (${code ?? root.message})`;
   if (code === undefined) return `could not reach ${host}: ${root.message}`;
   return `could not reach ${host}: ${WORDS[code] ?? root.message} (${code})`;
 }

@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import { agreeing, answering, endpoint, failureOf, message, outboundOptions, stepCall } from './endpoint.fixture.js';
 import { createOutbound } from './outbound.js';
 
-test('steps and messages to one host go over the same connections', async (t) => {
+test('steps and messages to one host share connections', async (t) => {
   const { stepCaller, messageSender, close } = createOutbound(outboundOptions());
   t.after(close);
   const { signal } = new AbortController();
   endpoint.respond = agreeing;
-  // The first call after the one that connects may find it not quite free, and connect again.
+  // The first call after connecting may find the connection busy and open another one.
   for (let i = 0; i < 3; i++) assert.equal((await stepCaller.call(stepCall(), signal)).kind, 'reply');
   const before = endpoint.connections;
   for (let i = 0; i < 3; i++) {
@@ -20,7 +20,7 @@ test('steps and messages to one host go over the same connections', async (t) =>
   assert.equal(endpoint.connections, before);
 });
 
-test('what is closed sends neither steps nor messages', async () => {
+test('after close neither steps nor messages are sent', async () => {
   const { signal } = new AbortController();
   for (const way of ['outbound', 'step caller'] as const) {
     const outbound = createOutbound(outboundOptions());

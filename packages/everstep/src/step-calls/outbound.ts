@@ -1,4 +1,4 @@
-/** All that leaves the service over HTTP, on the same connections: one host may get steps and messages. */
+/** Sends steps and messages over shared connections, because one host may receive both. */
 import type { MessageSender } from '../ports/message-sender.js';
 import type { StepCaller } from '../ports/step-caller.js';
 import { Destinations } from './destinations.js';
@@ -8,11 +8,11 @@ import { HttpStepCaller, type OutboundOptions } from './http-step-caller.js';
 export interface Outbound {
   readonly stepCaller: StepCaller;
   readonly messageSender: MessageSender;
-  /** Closes the connections of both, as closing the step caller does. */
+  /** Closes the connections of both. Closing the step caller has the same effect. */
   close(): Promise<void>;
 }
 
-/** Connections are kept open until `close`. */
+/** Creates senders whose connections stay open until `close`. */
 export function createOutbound(options: OutboundOptions): Outbound {
   const destinations = new Destinations(options);
   return {

@@ -34,7 +34,7 @@ async function ask(respond: Respond, changes: Partial<ReplayCheck> = {}, by = ca
   );
 }
 
-/** An app with the real SDK, which checks signatures. */
+/** An app with the real SDK, which verifies signatures. */
 const app =
   (...names: string[]): Respond =>
   (response) => {
@@ -52,7 +52,7 @@ const app =
   };
 const checked = (more: object) => answering(200, SPOKEN, JSON.stringify({ protocol: 1, kind: 'checked', message: 'm', ...more }));
 
-test('an endpoint with the SDK says whether its code fits; the question is signed, and carries what the trigger forwarded', async () => {
+test('an endpoint with the SDK reports whether its code matches; the request is signed and has the forwarded headers', async () => {
   assert.equal((await ask(app('a', 'b'))).outcome, 'fits');
   assert.equal(endpoint.received[0]?.headers['x-tenant'], 't1');
   const differs = await ask(app('a', 'c'));
@@ -61,49 +61,49 @@ test('an endpoint with the SDK says whether its code fits; the question is signe
   assert.match(differs.message, /planned as Run "b", but the workflow now requests Run "c"/);
 });
 
-test('what an endpoint says of a step that nobody asked about is not believed', async () => {
+test('a reported step ID that was not part of the request is ignored', async () => {
   assert.equal((await ask(checked({ outcome: 'differs', stepId: 9 }))).outcome, 'cannot-tell');
   assert.equal((await ask(checked({ outcome: 'surprise' }))).outcome, 'cannot-tell');
 });
 
 for (const [what, respond, changes, message] of [
   [
-    'an SDK that does not know the question',
+    'an SDK without replay checks',
     answering(
       400,
       SPOKEN,
       JSON.stringify({ protocol: 1, kind: 'refused', code: 'bad-request', message: '"messageId" is missing' }),
     ),
     {},
-    /cannot be asked yet: upgrade @everstep\/sdk/,
+    /does not support replay checks: upgrade @everstep\/sdk/,
   ],
   [
-    'an SDK that speaks another version',
+    'an SDK with another version',
     answering(400, SPOKEN, JSON.stringify({ protocol: 1, kind: 'refused', code: 'unsupported-protocol', message: 'version 2' })),
     {},
     /version 2/,
   ],
   [
-    'a signature that is not taken',
+    'a rejected signature',
     answering(
       401,
       SPOKEN,
       JSON.stringify({ protocol: 1, kind: 'failed', error: { name: 'SignatureError', message: 'not good' } }),
     ),
     {},
-    /refused the question: not good/,
+    /refused the replay check: not good/,
   ],
   [
-    'something that is no workflow',
+    'an answer that is not from a workflow',
     answering(200, { 'content-type': 'text/html' }, '<p>'),
     {},
-    /answered 200 with something else/,
+    /answered 200 with an unexpected body/,
   ],
   ['an error', answering(503, {}, 'secret words'), {}, /answered 503.*secret words/],
   ['a redirect', answering(307, { location: 'http://other/' }), {}, /redirects are not followed/],
-  ['silence', () => {}, { timeoutMs: 50 }, /did not answer within 50 ms/],
-  ['nobody there', app('a'), { workflowUrl: 'http://127.0.0.1:1/w' }, /127\.0\.0\.1:1/],
-  ['an endpoint of the other SDK', app('a'), { dialect: 'upstash' }, /cannot be asked whether they would replay/],
+  ['no answer', () => {}, { timeoutMs: 50 }, /did not answer within 50 ms/],
+  ['an unreachable endpoint', app('a'), { workflowUrl: 'http://127.0.0.1:1/w' }, /127\.0\.0\.1:1/],
+  ['an endpoint of the other SDK', app('a'), { dialect: 'upstash' }, /do not support replay checks/],
 ] as const) {
   test(`${what} is cannot-tell, with the reason`, async () => {
     const verdict = await ask(respond, changes);
@@ -112,11 +112,11 @@ for (const [what, respond, changes, message] of [
   });
 }
 
-test('nothing of a strange answer is quoted where the run hides data', async () => {
+test('errors of a run with redaction do not quote the answer', async () => {
   assert.ok(!(await ask(answering(503, {}, 'secret words'), { discreet: true })).message.includes('secret'));
 });
 
-test('an address that may not be called is not asked', async () => {
+test('a blocked address is not called', async () => {
   const { createAddressPolicy } = await import('./address-policy.js');
   const guarded = callerWith({ addressPolicyOf: () => createAddressPolicy({ allowLoopback: false, allow: [] }) });
   const verdict = await ask(app('a'), {}, guarded);

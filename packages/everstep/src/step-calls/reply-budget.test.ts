@@ -1,4 +1,4 @@
-/** The memory for replies: what is read on, what waits, and that nobody waits for ever. */
+/** Tests the memory limit for replies: which are read, which wait, and that none waits forever. */
 import assert from 'node:assert/strict';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,7 @@ import { FREE_REPLY_BYTES, ReplyBudget, type ReplyBytes } from './reply-budget.j
 const MiB = 1024 * 1024;
 const LIMITS = { maxBytes: 256 * MiB, maxReplyBytes: 32 * MiB };
 
-/** A reply that is read chunk by chunk as far as it may. */
+/** A reply that is read in chunks as far as the budget allows. */
 class Reading {
   received = 0;
   isPaused = false;
@@ -30,13 +30,13 @@ class Reading {
     return this.received === this.size;
   }
 
-  /** Reads a chunk, if it may; and ends when it has read everything. */
+  /** Reads a chunk if allowed, and ends after the last one. */
   read(chunk = 256 * 1024): void {
     if (this.isPaused || this.isDone) return;
     this.received = Math.min(this.size, this.received + chunk);
     if (this.isDone) this.bytes.release();
     else
-      this.isPaused = !this.bytes.mayContinue(this.received, this.length, () => {
+      this.isPaused = !this.bytes.canContinue(this.received, this.length, () => {
         this.isPaused = false;
       });
   }
@@ -46,7 +46,7 @@ function readAll(readings: readonly Reading[], rounds: number): void {
   for (let round = 0; round < rounds; round++) for (const reading of readings) reading.read();
 }
 
-test('small replies never wait, whatever others take', () => {
+test('small replies never wait, whatever other replies use', () => {
   const budget = new ReplyBudget(LIMITS, ONE_OWNER);
   readAll(
     Array.from({ length: 20 }, () => new Reading(budget, 'a1', 30 * MiB, true)),
@@ -54,11 +54,11 @@ test('small replies never wait, whatever others take', () => {
   );
   const small = budget.open('a1', LIMITS.maxReplyBytes);
   assert.equal(
-    small.mayContinue(FREE_REPLY_BYTES, null, () => {}),
+    small.canContinue(FREE_REPLY_BYTES, null, () => {}),
     true,
   );
   assert.equal(
-    small.mayContinue(FREE_REPLY_BYTES + 1, FREE_REPLY_BYTES + 2, () => {}),
+    small.canContinue(FREE_REPLY_BYTES + 1, FREE_REPLY_BYTES + 2, () => {}),
     true,
     'a little is left',
   );
@@ -79,9 +79,9 @@ for (const isLengthKnown of [true, false]) {
       for (let round = 0; round < 20_000 && readings.some(({ isDone }) => !isDone); round++) {
         readAll(readings, 1);
         const inMemory = readings.reduce((sum, { received, isDone }) => sum + (isDone ? 0 : received), 0);
-        // A chunk is read before it is known that there is no room for more.
-        const most = LIMITS.maxBytes + 200 * (FREE_REPLY_BYTES + 256 * 1024);
-        assert.ok(inMemory <= most, `${inMemory} bytes`);
+        // A chunk is read before the budget is checked.
+        const maxInMemory = LIMITS.maxBytes + 200 * (FREE_REPLY_BYTES + 256 * 1024);
+        assert.ok(inMemory <= maxInMemory, `${inMemory} bytes`);
         assert.ok(budget.free >= 0);
       }
       assert.deepEqual([readings.filter(({ isDone }) => !isDone).length, budget.free], [0, LIMITS.maxBytes]);
@@ -89,7 +89,7 @@ for (const isLengthKnown of [true, false]) {
   }
 }
 
-test('an account that holds its replies for ever leaves room to others', () => {
+test('an account that never releases its replies leaves memory for others', () => {
   const owners: InstanceOwners = ownersOf('hog1', 'pig1', 'quiet1');
   const budget = new ReplyBudget(LIMITS, owners);
   for (const hog of ['hog1', 'pig1']) {
@@ -125,7 +125,7 @@ const request = (more: Partial<ExchangeRequest> = {}): ExchangeRequest => ({
 });
 
 for (const isChunked of [false, true]) {
-  test(`a ${isChunked ? 'chunked' : 'whole'} reply that finds no room is not read until there is some, and arrives as it is`, async (t) => {
+  test(`a ${isChunked ? 'chunked' : 'whole'} reply waits for memory and then arrives unchanged`, async (t) => {
     const body = Buffer.alloc(3 * MiB, 'everstep');
     const pool = await serve(t, (response) => {
       if (!isChunked) response.setHeader('content-length', body.length);
@@ -134,12 +134,12 @@ for (const isChunked of [false, true]) {
     const budget = new ReplyBudget({ maxBytes: 16 * MiB, maxReplyBytes: 8 * MiB }, ONE_OWNER);
     const holder = budget.open('a1', 16 * MiB);
     assert.equal(
-      holder.mayContinue(FREE_REPLY_BYTES + 1, 8 * MiB, () => {}),
+      holder.canContinue(FREE_REPLY_BYTES + 1, 8 * MiB, () => {}),
       true,
     );
     const other = budget.open('a1', 16 * MiB);
     assert.equal(
-      other.mayContinue(FREE_REPLY_BYTES + 1, 7 * MiB, () => {}),
+      other.canContinue(FREE_REPLY_BYTES + 1, 7 * MiB, () => {}),
       true,
     );
     let isOver = false;
@@ -157,7 +157,7 @@ for (const isChunked of [false, true]) {
   });
 }
 
-test('a reply counts until it is recorded, and one that is given up while it waits leaves nothing behind', async (t) => {
+test('a reply counts until it is recorded, and a canceled waiting reply frees everything', async (t) => {
   const body = Buffer.alloc(3 * MiB, 'x');
   const pool = await serve(t, (response) => response.end(body));
   const budget = new ReplyBudget({ maxBytes: 4 * MiB, maxReplyBytes: 4 * MiB }, ONE_OWNER);

@@ -1,31 +1,30 @@
 /**
- * How many bytes of replies are in memory, from the first byte that is read until the reply is recorded. A reply that
- * finds no room is not read on: its endpoint waits, and so does its delivery. Accounts have fair shares.
- *
- * A part of each reply is free. What comes after it is reserved at once as far as the length is known, so that no two replies
- * wait for each other, half read. Where it is not known, some more is reserved, and then all that a reply may have; the first
- * of these two only while the second would be possible as well.
+ * Limits the memory for replies, from the first byte read until the reply is recorded. If the budget is exhausted,
+ * reading pauses, so the endpoint and its delivery wait. Accounts have fair shares. The first bytes of each reply are
+ * free. If the length is known, the rest is reserved at once, so that partly read replies never wait for each other.
+ * If it is unknown, a first amount is reserved, then the maximum reply size. The first amount is granted only while
+ * the maximum would still be available as well.
  */
 import { FairShare } from '../fairness/fair-share.js';
 import type { InstanceOwners } from '../ports/instance-owners.js';
 
 const KiB = 1024;
-/** Of each reply. */
+/** Free bytes of each reply. */
 export const FREE_REPLY_BYTES = 64 * KiB;
-/** What is reserved first where the length of a reply is not known. */
+/** First reservation for a reply of unknown length. */
 const FIRST_STEP_BYTES = 1024 * KiB;
 
 export interface ReplyBudgetLimits {
-  /** Of all replies together, without what is free. */
+  /** For all replies together, except free bytes. */
   readonly maxBytes: number;
-  /** The most that one reply has. */
+  /** For one reply. */
   readonly maxReplyBytes: number;
 }
 
 interface Waiter {
   readonly reply: ReplyBytes;
   readonly amount: number;
-  /** Must be possible besides. */
+  /** Must be available in addition to `amount`. */
   readonly margin: number;
   readonly granted: () => void;
 }
@@ -34,7 +33,7 @@ export class ReplyBudget {
   readonly limits: ReplyBudgetLimits;
   private readonly owners: InstanceOwners;
   private readonly share: FairShare;
-  /** By account; the one whose turn it is comes first. */
+  /** Waiters by account; the account to serve next comes first. */
   private readonly waiting = new Map<string, Set<Waiter>>();
 
   constructor(limits: ReplyBudgetLimits, owners: InstanceOwners) {
@@ -43,17 +42,17 @@ export class ReplyBudget {
     this.share = new FairShare(limits.maxBytes, owners);
   }
 
-  /** Bytes that may still be reserved. */
+  /** Number of bytes that can still be reserved. */
   get free(): number {
     return this.share.free;
   }
 
-  /** `maxAnswerBytes`: of this reply; what is longer is cut off. */
+  /** Starts counting a reply. Its bytes after `maxAnswerBytes` are dropped. */
   open(instanceId: string, maxAnswerBytes: number): ReplyBytes {
     return new ReplyBytes(this, instanceId, maxAnswerBytes);
   }
 
-  /** False when there is no room; `granted` is called when there is, unless the waiter is withdrawn. */
+  /** Returns false if the bytes are not available. `granted` is then called later, unless the waiter is withdrawn. */
   reserve(waiter: Waiter): boolean {
     if (this.fits(waiter)) {
       this.share.take(waiter.reply.instanceId, waiter.amount);
@@ -76,7 +75,7 @@ export class ReplyBudget {
 
   give(instanceId: string, amount: number): void {
     this.share.give(instanceId, amount);
-    // An account that was served goes behind the others, and comes up again in this very loop.
+    // A served account moves to the end, so this loop visits it again.
     for (const [accountId, waiters] of this.waiting) {
       const next = this.nextOf(waiters);
       if (!next) continue;
@@ -88,7 +87,7 @@ export class ReplyBudget {
     }
   }
 
-  /** The first one, but those that can end come before those that only begin. */
+  /** Returns the first waiter that fits. Replies that will finish take precedence over replies that start. */
   private nextOf(waiters: ReadonlySet<Waiter>): Waiter | null {
     let first: Waiter | null = null;
     for (const waiter of waiters) {
@@ -104,12 +103,12 @@ export class ReplyBudget {
   }
 }
 
-/** The bytes of one reply. */
+/** Tracks the memory of one reply. */
 export class ReplyBytes {
   readonly instanceId: string;
   private readonly budget: ReplyBudget;
-  /** What is longer is cut off. */
-  private readonly most: number;
+  /** Longer replies are cut off. */
+  private readonly maxBytes: number;
   private reserved = 0;
   private waiter: Waiter | null = null;
   private isReleased = false;
@@ -117,25 +116,25 @@ export class ReplyBytes {
   constructor(budget: ReplyBudget, instanceId: string, maxAnswerBytes: number) {
     this.budget = budget;
     this.instanceId = instanceId;
-    this.most = Math.min(maxAnswerBytes, budget.limits.maxReplyBytes, budget.limits.maxBytes);
+    this.maxBytes = Math.min(maxAnswerBytes, budget.limits.maxReplyBytes, budget.limits.maxBytes);
   }
 
   /**
-   * Whether the reply may be read on after so many bytes; `total` is its length, null where it is not known. When it may not,
-   * `granted` is called as soon as it may.
+   * Returns whether reading may continue after `received` bytes. `total` is the reply length, or null if unknown. If
+   * the result is false, `granted` is called as soon as reading may continue.
    */
-  mayContinue(received: number, total: number | null, granted: () => void): boolean {
+  canContinue(received: number, total: number | null, granted: () => void): boolean {
     if (received <= FREE_REPLY_BYTES + this.reserved || this.isReleased) return true;
     if (this.waiter) return false;
-    const { budget, most } = this;
-    const wanted = Math.min(total ?? (this.reserved < FIRST_STEP_BYTES ? FIRST_STEP_BYTES : most), most);
+    const { budget, maxBytes } = this;
+    const wanted = Math.min(total ?? (this.reserved < FIRST_STEP_BYTES ? FIRST_STEP_BYTES : maxBytes), maxBytes);
     if (wanted <= this.reserved) return true;
-    const isFirstStep = total === null && wanted < most;
+    const isFirstStep = total === null && wanted < maxBytes;
     const amount = wanted - this.reserved;
     const waiter: Waiter = {
       reply: this,
       amount,
-      // After the last one of an account that begins, one of them must still be able to go on to the end.
+      // Even when the last replies of an account start, one of them must be able to finish.
       margin: isFirstStep ? 2 * budget.limits.maxReplyBytes : 0,
       granted: () => {
         this.waiter = null;
@@ -151,7 +150,7 @@ export class ReplyBytes {
     return false;
   }
 
-  /** It is recorded, or dropped. */
+  /** Frees the memory when the reply is recorded or dropped. */
   release(): void {
     if (this.isReleased) return;
     this.isReleased = true;

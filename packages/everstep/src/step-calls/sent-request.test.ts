@@ -12,7 +12,7 @@ import {
   stepCall,
 } from './endpoint.fixture.js';
 
-/** A clock that goes on by 40 ms each time it is asked. */
+/** Returns a clock that advances by 40 ms with each call. */
 function ticking(): () => number {
   let at = 1_000_000;
   return () => {
@@ -22,7 +22,7 @@ function ticking(): () => number {
 }
 const never = () => new AbortController().signal;
 
-test('a step call that failed tells what was sent, when, for how long, and how much came back', async () => {
+test('a failed step call reports the request, its time and duration, and the size of the answer', async () => {
   endpoint.respond = answering(500, {}, 'grüße');
   const caller = callerWith({ now: ticking() });
   const { sent, responseBody } = failureOf(await caller.call(stepCall({ forwardHeaders: { 'x-order': '17' } }), never()));
@@ -35,12 +35,12 @@ test('a step call that failed tells what was sent, when, for how long, and how m
   assert.equal(sent.answerBytes, responseBody.byteLength);
 });
 
-test('one that was answered carries it as well, for a reply that turns out to be a failure', async () => {
+test('an answered step call also reports it, for replies that turn out to be failures', async () => {
   const agreed = await callWith(agreeing);
   assert.ok(agreed.kind === 'reply' && agreed.sent?.answerBytes === agreed.responseBody.byteLength);
 });
 
-test('what got no answer tells what was sent, and what was never sent tells nothing', async () => {
+test('a request without an answer is reported, and one that was never sent is not', async () => {
   const caller = callerWith();
   const unheard = failureOf(await caller.call(stepCall({ workflowUrl: 'http://127.0.0.1:1/w' }), never()));
   assert.deepEqual([unheard.cause, unheard.sent?.url, unheard.sent?.answerBytes], ['network', 'http://127.0.0.1:1/w', null]);
@@ -49,7 +49,7 @@ test('what got no answer tells what was sent, and what was never sent tells noth
   await caller.close();
 });
 
-test('a message tells it with whatever answer came', async () => {
+test('a message reports its request with every answer', async () => {
   endpoint.respond = answering(503, {}, 'later');
   const sender = senderWith({ now: ticking() });
   const answer = await sender.send(message({ method: 'put', body: Buffer.from('four') }), never());

@@ -1,9 +1,9 @@
-/** What was sent, for the account of an attempt that failed. */
+/** Describes a sent request, for the log of failed attempts. */
 import type { SentRequest } from '../engine/exchanges.js';
 import type { ExchangeOutcome, ExchangeRequest } from './exchange.js';
 import type { FailedAnswer } from './failed-answer.js';
 
-/** `startedAt` and `endedAt` in Unix ms; `keep`: its body is in nothing else that is recorded. */
+/** `startedAt` and `endedAt` are in Unix ms. `keep` stores the body, if it is not recorded elsewhere. */
 export const sentRequest = (
   url: string,
   { method, headers, body }: Pick<ExchangeRequest, 'method' | 'headers' | 'body'>,
@@ -13,7 +13,7 @@ export const sentRequest = (
   keep: boolean,
 ): SentRequest => ({
   startedAt,
-  // Clocks are set back.
+  // Clocks can be set back.
   durationMs: Math.max(0, endedAt - startedAt),
   method,
   url,

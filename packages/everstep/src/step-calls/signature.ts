@@ -1,11 +1,9 @@
 /**
- * Signatures of outgoing requests: JWTs over the SHA-256 of the body, with a shared key (HS256) and, where the instance has
- * one, with its private key (Ed25519).
- *
- * Made with node:crypto, synchronously: about 10 us with a shared key. A general JWT
- * library goes through WebCrypto, a trip to the thread pool for each
- * signature, which at several thousand deliveries a second costs more than
- * the deliveries. Tests verify what is made here with such a library.
+ * Signs outgoing requests with JWTs over the SHA-256 hash of the body: with a shared key (HS256) and, if the instance
+ * has one, with its private key (Ed25519). Signing uses node:crypto synchronously, which takes about 10 us with a
+ * shared key. General JWT libraries use WebCrypto, which needs the thread pool for each signature. At several
+ * thousand deliveries per second that would cost more than the deliveries. Tests verify these signatures with such a
+ * library.
  */
 import { createHmac, createPrivateKey, createSecretKey, hash, type KeyObject, sign } from 'node:crypto';
 import type { SignedKind } from '@everstep/sdk/protocol';
@@ -17,11 +15,11 @@ const HEADER_SEGMENT = segment({ alg: 'HS256', typ: 'JWT' });
 const ID_BYTES = 16;
 
 export interface ClaimsInput {
-  /** Who signs. */
+  /** Issuer of the signature. */
   readonly issuer: string;
-  /** URL that the request goes to. */
+  /** URL of the request. */
   readonly url: string;
-  /** What the request is. */
+  /** Kind of the request. */
   readonly kind: SignedKind;
   readonly body: Uint8Array;
   /** Unix ms. */
@@ -46,7 +44,7 @@ export function claimsSegment({ issuer, url, kind, body, now, random }: ClaimsIn
 }
 
 const MAX_KEYS = 1000;
-/** Caches what is made from a key. */
+/** Caches a value derived from a key. */
 class KeyCache<Made> {
   private readonly made = new Map<string, Made>();
 
@@ -68,7 +66,7 @@ export function signWithSharedKey(claims: string, key: string): string {
   return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
 }
 
-/** `privateKey`: PKCS #8, base64url. */
+/** `privateKey` is in PKCS #8 format, base64url-encoded. */
 export function signWithPrivateKey(
   claims: string,
   { kid, privateKey }: { readonly kid: string; readonly privateKey: string },

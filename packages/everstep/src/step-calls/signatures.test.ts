@@ -1,4 +1,4 @@
-/** What requests are signed with, and what the signatures say. */
+/** Tests the keys and claims of request signatures. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
@@ -28,7 +28,7 @@ import type { OutboundOptions } from './http-step-caller.js';
 const unaborted = (): AbortSignal => new AbortController().signal;
 const messageKeyOf = (key: string) => `sig_${createHmac('sha256', key).update('everstep.message-key.1').digest('base64url')}`;
 const MESSAGE_KEYS = { current: messageKeyOf(KEYS.current), next: messageKeyOf(KEYS.next) };
-/** The key pair of RFC 8037, appendix A. */
+/** Key pair from RFC 8037, appendix A. */
 const PRIVATE_KEY = {
   kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
   privateKey: Buffer.from(
@@ -38,7 +38,7 @@ const PRIVATE_KEY = {
 };
 const PUBLIC_KEY = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', kid: PRIVATE_KEY.kid };
 
-/** What the endpoint received. */
+/** Sends a message and returns what the endpoint received. */
 async function sent(changes: Partial<Message>, options: Partial<OutboundOptions> = {}): Promise<Received> {
   const sender = senderWith(options);
   endpoint.respond = answering(200, {});
@@ -60,7 +60,7 @@ const isAcceptedWith = (keys: { current: string; next: string }, { headers, body
   return receiver.verify({ signature, body: body.toString(), url: `${endpoint.origin}/hook?x=1` }).catch(() => false);
 };
 
-test('a step, a message, a call and a callback say what they are', async () => {
+test('the signatures of steps, messages, calls and callbacks contain their kind', async () => {
   await callWith(agreeing);
   assert.equal(decodeJwt(String(endpoint.received[0]?.headers['svc-signature'])).kind, 'step');
   for (const kind of ['message', 'call', 'failure-callback', 'failure-function', 'budget-alert'] as const) {
@@ -69,7 +69,7 @@ test('a step, a message, a call and a callback say what they are', async () => {
   }
 });
 
-test('each attempt has an id of its own', async () => {
+test('each attempt has a different ID', async () => {
   const ids = new Set<unknown>();
   for (let n = 0; n < 3; n++) {
     await callWith(agreeing);
@@ -78,7 +78,7 @@ test('each attempt has an id of its own', async () => {
   assert.equal(ids.size, 3);
 });
 
-test('a message to an origin that is not one of the instance is signed with the message key', async () => {
+test('a message to an origin that the instance does not own is signed with the message key', async () => {
   const asked: unknown[] = [];
   const messageKeyFor = (...of: readonly string[]) => {
     asked.push(of);
@@ -101,7 +101,7 @@ test('a message to an origin that is not one of the instance is signed with the 
   ]);
 });
 
-test('an endpoint that refuses a message key is told from one that fails', async () => {
+test('an endpoint that refuses a message key is distinguished from one that fails', async () => {
   const ask = async (
     status: number,
     headers: Record<string, string> = {},
@@ -119,7 +119,7 @@ test('an endpoint that refuses a message key is told from one that fails', async
   assert.equal(await ask(401, {}, () => null), false);
 });
 
-test('with a private key, steps and messages carry a second signature of the same request', async () => {
+test('with a private key, steps and messages have a second signature of the same request', async () => {
   const options = { privateKey: () => PRIVATE_KEY, messageKeyFor: () => MESSAGE_KEYS.current };
   const caller = callerWith(options);
   endpoint.respond = agreeing;
@@ -144,7 +144,7 @@ test('with a private key, steps and messages carry a second signature of the sam
   assert.equal((await sent({})).headers['svc-signature-ed25519'], undefined);
 });
 
-test('the origin of a workflow is known before a step leaves, and a step leaves though it cannot be stored', async () => {
+test('the origin of a workflow is stored before a step is sent, and the step is sent even if storing fails', async () => {
   const events: unknown[] = [];
   let fails = false;
   const caller = callerWith({

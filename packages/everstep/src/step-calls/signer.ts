@@ -1,4 +1,4 @@
-/** Signs what leaves the service: which key, and in which headers. */
+/** Signs outgoing requests: selects the key and the headers. */
 import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER, type SignedKind } from '@everstep/sdk/protocol';
 import { DIALECTS } from '../dialects/index.js';
 import type { DialectName } from '../engine/run.js';
@@ -7,13 +7,13 @@ import type { Random } from '../ports/random.js';
 import { claimsSegment, signWithPrivateKey, signWithSharedKey } from './signature.js';
 
 export interface SignerOptions {
-  /** Signing keys of an instance: they always exist. Throws when it does not know the instance. */
+  /** Signing keys of an instance. They always exist. Throws if the instance is unknown. */
   readonly signingKeys: (instanceId: string) => { readonly current: string; readonly next: string };
-  /** Null, or absent: the instance has no Ed25519 signatures. The private key: PKCS #8, base64url. */
+  /** Private key in PKCS #8 format, base64url-encoded. Null or absent: the instance has no Ed25519 signatures. */
   readonly privateKey?: (instanceId: string) => { readonly kid: string; readonly privateKey: string } | null;
-  /** The message key for an origin. Null or absent: the signing key. */
+  /** Message key for an origin. Null or absent: the signing key is used. */
   readonly messageKeyFor?: (instanceId: string, origin: string) => string | null;
-  /** Stores that steps go to this origin; null if it is stored already. */
+  /** Stores that steps are sent to this origin; null if it is already stored. */
   readonly learnWorkflowOrigin?: (instanceId: string, origin: string) => Promise<void> | null;
   /** Unix ms. */
   readonly now: () => number;
@@ -27,11 +27,11 @@ export interface SignedRequest {
   readonly url: string;
   readonly kind: SignedKind;
   readonly body: Uint8Array;
-  /** Null: the signing key of the instance. */
+  /** Null: the signing key of the instance is used. */
   readonly key: string | null;
 }
 
-/** Header names without their prefix. */
+/** Header names are without the prefix. */
 export type SignatureHeaders = Readonly<Record<string, string>>;
 
 export class Signer {
@@ -41,10 +41,10 @@ export class Signer {
     this.options = options;
   }
 
-  /** Stores that steps go to this origin, before the first of them; null if it is stored already. */
+  /** Stores that steps are sent to this origin, before the first step; null if it is already stored. */
   learnWorkflowOrigin(instanceId: string, origin: string): Promise<void> | null {
     const { learnWorkflowOrigin, log } = this.options;
-    // The step is sent anyway, and the next step tries again.
+    // If storing fails, the step is still sent, and the next step retries.
     return (
       learnWorkflowOrigin?.(instanceId, origin)?.catch((error: unknown) =>
         log.warn({ instanceId, error: String(error) }, 'could not store a workflow origin'),
@@ -52,7 +52,7 @@ export class Signer {
     );
   }
 
-  /** A key that no workflow endpoint accepts, if the origin may belong to anyone; else null. */
+  /** Returns a key that no workflow endpoint accepts if the origin may belong to someone else, else null. */
   messageKeyFor(instanceId: string, origin: string): string | null {
     return this.options.messageKeyFor?.(instanceId, origin) ?? null;
   }

@@ -20,7 +20,7 @@ import {
 } from './endpoint.fixture.js';
 import { NameError } from './names/index.js';
 
-test('every other answer is a failure with its cause, whether to retry, and what to do', async (t) => {
+test('every other answer is a failure with a cause, a retry decision and advice', async (t) => {
   const html = { 'content-type': 'text/html' };
   const inTenSeconds = new Date(Math.floor(NOW / 1000) * 1000 + 10_000).toUTCString();
   const backoff = { kind: 'backoff' };
@@ -32,7 +32,7 @@ test('every other answer is a failure with its cause, whether to retry, and what
       answering(200, html, `<p>\n hello ${'x'.repeat(200)}`),
       'not-protocol',
       never,
-      /text\/html.*"<p> hello x{90}".*serve the workflow/,
+      /text\/html.*"<p> hello x{90}".*Serve the workflow/,
     ],
     ['an empty 204', answering(204, {}), 'not-protocol', never, /content-type missing and an empty body/],
     [
@@ -47,16 +47,16 @@ test('every other answer is a failure with its cause, whether to retry, and what
       answering(400, { 'svc-workflow-protocol': '2' }, '{}'),
       'refused',
       never,
-      /version 2 .* version 1: upgrade the service/,
+      /version 2 .* version 1: upgrade Everstep/,
     ],
     [
       'an endpoint of the published SDK',
       answering(500, { 'upstash-workflow-sdk-version': '1' }, '{"error":"WorkflowError","message":"no signature"}'),
       'refused',
       never,
-      /served with @upstash\/workflow, and the run was started as one of @everstep\/sdk: start it with .*QSTASH_TOKEN/,
+      /served with @upstash\/workflow, but the run was started with @everstep\/sdk: start it with .*QSTASH_TOKEN/,
     ],
-    ['a reply cut short', answering(200, SPOKEN, '{"protocol":1,'), 'not-protocol', never, /the body is no JSON/],
+    ['a reply cut short', answering(200, SPOKEN, '{"protocol":1,'), 'not-protocol', never, /the body is not JSON/],
     [
       'a reply with a wrong base',
       answering(200, SPOKEN, JSON.stringify({ ...REPLY, base: 4 })),
@@ -112,12 +112,12 @@ test('every other answer is a failure with its cause, whether to retry, and what
       assert.deepEqual(failure.retry, retry);
       assert.match(failure.message, message);
       assert.equal(typeof failure.status, 'number');
-      assert.equal(endpoint.received.length, 1, 'nothing is followed or repeated');
+      assert.equal(endpoint.received.length, 1, 'no request is followed or repeated');
     });
   }
 });
 
-test('for a run that hides data the words of a failure quote nothing of the answer', async () => {
+test('errors of a run with redaction do not quote the answer', async () => {
   const wrong = { ...REPLY, planned: [{ stepId: 1, name: 'a', type: 'secret' }] };
   const answers: readonly Respond[] = [
     answering(500, {}, 'a secret'),
@@ -134,7 +134,7 @@ test('for a run that hides data the words of a failure quote nothing of the answ
   }
 });
 
-test('of a long answer only the beginning is kept, and headers that repeat keep all values', async () => {
+test('only the beginning of a long answer is stored, and repeated headers keep all values', async () => {
   const body = 'y'.repeat(LIMITS.maxKeptResponseBytes + 10);
   const answer = await callWith((response) => response.writeHead(500, { 'set-cookie': ['a=1', 'b=2'] }).end(body));
   const failure = failureOf(answer);
@@ -142,7 +142,7 @@ test('of a long answer only the beginning is kept, and headers that repeat keep 
   assert.deepEqual(failure.responseHeaders['set-cookie'], ['a=1', 'b=2']);
 });
 
-test('an answer over the limit is cut off and the limit named', async () => {
+test('an answer over the limit is cut off, and the error names the limit', async () => {
   let closed: Promise<void> = Promise.resolve();
   const answer = await callWith((response) => {
     closed = new Promise((resolve) => response.once('close', resolve));
@@ -161,7 +161,7 @@ test('an answer over the limit is cut off and the limit named', async () => {
   await closed;
 });
 
-test('an endpoint that does not answer in time is a timeout that names the time, before and within the answer', async () => {
+test('an endpoint that does not answer in time is a timeout that states the limit', async () => {
   for (const stall of [() => {}, (response: ServerResponse) => response.writeHead(200, SPOKEN).write('{')]) {
     const failure = failureOf(await callWith(stall, { timeoutMs: 60 }));
     assert.equal(failure.cause, 'timeout');
@@ -170,7 +170,7 @@ test('an endpoint that does not answer in time is a timeout that names the time,
   }
 });
 
-test('a call that is given up ends at once, and its connection with it', async () => {
+test('a canceled call ends at once and closes its connection', async () => {
   const control = new AbortController();
   endpoint.received = [];
   const closed = new Promise<void>((resolve) => {
@@ -181,13 +181,13 @@ test('a call that is given up ends at once, and its connection with it', async (
   });
   const failure = failureOf(await caller.call(stepCall(), control.signal));
   assert.equal(failure.cause, 'network');
-  assert.equal(failure.message, 'given up');
+  assert.equal(failure.message, 'the request was aborted');
   await closed;
-  assert.equal(failureOf(await caller.call(stepCall(), control.signal)).message, 'given up');
-  assert.equal(endpoint.received.length, 1, 'a call given up before it began sends nothing');
+  assert.equal(failureOf(await caller.call(stepCall(), control.signal)).message, 'the request was aborted');
+  assert.equal(endpoint.received.length, 1, 'a call canceled before it starts sends nothing');
 });
 
-test('what goes wrong on the way is said in words with its code', async (t) => {
+test('network errors are described with a message and a code', async (t) => {
   const closedPort = await new Promise<number>((resolve) => {
     const probe = net.createServer().listen(0, '127.0.0.1', () => {
       const { port: free } = probe.address() as AddressInfo;
@@ -203,11 +203,11 @@ test('what goes wrong on the way is said in words with its code', async (t) => {
   });
   const at = (each: net.Server): string => `127.0.0.1:${(each.address() as AddressInfo).port}`;
   const table: readonly (readonly [url: string, message: RegExp])[] = [
-    [`http://127.0.0.1:${closedPort}/`, /127\.0\.0\.1:\d+: nothing listens there \(ECONNREFUSED\)/],
+    [`http://127.0.0.1:${closedPort}/`, /127\.0\.0\.1:\d+: nothing listens on this address \(ECONNREFUSED\)/],
     ['http://unknown.example/', /unknown\.example: the host name does not exist \(ENOTFOUND\)/],
-    [`http://${at(garbage)}/`, /no HTTP\/1\.1 \(/],
+    [`http://${at(garbage)}/`, /not valid HTTP\/1\.1 \(/],
     [`http://${at(hangUp)}/`, /connection was (closed|reset).*\((UND_ERR_SOCKET|ECONNRESET)\)/],
-    [`https://127.0.0.1:${endpoint.port}/`, /does not speak TLS/],
+    [`https://127.0.0.1:${endpoint.port}/`, /does not use TLS/],
   ];
   const names = { find: (name: string) => ({ kind: 'failed', error: new NameError(name, 'ENOTFOUND') }) as const };
   const policy = createAddressPolicy({ allowLoopback: true, allow: [], names });
@@ -222,7 +222,7 @@ test('what goes wrong on the way is said in words with its code', async (t) => {
   }
 });
 
-test('addresses that may not be called are refused for good, seen in the URL or found by resolving', async (t) => {
+test('blocked addresses are refused permanently, both in the URL and after name resolution', async (t) => {
   const strict = callerWith({ addressPolicyOf: () => createAddressPolicy({ allowLoopback: false, allow: [] }) });
   t.after(() => strict.close());
   endpoint.received = [];
@@ -239,7 +239,7 @@ test('addresses that may not be called are refused for good, seen in the URL or 
     assert.deepEqual(failure.retry, { kind: 'never' });
     assert.match(failure.message, message);
   }
-  // A name that the URL does not betray: only resolving it does.
+  // Only resolving the name reveals its loopback address.
   const loopback = createAddressPolicy({ allowLoopback: false, allow: [] });
   const unseen = callerWith({
     addressPolicyOf: () => ({ ...loopback, check: () => ({ ok: true }) }),
@@ -248,12 +248,12 @@ test('addresses that may not be called are refused for good, seen in the URL or 
   for (const workflowUrl of [`http://localhost:${endpoint.port}/w`, `${endpoint.origin}/w`]) {
     const failure = failureOf(await unseen.call(stepCall({ workflowUrl }), new AbortController().signal));
     assert.equal(failure.cause, 'blocked-address', workflowUrl);
-    assert.match(failure.message, /loopback|^localhost is not an address that this service calls$/);
+    assert.match(failure.message, /loopback|^Everstep does not call the address localhost$/);
   }
   assert.equal(endpoint.received.length, 0);
 });
 
-test('a call that cannot even be made is a failure, and its URL is not logged', async (t) => {
+test('a call that cannot be created is a failure, and its URL is not logged', async (t) => {
   const lines: unknown[] = [];
   const log = { debug() {}, info() {}, warn() {}, error: (fields: unknown) => void lines.push(fields) };
   const keyless = callerWith({
@@ -265,6 +265,6 @@ test('a call that cannot even be made is a failure, and its URL is not logged', 
   t.after(() => keyless.close());
   const secret = `${endpoint.origin}/w?key=hush`;
   const failure = failureOf(await keyless.call(stepCall({ workflowUrl: secret }), new AbortController().signal));
-  assert.match(failure.message, /the call could not be made: no such instance/);
+  assert.match(failure.message, /the call could not be sent: no such instance/);
   assert.deepEqual(lines, [{ instanceId: 'qi_1', runKey: 'k', error: 'no such instance' }]);
 });

@@ -1,4 +1,4 @@
-/** Version of this package, as its package.json has it. */
+/** Version of this package, from its package.json. */
 import { readFileSync } from 'node:fs';
 
 function readVersion(): string {
@@ -11,5 +11,5 @@ function readVersion(): string {
 
 export const SERVICE_VERSION = readVersion();
 
-/** What requests call themselves. */
+/** User agent of requests. */
 export const USER_AGENT = `Everstep/${SERVICE_VERSION}`;

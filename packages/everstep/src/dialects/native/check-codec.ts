@@ -1,21 +1,21 @@
-/** The question whether an endpoint would replay a run, over HTTP. */
+/** Replay checks over HTTP: asks an endpoint whether it would replay a run. */
 import { NATIVE_PREFIX, PROTOCOL_HEADER, PROTOCOL_VERSION, parseJson } from '@everstep/sdk/protocol';
 import { type EndpointAnswer, endpointFailure } from '../../answers/endpoint-failure.js';
 import { headerOf } from '../../answers/http-advice.js';
 import { LIMITS } from '../../config/limits.js';
 import type { ReplayCheck, ReplayVerdict } from '../../ports/step-caller.js';
 import type { CheckCodec, StepEnvelope } from '../dialect.js';
-import { headerValue, rememberForwarded } from '../header-text.js';
-import { otherSdk } from '../other-sdk.js';
+import { cacheForwarded, headerValue } from '../header-text.js';
+import { otherSdkProblem } from '../other-sdk.js';
 
 export const reserves = (name: string): boolean => name.startsWith(NATIVE_PREFIX.toLowerCase());
 export const signaturePairs = (signatures: StepEnvelope['signatures']): readonly string[] =>
   Object.entries(signatures).flatMap(([name, value]) => [NATIVE_PREFIX + name, value]);
-const forwardedOf = rememberForwarded({ reserves });
+const forwardedOf = cacheForwarded({ reserves });
 
 const cannotTell = (message: string): ReplayVerdict => ({ outcome: 'cannot-tell', message });
 const TOO_OLD =
-  'the SDK at the endpoint cannot be asked yet: upgrade @everstep/sdk in this app; to be safe without, try one run before the others';
+  'the SDK at the endpoint does not support replay checks: upgrade @everstep/sdk in this app, or try one run before the others';
 
 function headers({ request, forwardHeaders }: ReplayCheck, { url, userAgent, signatures }: StepEnvelope): string[] {
   return [
@@ -46,7 +46,7 @@ function frameOf({ body }: EndpointAnswer): Readonly<Record<string, unknown>> {
 }
 
 function read(answer: EndpointAnswer, { request, discreet }: ReplayCheck, now: number): ReplayVerdict {
-  const other = otherSdk(answer.headers, 'native');
+  const other = otherSdkProblem(answer.headers, 'native');
   if (other !== null) return cannotTell(other);
   const frame = headerOf(answer.headers, NATIVE_PREFIX + PROTOCOL_HEADER) === undefined ? {} : frameOf(answer);
   const words = typeof frame.message === 'string' ? frame.message.slice(0, LIMITS.maxKeptErrorLength) : '';
@@ -57,13 +57,13 @@ function read(answer: EndpointAnswer, { request, discreet }: ReplayCheck, now: n
     if (outcome === 'fits' || outcome === 'cannot-tell') return { outcome, message: words };
   }
   if (frame.kind === 'refused') return cannotTell(frame.code === 'bad-request' ? TOO_OLD : words);
-  // Of a signature that is not good, for instance.
+  // For example, an invalid signature.
   const error = typeof frame.error === 'object' && frame.error !== null && 'message' in frame.error ? frame.error.message : null;
   if (frame.kind === 'failed' && typeof error === 'string')
-    return cannotTell(`the endpoint refused the question: ${error.slice(0, LIMITS.maxKeptErrorLength)}`);
+    return cannotTell(`the endpoint refused the replay check: ${error.slice(0, LIMITS.maxKeptErrorLength)}`);
   if (answer.status >= 200 && answer.status < 300)
     return cannotTell(
-      `the endpoint answered ${answer.status} with something else; is it a workflow endpoint with @everstep/sdk?`,
+      `the endpoint answered ${answer.status} with an unexpected body; check that it is a workflow endpoint with @everstep/sdk`,
     );
   return cannotTell(endpointFailure(answer, { discreet, now }).message);
 }

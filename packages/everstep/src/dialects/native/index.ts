@@ -1,4 +1,4 @@
-/** The service's own spelling. */
+/** The native dialect. */
 import { NATIVE_PREFIX } from '@everstep/sdk/protocol';
 import { createDialect } from '../dialect.js';
 import { reserves } from './check-codec.js';

@@ -33,7 +33,7 @@ const call = (more: object) => ({ type: 'Call', call: { url: 'https://a.test/', 
 const invoke = (more: object) => ({ type: 'Invoke', invoke: { workflowUrl: 'https://a.test/', headers: {}, ...more } });
 const wait = (more: object) => ({ type: 'Wait', eventIds: ['e'], timeoutMs: 5, ...more });
 
-test('an event, a run or a key whose id no URL can carry is refused', () => {
+test('rejects an event, run or key ID that a URL cannot contain', () => {
   for (const step of [
     wait({ eventIds: ['a', '..'] }),
     invoke({ workflowRunId: '.' }),
@@ -41,11 +41,11 @@ test('an event, a run or a key whose id no URL can carry is refused', () => {
     { type: 'Notify', eventId: '.', content: { kind: 'data', body } },
   ]) {
     const parsed = parse(step);
-    assert.match(parsed.ok ? '' : parsed.problem, /must not be "\." or "\.\.", which no URL can carry/);
+    assert.match(parsed.ok ? '' : parsed.problem, /must not be "\." or "\.\.", because URL paths cannot contain them/);
   }
 });
 
-test('every type of step is read with what it needs, and nothing else', () => {
+test('reads each step type with exactly the fields that it needs', () => {
   assert.deepEqual(planned({ ...wait({ eventIds: ['a', 'b', 'a'] }), more: 1 }), {
     ...HEAD,
     type: 'Wait',
@@ -72,29 +72,29 @@ test('every type of step is read with what it needs, and nothing else', () => {
   });
 });
 
-test('a rate without a period has one of a second', () => {
+test('a rate without a period applies per second', () => {
   const step = planned(call({ flowControl: { key: 'k', rate: 3 } }));
   assert.deepEqual(step?.type === 'Call' && step.call.flowControl, { key: 'k', rate: 3, periodMs: 1_000 });
 });
 
 const TOO_LONG = 'x'.repeat(3000);
 for (const [what, step, problem] of [
-  ['a wait for nothing', wait({ eventIds: [] }), /eventIds must name 1 to 100 events/],
+  ['a wait without events', wait({ eventIds: [] }), /eventIds must list 1 to 100 events/],
   ['a wait for too many events', wait({ eventIds: Array.from({ length: 101 }, String) }), /maxEventsPerWait/],
-  ['an empty event id', wait({ eventIds: [''] }), /eventIds\[0\] must have 1 to 512 characters/],
-  ['an event id that is too long', wait({ eventIds: [TOO_LONG] }), /eventIds\[0\] must have 1 to 512/],
-  ['an event id with U\\+0000', wait({ eventIds: ['a\u0000'] }), /U\+0000/],
-  ['a wait that never times out', wait({ timeoutMs: LIMITS.maxWaitMs + 1 }), /timeoutMs must be a number of ms/],
-  ['a negative wait', wait({ timeoutMs: -1 }), /timeoutMs must be a number of ms from 0/],
-  ['a call of no method', call({ method: 'BREW' }), /call\.method must be one of GET, /],
-  ['a call over a scheme that is not called', call({ url: 'ftp://a.test/' }), /call\.url must be an http or https URL/],
-  ['a call with a header that is no text', call({ headers: { a: 1 } }), /call\.headers\.a must be a string/],
+  ['an empty event ID', wait({ eventIds: [''] }), /eventIds\[0\] must have 1 to 512 characters/],
+  ['an event ID that is too long', wait({ eventIds: [TOO_LONG] }), /eventIds\[0\] must have 1 to 512/],
+  ['an event ID with U\\+0000', wait({ eventIds: ['a\u0000'] }), /U\+0000/],
+  ['a wait timeout over the limit', wait({ timeoutMs: LIMITS.maxWaitMs + 1 }), /timeoutMs must be a number of ms/],
+  ['a negative wait timeout', wait({ timeoutMs: -1 }), /timeoutMs must be a number of ms from 0/],
+  ['a call with an unknown method', call({ method: 'BREW' }), /call\.method must be one of GET, /],
+  ['a call with an unsupported scheme', call({ url: 'ftp://a.test/' }), /call\.url must be an http or https URL/],
+  ['a call with a header that is not a string', call({ headers: { a: 1 } }), /call\.headers\.a must be a string/],
   [
     'a call with too many headers',
     call({ headers: Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`h${i}`, ''])) }),
     /maxHeaderCount/,
   ],
-  ['a call that retries without end', call({ retries: 1e9 }), /call\.retries must be an integer from 0/],
+  ['a call with too many retries', call({ retries: 1e9 }), /call\.retries must be an integer from 0/],
   ['a body in an unknown encoding', call({ body: { encoding: 'hex', data: '' } }), /body\.encoding must be/],
   ['a negative rate', call({ flowControl: { key: 'k', rate: -1 } }), /flowControl\.rate must be an integer from 1/],
   [
@@ -102,16 +102,16 @@ for (const [what, step, problem] of [
     call({ flowControl: { key: 'k', rate: 1, periodMs: LIMITS.maxPeriodMs + 1 } }),
     /periodMs must be an integer/,
   ],
-  ['a period without a rate', call({ flowControl: { key: 'k', periodMs: 1000 } }), /periodMs goes with/],
+  ['a period without a rate', call({ flowControl: { key: 'k', periodMs: 1000 } }), /periodMs requires/],
   ['a limit without a key', call({ flowControl: { parallelism: 1 } }), /flowControl\.key must be a string/],
-  ['an invocation of nothing', invoke({ workflowUrl: 'flow' }), /workflowUrl must be an http or https URL/],
+  ['an invocation without a URL', invoke({ workflowUrl: 'flow' }), /workflowUrl must be an http or https URL/],
   [
-    'an invocation of a URL that no trigger takes',
+    'an invocation with a URL that is too long',
     invoke({ workflowUrl: `https://a.test/${TOO_LONG}` }),
     /workflowUrl must have 1 to 2048 characters/,
   ],
   ['an invocation with too many labels', invoke({ labels: Array.from({ length: 21 }, String) }), /maxLabels/],
-  ['a notification of nobody knows what', { type: 'Notify', content: { kind: 'data', body } }, /eventId must be a string/],
+  ['a notification without an event ID', { type: 'Notify', content: { kind: 'data', body } }, /eventId must be a string/],
   [
     'a notification with too much data',
     {
@@ -122,7 +122,7 @@ for (const [what, step, problem] of [
     /over the limit of 1048576/,
   ],
 ] as const) {
-  test(`${what} is refused in words that name the field`, () => {
+  test(`rejects ${what} with an error that names the field`, () => {
     const parsed = parse(step);
     assert.equal(parsed.ok, false);
     assert.match(parsed.ok ? '' : parsed.problem, problem);

@@ -1,4 +1,4 @@
-/** Reads what an endpoint plans: each type of step with what the service needs to carry it out. */
+/** Reads the planned steps of an endpoint: each step type with the fields that the service needs to execute it. */
 import type {
   CallSpec,
   EncodedBody,
@@ -51,7 +51,7 @@ function flowControl(value: unknown, where: string): FlowControlSpec {
   );
   const rate = optional(given.rate, `${where}.rate`, (item, at) => integer(item, at, 1, LIMITS.maxRate));
   if (rate === undefined && given.periodMs !== undefined)
-    throw new Problem(`${where}.periodMs goes with ${where}.rate, which is missing`);
+    throw new Problem(`${where}.periodMs requires ${where}.rate, which is missing`);
   return {
     key,
     ...(parallelism === undefined ? {} : { parallelism }),
@@ -129,7 +129,7 @@ const eventId = (value: unknown, where: string): string => id(value, where, LIMI
 function eventIds(value: unknown, where: string): readonly string[] {
   const given = list(value, where);
   if (given.length === 0 || given.length > LIMITS.maxEventsPerWait)
-    throw new Problem(`${where} must name 1 to ${LIMITS.maxEventsPerWait} events (maxEventsPerWait), and names ${given.length}`);
+    throw new Problem(`${where} must list 1 to ${LIMITS.maxEventsPerWait} events (maxEventsPerWait), but lists ${given.length}`);
   return [...new Set(given.map((item, index) => eventId(item, `${where}[${index}]`)))];
 }
 
@@ -143,7 +143,7 @@ function eventData(value: unknown, where: string): Extract<EventContent, { kind:
   };
 }
 
-/** `now` in Unix ms bounds how far away a wake time may be. */
+/** `now`, in Unix ms, limits how far in the future a wake time may be. */
 export function plannedStep(
   { stepId, name, type }: { readonly stepId: number; readonly name: string; readonly type: StepType },
   step: Fields,

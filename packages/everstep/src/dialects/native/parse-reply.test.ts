@@ -30,12 +30,12 @@ function parse(frame: unknown, request = REQUEST) {
   return parseReply(JSON.stringify(frame), request, NOW);
 }
 
-test('every kind of reply is read as it is', () => {
+test('reads every kind of reply', () => {
   const frames: readonly object[] = [
     PROGRESS,
     { ...PROGRESS, done: [run(2, { out: '{"i":1}' })], advanced: true, planned: [run(3), run(4)] },
     { ...PROGRESS, done: [run(3)], advanced: true, planned: [run(4)], hold: { worker: 'w', through: 3 } },
-    // Parallel steps share a held run: it may be further than this exchange knows.
+    // Parallel steps share a held run, so it may be ahead of this exchange.
     { ...PROGRESS, done: [run(3)], hold: { worker: 'w', through: 7 } },
     { ...FAILED, hold: { worker: 'w', through: 7 } },
     { ...PROGRESS, planned: [run(3), { stepId: 4, name: 'z', type: 'SleepFor', sleepMs: 0 }] },
@@ -53,7 +53,7 @@ test('every kind of reply is read as it is', () => {
   for (const frame of frames) assert.deepEqual(parse(frame), { ok: true, reply: frame });
 });
 
-test('unknown fields are left out, fractions of a ms rounded up, long delays and texts bounded', () => {
+test('drops unknown fields, rounds fractional ms up, and limits long delays and texts', () => {
   assert.deepEqual(parse({ ...PROGRESS, extra: 1 }), { ok: true, reply: PROGRESS });
   const planned = [{ stepId: 3, name: 'z', type: 'SleepFor', sleepMs: 0.5 }];
   assert.deepEqual(parse({ ...PROGRESS, planned }), {
@@ -71,52 +71,52 @@ test('unknown fields are left out, fractions of a ms rounded up, long delays and
   assert.deepEqual(long.reply.retry, { kind: 'after', delayMs: LIMITS.maxRetryDelayMs });
 });
 
-test('a reply with anything wrong in it is refused with words that name the field', async (t) => {
+test('rejects an invalid reply with an error that names the field', async (t) => {
   const { maxStepNameLength, maxSleepMs, maxPlannedAtOnce } = LIMITS;
   const table: readonly (readonly [what: string, frame: unknown, problem: RegExp])[] = [
-    ['a string', 'hello', /the body must be an object, and is "hello"/],
+    ['a string', 'hello', /the body must be an object, but is "hello"/],
     ['an array', [PROGRESS], /the body must be an object/],
-    ['null', null, /the body must be an object, and is null/],
-    ['no protocol', { ...PROGRESS, protocol: undefined }, /protocol must be 1, and is missing/],
-    ['another protocol', { ...PROGRESS, protocol: 2 }, /protocol must be 1, and is 2/],
+    ['null', null, /the body must be an object, but is null/],
+    ['no protocol', { ...PROGRESS, protocol: undefined }, /protocol must be 1, but is missing/],
+    ['another protocol', { ...PROGRESS, protocol: 2 }, /protocol must be 1, but is 2/],
     ['no kind', { protocol: 1 }, /kind must be "progress".*is missing/],
     ['an unknown kind', { ...PROGRESS, kind: 'done' }, /kind must be .* is "done"/],
-    ['no base', { ...PROGRESS, base: undefined }, /base must be an integer from 2 to 2, and is missing/],
+    ['no base', { ...PROGRESS, base: undefined }, /base must be an integer from 2 to 2, but is missing/],
     ['another base', { ...PROGRESS, base: 1 }, /base must be/],
-    ['done is no list', { ...PROGRESS, done: {} }, /done must be an array/],
-    ['a step that is no object', { ...PROGRESS, done: [1] }, /done\[0\] must be an object, and is 1/],
+    ['done that is not an array', { ...PROGRESS, done: {} }, /done must be an array/],
+    ['a step that is not an object', { ...PROGRESS, done: [1] }, /done\[0\] must be an object, but is 1/],
     ['step id 0', { ...PROGRESS, done: [run(0)] }, /done\[0\]\.stepId/],
     ['a fractional step id', { ...PROGRESS, done: [run(1.5)] }, /done\[0\]\.stepId/],
     ['a step id as text', { ...PROGRESS, done: [{ ...run(2), stepId: '2' }] }, /stepId must be an integer.* is "2"/],
     ['a done step beyond the next', { ...PROGRESS, done: [run(5)] }, /reports step 5, but the next new step is 3/],
     ['a step done twice', { ...PROGRESS, done: [run(2), run(2)] }, /done\[1\] reports step 2 a second time/],
-    ['no name', { ...PROGRESS, done: [{ stepId: 2, type: 'Run' }] }, /done\[0\]\.name must be a string, and is missing/],
+    ['no name', { ...PROGRESS, done: [{ stepId: 2, type: 'Run' }] }, /done\[0\]\.name must be a string, but is missing/],
     ['an empty name', { ...PROGRESS, planned: [run(3, { name: '' })] }, /planned\[0\]\.name must have 1 to/],
     ['a long name', { ...PROGRESS, planned: [run(3, { name: 'n'.repeat(maxStepNameLength + 1) })] }, /maxStepNameLength/],
-    ['a name with U+0000', { ...PROGRESS, planned: [run(3, { name: 'a\u0000b' })] }, /name must not have U\+0000/],
-    ['a name with half a pair', { ...PROGRESS, planned: [run(3, { name: 'a\ud800' })] }, /half a surrogate pair/],
+    ['a name with U+0000', { ...PROGRESS, planned: [run(3, { name: 'a\u0000b' })] }, /name must not contain U\+0000/],
+    ['a name with an unpaired surrogate', { ...PROGRESS, planned: [run(3, { name: 'a\ud800' })] }, /unpaired surrogate/],
     ['an unknown type', { ...PROGRESS, planned: [run(3, { type: 'Jump' })] }, /type must be a step type .* is "Jump"/],
-    [
-      'a wait for nobody knows what',
-      { ...PROGRESS, planned: [run(3, { type: 'Wait' })] },
-      /planned\[0\]\.eventIds must be an array/,
-    ],
-    ['out that is no text', { ...PROGRESS, done: [run(2, { out: 1 })] }, /done\[0\]\.out must be a string/],
-    ['out that is no JSON', { ...PROGRESS, done: [run(2, { out: '{' })] }, /done\[0\]\.out must be JSON text/],
+    ['a wait without events', { ...PROGRESS, planned: [run(3, { type: 'Wait' })] }, /planned\[0\]\.eventIds must be an array/],
+    ['out that is not a string', { ...PROGRESS, done: [run(2, { out: 1 })] }, /done\[0\]\.out must be a string/],
+    ['out that is not JSON', { ...PROGRESS, done: [run(2, { out: '{' })] }, /done\[0\]\.out must be JSON text/],
     ['advanced as a number', { ...PROGRESS, advanced: 1 }, /advanced must be true or false/],
-    ['planned below known', { ...PROGRESS, planned: [run(2)] }, /plans step 2, .* so 3 comes here/],
-    ['a gap before planned', { ...PROGRESS, planned: [run(4)] }, /so 3 comes here/],
-    ['a gap in planned', { ...PROGRESS, planned: [run(3), run(5)] }, /planned\[1\].*so 4 comes here/],
-    ['planned again what is done', { ...PROGRESS, done: [run(3)], planned: [run(3)] }, /so 4 comes here/],
+    ['planned below known', { ...PROGRESS, planned: [run(2)] }, /plans step 2, .* must be 3/],
+    ['a gap before planned', { ...PROGRESS, planned: [run(4)] }, /planned step must be 3/],
+    ['a gap in planned', { ...PROGRESS, planned: [run(3), run(5)] }, /planned\[1\].*must be 4/],
+    ['a done step planned again', { ...PROGRESS, done: [run(3)], planned: [run(3)] }, /must be 4/],
     ['too many planned', { ...PROGRESS, planned: new Array(maxPlannedAtOnce + 1).fill(0) }, /maxPlannedAtOnce/],
     ['a sleep without a time', { ...PROGRESS, planned: [run(3, { type: 'SleepFor' })] }, /sleepMs must be a number/],
     ['a negative sleep', { ...PROGRESS, planned: [run(3, { type: 'SleepFor', sleepMs: -1 })] }, /sleepMs/],
     ['a sleep over the limit', { ...PROGRESS, planned: [run(3, { type: 'SleepFor', sleepMs: maxSleepMs + 1 })] }, /sleepMs/],
     ['a wake time too far', { ...PROGRESS, planned: [run(3, { type: 'SleepUntil', wakeAt: NOW + maxSleepMs + 1 })] }, /wakeAt/],
     ['an unknown end', { ...PROGRESS, end: { kind: 'over' } }, /end\.kind/],
-    ['a result that is no JSON', { ...PROGRESS, end: { kind: 'finished', result: 'x' } }, /end\.result must be JSON text/],
-    ['a hold that is no number', { ...PROGRESS, hold: { worker: 'w', through: '3' } }, /hold\.through must be an integer/],
-    ['a hold below nothing', { ...PROGRESS, hold: { worker: 'w', through: -1 } }, /hold\.through must be an integer from 0/],
+    ['a result that is not JSON', { ...PROGRESS, end: { kind: 'finished', result: 'x' } }, /end\.result must be JSON text/],
+    [
+      'a hold position that is not a number',
+      { ...PROGRESS, hold: { worker: 'w', through: '3' } },
+      /hold\.through must be an integer/,
+    ],
+    ['a negative hold position', { ...PROGRESS, hold: { worker: 'w', through: -1 } }, /hold\.through must be an integer from 0/],
     ['hold without a worker', { ...PROGRESS, hold: { worker: '', through: 1 } }, /hold\.worker/],
     ['failed without an error', { ...FAILED, error: undefined }, /error must be an object/],
     ['failed without retry', { ...FAILED, retry: undefined }, /retry must be an object/],
@@ -129,35 +129,35 @@ test('a reply with anything wrong in it is refused with words that name the fiel
   for (const [what, frame, problem] of table) {
     await t.test(what, () => {
       const parsed = parse(frame);
-      assert.ok(!parsed.ok, 'it was accepted');
+      assert.ok(!parsed.ok, 'the reply was accepted');
       assert.match(parsed.problem, problem);
     });
   }
 });
 
-test('a result over the limit is refused and the limit named', () => {
+test('rejects a result over the limit and names the limit', () => {
   const out = JSON.stringify('ä'.repeat(LIMITS.maxStepResultBytes / 2));
   const parsed = parse({ ...PROGRESS, done: [run(2, { out })] });
   assert.ok(!parsed.ok);
   assert.match(parsed.problem, /done\[0\]\.out has \d+ bytes, over the limit .*maxStepResultBytes/);
 });
 
-test('a reply or a result that is nested too deep is refused before it is parsed', () => {
-  const words = 'the body is JSON that exceeds a limit: nested deeper than 256 levels';
+test('rejects a reply or result that is nested too deep before parsing it', () => {
+  const summary = 'the body is JSON that exceeds a limit: it is nested deeper than 256 levels';
   for (const bracket of ['[', '{"a":'])
-    assert.deepEqual(parseReply(bracket.repeat(1_000_000), REQUEST, NOW), { ok: false, problem: words, words });
+    assert.deepEqual(parseReply(bracket.repeat(1_000_000), REQUEST, NOW), { ok: false, problem: summary, summary });
   const parsed = parse({ ...PROGRESS, done: [run(3, { out: '['.repeat(1_000) })] });
   assert.ok(!parsed.ok);
   assert.match(parsed.problem, /out is JSON text that exceeds a limit: nested deeper than 256 levels/);
 });
 
-test('a body that is no JSON is said to be none', () => {
-  const words = 'the body is no JSON';
+test('rejects a body that is not JSON', () => {
+  const summary = 'the body is not JSON';
   for (const body of ['', '<html>', '{"protocol":1', '\0'])
-    assert.deepEqual(parseReply(body, REQUEST, NOW), { ok: false, problem: words, words });
+    assert.deepEqual(parseReply(body, REQUEST, NOW), { ok: false, problem: summary, summary });
 });
 
-test('new positions of a fork step over those that are recorded already, and over no other', () => {
+test('new positions of a fork skip positions that are already recorded, and no others', () => {
   const forked: StepRequest = { ...REQUEST, known: 3, ahead: [4, 5], journal: { from: 0, length: 4, entries: [] } };
   const planned = (...stepIds: number[]) =>
     parse({ ...PROGRESS, base: 4, planned: stepIds.map((stepId) => run(stepId)) }, forked);

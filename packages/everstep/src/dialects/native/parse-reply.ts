@@ -1,8 +1,7 @@
 /**
- * Reads a reply frame. Written by hand rather than from a schema: it runs for
- * every step, its words are for the author of the endpoint, and several rules
- * relate the reply to its request. Unknown fields are ignored, so that a later
- * endpoint may say more; known ones must be exactly right.
+ * Reads a reply frame. The parser is handwritten instead of based on a schema: it runs for every step, its errors
+ * address the author of the endpoint, and several rules relate the reply to its request. Unknown fields are ignored
+ * for forward compatibility. Known fields must be valid.
  */
 import {
   type FailedReply,
@@ -25,14 +24,14 @@ import { plannedStep } from './parse-planned-step.js';
 
 export type ParsedReply =
   | { readonly ok: true; readonly reply: StepReply }
-  /** `words`: the problem without a quotation of the body. */
-  | { readonly ok: false; readonly problem: string; readonly words: string };
+  /** `summary` is the problem without quotes from the body. */
+  | { readonly ok: false; readonly problem: string; readonly summary: string };
 
 const KNOWN_STEP_TYPES: ReadonlyMap<unknown, StepType> = new Map(STEP_TYPES.map((type) => [type, type]));
 const REFUSALS: ReadonlyMap<unknown, RefusedReply['code']> = new Map(
   (['unsupported-protocol', 'journal-mismatch', 'bad-request'] satisfies RefusedReply['code'][]).map((code) => [code, code]),
 );
-const NO_JSON = 'the body is no JSON';
+const NO_JSON = 'the body is not JSON';
 const MAX_WORKER_LENGTH = 128;
 const MAX_ERROR_NAME_LENGTH = 256;
 
@@ -44,12 +43,12 @@ function stepType(value: unknown, where: string): StepType {
 
 function stepName(value: unknown, where: string): string {
   const name = text(value, where);
-  // Neither comes back from every store as it went in, so the journal would not match.
+  // Stores cannot return such text unchanged, so the journal would not match.
   if (name.includes('\u0000') || /\p{Surrogate}/u.test(name)) {
-    throw new Problem(`${where} must not have U+0000 or half a surrogate pair`, shown(name));
+    throw new Problem(`${where} must not contain U+0000 or an unpaired surrogate`, shown(name));
   }
   if (name.length > 0 && name.length <= LIMITS.maxStepNameLength) return name;
-  throw new Problem(`${where} must have 1 to ${LIMITS.maxStepNameLength} characters (maxStepNameLength), and has ${name.length}`);
+  throw new Problem(`${where} must have 1 to ${LIMITS.maxStepNameLength} characters (maxStepNameLength), but has ${name.length}`);
 }
 
 function stepHead(step: Fields, where: string): { stepId: number; name: string; type: StepType } {
@@ -60,14 +59,14 @@ function stepHead(step: Fields, where: string): { stepId: number; name: string; 
   };
 }
 
-/** The first position from `from` on that is not recorded. */
+/** Returns the first position at or after `from` that is not recorded. */
 function freeFrom(from: number, { ahead }: StepRequest): number {
   let free = from;
   while (ahead?.includes(free)) free++;
   return free;
 }
 
-/** Steps done; ids that are new follow on `known` without gaps. */
+/** Reads completed steps. New step IDs must follow `known` without gaps. */
 function stepsDone(value: unknown, request: StepRequest): { readonly done: readonly StepResult[]; readonly next: number } {
   const items = list(value, 'done');
   const seen = new Set<number>();
@@ -96,7 +95,8 @@ function runEnd(value: unknown): RunEnd | undefined {
 }
 
 /**
- * A held run may have applied more than this exchange knows of: other exchanges of parallel steps move it on meanwhile.
+ * A held run may have applied more entries than this exchange knows, because exchanges of parallel steps run
+ * concurrently.
  */
 function holdOf(value: unknown): Hold | undefined {
   if (value === undefined) return undefined;
@@ -120,9 +120,7 @@ function progress(frame: Fields, request: StepRequest, now: number): ProgressRep
     const step = fields(item, where);
     const head = stepHead(step, where);
     if (head.stepId !== expected) {
-      throw new Problem(
-        `${where} plans step ${head.stepId}, but planned steps are new and without gaps, so ${expected} comes here`,
-      );
+      throw new Problem(`${where} plans step ${head.stepId}, but the next planned step must be ${expected}`);
     }
     expected = freeFrom(expected + 1, request);
     return plannedStep(head, step, where, now);
@@ -161,7 +159,8 @@ function retryOf(value: unknown): FailedReply['retry'] {
 function failed(frame: Fields, request: StepRequest): FailedReply {
   const { done } = stepsDone(frame.done, request);
   const step = frame.step === undefined ? undefined : stepHead(fields(frame.step, 'step'), 'step');
-  // An endpoint that could not read or trust the request knows no base; without a step nothing hangs on it.
+  // An endpoint that could not read or verify the request does not know the base. Without a step the base is not
+  // used.
   const bound = done.length > 0 || step !== undefined;
   const { length } = request.journal;
   const base = integer(frame.base, 'base', bound ? length : 0, bound ? length : Number.MAX_SAFE_INTEGER);
@@ -208,7 +207,7 @@ function replyOf(frame: Fields, request: StepRequest, now: number): StepReply {
   }
 }
 
-/** Reads the body of an answer to `request`. `now` in Unix ms bounds how far away a wake time may be. */
+/** Reads the body of an answer to `request`. `now`, in Unix ms, limits how far in the future a wake time may be. */
 export function parseReply(body: string, request: StepRequest, now: number): ParsedReply {
   let frame: unknown;
   try {
@@ -216,14 +215,14 @@ export function parseReply(body: string, request: StepRequest, now: number): Par
   } catch (error) {
     if (error instanceof JsonBoundsError) {
       const problem = `the body is JSON that exceeds a limit: ${error.message}`;
-      return { ok: false, problem, words: problem };
+      return { ok: false, problem, summary: problem };
     }
-    return { ok: false, problem: NO_JSON, words: NO_JSON };
+    return { ok: false, problem: NO_JSON, summary: NO_JSON };
   }
   try {
     return { ok: true, reply: replyOf(fields(frame, 'the body'), request, now) };
   } catch (problem) {
-    if (problem instanceof Problem) return { ok: false, problem: problem.message, words: problem.words };
+    if (problem instanceof Problem) return { ok: false, problem: problem.message, summary: problem.summary };
     throw problem;
   }
 }

@@ -1,25 +1,25 @@
-/** The native step protocol over HTTP: a frame in the body of the request, and one in that of its answer. */
+/** The native step protocol over HTTP: the bodies of the request and of its answer are frames. */
 import { NATIVE_PREFIX, NON_RETRYABLE_STATUS, PROTOCOL_HEADER, PROTOCOL_VERSION } from '@everstep/sdk/protocol';
 import { describeBody, type EndpointAnswer, endpointFailure, valuesOf } from '../../answers/endpoint-failure.js';
 import { headerOf, keptOf } from '../../answers/http-advice.js';
 import type { DeliveryFailure } from '../../engine/run.js';
 import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
-import { headerValue, rememberForwarded } from '../header-text.js';
-import { otherSdk } from '../other-sdk.js';
+import { cacheForwarded, headerValue } from '../header-text.js';
+import { otherSdkProblem } from '../other-sdk.js';
 import { nativeChecks, reserves, signaturePairs } from './check-codec.js';
 import { parseReply } from './parse-reply.js';
 
 const NEVER = { kind: 'never' } as const;
 
-const forwardedOf = rememberForwarded({ reserves });
+const forwardedOf = cacheForwarded({ reserves });
 
 function headers({ request, forwardHeaders }: StepCall, { url, userAgent, signatures }: StepEnvelope): string[] {
   return [
     ...forwardedOf(forwardHeaders),
     'content-type',
     'application/json',
-    // An answer in another encoding could not be read.
+    // Answers with another encoding cannot be read.
     'accept-encoding',
     'identity',
     'user-agent',
@@ -55,34 +55,38 @@ function read(answer: EndpointAnswer, { request, discreet }: StepCall, now: numb
     const older = Number(version) < PROTOCOL_VERSION;
     return failure(
       'refused',
-      `the endpoint speaks version ${version} of the step protocol and this service version ${PROTOCOL_VERSION}: upgrade ${older ? 'the SDK at the endpoint' : 'the service'}`,
+      `the endpoint uses version ${version} of the step protocol, but Everstep uses version ${PROTOCOL_VERSION}: upgrade ${older ? 'the SDK at the endpoint' : 'Everstep'}`,
       NEVER,
     );
   }
-  const other = otherSdk(headers, 'native');
+  const other = otherSdkProblem(headers, 'native');
   if (other !== null) return failure('refused', other, NEVER);
   let problem: string | undefined;
   if (version !== undefined) {
     const parsed = parseReply(body.toString('utf8'), request, now);
     if (parsed.ok) return { kind: 'reply', reply: parsed.reply, ...envelope };
-    problem = discreet ? parsed.words : parsed.problem;
+    problem = discreet ? parsed.summary : parsed.problem;
   }
   if (problem !== undefined && (ok || status === NON_RETRYABLE_STATUS)) {
     return failure(
       'not-protocol',
-      `the endpoint answered ${status} with ${header}: ${version}, but not with a reply of that protocol: ${problem} (${describeBody(answer, discreet)}); is the SDK at the endpoint one that this service knows?`,
+      `the endpoint answered ${status} with ${header}: ${version}, but the body is not a valid reply: ${problem} (${describeBody(answer, discreet)}). Check that Everstep supports the SDK version at the endpoint`,
       NEVER,
     );
   }
   if (ok) {
     return failure(
       'not-protocol',
-      `the endpoint answered ${status} without the header ${header}, so it is no workflow endpoint: ${describeBody(answer, discreet)}; serve the workflow with the SDK at exactly this URL, and let nothing in front of it answer in its place`,
+      `the endpoint answered ${status} without the header ${header}, so it is not a workflow endpoint: ${describeBody(answer, discreet)}. Serve the workflow with the SDK at exactly this URL, and make sure that no proxy answers in its place`,
       NEVER,
     );
   }
   const { message, retry } = endpointFailure(answer, { discreet, now });
-  return failure('http', problem === undefined ? message : `${message}; it names the step protocol, but ${problem}`, retry);
+  return failure(
+    'http',
+    problem === undefined ? message : `${message}; it has the header of the step protocol, but ${problem}`,
+    retry,
+  );
 }
 
 export const nativeSteps: StepCodec = {

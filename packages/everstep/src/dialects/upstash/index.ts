@@ -1,6 +1,6 @@
-/** The spelling of the published SDKs `@upstash/workflow` and `@upstash/qstash`. */
+/** Dialect of the published SDKs `@upstash/workflow` and `@upstash/qstash`. */
 import { createDialect } from '../dialect.js';
-import { sentAnyway } from './sent-anyway.js';
+import { isIgnoredHeader } from './ignored-headers.js';
 import { upstashSteps } from './step-codec.js';
 import { readCarriedToken } from './token.js';
 import { HEADERS, PREFIX, reserves } from './wire.js';
@@ -11,13 +11,14 @@ export const upstash = createDialect({
   name: 'upstash',
   prefix: PREFIX,
   tokenParameter: 'qstash_token',
-  // Of DELETE /v2/workflows/runs, and of one run, with which the SDK sends no header of its own.
+  // Parameters of DELETE /v2/workflows/runs and /v2/workflows/runs/{id}, which the SDK calls without a prefixed
+  // header.
   ownParameters: ['cancel', 'workflowRunIds'],
   issuer: 'Upstash',
   regionHeader: HEADERS.region,
-  unwantedHeader: HEADERS.failureFunctionMissing,
+  noFailureFunctionHeader: HEADERS.failureFunctionMissing,
   steps: upstashSteps,
   reserves,
-  ignores: sentAnyway,
+  ignores: isIgnoredHeader,
   readToken: readCarriedToken,
 });

@@ -1,13 +1,11 @@
 /**
- * The journal as the published SDK reads it: first what the run was triggered
- * with, then every recorded step in order. Steps that were planned together
- * have an entry that plans each of them before their results. An entry is
- * named by the message that brought it; the last one is the message that is
- * delivered.
+ * Builds the journal in the format of the published SDK: first the payload of the run, then every recorded step in
+ * order. For steps that were planned together, plan entries precede the results. The ID of an entry is that of the
+ * message that brought it; the last entry is the message being delivered.
  */
 import type { StepType } from '@everstep/sdk/protocol';
 import type { RecordedStep, RunPayload, StepTask } from '../../engine/run.js';
-import { type HookPlace, wireOutcome } from './step-outcomes.js';
+import { type WebhookOwner, wireOutcome } from './step-outcomes.js';
 
 export interface WireEntry {
   readonly messageId: string;
@@ -16,11 +14,11 @@ export interface WireEntry {
   readonly callType: 'step';
 }
 
-export interface JournalSource extends HookPlace {
+export interface JournalSource extends WebhookOwner {
   readonly runKey: string;
   readonly payload: RunPayload;
   readonly recorded: readonly RecordedStep[];
-  /** What is planned and not recorded, and is to be shown: by position. */
+  /** Planned steps to include that are not recorded yet, by position. */
   readonly open: readonly StepTask[];
 }
 
@@ -31,7 +29,7 @@ interface Planned {
   readonly concurrent: number;
 }
 
-/** Of the message that brought the run itself. */
+/** ID of the message that started the run. */
 export const firstMessageId = (runKey: string): string => `msg_${runKey}`;
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
@@ -42,7 +40,7 @@ const entry = (messageId: string, body: object): WireEntry => ({
   callType: 'step',
 });
 
-/** What the run was triggered with. */
+/** Entry with the payload of the run. */
 export const firstEntry = (runKey: string, { body }: RunPayload): WireEntry => ({
   messageId: firstMessageId(runKey),
   body: base64(body),
@@ -53,13 +51,13 @@ function planEntry(messageId: string, { stepId, name, type, concurrent }: Planne
   return entry(messageId, { stepId: 0, stepName: name, stepType: type, concurrent, targetStep: stepId });
 }
 
-export function stepEntry(step: RecordedStep, place: HookPlace): WireEntry {
+export function stepEntry(step: RecordedStep, owner: WebhookOwner): WireEntry {
   const { stepId, name, type, concurrent, out } = step;
   return entry(step.messageId, {
     stepId,
     stepName: name,
     stepType: type,
-    ...wireOutcome(type, out, place),
+    ...wireOutcome(type, out, owner),
     concurrent,
   });
 }
@@ -80,10 +78,10 @@ function typeOf(task: StepTask): StepType {
   }
 }
 
-/** That a recorded step was planned. The result has the id of the message; what planned it needs another. */
+/** Plan entry of a recorded step. The result already has the message ID, so the plan gets a different one. */
 export const planEntryOf = (step: RecordedStep): WireEntry => planEntry(`${step.messageId}_plan`, step);
 
-/** That a step is planned which is not recorded. */
+/** Plan entry of a step that is not recorded yet. */
 export const openEntry = (task: StepTask): WireEntry =>
   planEntry(task.messageId, { stepId: task.slot, name: task.name, type: typeOf(task), concurrent: task.concurrent });
 

@@ -1,4 +1,4 @@
-/** Deliveries as the published SDK reads them, and what its answers mean. */
+/** Checks the format of deliveries to the published SDK and the meaning of its answers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
@@ -63,7 +63,7 @@ const planned = (slot: number, group: number, concurrent: number): StepTask => (
   retried: 0,
 });
 
-/** Entries as `id: what they are`: a result, or `plan` of a step. */
+/** Formats entries as `id: stepId`, or `id: plan stepId` for the plan of a step. */
 function shown(entries: readonly WireEntry[]): readonly string[] {
   const [first, ...rest] = entries;
   const steps = rest.map(({ messageId, body }) => {
@@ -80,7 +80,7 @@ function headersOf(call: StepCall): Record<string, string> {
   return Object.fromEntries(pairs.flatMap((name, at) => (at % 2 === 0 ? [[name.toLowerCase(), pairs[at + 1] ?? '']] : [])));
 }
 
-test('the first delivery has what the run was triggered with, and nothing else', () => {
+test('the first delivery contains only the payload of the run', () => {
   assert.deepEqual(shown(bodyOf(callOf())), ['msg_K: grüße']);
   const headers = headersOf(callOf({ forwardHeaders: { 'x-user': 'ada', 'upstash-workflow-invoke-count': '1' } }));
   const { 'user-agent': _agent, 'accept-encoding': _encoding, ...rest } = headers;
@@ -101,7 +101,7 @@ test('the first delivery has what the run was triggered with, and nothing else',
   });
 });
 
-test('headers of a user never stand in the place of those of the service', () => {
+test('user headers never replace headers of the service', () => {
   const forged = {
     'upstash-signature': 'forged',
     'upstash-workflow-runid': 'other',
@@ -114,13 +114,13 @@ test('headers of a user never stand in the place of those of the service', () =>
   assert.deepEqual(headersOf(callOf({ forwardHeaders: forged })), headersOf(callOf()));
 });
 
-test('an endpoint that has to introduce itself is told so in place of the version', () => {
+test('a request asks an unknown endpoint to introduce itself, and sends no version', () => {
   const headers = headersOf(callOf({ introduced: false }));
   assert.equal(headers['upstash-workflow-unknown-sdk'], 'true');
   assert.equal(headers['upstash-workflow-sdk-version'], undefined);
 });
 
-test('the delivery has the name of the last entry, where the SDK cuts a journal that it fetches', () => {
+test('the delivery has the ID of the last entry, at which the SDK cuts a fetched journal', () => {
   const recorded = [step(1), step(3, { group: 2, concurrent: 2 }), step(2, { group: 2, concurrent: 2 }), step(4)];
   const call = callOf({ recorded });
   assert.deepEqual(shown(bodyOf(call)), [
@@ -135,24 +135,24 @@ test('the delivery has the name of the last entry, where the SDK cuts a journal 
   assert.equal(headersOf(call)['upstash-message-id'], 'msg_4');
 });
 
-test('of a group under way, the delivery of a step ends with the plan of that step', () => {
+test('the delivery of a step in an open parallel group ends with the plan of that step', () => {
   const recorded = [step(1), step(3, { group: 2, concurrent: 3 })];
   const open = [planned(2, 2, 3), planned(4, 2, 3)];
   const call = callOf({ recorded, open, request: { ...REQUEST, target: 4, messageId: 'msg_4' } });
   assert.deepEqual(shown(bodyOf(call)), ['msg_K: grüße', 'msg_1: 1', 'msg_3_plan: plan 3', 'msg_3: 3', 'msg_4: plan 4']);
   assert.equal(headersOf(call)['upstash-message-id'], 'msg_4');
-  // Fetched, it has all that is open, by position.
+  // The fetched journal contains all open steps, ordered by position.
   const source = { runKey: 'K', instanceId: 'qi_1', workflowRunId: 'wfr_1', payload, recorded, open };
   assert.deepEqual(shown(wireJournal(source)).slice(-2), ['msg_2: plan 2', 'msg_4: plan 4']);
 });
 
-test('names of entries are never given twice', () => {
+test('entry IDs are unique', () => {
   const recorded = [step(1), step(3, { group: 2, concurrent: 2 }), step(2, { group: 2, concurrent: 2 })];
   const ids = bodyOf(callOf({ recorded })).map(({ messageId }) => messageId);
   assert.equal(new Set(ids).size, ids.length);
 });
 
-test('a long journal is left out', () => {
+test('a long journal is omitted from the delivery', () => {
   const long = 'x'.repeat(LIMITS.maxDeliveredJournalBytes);
   assert.equal(upstashSteps.body(callOf({ recorded: [step(1, { out: JSON.stringify(long) })] })).byteLength, 0);
   assert.equal(upstashSteps.body(callOf({ payload: { ...payload, body: Buffer.from(long) } })).byteLength, 0);
@@ -166,7 +166,7 @@ function outcomeOf(type: RecordedStep['type'], out: unknown): Record<string, unk
   return JSON.parse(Buffer.from(entry?.body ?? '', 'base64').toString());
 }
 
-test('what the service carried out is told in the form in which the SDK reads it', () => {
+test('results of steps that the service executes are in the format of the SDK', () => {
   const headers = { 'content-type': ['application/json'], 'x-a': ['1', '2'] };
   const called = outcomeOf('Call', { status: 200, headers, body: { encoding: 'utf8', data: '"ä€"' }, attempts: 1 });
   const call = JSON.parse(String(called.out));
@@ -182,9 +182,9 @@ test('what the service carried out is told in the form in which the SDK reads it
   assert.equal(Buffer.from(JSON.parse(String(nobody.out)).body, 'latin1').toString(), 'nobody – there');
 
   const content = { kind: 'data', body: { encoding: 'utf8', data: 'jä' } };
-  const told = outcomeOf('Wait', { timeout: false, eventId: 'e', content });
-  assert.equal(Buffer.from(String(told.out), 'base64').toString(), 'jä');
-  assert.equal(told.waitTimeout, false);
+  const notified = outcomeOf('Wait', { timeout: false, eventId: 'e', content });
+  assert.equal(Buffer.from(String(notified.out), 'base64').toString(), 'jä');
+  assert.equal(notified.waitTimeout, false);
   const late = outcomeOf('Wait', { timeout: true });
   assert.deepEqual([late.out, late.waitTimeout], [undefined, true]);
 
@@ -197,7 +197,7 @@ test('what the service carried out is told in the form in which the SDK reads it
   assert.deepEqual(invoked({ state: 'canceled' }), canceled);
 });
 
-test('what the SDK executed itself is given back as it submitted it', () => {
+test('results of steps that the SDK executes are returned as submitted', () => {
   for (const type of ['Run', 'Notify', 'CreateWebhook'] as const) {
     assert.equal(outcomeOf(type, { status: 1, body: { encoding: 'x' } }).out, '{"status":1,"body":{"encoding":"x"}}');
     assert.equal('out' in outcomeOf(type, undefined), false);
@@ -214,11 +214,11 @@ function failureOf(answer: StepAnswer) {
   return answer.failure;
 }
 
-test('an answer without an error says nothing by itself', () => {
+test('a successful answer reports no outcome', () => {
   assert.equal(read(200, SPOKEN, '{"finishCondition":"success"}').kind, 'silent');
 });
 
-test('answers that are failures, each with what to do about it', () => {
+test('each failed answer has a cause, a retry decision and advice', () => {
   const error = JSON.stringify({ error: 'TypeError', message: 'no luck', stack: 'at x' });
   const rows: readonly (readonly [StepAnswer, cause: string, retry: string, message: RegExp])[] = [
     [read(500, SPOKEN, error), 'workflow', 'backoff', /^TypeError: no luck$/],
@@ -232,13 +232,8 @@ test('answers that are failures, each with what to do about it', () => {
       /Failed to authenticate/,
     ],
     [read(500, SPOKEN, 'page'), 'workflow', 'backoff', /answered 500 .*begins with "page"/],
-    [
-      read(200, {}, '<p>hello</p>'),
-      'not-protocol',
-      'never',
-      /no workflow endpoint at this URL.*too old.*@upstash\/workflow 1\.x/,
-    ],
-    [read(500, { 'upstash-workflow-sdk-version': '2' }), 'refused', 'never', /version "2".*version 1: upgrade the service/],
+    [read(200, {}, '<p>hello</p>'), 'not-protocol', 'never', /not a workflow endpoint.*too old.*@upstash\/workflow 1\.x/],
+    [read(500, { 'upstash-workflow-sdk-version': '2' }), 'refused', 'never', /version "2".*version 1: upgrade Everstep/],
     [
       read(200, { 'upstash-workflow-sdk-version': '0' }),
       'refused',
@@ -249,7 +244,7 @@ test('answers that are failures, each with what to do about it', () => {
       read(400, { 'svc-workflow-protocol': '1' }, '{}'),
       'refused',
       'never',
-      /served with @everstep\/sdk, and the run was started as one of @upstash\/workflow: start it with .*EVERSTEP_TOKEN/,
+      /served with @everstep\/sdk, but the run was started with @upstash\/workflow: start it with .*EVERSTEP_TOKEN/,
     ],
     [read(404, {}, 'nothing here'), 'http', 'backoff', /check the workflow URL/],
     [read(503, { 'retry-after': '3' }), 'http', 'after', /not available/],
@@ -264,7 +259,7 @@ test('answers that are failures, each with what to do about it', () => {
   assert.deepEqual(after, { kind: 'after', delayMs: 7_000 });
 });
 
-test('of a run that hides data nothing of the answer is quoted', () => {
+test('errors of a run with redaction do not quote the answer', () => {
   const secret = JSON.stringify({ error: 'Error', message: 'secret' });
   for (const answer of [read(500, SPOKEN, secret, { discreet: true }), read(200, {}, 'secret', { discreet: true })]) {
     assert.doesNotMatch(failureOf(answer).message, /secret/);

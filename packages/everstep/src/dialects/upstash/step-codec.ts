@@ -1,7 +1,6 @@
 /**
- * The step protocol of `@upstash/workflow` over HTTP. The request carries the
- * journal; its answer says only whether that went well, since the endpoint
- * submits what came of it in requests of its own while it answers.
+ * The step protocol of `@upstash/workflow` over HTTP. The request carries the journal. The response only reports
+ * success or failure: the endpoint submits outcomes in separate requests while it handles the delivery.
  */
 import { NON_RETRYABLE_STATUS, parseJson } from '@everstep/sdk/protocol';
 import { describeBody, type EndpointAnswer, endpointFailure, valuesOf } from '../../answers/endpoint-failure.js';
@@ -10,30 +9,30 @@ import { LIMITS } from '../../config/limits.js';
 import type { DeliveryFailure } from '../../engine/run.js';
 import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
-import { headerValue, rememberForwarded } from '../header-text.js';
-import { otherSdk } from '../other-sdk.js';
+import { cacheForwarded, headerValue } from '../header-text.js';
+import { otherSdkProblem } from '../other-sdk.js';
 import { firstMessageId, wireJournal } from './journal.js';
-import { HEADERS, otherVersion, PREFIX, reserves, STEP_PROTOCOL_VERSION } from './wire.js';
+import { HEADERS, PREFIX, reserves, STEP_PROTOCOL_VERSION, versionMismatch } from './wire.js';
 
 const NEVER = { kind: 'never' } as const;
 const NOTHING = new Uint8Array(0);
 const MAX_ERROR_NAME_LENGTH = 256;
 
-const forwardedOf = rememberForwarded({ reserves });
+const forwardedOf = cacheForwarded({ reserves });
 
-/** The SDK looks this id up in a journal that it fetches, and leaves out what comes behind it. */
+/** The SDK searches a fetched journal for this ID and ignores the entries after it. */
 function messageIdOf({ request, recorded }: StepCall): string {
   if (request.target !== null) return request.messageId;
   return recorded.at(-1)?.messageId ?? firstMessageId(request.run.key);
 }
 
-/** Results and payload, as base64 makes them longer; without what stands around them. */
+/** Returns the size of results and payload in base64, without the surrounding JSON. */
 function leastBytes({ payload, recorded }: StepCall): number {
   const bytes = recorded.reduce((sum, { out }) => sum + (out?.length ?? 0), payload?.body.byteLength ?? 0);
   return (bytes * 4) / 3;
 }
 
-/** Empty when the journal is long: then the endpoint fetches it. */
+/** Returns an empty body if the journal is long: the endpoint then fetches it. */
 function body(call: StepCall): Uint8Array {
   const { request, recorded, payload, instanceId, open } = call;
   if (payload === undefined) throw new Error(`a delivery of run ${request.run.key} has no payload`);
@@ -76,14 +75,14 @@ function headers(call: StepCall, { url, userAgent, signatures, region }: StepEnv
   ];
 }
 
-interface ToldError {
+interface ReportedError {
   readonly name: string;
   readonly message: string;
   readonly stack?: string;
 }
 
-/** What the SDK says of an error that came out of a workflow. */
-function toldError(body: Buffer): ToldError | null {
+/** Parses the error that the SDK reports for a workflow. */
+function reportedError(body: Buffer): ReportedError | null {
   try {
     const value: unknown = parseJson(body.toString('utf8'));
     if (typeof value !== 'object' || value === null || !('message' in value) || typeof value.message !== 'string') return null;
@@ -100,17 +99,17 @@ function toldError(body: Buffer): ToldError | null {
 }
 
 /**
- * The body that is kept of an answer that reports an error. Of a body that is too long to be kept, a part of each field is
- * kept, as JSON, because a failure function reads the error from it.
+ * Returns the body to store for an answer that reports an error. If the body is too long, each field is truncated and
+ * the result is still JSON, because a failure function reads the error from it.
  */
 function keptError(body: Buffer): Uint8Array {
-  const told = body.byteLength > LIMITS.maxKeptResponseBytes ? toldError(body) : null;
-  if (told === null) return keptOf(body);
-  const { name: error, message, stack } = told;
+  const reported = body.byteLength > LIMITS.maxKeptResponseBytes ? reportedError(body) : null;
+  if (reported === null) return keptOf(body);
+  const { name: error, message, stack } = reported;
   return Buffer.from(JSON.stringify({ error, message, stack }));
 }
 
-/** The SDK answered, and no success: a step or the code between steps failed. */
+/** Describes an error answer of the SDK: a step, or the code between steps, failed. */
 function workflowFailure(
   answer: EndpointAnswer,
   { discreet }: StepCall,
@@ -119,13 +118,13 @@ function workflowFailure(
   const { status, headers: given } = answer;
   const stepName = headerOf(given, PREFIX + HEADERS.errorStepName);
   const where = stepName === undefined ? '' : `step "${stepName}": `;
-  const told = toldError(answer.body);
+  const reported = reportedError(answer.body);
   const retry = retryAdviceOf(status, given, now);
   const cause = stepName === undefined ? 'workflow' : 'step';
-  if (discreet || told === null) {
+  if (discreet || reported === null) {
     return { cause, message: `${where}the workflow answered ${status} (${describeBody(answer, discreet)})`, retry };
   }
-  return { cause, message: `${where}${told.name}: ${told.message}`, retry };
+  return { cause, message: `${where}${reported.name}: ${reported.message}`, retry };
 }
 
 function read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer {
@@ -139,8 +138,8 @@ function read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer {
   const version = headerOf(given, PREFIX + HEADERS.protocol);
   const ok = status >= 200 && status < 300;
   if (version !== undefined && version !== STEP_PROTOCOL_VERSION)
-    return failure('refused', otherVersion('the endpoint', version), NEVER);
-  const other = otherSdk(given, 'upstash');
+    return failure('refused', versionMismatch('the endpoint', version), NEVER);
+  const other = otherSdkProblem(given, 'upstash');
   if (other !== null) return failure('refused', other, NEVER);
   if (version !== undefined && ok) return { kind: 'silent', ...envelope };
   if (version !== undefined || status === NON_RETRYABLE_STATUS) {
@@ -150,7 +149,7 @@ function read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer {
   if (ok) {
     return failure(
       'not-protocol',
-      `the endpoint answered ${status} without the header ${PREFIX}${HEADERS.protocol}, so there is no workflow endpoint at this URL, or one whose SDK is too old: ${describeBody(answer, discreet)}; serve the workflow with @upstash/workflow 1.x at exactly this URL, and let nothing in front of it answer in its place`,
+      `the endpoint answered ${status} without the header ${PREFIX}${HEADERS.protocol}. Either this URL is not a workflow endpoint, or its SDK is too old: ${describeBody(answer, discreet)}. Serve the workflow with @upstash/workflow 1.x at exactly this URL, and make sure that no proxy answers in its place`,
       NEVER,
     );
   }

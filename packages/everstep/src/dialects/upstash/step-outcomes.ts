@@ -1,7 +1,6 @@
 /**
- * Results of steps as the published SDK reads them in a journal. What it
- * executed itself (Run, Notify, CreateWebhook) is kept as it submitted it;
- * what the service carried out is told in its form.
+ * Converts step results to the journal format of the published SDK. Results of steps that the SDK executed itself
+ * (Run, Notify, CreateWebhook) stay as submitted. Results of steps that the service executed are converted.
  */
 import {
   type CallOutcome,
@@ -14,14 +13,14 @@ import {
 } from '@everstep/sdk/protocol';
 import { canonicalHeaders } from '../../answers/header-names.js';
 
-/** The fields of a journal entry that say what came of the step. */
+/** Fields of a journal entry that describe the result of the step. */
 export interface WireOutcome {
   readonly out?: string;
   readonly waitTimeout?: boolean;
 }
 
-/** Where the run is: the address of a webhook is made of it. */
-export interface HookPlace {
+/** Identifies the run in the URL of a webhook. */
+export interface WebhookOwner {
   readonly instanceId: string;
   readonly workflowRunId: string;
 }
@@ -30,22 +29,22 @@ const bytesOf = ({ encoding, data }: EncodedBody): Buffer => Buffer.from(data, e
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
 const isBody = (value: unknown): value is EncodedBody => isRecord(value) && typeof value.encoding === 'string';
 
-// Each of these tells what the service recorded from what an SDK may have submitted as the result of such a step.
+// Each of these distinguishes a result that the service recorded from one that an SDK submitted for such a step.
 const isCall = (value: unknown): value is CallOutcome => isRecord(value) && isBody(value.body);
 const isWait = (value: unknown): value is WaitOutcome => isRecord(value) && typeof value.timeout === 'boolean';
 const isInvoke = (value: unknown): value is InvokeOutcome => isRecord(value) && typeof value.state === 'string';
 
-/** The SDK takes each character of the text for a byte, and decodes those as UTF-8 where the content is text. */
+/** The SDK treats each character of the text as a byte, and decodes the bytes as UTF-8 if the content is text. */
 function callOut({ status, headers, body, error }: CallOutcome): string {
   const bytes = error === undefined ? bytesOf(body) : Buffer.from(error);
   return JSON.stringify({ status, body: bytes.toString('latin1'), header: canonicalHeaders(headers) });
 }
 
-function hookPath({ instanceId, workflowRunId }: HookPlace, eventId: string): string {
+function hookPath({ instanceId, workflowRunId }: WebhookOwner, eventId: string): string {
   return ['/v2/workflows/hooks', ...[instanceId, workflowRunId, eventId].map(encodeURIComponent)].join('/');
 }
 
-function requestOut(content: Extract<EventContent, { kind: 'request' }>, eventId: string, place: HookPlace): string {
+function requestOut(content: Extract<EventContent, { kind: 'request' }>, eventId: string, owner: WebhookOwner): string {
   const { method, query, headers, body } = content;
   const first = (name: string): string | undefined => headers[name]?.[0]?.split(',')[0]?.trim();
   const request = {
@@ -54,15 +53,15 @@ function requestOut(content: Extract<EventContent, { kind: 'request' }>, eventId
     body: bytesOf(body).toString('base64'),
     proto: first('x-forwarded-proto') ?? 'http',
     host: first('host') ?? 'localhost',
-    url: hookPath(place, eventId) + query,
+    url: hookPath(owner, eventId) + query,
   };
   return Buffer.from(JSON.stringify(request)).toString('base64');
 }
 
-function waitOutcome(outcome: WaitOutcome, place: HookPlace): WireOutcome {
+function waitOutcome(outcome: WaitOutcome, owner: WebhookOwner): WireOutcome {
   if (outcome.timeout) return { waitTimeout: true };
   const { content, eventId } = outcome;
-  if (content.kind === 'request') return { out: requestOut(content, eventId, place), waitTimeout: false };
+  if (content.kind === 'request') return { out: requestOut(content, eventId, owner), waitTimeout: false };
   return { out: bytesOf(content.body).toString('base64'), waitTimeout: false };
 }
 
@@ -72,8 +71,8 @@ function invokeOut(outcome: InvokeOutcome): string {
   return JSON.stringify({ workflowRunId, body, isFailed: state === 'failed', isCanceled: state === 'canceled' });
 }
 
-/** `out` as it was recorded: JSON text, or null when the step has no result. */
-export function wireOutcome(type: StepType, out: string | null, place: HookPlace): WireOutcome {
+/** `out` is the recorded JSON text, or null if the step has no result. */
+export function wireOutcome(type: StepType, out: string | null, owner: WebhookOwner): WireOutcome {
   if (out === null) return {};
   switch (type) {
     case 'Call':
@@ -83,7 +82,7 @@ export function wireOutcome(type: StepType, out: string | null, place: HookPlace
       const recorded: unknown = parseJson(out);
       if (type === 'Call' && isCall(recorded)) return { out: callOut(recorded) };
       if (type === 'Invoke' && isInvoke(recorded)) return { out: invokeOut(recorded) };
-      if ((type === 'Wait' || type === 'WaitForWebhook') && isWait(recorded)) return waitOutcome(recorded, place);
+      if ((type === 'Wait' || type === 'WaitForWebhook') && isWait(recorded)) return waitOutcome(recorded, owner);
       return { out };
     }
     default:

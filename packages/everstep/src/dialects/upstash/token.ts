@@ -1,8 +1,7 @@
 /**
- * The form in which the published SDKs carry a token: base64 of JSON with a
- * user id and a password. One of them reads the user id out of it (to make
- * the address of a webhook). Ours names the queue instance there, and the
- * password is the token itself.
+ * Token format of the published SDKs: base64 of JSON with a user ID and a password. One SDK reads the user ID to
+ * build webhook URLs. Everstep uses the ID of the queue instance as the user ID, and the token itself as the
+ * password.
  */
 import { parseJson } from '@everstep/sdk/protocol';
 
@@ -19,7 +18,7 @@ function isCarried(value: unknown): value is CarriedToken {
   return typeof UserID === 'string' && typeof Password === 'string';
 }
 
-/** The token in that form; null when `text` has another one. Whether it is good is not looked at. */
+/** Extracts the token, or returns null if `text` has another format. Does not verify the token. */
 export function readCarriedToken(text: string): string | null {
   if (!BASE64.test(text)) return null;
   try {
@@ -30,7 +29,7 @@ export function readCarriedToken(text: string): string | null {
   }
 }
 
-/** What a user sets as QSTASH_TOKEN. */
+/** Returns the value for QSTASH_TOKEN. */
 export function carryToken({ instanceId, token }: { readonly instanceId: string; readonly token: string }): string {
   const carried: CarriedToken = { UserID: instanceId, Password: token };
   return Buffer.from(JSON.stringify(carried)).toString('base64');

@@ -1,8 +1,8 @@
-/** Names of the step protocol of `@upstash/workflow`, without the prefix, and its version. */
+/** Header names of the step protocol of `@upstash/workflow`, without the prefix, and the protocol version. */
 
 import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER } from '@everstep/sdk/protocol';
 
-/** The one version that there is; sent with every delivery, submission and answer. */
+/** The only version that exists. It is sent with every delivery, submission and answer. */
 export const STEP_PROTOCOL_VERSION = '1';
 
 export const HEADERS = Object.freeze({
@@ -41,22 +41,22 @@ const OWN: ReadonlySet<string> = new Set(
   ].map((name) => (PREFIX + name).toLowerCase()),
 );
 
-/** Only what the service itself says is reserved: clients forward headers with the prefix to their endpoints. */
+/** Returns whether the service sets this header itself. Other headers with the prefix are forwarded to endpoints. */
 export const reserves = (name: string): boolean => OWN.has(name);
 
-/** What to do about an endpoint or a client that speaks another version of the step protocol. */
-export function otherVersion(who: string, version: string): string {
+/** Returns an error text for an endpoint or client with another version of the step protocol. */
+export function versionMismatch(who: string, version: string): string {
   const older = Number(version) < Number(STEP_PROTOCOL_VERSION);
-  const todo = older ? 'upgrade @upstash/workflow there to 1.x' : 'upgrade the service, or use @upstash/workflow 1.x there';
-  return `${who} speaks version ${JSON.stringify(version.slice(0, 40))} of the step protocol and this service version ${STEP_PROTOCOL_VERSION}: ${todo}`;
+  const todo = older ? 'upgrade @upstash/workflow there to 1.x' : 'upgrade Everstep, or use @upstash/workflow 1.x there';
+  return `${who} uses version ${JSON.stringify(version.slice(0, 40))} of the step protocol, but Everstep uses version ${STEP_PROTOCOL_VERSION}: ${todo}`;
 }
 
-// The published SDK puts the id into paths as it is, and into headers, which carry Latin-1.
+// The published SDK does not encode the ID in paths and headers, and headers carry only Latin-1.
 const SENDABLE_RUN_ID = /^[ -~\xa0-\xff]*$/;
 const PART_OF_URL = /[/?#%\\]/;
 
-/** Why endpoints with the published SDK could not name the run to the service; null when they can. */
-export function whyUnnameable(workflowRunId: string): string | null {
+/** Returns why endpoints with the published SDK could not refer to the run, or null if they can. */
+export function runIdProblem(workflowRunId: string): string | null {
   if (SENDABLE_RUN_ID.test(workflowRunId) && !PART_OF_URL.test(workflowRunId)) return null;
-  return 'must have none of / ? # % \\ and no character beyond Latin-1, since @upstash/workflow sends it as it is in paths and headers';
+  return 'must not contain / ? # % \\ or characters outside Latin-1, because @upstash/workflow sends it unencoded in paths and headers';
 }

@@ -1,10 +1,7 @@
-/** Sets of IP addresses, and the ranges of addresses that are not the public internet. */
+/** Sets of IP addresses, and the address ranges outside the public internet. */
 import { BlockList, isIP } from 'node:net';
 
-/**
- * A BlockList of its own for each family: one list for both would find every
- * IPv4 address in `::ffff:0:0/96`.
- */
+/** Uses a BlockList for each family: a shared list would match every IPv4 address with `::ffff:0:0/96`. */
 export class AddressSet {
   private readonly v4 = new BlockList();
   private readonly v6 = new BlockList();
@@ -19,12 +16,12 @@ export class AddressSet {
   }
 }
 
-/** A zone (`fe80::1%eth0`) says where, not what. */
+/** Removes the zone, as in `fe80::1%eth0`, which does not affect the kind of address. */
 export const withoutZone = (address: string): string => address.split('%', 1)[0] ?? '';
 
-/** The bytes of an IPv6 address without a zone. */
+/** Returns the bytes of an IPv6 address without a zone. */
 export function ipv6Bytes(address: string): Uint8Array {
-  // A URL parser writes an IPv4 address at the end as two groups.
+  // The URL parser converts a trailing IPv4 address to two groups.
   const [head = '', tail = ''] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');
   const groupsOf = (part: string): number[] => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)));
   const [first, last] = [groupsOf(head), groupsOf(tail)];
@@ -32,7 +29,7 @@ export function ipv6Bytes(address: string): Uint8Array {
   return Uint8Array.from([...first, ...zeros, ...last].flatMap((group) => [group >> 8, group & 0xff]));
 }
 
-/** Ranges that are not the public internet, with what to call them. The first that fits names the reason. */
+/** Ranges outside the public internet with their descriptions. The first matching range is the reason. */
 const PRIVATE_RANGES: readonly (readonly [reason: string, ...ranges: string[]])[] = [
   [
     'a cloud metadata address',
@@ -66,13 +63,13 @@ const PRIVATE_SETS = PRIVATE_RANGES.map(([reason, ...ranges]) => {
   return { reason, set };
 });
 
-/** ISATAP (RFC 5214): in any network, the host part `[02]00:5efe:` and an IPv4 address. */
+/** Detects ISATAP addresses (RFC 5214): any network, then `[02]00:5efe:` and an IPv4 address. */
 function isIsatap(address: string): boolean {
   const [flags, zero, high, low] = ipv6Bytes(address).subarray(8);
   return (flags === 0 || flags === 2) && zero === 0 && high === 0x5e && low === 0xfe;
 }
 
-/** What an address is that is not on the public internet, such as `a private address`; null when it is. */
+/** Returns the kind of a non-public address, such as `a private address`, or null for a public one. */
 export function privateReason(address: string): string | null {
   const found = PRIVATE_SETS.find(({ set }) => set.has(address));
   if (found) return found.reason;

@@ -1,8 +1,8 @@
-/** A list of destinations: what the operator or a queue instance allows or denies. */
+/** A list of destinations that the operator or a queue instance allows or denies. */
 import type { DestinationRule } from '../../config/destination-rules.js';
 import { AddressSet } from './address-set.js';
 
-/** Whether a list names a destination, and whether it names its port. */
+/** Whether a list contains a destination, and whether the entry has its port. */
 export type Match = 'none' | 'any-port' | 'port';
 
 interface HostEntry {
@@ -11,9 +11,9 @@ interface HostEntry {
 }
 
 export class DestinationList {
-  /** By name; those with `subdomains` by what follows `*.`. */
+  /** Entries by name. Entries with `subdomains` are stored under the text after `*.`. */
   private readonly hosts = new Map<string, HostEntry[]>();
-  /** By port; null for every port. */
+  /** Address ranges by port; null for every port. */
   private readonly ranges = new Map<number | null, AddressSet>();
 
   constructor(rules: readonly DestinationRule[]) {
@@ -32,7 +32,7 @@ export class DestinationList {
     return this.ranges.size > 0;
   }
 
-  /** Whether an entry has this port. */
+  /** Returns whether an entry has this port. */
   namesPort(port: number): boolean {
     return this.ranges.has(port) || [...this.hosts.values()].some((entries) => entries.some((entry) => entry.port === port));
   }
@@ -47,7 +47,7 @@ export class DestinationList {
     return this.ranges.get(null)?.has(address) ? 'any-port' : 'none';
   }
 
-  /** A host in the list is named with all addresses that it has. */
+  /** An entry for a host covers all its addresses. */
   match(host: string, address: string, port: number): Match {
     const matches = [this.matchHost(host, port), this.matchAddress(address, port)];
     return matches.includes('port') ? 'port' : matches.includes('any-port') ? 'any-port' : 'none';

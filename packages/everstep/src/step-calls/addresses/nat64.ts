@@ -1,8 +1,8 @@
-/** NAT64 (RFC 6052): IPv6 addresses of the operator's network that lead to the IPv4 address in them. */
+/** NAT64 (RFC 6052): IPv6 addresses of the operator's network that embed an IPv4 address. */
 import { isIP } from 'node:net';
 import { AddressSet, ipv6Bytes } from './address-set.js';
 
-/** Where the four bytes of the IPv4 address are, by the length of the prefix. Byte 8 is always skipped. */
+/** Positions of the four IPv4 bytes by prefix length. Byte 8 is always skipped. */
 const POSITIONS: Readonly<Record<number, readonly [number, number, number, number]>> = {
   32: [4, 5, 6, 7],
   40: [5, 6, 7, 9],
@@ -15,7 +15,7 @@ const POSITIONS: Readonly<Record<number, readonly [number, number, number, numbe
 export class Nat64 {
   private readonly prefixes: readonly { readonly set: AddressSet; readonly length: number }[];
 
-  /** CIDR ranges with a length of RFC 6052, as the setting has checked. */
+  /** CIDR ranges with a length from RFC 6052. The setting is already validated. */
   constructor(prefixes: readonly string[]) {
     this.prefixes = prefixes.map((prefix) => {
       const [address = '', lengthText] = prefix.split('/');
@@ -26,7 +26,7 @@ export class Nat64 {
     });
   }
 
-  /** The IPv4 address that the address leads to; null when it is in none of the prefixes. */
+  /** Returns the embedded IPv4 address, or null if no prefix matches. */
   embedded(address: string): string | null {
     if (isIP(address) !== 6) return null;
     const found = this.prefixes.find(({ set }) => set.has(address));

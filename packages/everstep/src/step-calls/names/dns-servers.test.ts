@@ -1,4 +1,4 @@
-/** Lookups at a name server that a test plays. */
+/** Tests lookups at a simulated name server. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ function file(t: TestContext, text: string): string {
 
 const elapsedMs = () => performance.now();
 
-test('a name has the addresses and the shortest TTL that its server says', async (t) => {
+test("a name resolves to the addresses and the shortest TTL of its server's answer", async (t) => {
   const server = await serve(t, {
     'shop.test': { addresses: ['192.0.2.7', '192.0.2.8'], ttlS: 30 },
     'none.test': { addresses: [] },
@@ -41,7 +41,7 @@ test('a name has the addresses and the shortest TTL that its server says', async
   assert.deepEqual(await lookUp(`${'x'.repeat(64)}.test`), { kind: 'no-such-name', hasRecords: false });
 });
 
-test('IPv6 addresses are used where the machine has some', async (t) => {
+test('IPv6 addresses are used if the machine has one', async (t) => {
   const server = await serve(t, { 'both.test': { addresses: ['192.0.2.7', '2001:db8::7'] } });
   const found = await lookUpByDns({ servers: [server.address], elapsedMs, settingsFile: file(t, '') })('both.test');
   assert.ok(found.kind === 'found');
@@ -50,7 +50,7 @@ test('IPv6 addresses are used where the machine has some', async (t) => {
   assert.deepEqual(found.addresses.map(({ address }) => address).sort(), expected);
 });
 
-test('a server that never answers fails in bounded time, and answers for other names go on meanwhile', async (t) => {
+test('a server that never answers fails after a limited time, and lookups of other names continue', async (t) => {
   const server = await serve(t, { 'shop.test': { addresses: ['192.0.2.7'] }, 'dead.test': 'never' });
   const lookUp = lookUpByDns({ servers: [server.address], elapsedMs, settingsFile: file(t, ''), queryTimeoutMs: 500 });
   let ended = 0;
@@ -60,7 +60,7 @@ test('a server that never answers fails in bounded time, and answers for other n
   for (const lookup of await dead) assert.deepEqual(lookup, { kind: 'failed', code: 'ETIMEOUT' });
 });
 
-test('an answer with very many addresses is cut, and one that is no DNS fails', async (t) => {
+test('an answer with too many addresses is truncated, and an invalid DNS message fails', async (t) => {
   const many = Array.from({ length: 200 }, (_, index) => `192.0.2.${index}`);
   const server = await serve(t, { 'many.test': { addresses: many }, 'huge.test': Buffer.alloc(60_000, 7) });
   const options = { servers: [server.address], elapsedMs, settingsFile: file(t, '') };
@@ -70,7 +70,7 @@ test('an answer with very many addresses is cut, and one that is no DNS fails', 
   assert.equal((await lookUpByDns({ ...options, queryTimeoutMs: 200 })('huge.test')).kind, 'failed');
 });
 
-test('a short name is looked up within the search domains, as in a cluster', async (t) => {
+test('a short name is looked up in the search domains, as in a cluster', async (t) => {
   const server = await serve(t, {
     'db.prod.svc.cluster.local': { addresses: ['192.0.2.1'] },
     'api.example': { addresses: ['192.0.2.2'] },
@@ -96,7 +96,7 @@ test('a short name is looked up within the search domains, as in a cluster', asy
   ]);
 });
 
-test('settings of the resolver are read as by the operating system', () => {
+test('resolver settings are parsed as the operating system parses them', () => {
   const text = '# a comment\nnameserver 10.0.0.2\ndomain old\nsearch One. two ; three\noptions rotate ndots:2\n';
   const settings = parseResolverSettings(text);
   assert.deepEqual(settings, { search: ['one', 'two'], ndots: 2 });
@@ -106,7 +106,7 @@ test('settings of the resolver are read as by the operating system', () => {
   assert.deepEqual(parseResolverSettings(''), { search: [], ndots: 1 });
 });
 
-test('the hosts file is read as by the operating system, and read again when it changes', async (t) => {
+test('the hosts file is parsed as the operating system parses it, and read again after a change', async (t) => {
   const text =
     '127.0.0.1 localhost\n::1 localhost ip6-localhost # this machine\n10.0.0.3\tDB db.local\nnonsense x\n10.0.0.3 db\n';
   assert.deepEqual(

@@ -1,56 +1,55 @@
 /**
- * Asks name servers for the addresses of a name, by Node's asynchronous resolver. The operating system's own function,
- * which `dns.lookup` calls, blocks a thread of libuv's pool for each name: with its two threads for such work, a slow name
- * server of one name stops all others.
+ * Resolves names with Node's asynchronous resolver. `dns.lookup` calls the operating system, which blocks a thread of
+ * libuv's pool for each name. Only two threads do such work, so slow name servers would block all other lookups.
  */
 import dns, { type LookupAddress } from 'node:dns';
 import { networkInterfaces } from 'node:os';
 import { WatchedFile } from './hosts-file.js';
 import { candidatesFor, parseResolverSettings, type ResolverSettings } from './resolver-settings.js';
 
-/** Of one question to one server. c-ares doubles it for the second try. */
+/** Timeout of one query to one server. c-ares doubles it for the second try. */
 const QUERY_TIMEOUT_MS = 1_500;
 const QUERY_TRIES = 2;
-/** Addresses of one name that are used. */
+/** Maximum number of addresses used for one name. */
 const MAX_ADDRESSES = 16;
 const INTERFACES_FRESH_MS = 10_000;
 
-/** The name does not exist, or has no address. */
+/** Error codes for a name that does not exist or has no address. */
 const NO_SUCH_NAME: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
 export type Lookup =
   | {
       readonly kind: 'found';
-      readonly addresses: readonly LookupAddress[] /** Null: not known. */;
+      readonly addresses: readonly LookupAddress[] /** Null: unknown. */;
       readonly ttlMs: number | null;
     }
-  /** `hasRecords`: it exists, but has no address that can be used here. */
+  /** `hasRecords`: the name exists, but has no usable address. */
   | { readonly kind: 'no-such-name'; readonly hasRecords: boolean }
-  /** Nobody could say. */
+  /** No server gave an answer. */
   | { readonly kind: 'failed'; readonly code: string };
 
-/** Resolves a name that is no address; never rejects. */
+/** Resolves a name that is not an IP address. Never rejects. */
 export type LookUp = (name: string) => Promise<Lookup>;
 
 type Records = readonly { readonly address: string; readonly ttl: number }[];
 type Answer = { readonly records: Records; readonly code: string | null };
 
 export interface DnsServersOptions {
-  /** Null: those of the operating system. */
+  /** Null: the name servers of the operating system. */
   readonly servers: readonly string[] | null;
   readonly elapsedMs: () => number;
-  /** These are replaced in tests. */
+  /** The following options are replaced in tests. */
   readonly settingsFile?: string;
   readonly queryTimeoutMs?: number;
 }
 
 interface Families {
-  /** Whether IPv6 addresses can be used beyond the own link. */
+  /** Whether IPv6 addresses beyond the local link are usable. */
   readonly hasIPv6: boolean;
   readonly first: 4 | 6;
 }
 
-/** IPv6 comes first where the machine has a global address, as getaddrinfo sorts them by RFC 6724. */
+/** Sorts IPv6 first if the machine has a global address, as getaddrinfo does by RFC 6724. */
 function familiesOf(): Families {
   const addresses = Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])
@@ -75,7 +74,7 @@ function ask(resolver: dns.Resolver, family: 4 | 6, name: string): Promise<Answe
   });
 }
 
-/** Looks names up by DNS. */
+/** Creates a lookup that uses DNS. */
 export function lookUpByDns(options: DnsServersOptions): LookUp {
   const { servers, elapsedMs, settingsFile = '/etc/resolv.conf', queryTimeoutMs = QUERY_TIMEOUT_MS } = options;
   const file = new WatchedFile(settingsFile, elapsedMs);
@@ -91,7 +90,7 @@ export function lookUpByDns(options: DnsServersOptions): LookUp {
     return made;
   }
 
-  /** That of the present settings: a laptop that changes its network has others. */
+  /** Returns a resolver with the current settings, which change when a laptop changes networks. */
   function currentResolver(): dns.Resolver {
     const text = file.read();
     if (resolver && text === settingsText) return resolver;
@@ -116,8 +115,10 @@ export function lookUpByDns(options: DnsServersOptions): LookUp {
     const found = ([4, 6] as const)
       .map((family) => ({ family, records: (family === 4 ? v4 : v6)?.records ?? [] }))
       .sort((a, b) => (a.family === first ? -1 : b.family === first ? 1 : 0));
-    const most = found.every(({ records }) => records.length > 0) ? MAX_ADDRESSES / 2 : MAX_ADDRESSES;
-    const addresses = found.flatMap(({ family, records }) => records.slice(0, most).map(({ address }) => ({ address, family })));
+    const maxPerFamily = found.every(({ records }) => records.length > 0) ? MAX_ADDRESSES / 2 : MAX_ADDRESSES;
+    const addresses = found.flatMap(({ family, records }) =>
+      records.slice(0, maxPerFamily).map(({ address }) => ({ address, family })),
+    );
     if (addresses.length > 0) {
       const ttl = Math.min(...found.flatMap(({ records }) => records.map((record) => record.ttl)));
       return { kind: 'found', addresses, ttlMs: ttl * 1000 };
@@ -134,7 +135,7 @@ export function lookUpByDns(options: DnsServersOptions): LookUp {
     let worst: Lookup = { kind: 'no-such-name', hasRecords: false };
     for (const candidate of candidatesFor(name, settings)) {
       const lookup = await askForAll(using, candidate);
-      // A server that does not answer at all does not answer for another name either.
+      // A server that does not answer would not answer for another name either.
       if (lookup.kind === 'found' || (lookup.kind === 'failed' && lookup.code !== 'ESERVFAIL')) return lookup;
       if (lookup.kind === 'failed' || (worst.kind === 'no-such-name' && lookup.hasRecords)) worst = lookup;
     }
@@ -142,7 +143,7 @@ export function lookUpByDns(options: DnsServersOptions): LookUp {
   };
 }
 
-/** Looks names up by the function of the operating system. Few at a time: each blocks a thread. */
+/** Resolves names with the operating system. Each lookup blocks a thread, so run only a few concurrently. */
 export const lookUpBySystem: LookUp = (name) =>
   new Promise((resolve) => {
     dns.lookup(name, { all: true }, (error, addresses) => {

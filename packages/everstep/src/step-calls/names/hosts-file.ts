@@ -1,4 +1,4 @@
-/** The hosts file, as the operating system's own resolver reads it. DNS is not asked for a name that it contains. */
+/** Reads the hosts file as the operating system does. A name in this file is not looked up by DNS. */
 import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ export const HOSTS_FILE =
     ? join(process.env.SystemRoot ?? 'C:\\Windows', 'System32', 'drivers', 'etc', 'hosts')
     : '/etc/hosts';
 
-/** Addresses by name, in the order of the file. Names are in lower case. */
+/** Returns addresses by name, in file order. Names are in lower case. */
 export function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (const line of text.split('\n')) {
@@ -26,7 +26,7 @@ export function parseHosts(text: string): ReadonlyMap<string, readonly string[]>
   return found;
 }
 
-/** A text file of the system that is read again when it has changed. */
+/** A system text file that is read again after it changes. */
 export class WatchedFile {
   private readonly path: string;
   private readonly elapsedMs: () => number;
@@ -39,7 +39,7 @@ export class WatchedFile {
     this.elapsedMs = elapsedMs;
   }
 
-  /** The latest text that could be read; empty when there is none. */
+  /** Returns the latest readable text, or an empty string if there is none. */
   read(): string {
     const now = this.elapsedMs();
     if (now - this.checkedAt < CHECK_EVERY_MS) return this.text;
@@ -51,7 +51,7 @@ export class WatchedFile {
       this.text = readFileSync(this.path, 'utf8');
       this.version = version;
     } catch {
-      // It does not exist, or this process has no free file descriptor: what was read before counts.
+      // The file does not exist, or no file descriptor is free. The previous text is used.
     }
     return this.text;
   }
@@ -66,7 +66,7 @@ export class HostsFile {
     this.file = new WatchedFile(path, elapsedMs);
   }
 
-  /** Null when the file does not contain the name. */
+  /** Returns null if the file does not contain the name. */
   find(name: string): readonly string[] | null {
     const text = this.file.read();
     if (text !== this.parsedText) {

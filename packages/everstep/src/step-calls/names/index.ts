@@ -1,4 +1,4 @@
-/** The addresses of host names, looked up as the installation is set to. */
+/** Creates the resolver of host names from the settings of the installation. */
 import { LIMITS } from '../../config/limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/instance-owners.js';
 import { lookUpByDns, lookUpBySystem } from './dns-servers.js';
@@ -7,7 +7,7 @@ import { NameResolver } from './name-resolver.js';
 
 export { NameError, type NameResolver, type Resolved } from './name-resolver.js';
 
-/** `servers`: IP addresses of name servers, with or without a port. */
+/** `servers` are IP addresses of name servers, with or without a port. */
 export type NameSource = 'resolv.conf' | 'system' | { readonly servers: readonly string[] };
 
 export interface NamesOptions {

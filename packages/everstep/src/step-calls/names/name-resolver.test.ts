@@ -25,7 +25,7 @@ const FAILED: Lookup = { kind: 'failed', code: 'ESERVFAIL' };
 
 class World {
   now = 0;
-  isShort = false;
+  isWaitingForDescriptor = false;
   readonly lookups: string[] = [];
   readonly resolver: NameResolver;
   private readonly waiting = new Map<string, ((lookup: Lookup) => void)[]>();
@@ -48,7 +48,7 @@ class World {
           this.timers = this.timers.filter((other) => other !== timer);
         };
       },
-      isShortOfDescriptors: () => this.isShort,
+      isShortOfDescriptors: () => this.isWaitingForDescriptor,
     });
   }
 
@@ -63,7 +63,7 @@ class World {
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** An address, the code of a failure, or null while it is looked up. */
+  /** Returns an address or an error code, or null while the lookup is pending. */
   async find(name: string, instanceId = 'a1'): Promise<string | null> {
     const resolved = await Promise.race([
       this.resolver.find(name, instanceId),
@@ -76,7 +76,7 @@ class World {
 const textOf = (resolved: Resolved): string =>
   resolved.kind === 'found' ? (resolved.addresses[0]?.address ?? '') : resolved.error.code;
 
-test('a name is looked up once, however many wait for it, and not again while its answer is fresh', async () => {
+test('concurrent requests for a name share one lookup, and a fresh answer is not looked up again', async () => {
   const world = new World();
   const waiting = [world.resolver.find('shop', 'a1'), world.resolver.find('shop', 'a1'), world.resolver.find('shop', 'b1')];
   await world.answer('shop', found('1.1.1.1', 30_000));
@@ -90,11 +90,11 @@ test('a name is looked up once, however many wait for it, and not again while it
 });
 
 for (const [what, ttlMs, freshMs] of [
-  ['of no time', 0, 5_000],
-  ['that is not known', null, 5_000],
+  ['of zero', 0, 5_000],
+  ['that is unknown', null, 5_000],
   ['of a day', 86_400_000, 300_000],
 ] as const) {
-  test(`a TTL ${what} counts within bounds`, async () => {
+  test(`a TTL ${what} is limited to the allowed range`, async () => {
     const world = new World();
     void world.resolver.find('shop', 'a1');
     await world.answer('shop', found('1.1.1.1', ttlMs));
@@ -105,7 +105,7 @@ for (const [what, ttlMs, freshMs] of [
   });
 }
 
-test('that a name does not exist is known for a short time', async () => {
+test('a name that does not exist is cached for a short time', async () => {
   const world = new World();
   void world.resolver.find('gone', 'a1');
   await world.answer('gone', { kind: 'no-such-name', hasRecords: false });
@@ -117,7 +117,7 @@ test('that a name does not exist is known for a short time', async () => {
   assert.equal(await world.find('gone'), 'ENODATA');
 });
 
-test('while a name cannot be looked up its old addresses are used, for a bounded time', async () => {
+test('expired addresses are used for a limited time if the lookup fails', async () => {
   const world = new World();
   void world.resolver.find('shop', 'a1');
   await world.answer('shop', found('1.1.1.1', 5_000));
@@ -135,30 +135,30 @@ test('while a name cannot be looked up its old addresses are used, for a bounded
   assert.equal(await world.find('shop'), 'ENOTFOUND');
 });
 
-test('a lookup that takes too long has failed; a late answer is used all the same', async () => {
+test('a slow lookup times out, and its late answer is still cached', async () => {
   const world = new World();
   const waiting = world.resolver.find('slow', 'a1');
   await world.pass(5_000);
   assert.equal(textOf(await waiting), 'ETIMEOUT');
-  assert.equal(await world.find('slow'), 'ETIMEOUT', 'for a short time it is not asked for again');
+  assert.equal(await world.find('slow'), 'ETIMEOUT', 'a failed lookup is cached for a short time');
   await world.answer('slow', found('1.1.1.1'));
   assert.equal(await world.find('slow'), '1.1.1.1');
 });
 
-test('a process without a free file descriptor says nothing of a name', async () => {
+test('a shortage of file descriptors is not cached as a failure of the name', async () => {
   const world = new World();
-  world.isShort = true;
+  world.isWaitingForDescriptor = true;
   const waiting = world.resolver.find('shop', 'a1');
   await world.answer('shop', { kind: 'failed', code: 'ECONNREFUSED' });
   const resolved = await waiting;
   assert.ok(resolved.kind === 'failed' && resolved.error.isShortage);
-  world.isShort = false;
-  assert.equal(await world.find('shop'), null, 'it is asked for again at once');
+  world.isWaitingForDescriptor = false;
+  assert.equal(await world.find('shop'), null, 'it is looked up again at once');
   await world.answer('shop', found('1.1.1.1'));
   assert.equal(await world.find('shop'), '1.1.1.1');
 });
 
-test('the hosts file comes first, and localhost is this machine', async () => {
+test('the hosts file takes precedence, and localhost is this machine', async () => {
   const world = new World();
   assert.deepEqual(
     [await world.find('listed'), await world.find('localhost'), await world.find('app.localhost')],
@@ -167,7 +167,7 @@ test('the hosts file comes first, and localhost is this machine', async () => {
   assert.deepEqual(world.lookups, []);
 });
 
-test('of more names than are kept those are forgotten that were not used for longest', async () => {
+test('above the limit the least recently used names are removed from the cache', async () => {
   const world = new World();
   for (const name of ['a', 'b', 'c']) {
     void world.resolver.find(name, 'a1');
@@ -181,17 +181,17 @@ test('of more names than are kept those are forgotten that were not used for lon
 });
 
 for (const hogs of [['hog1'], ['hog1', 'pig1', 'rat1']]) {
-  test(`names of ${hogs.length} accounts whose name servers never answer keep no other account waiting`, async () => {
+  test(`unresponsive name servers of ${hogs.length} accounts do not delay other accounts`, async () => {
     const world = new World(ownersOf(...hogs, 'quiet1'));
     for (const hog of hogs) for (let i = 0; i < 200; i++) void world.resolver.find(`${i}.${hog}`, hog);
-    assert.ok(world.lookups.length <= LIMITS.maxLookups - 5, `${world.lookups.length} are under way`);
+    assert.ok(world.lookups.length <= LIMITS.maxLookups - 5, `${world.lookups.length} lookups are in progress`);
     void world.resolver.find('quiet', 'quiet1');
     await world.answer('quiet', found('1.1.1.1'));
     assert.equal(await world.find('quiet', 'quiet1'), '1.1.1.1');
   });
 }
 
-test('an account that has its share of lookups gets the next one when one of its own ends', async () => {
+test('an account at its share of lookups gets the next one when one of its own ends', async () => {
   const world = new World(ownersOf('hog1', 'quiet1'));
   for (let i = 0; i < 200; i++) void world.resolver.find(`${i}.hog`, 'hog1');
   assert.equal(world.lookups.length, 32);

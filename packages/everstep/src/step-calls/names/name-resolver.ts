@@ -1,6 +1,6 @@
 /**
- * The addresses of host names, with a cache. A name is looked up once, however many deliveries wait for it, and no account
- * has more than its fair share of the lookups under way: names whose name server is slow delay no other account.
+ * Resolves host names, with a cache. Deliveries that wait for the same name share one lookup. Each account has a fair
+ * share of the concurrent lookups, so slow name servers of one account do not delay the others.
  */
 import type { LookupAddress } from 'node:dns';
 import { closeSync, openSync } from 'node:fs';
@@ -10,19 +10,19 @@ import type { InstanceOwners } from '../../ports/instance-owners.js';
 import type { LookUp, Lookup } from './dns-servers.js';
 import type { HostsFile } from './hosts-file.js';
 
-/** What the cache keeps, and for how long. */
+/** Limits of the cache and of lookups. */
 export interface NameLimits {
   readonly maxLookups: number;
-  /** After this a lookup counts as failed. */
+  /** Timeout of a lookup. */
   readonly lookupTimeoutMs: number;
-  /** An answer is kept as long as its name server says, within these bounds. */
+  /** An answer is cached for its TTL, limited to this range. */
   readonly minFreshMs: number;
   readonly maxFreshMs: number;
-  /** A name that does not exist. */
+  /** Cache time for a name that does not exist. */
   readonly negativeFreshMs: number;
-  /** A lookup that failed. */
+  /** Cache time for a failed lookup. */
   readonly failureFreshMs: number;
-  /** How long an old answer is used while its name cannot be looked up. */
+  /** Maximum time for which expired addresses are used if the name cannot be looked up. */
   readonly maxStaleMs: number;
   readonly maxNames: number;
 }
@@ -32,10 +32,10 @@ export interface NameResolverOptions {
   readonly hosts: Pick<HostsFile, 'find'>;
   readonly owners: InstanceOwners;
   readonly limits: NameLimits;
-  /** Ms that only ever grow. */
+  /** A monotonic clock in ms. */
   readonly elapsedMs: () => number;
   readonly setTimer: (delayMs: number, fire: () => void) => () => void;
-  /** Whether this process has no free file descriptor; replaced in tests. */
+  /** Returns whether this process has no free file descriptor; replaced in tests. */
   readonly isShortOfDescriptors?: () => boolean;
 }
 
@@ -43,7 +43,7 @@ export type Resolved =
   | { readonly kind: 'found'; readonly addresses: readonly LookupAddress[] }
   | { readonly kind: 'failed'; readonly error: NameError };
 
-/** Why a name has no address. */
+/** Reports why a name has no address. */
 export class NameError extends Error {
   override readonly name = 'NameError';
   readonly code: string;
@@ -51,7 +51,7 @@ export class NameError extends Error {
     super(`lookup of ${hostname} failed (${code})`);
     this.code = code;
   }
-  /** The process could not ask: that says nothing of the name. */
+  /** True if this process could not send the query, which is not the fault of the name. */
   get isShortage(): boolean {
     return this.code === 'EMFILE';
   }
@@ -60,7 +60,7 @@ export class NameError extends Error {
 interface Known {
   readonly resolved: Resolved;
   readonly freshUntil: number;
-  /** The latest addresses, for as long as they may be used when the name cannot be looked up. */
+  /** The latest addresses, usable until `staleUntil` if lookups fail. */
   readonly addresses: readonly LookupAddress[] | null;
   readonly staleUntil: number;
 }
@@ -78,7 +78,7 @@ const LOOPBACK: readonly LookupAddress[] = Object.freeze([
   { address: '::1', family: 6 },
 ]);
 
-/** Nothing else tells a failed socket of the resolver from a server that refuses. */
+/** Distinguishes a failed socket of the resolver from a server that refuses; the error codes are the same. */
 function hasNoDescriptor(): boolean {
   try {
     closeSync(openSync('/dev/null', 'r'));
@@ -88,7 +88,7 @@ function hasNoDescriptor(): boolean {
   }
 }
 
-/** What a failed lookup is for whoever wanted to connect. */
+/** Returns the error code of a failed lookup for the connection. */
 const codeOf = (lookup: Exclude<Lookup, { readonly kind: 'found' }>): string => {
   if (lookup.kind === 'no-such-name') return lookup.hasRecords ? 'ENODATA' : 'ENOTFOUND';
   return lookup.code === 'ETIMEOUT' ? 'ETIMEOUT' : 'EAI_AGAIN';
@@ -97,10 +97,10 @@ const codeOf = (lookup: Exclude<Lookup, { readonly kind: 'found' }>): string => 
 export class NameResolver {
   private readonly options: NameResolverOptions;
   private readonly share: FairShare;
-  /** The one that was used last comes last. */
+  /** Cached names, least recently used first. */
   private readonly known = new Map<string, Known>();
   private readonly pending = new Map<string, Pending>();
-  /** Lookups that wait for a share, by account; the account whose turn it is comes first. */
+  /** Lookups that wait for a share, by account; the account to serve next comes first. */
   private readonly queued = new Map<string, Set<Pending>>();
 
   constructor(options: NameResolverOptions) {
@@ -108,12 +108,12 @@ export class NameResolver {
     this.share = new FairShare(options.limits.maxLookups, options.owners);
   }
 
-  /** Names that are kept. */
+  /** Number of cached names. */
   get size(): number {
     return this.known.size;
   }
 
-  /** What is known of the name now; null when it has to be looked up. */
+  /** Returns the cached result, or null if a lookup is required. */
   recall(hostname: string): Resolved | null {
     const name = hostname.endsWith('.') ? hostname.slice(0, -1) : hostname;
     const listed = this.options.hosts.find(name);
@@ -126,7 +126,7 @@ export class NameResolver {
     return known.resolved;
   }
 
-  /** `hostname`: in lower case. `instanceId`: on whose behalf; its account must have a share left, or the lookup waits. */
+  /** Resolves a name, given in lower case. The lookup waits until the account of `instanceId` has a share left. */
   find(hostname: string, instanceId: string): Promise<Resolved> | Resolved {
     const known = this.recall(hostname);
     if (known) return known;
@@ -141,7 +141,7 @@ export class NameResolver {
       if (this.share.allows(instanceId)) this.start(pending, instanceId);
       else this.enqueue(pending);
     } else if (!pending.isStarted && this.share.allows(instanceId)) {
-      // Another account wants the name, too, and has a share left.
+      // Another account with a free share needs the same name.
       this.dequeue(pending);
       this.start(pending, instanceId);
     }
@@ -164,14 +164,15 @@ export class NameResolver {
 
   private settle(pending: Pending, lookup: Lookup): void {
     const { hostname, settle } = pending;
-    // It took too long, and perhaps the name is being looked up again: an answer is worth something all the same.
+    // The lookup timed out earlier, and may have been repeated. A late result is still cached.
     if (this.pending.get(hostname) !== pending) {
       if (lookup.kind === 'found') this.note(hostname, lookup);
       return;
     }
     this.pending.delete(hostname);
-    const isShort = this.options.isShortOfDescriptors ?? hasNoDescriptor;
-    if (lookup.kind === 'failed' && isShort()) settle({ kind: 'failed', error: new NameError(hostname, 'EMFILE') });
+    const isWaitingForDescriptor = this.options.isShortOfDescriptors ?? hasNoDescriptor;
+    if (lookup.kind === 'failed' && isWaitingForDescriptor())
+      settle({ kind: 'failed', error: new NameError(hostname, 'EMFILE') });
     else settle(this.note(hostname, lookup));
   }
 
@@ -221,7 +222,7 @@ export class NameResolver {
   }
 
   private startQueued(): void {
-    // An account that was served goes behind the others, and comes up again in this very loop.
+    // A served account moves to the end, so this loop visits it again.
     for (const [accountId, waiting] of this.queued) {
       const [first] = waiting;
       if (!first || !this.share.allows(first.instanceId)) continue;

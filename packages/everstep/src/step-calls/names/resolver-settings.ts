@@ -1,15 +1,15 @@
-/** What `/etc/resolv.conf` says besides the name servers: which names are tried for a short name. */
+/** Parses the search settings of `/etc/resolv.conf`, which expand short names. */
 
 const MAX_SEARCH_DOMAINS = 6;
 const MAX_NDOTS = 15;
 
 export interface ResolverSettings {
   readonly search: readonly string[];
-  /** A name with fewer dots is tried within the search domains first. */
+  /** A name with fewer dots is first tried in the search domains. */
   readonly ndots: number;
 }
 
-/** As glibc reads it: the last `search` or `domain` line counts. */
+/** Follows glibc: the last `search` or `domain` line counts. */
 export function parseResolverSettings(text: string): ResolverSettings {
   let search: readonly string[] = [];
   let ndots = 1;
@@ -29,7 +29,7 @@ export function parseResolverSettings(text: string): ResolverSettings {
   return { search: bare, ndots };
 }
 
-/** The names to ask DNS for, in their order. A name that ends with a dot is asked for as it is. */
+/** Returns the names to query, in order. A name that ends with a dot is queried unchanged. */
 export function candidatesFor(name: string, { search, ndots }: ResolverSettings): readonly string[] {
   if (name.endsWith('.')) return [name.slice(0, -1)];
   const within = search.map((domain) => `${name}.${domain}`);

@@ -42,25 +42,30 @@ const schedule = (headers: Readonly<Record<string, string>>, words: RegExp, code
 
 const CASES: readonly Case[] = [
   // destinations
-  ['another scheme', 'POST /v2/publish/ftp://w.test/', 'bad-url', /http or https URL, or the name of a URL group, not "ftp/],
-  ['what is neither', 'POST /v2/publish/api/llm', 'bad-url', /or the name of a URL group, not "api\/llm"/],
-  ['a URL that must not be called', 'POST /v2/publish/http://10.0.0.1/', 'blocked-address', /private address/],
-  ['a group that is not there', 'POST /v2/publish/nobody', 'not-found', /no URL group "nobody"/],
+  [
+    'an unsupported scheme',
+    'POST /v2/publish/ftp://w.test/',
+    'bad-url',
+    /http or https URL, or the name of a URL group, not "ftp/,
+  ],
+  ['neither a URL nor a group name', 'POST /v2/publish/api/llm', 'bad-url', /or the name of a URL group, not "api\/llm"/],
+  ['a URL that is not allowed', 'POST /v2/publish/http://10.0.0.1/', 'blocked-address', /private address/],
+  ['a group that does not exist', 'POST /v2/publish/missing', 'not-found', /no URL group "nobody"/],
   ['no destination in a queue', 'POST /v2/enqueue/q/', 'bad-url', /the destination must be an absolute http or https URL/],
-  ['a queue with another name', `POST /v2/enqueue/a%20b/${URL_TO}`, 'bad-parameter', /letters, digits, hyphens/],
-  // ids of runs that endpoints could not name
+  ['an invalid queue name', `POST /v2/enqueue/a%20b/${URL_TO}`, 'bad-parameter', /letters, digits, hyphens/],
+  // run IDs that endpoints could not use
   ...['a/b', 'a?b', 'a%20b', 'a#b', Buffer.from('日本').toString('latin1')].map(
     (id): Case => [
-      `a run with the id ${id}`,
+      `a run with the ID ${id}`,
       `POST /v2/trigger/${URL_TO}`,
       'bad-header',
-      /Upstash-Workflow-RunId must have none of .*Latin-1/,
+      /Upstash-Workflow-RunId must not contain .*Latin-1/,
       { headers: { 'upstash-workflow-sdk-version': '1', 'upstash-workflow-runid': id } },
     ],
   ),
   ...['.', '..'].flatMap((id): readonly Case[] => [
     [
-      'a run that no URL can name',
+      'a run with an ID that no URL can contain',
       `POST /v2/trigger/${URL_TO}`,
       'bad-header',
       /RunId must not be/,
@@ -69,11 +74,11 @@ const CASES: readonly Case[] = [
     body(
       'POST /v2/queues',
       { queueName: id },
-      /the name of a queue must be of letters.* and not "\." or "\.\."/,
+      /the name of a queue must consist of letters.* and not be "\." or "\.\."/,
       'bad-parameter',
     ),
   ]),
-  // events that the SDK cannot name alike everywhere
+  // event IDs that the SDK would encode differently in different requests
   ...['a/', '/a', 'a?b', 'a/b?c'].map(
     (id): Case => [
       `a wait for the event ${id}`,
@@ -116,10 +121,10 @@ const CASES: readonly Case[] = [
   body('POST /v2/topics/g/endpoints', { endpoints: [{ url: 'nowhere' }] }, /the url of endpoint 0/, 'bad-url'),
   body('POST /v2/topics/g/endpoints', { endpoints: [{ url: 'http://10.0.0.1/' }] }, /private address/, 'blocked-address'),
   body('POST /v2/topics/a%20b/endpoints', { endpoints: [{ url: URL_TO }] }, /name of a URL group/, 'bad-parameter'),
-  body('DELETE /v2/topics/g/endpoints', { endpoints: [{}] }, /the endpoint 0 needs a name or a url/),
-  body('DELETE /v2/topics/g/endpoints', { endpoints: [{ name: 'x' }] }, /no URL group "g"/, 'not-found'),
-  ['a queue that is not there', 'POST /v2/queues/none/pause', 'not-found', /no queue "none"/],
-  ['a group to delete that is not there', 'DELETE /v2/topics/none', 'not-found', /no URL group "none"/],
+  body('DELETE /v2/topics/g/endpoints', { endpoints: [{}] }, /endpoint 0 requires a name or a url/),
+  body('DELETE /v2/topics/g/endpoints', { endpoints: [{ name: 'x' }] }, /URL group "g" does not exist/, 'not-found'),
+  ['a queue that does not exist', 'POST /v2/queues/none/pause', 'not-found', /queue "none" does not exist/],
+  ['a group to delete that does not exist', 'DELETE /v2/topics/none', 'not-found', /URL group "none" does not exist/],
   // schedules
   schedule({ 'upstash-retries': '1' }, /the header Upstash-Cron is missing/),
   schedule({ 'upstash-cron': 'soon' }, /Upstash-Cron is not a valid cron expression/),
@@ -135,12 +140,12 @@ const CASES: readonly Case[] = [
   parameter('GET /v2/events?state=LOST', /state must be one of CREATED/),
   parameter('GET /v2/events?cursor=x', /the cursor is invalid/, 'bad-cursor'),
   parameter(`GET /v2/logs?count=${LIMITS.messageEventsPageMax + 1}`, /count must be an integer from 1 to 1000/),
-  ['a schedule to pause that is not there', 'POST /v2/schedules/none/pause', 'not-found', /schedule "none" not found/],
-  ['a dead letter that is not there', 'POST /v2/dlq/retry/dlq_none', 'not-found', /not found in the dead letter queue/],
-  ['dead letters that are not there', 'POST /v2/dlq/retry?dlqIds=dlq_none', 'not-found', /not found in the dead letter queue/],
+  ['a schedule to pause that does not exist', 'POST /v2/schedules/none/pause', 'not-found', /schedule "none" not found/],
+  ['a dead letter that does not exist', 'POST /v2/dlq/retry/dlq_none', 'not-found', /not found in the dead letter queue/],
+  ['dead letters that do not exist', 'POST /v2/dlq/retry?dlqIds=dlq_none', 'not-found', /not found in the dead letter queue/],
 ];
 
-test('what is wrong is named, in the form of errors of the SDKs', async (t) => {
+test('errors name the invalid part, in the error format of the SDKs', async (t) => {
   for (const [what, request, expected, words, options = {}] of CASES) {
     await t.test(what, async () => {
       const [method = '', url = ''] = request.split(/ (.*)/s);
@@ -156,7 +161,7 @@ test('what is wrong is named, in the form of errors of the SDKs', async (t) => {
   }
 });
 
-test('an item of a batch that is wrong is answered in its place, and the others are published', async () => {
+test('an invalid item of a batch gets its own error, and the other items are published', async () => {
   const items = [
     { destination: URL_TO, headers: { 'Upstash-Method': 'GET' } },
     { destination: 'nowhere:' },
@@ -176,7 +181,7 @@ test('an item of a batch that is wrong is answered in its place, and the others 
   );
 });
 
-test('a run and a message with the same deduplication id are two things', async () => {
+test('a run and a message can have the same deduplication ID', async () => {
   const asRun = await world.trigger('ok', { 'svc-deduplication-id': 'shared' });
   const headers = { 'upstash-deduplication-id': 'shared' };
   const first = await world.call<{ messageId: string; deduplicated?: boolean }>('POST', `/v2/publish/${URL_TO}`, { headers });

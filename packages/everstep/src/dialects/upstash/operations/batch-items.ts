@@ -1,7 +1,6 @@
 /**
- * What clients publish, alone or as items of a batch. One request carries all
- * kinds: what a run submits while it answers a delivery, the start of a run,
- * and plain messages. The headers of an item tell which it is.
+ * Items that clients publish, alone or in a batch. One request can contain all kinds: submissions of a run that
+ * answers a delivery, starts of runs, and plain messages. The headers of an item determine its kind.
  */
 import type { Caller } from '../../../accounts/authority.js';
 import type { ApiContext, RequestContext } from '../../../http-api/operation.js';

@@ -1,7 +1,6 @@
 /**
- * Filters of a bulk in a JSON body. The SDKs put them into the query; other
- * clients, and older ones, into the body, and a body that nobody looked at
- * would turn "these" into "all".
+ * Reads the filters of a bulk operation from a JSON body. The SDKs send them in the query; other and older clients
+ * send them in the body. An ignored body would turn a filtered operation into one on everything.
  */
 import Type, { type StaticDecode, type TObject } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -15,7 +14,7 @@ export const FILTERS_BODY = {
   kind: 'bytes',
   maxBytes: LIMITS.maxEventBytes,
   description:
-    'JSON object with the parameters of the query, instead of a query. A string is read as a parameter that is given once, an array as one that is repeated.',
+    'JSON object with the query parameters, instead of a query. A string is a parameter given once; an array is a repeated parameter.',
 } as const;
 
 const Value = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
@@ -23,11 +22,11 @@ const Fields = Type.Record(Type.String(), Type.Union([Value, Type.Array(Value)])
 
 export interface AskedFilters<Query> {
   readonly asked: Query;
-  /** One that may have several values has none: it is about nothing. */
+  /** True if a multi-value filter is an empty array: it matches nothing. */
   readonly nothing: boolean;
 }
 
-/** What the query asks for, or the body in its place. Throws ApiError. */
+/** Reads the filters from the query or from the body. Throws ApiError. */
 export function filtersOf<Schema extends TObject>(
   schema: Schema,
   query: StaticDecode<Schema>,
@@ -39,14 +38,14 @@ export function filtersOf<Schema extends TObject>(
   const fields = Object.entries(validate(Fields, given, 'the body'));
   const inQuery = [...splitQuery(target.query).keys()].filter((name) => name !== dialect.tokenParameter);
   if (fields.length > 0 && inQuery.length > 0)
-    throw new ApiError('bad-parameter', 'parameters stand in the query or in the body, not in both');
+    throw new ApiError('bad-parameter', 'parameters are in both the query and the body; send them in one place');
   if (fields.length === 0 && inQuery.length === 0)
-    throw new ApiError('bad-parameter', 'the body names nothing; leave it out where all is meant');
+    throw new ApiError('bad-parameter', 'the body contains no filter; omit it to match everything');
   if (fields.length === 0) return { asked: query, nothing: false };
   const nothing = fields.some(([, value]) => Array.isArray(value) && value.length === 0);
   const written = fields.map(([name, value]) => {
     const values = [value].flat().map((one) => encodeURIComponent(one));
-    // Given twice, the value of an array of one is not split at its commas.
+    // A repeated value is not split at commas, so the only value of an array is sent twice.
     const isList = Array.isArray(value) && Type.IsArray(schema.properties[name]);
     return [name, isList ? [...values, ...values] : values] as const;
   });

@@ -1,7 +1,6 @@
 /**
- * The dead letter queue of messages, and of runs beside them: looking at it,
- * deleting, publishing anew. A count is that of one request here; a cursor
- * says that there is more of what was there at the first one.
+ * The dead letter queue of messages and runs: list, get, delete and retry. `count` applies to one request. The cursor
+ * continues with the entries that existed at the first request.
  */
 
 import Type, { type StaticDecode } from 'typebox';
@@ -31,25 +30,28 @@ const TAG = 'Dead letter queue';
 const filters = {
   ...commonFilters,
   messageId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the message' })),
-  responseStatus: Type.Optional(AnyOf(Type.Integer({ minimum: 100, maximum: 999 }), 'Status of the last answer')),
+  responseStatus: Type.Optional(AnyOf(Type.Integer({ minimum: 100, maximum: 999 }), 'Status of the last response')),
   source: Type.Optional(
-    Type.Enum(['workflow', 'message'], { type: 'string', description: 'Entries of runs, or of messages, alone.' }),
+    Type.Enum(['workflow', 'message'], {
+      type: 'string',
+      description: 'Returns only entries of runs, or only entries of messages.',
+    }),
   ),
-  api: Type.Optional(Type.String({ description: 'Not looked at.' })),
+  api: Type.Optional(Type.String({ description: 'Ignored.' })),
   workflowRunId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the run' })),
   workflowUrl: deadLetterFilters.workflowUrl,
   workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
   failureFunctionState: Type.Optional(AnyOf(FailureFunctionStateSchema, 'State of the failure callback')),
-  failureCallbackState: Type.Optional(AnyOf(FailureFunctionStateSchema, 'The same as failureFunctionState')),
+  failureCallbackState: Type.Optional(AnyOf(FailureFunctionStateSchema, 'Alias of failureFunctionState')),
 };
 const page = {
   dlqIds: Type.Optional(DlqIds),
-  cursor: Type.Optional(Cursor('Goes on with the same filters; empty begins.')),
+  cursor: Type.Optional(Cursor('Continues with the same filters. An empty cursor starts a new listing.')),
   count: Type.Optional(
     Type.Integer({
       minimum: 1,
       default: LIMITS.deadLettersPageDefault,
-      description: `At most so many in this request, and never more than ${LIMITS.deadLettersPageMax}: the cursor leads to the rest.`,
+      description: `Maximum number of entries in this request, capped at ${LIMITS.deadLettersPageMax}. The cursor continues with the rest.`,
     }),
   ),
 };
@@ -57,7 +59,7 @@ export const DlqQuery = Type.Object({ ...filters, ...page });
 export type DlqQuery = StaticDecode<typeof DlqQuery>;
 type Asked = Omit<DlqQuery, keyof typeof page>;
 
-/** `undefined` asks for nothing. */
+/** `undefined` matches everything. */
 function filterOf(asked: Asked): DeadLetterFilter {
   const urls = asked.url ?? asked.workflowUrl;
   return {
@@ -93,13 +95,13 @@ export async function listDlqPage(
 ): Promise<DlqPage> {
   const { cursor: given, count, dlqIds, ...asked } = query;
   const scope = { operation: 'dlq-messages', instanceId, filters: { ...asked, dlqIds } };
-  const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
+  const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
   if (isEmptyRange(asked)) return { messages: [] };
   const listing = await store.listDeadLetters({
     instanceId,
     filter: { ...filterOf(asked), dlqIds },
     order: 'newest-first',
-    after: begin?.after ?? null,
+    after: opened?.after ?? null,
     horizon: null,
     limit: limitOf(count),
   });
@@ -111,8 +113,8 @@ export async function listDlqPage(
 const listEntries = operation({
   operationId: 'listDlqMessages',
   tag: TAG,
-  summary: 'List messages and runs that failed for good',
-  description: 'Newest first. When no cursor is returned, the end has been reached. Unknown parameters are ignored.',
+  summary: 'List failed messages and runs',
+  description: 'Newest first. The last page has no cursor. Unknown parameters are ignored.',
   method: 'GET',
   path: '/v2/dlq',
   dialect: 'upstash',
@@ -126,7 +128,7 @@ const listEntries = operation({
 const getEntry = operation({
   operationId: 'getDlqMessage',
   tag: TAG,
-  summary: 'Get one message that failed for good',
+  summary: 'Get a failed message',
   method: 'GET',
   path: '/v2/dlq/{dlqId}',
   dialect: 'upstash',
@@ -145,7 +147,7 @@ const deleteEntry = operation({
   operationId: 'deleteDlqMessage',
   audit: change('dead-letter.delete', 'dlqId'),
   tag: TAG,
-  summary: 'Delete one entry of the dead letter queue',
+  summary: 'Delete a dead letter queue entry',
   method: 'DELETE',
   path: '/v2/dlq/{dlqId}',
   dialect: 'upstash',
@@ -162,24 +164,24 @@ const deleteEntry = operation({
 
 interface Batch {
   readonly dlqIds: readonly string[];
-  /** Of the next request; absent at the end. */
+  /** Cursor of the next request; absent on the last page. */
   readonly cursor: { readonly cursor?: string };
 }
 
-/** The entries that one request of a bulk is about, oldest first, of those that were there at its first request. */
+/** Returns the entries of one bulk request, oldest first, out of those that existed at the first request. */
 async function nextBatch(name: string, query: DlqQuery, context: ApiContext, instanceId: string): Promise<Batch> {
   const { store, cursors } = context;
   const { cursor: given, count, dlqIds, ...asked } = query;
   if (dlqIds) return { dlqIds: checkedDlqIds(dlqIds), cursor: {} };
   const scope = { operation: name, instanceId, filters: asked };
-  const begun = given === undefined || given === '' ? null : await cursors.open(scope, given);
+  const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
   if (isEmptyRange(asked)) return { dlqIds: [], cursor: {} };
-  const horizon = begun?.horizon ?? (await store.deadLetterHorizon({ instanceId }));
+  const horizon = opened?.horizon ?? (await store.deadLetterHorizon({ instanceId }));
   const { items, next } = await store.listDeadLetterIds({
     instanceId,
     filter: filterOf(asked),
     order: 'oldest-first',
-    after: begun?.after ?? null,
+    after: opened?.after ?? null,
     horizon,
     limit: limitOf(count),
   });
@@ -188,14 +190,14 @@ async function nextBatch(name: string, query: DlqQuery, context: ApiContext, ins
 }
 
 const BULK =
-  'Those that match every given filter, or those with one of dlqIds; without any, all there are. An unknown parameter is refused, because a misspelt filter would hit everything.';
+  'Applies to the entries that match every filter, or to those in dlqIds. Without filters, applies to all entries. An unknown parameter is refused, because a misspelled filter would match everything.';
 
 const deleteEntries = operation({
   operationId: 'deleteDlqMessages',
   audit: bulkChange('dead-letter.delete-many'),
   tag: TAG,
-  summary: 'Delete entries of the dead letter queue',
-  description: `${BULK} Of dlqIds, those that are not there are left out.`,
+  summary: 'Delete dead letter queue entries',
+  description: `${BULK} Missing dlqIds are skipped.`,
   method: 'DELETE',
   path: '/v2/dlq',
   dialect: 'upstash',
@@ -221,7 +223,7 @@ interface Retry {
   readonly overrides: RunOverrides;
 }
 
-/** A message is published anew; a run goes on where it failed. Throws ApiError. */
+/** Publishes messages again and resumes runs. Throws ApiError. */
 async function retry({ dlqIds, ...rest }: Retry, context: ApiContext, request: RequestContext): Promise<readonly RunReference[]> {
   const ids: Record<'restart' | 'resume', string[]> = { restart: [], resume: [] };
   const missing: string[] = [];
@@ -250,15 +252,16 @@ const RETRY_ERRORS: readonly ErrorCode[] = [
   'daily-limit-reached',
   'too-many-active-runs',
 ];
-/** What an SDK says of itself is taken, and not looked at. */
-const FAMILIES = Object.freeze({ ...OVERRIDE_FAMILIES, 'Telemetry-': 'What an SDK says of itself. Not looked at.' });
+/** SDK metadata is accepted and ignored. */
+const FAMILIES = Object.freeze({ ...OVERRIDE_FAMILIES, 'Telemetry-': 'SDK metadata. Ignored.' });
 
 const retryEntry = operation({
   operationId: 'retryDlqMessage',
   audit: change('dead-letter.retry', 'dlqId'),
   tag: TAG,
-  summary: 'Publish a message that failed for good anew',
-  description: 'With what it had, but for what the headers say. The entry is gone; a run goes on where it failed.',
+  summary: 'Retry a failed message',
+  description:
+    'Publishes the message again with its original settings, except those overridden by headers. A failed run is resumed. The entry is removed.',
   method: 'POST',
   path: '/v2/dlq/retry/{dlqId}',
   dialect: 'upstash',
@@ -280,8 +283,8 @@ const retryEntries = operation({
   operationId: 'retryDlqMessages',
   audit: bulkChange('dead-letter.retry-many'),
   tag: TAG,
-  summary: 'Publish messages that failed for good anew',
-  description: `${BULK} Of dlqIds, one that is not there is 404, and nothing is done.`,
+  summary: 'Retry failed messages',
+  description: `${BULK} If an entry in dlqIds is missing, the response is 404 and nothing changes.`,
   method: 'POST',
   path: '/v2/dlq/retry',
   dialect: 'upstash',

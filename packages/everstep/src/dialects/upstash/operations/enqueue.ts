@@ -1,4 +1,4 @@
-/** Enqueueing: publishing into a queue. */
+/** Publishes a message to a queue. */
 
 import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -10,17 +10,16 @@ import { ENQUEUE_PATH } from '../../../http-api/target.js';
 import { publishOne } from './publish-items.js';
 import { Published, PublishedToGroup } from './shapes.js';
 
-/** Behind `/v2/enqueue/`: the name of the queue, a slash, and the destination. Throws ApiError. */
+/** Reads the queue name in `/v2/enqueue/{queue}/{destination}`. Throws ApiError. */
 function queueOf(path: string): { readonly queue: string; readonly before: string } {
   const rest = path.slice(ENQUEUE_PATH.length);
   const slash = rest.indexOf('/');
-  if (slash <= 0)
-    throw new ApiError('bad-parameter', 'behind /v2/enqueue/ come the name of a queue, a slash, and the destination');
+  if (slash <= 0) throw new ApiError('bad-parameter', 'the path must be /v2/enqueue/{queue}/{destination}');
   const written = rest.slice(0, slash);
   try {
     return { queue: decodeURIComponent(written), before: `${ENQUEUE_PATH}${written}/` };
   } catch {
-    throw new ApiError('bad-parameter', `the name of the queue is not correctly percent-encoded: ${shown(written)}`);
+    throw new ApiError('bad-parameter', `the queue name is not correctly percent-encoded: ${shown(written)}`);
   }
 }
 
@@ -31,7 +30,7 @@ const enqueue = operation({
   tag: 'Messages',
   summary: 'Enqueue a message',
   description:
-    'Into a queue, whose messages are sent in the order in which they came, each after the one before it has ended. A queue that is not there is made.',
+    'Adds a message to a queue. The messages of a queue are sent in order, each after the previous one has ended. The queue is created if it does not exist.',
   method: 'POST',
   path: `${ENQUEUE_PATH}{queueName}/{destination}`,
   dialect: 'upstash',
@@ -42,7 +41,7 @@ const enqueue = operation({
       description: 'Absolute http or https URL, raw or percent-encoded, or the name of a URL group.',
     }),
   }),
-  body: { kind: 'bytes', description: 'Sent to the destination as it is: any bytes, of any content type.' },
+  body: { kind: 'bytes', description: 'Sent to the destination unchanged: any bytes, of any content type.' },
   responses: { 200: Type.Union([Published, PublishedToGroup]) },
   errors: [
     'bad-parameter',

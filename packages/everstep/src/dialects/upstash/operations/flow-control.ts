@@ -1,4 +1,4 @@
-/** Flow control keys where this dialect answers otherwise; pausing, pinning and so on are those of all. */
+/** Flow control operations whose answers differ in this dialect. Pause, pin and the rest are shared operations. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -20,10 +20,10 @@ const KeyPath = Type.Object({
 
 const found = (key: string, status: FlowControlStatus | null): FlowControlStatus => {
   if (status) return status;
-  throw new ApiError('not-found', `there is no flow control key ${shown(key)}; a key is made by the first message that names it`);
+  throw new ApiError('not-found', `flow control key ${shown(key)} does not exist; the first message that uses a key creates it`);
 };
 
-/** What is not limited is 0. */
+/** Fields without a limit are 0. */
 const present = (status: FlowControlStatus, now: number): FlowControlShown => ({
   parallelismMax: 0,
   rateMax: 0,
@@ -74,7 +74,7 @@ const unpinKey = operation({
   audit: change('flow-control.unpin', 'flowControlKey'),
   tag: TAG,
   summary: 'Unpin the limits of a flow control key',
-  description: 'The limits stay until a message brings others. Only what is named as true is unpinned.',
+  description: 'The limits stay until a message changes them. Only the limits given as true are unpinned.',
   method: 'POST',
   path: '/v2/flowControl/{flowControlKey}/unpin',
   dialect: 'upstash',

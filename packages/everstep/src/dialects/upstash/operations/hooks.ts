@@ -1,4 +1,4 @@
-/** Requests of anybody to the webhooks that runs made with the published SDK. */
+/** Public requests to webhooks that runs created with the published SDK. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -14,7 +14,7 @@ function hook(method: Method, operationId: string): Operation {
     audit: IS_AN_EVENT,
     tag: 'Webhooks',
     summary: `Call a webhook with ${method}`,
-    description: 'The SDK makes the URL; whoever has it may call it, without a token, until the run has ended.',
+    description: 'The SDK creates the URL. Anyone who knows it can call it without a token until the run ends.',
     method,
     path: '/v2/workflows/hooks/{userId}/{workflowRunId}/{eventId}',
     dialect: 'upstash',
@@ -22,7 +22,7 @@ function hook(method: Method, operationId: string): Operation {
     head: false,
     whileStopping: 'refuse',
     pathParameters: Type.Object({
-      userId: Text(LIMITS.maxRecordIdLength, { description: 'As the token of the endpoint names it' }),
+      userId: Text(LIMITS.maxRecordIdLength, { description: "ID of the queue instance, from the endpoint's token" }),
       workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'ID of the run' }),
       eventId: Text(LIMITS.maxEventIdLength, { description: 'ID of the webhook' }),
     }),

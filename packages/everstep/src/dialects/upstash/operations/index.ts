@@ -1,4 +1,4 @@
-/** The operations that only clients of this dialect know, or that answer them otherwise than others. */
+/** Operations that exist only in this dialect, or whose answers differ in it. */
 import type { Operation } from '../../../http-api/operation.js';
 import { dlqOperations } from './dlq.js';
 import { enqueueOperations } from './enqueue.js';
@@ -19,13 +19,13 @@ import { workflowDeadLetterOperations } from './workflow-dead-letters.js';
 import { workflowEventOperations } from './workflow-events.js';
 import { workflowLogOperations } from './workflow-logs.js';
 
-/** `serviceVersion` is named beside the version of the API. */
+/** `serviceVersion` is shown next to the version of the API. */
 export const upstashOpenApiDocument = (serviceVersion: string): object =>
   openApiDocumentOf([...UPSTASH_OPERATIONS, ...UPSTASH_MANAGEMENT_OPERATIONS], serviceVersion);
 
 const described = describedBy(upstashOpenApiDocument);
 
-/** Of the runtime API. */
+/** Operations of the runtime API. */
 export const UPSTASH_OPERATIONS: readonly Operation[] = [
   ...publishItemOperations,
   ...enqueueOperations,
@@ -45,7 +45,7 @@ export const UPSTASH_OPERATIONS: readonly Operation[] = [
   ...workflowBulkOperations,
   described.operation,
 ];
-/** Of the management API. */
+/** Operations of the management API. */
 export const UPSTASH_MANAGEMENT_OPERATIONS: readonly Operation[] = managementOperations;
 
 /** The operations of this dialect, by the API that serves them. */

@@ -1,4 +1,7 @@
-/** Headers of items: only those that an operation knows are read, since the SDKs send others beside them. */
+/**
+ * Reads the headers of items. Headers that the operation does not know are ignored, because the SDKs send additional
+ * ones.
+ */
 import type { StaticDecode, TObject } from 'typebox';
 import {
   asText,
@@ -8,7 +11,7 @@ import {
 } from '../../../http-api/parameters/prefixed-headers.js';
 import { upstash } from '../index.js';
 
-/** A value is read by its schema; families are headers that carry others. Throws ApiError. */
+/** Reads values by their schema, and families of headers by their prefix. Throws ApiError. */
 export function readKnownHeaders<Schema extends TObject, Family extends string>(
   schema: Schema,
   families: readonly Family[],
@@ -23,7 +26,7 @@ export function readKnownHeaders<Schema extends TObject, Family extends string>(
 
 export type Known<Schema extends TObject> = StaticDecode<Schema>;
 
-/** The one value of a header, as text. */
+/** Returns the first value of a header as text. */
 export function headerText(headers: ReceivedHeaders, name: string): string | undefined {
   const value = headers[name];
   const first = typeof value === 'string' ? value : value?.[0];

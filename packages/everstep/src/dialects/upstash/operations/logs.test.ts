@@ -27,7 +27,7 @@ async function publish(count: number): Promise<void> {
   }
 }
 
-test('what hardly any message has been in is looked for by page, and found in the end', async () => {
+test('a listing by a rare state returns all matches over several pages', async () => {
   const { body } = await world.call<{ messageId: string }>('POST', '/v2/publish/http://w.test/refuse', {
     headers: { 'upstash-retries': '1', 'upstash-retry-delay': '86400000' },
   });

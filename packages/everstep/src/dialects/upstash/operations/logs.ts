@@ -1,4 +1,4 @@
-/** What happened to messages. */
+/** Event log of messages. */
 import Type, { type StaticDecode } from 'typebox';
 import type { Caller } from '../../../accounts/authority.js';
 import { LIMITS } from '../../../config/limits.js';
@@ -13,7 +13,7 @@ import { EventPage, type LogEntry, LogPage } from './shapes.js';
 
 const TAG = 'Logs';
 const DESCRIPTION =
-  'The newest message first, and of each the newest event first. Those of one message are not torn apart, so a page may have a few more than were asked for; with a state it may have fewer, or none, though a cursor leads on. When no cursor is returned, the end has been reached. Unknown parameters are ignored.';
+  'Lists the newest message first, and the newest event of each message first. The events of one message are always on one page, so a page can be longer than count. With a state filter, a page can be shorter or empty before the end. The last page has no cursor. Unknown parameters are ignored.';
 
 const LogQuery = Type.Object({
   ...messageFilters,
@@ -21,16 +21,16 @@ const LogQuery = Type.Object({
   state: Type.Optional(
     Type.Enum([...MESSAGE_STATES, 'CANCELLED', 'CANCEL_REQUESTED'], {
       type: 'string',
-      description: 'IN_PROGRESS: also ACTIVE, RETRY and ERROR. CANCELLED is CANCELED.',
+      description: 'IN_PROGRESS includes ACTIVE, RETRY and ERROR. CANCELLED is an alias of CANCELED.',
     }),
   ),
-  cursor: Type.Optional(Cursor('Continues a listing, with the same filters; empty begins one.')),
+  cursor: Type.Optional(Cursor('Continues a listing with the same filters. An empty cursor starts a new listing.')),
   count: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: LIMITS.messageEventsPageMax,
       default: LIMITS.messageEventsPageDefault,
-      description: 'About how many events to return.',
+      description: 'Approximate number of events to return.',
     }),
   ),
 });
@@ -53,7 +53,7 @@ function statesOf(state: LogQuery['state']): readonly MessageState[] | null {
 
 const ENDED = { DELIVERED: 'succeeded', FAILED: 'failed', CANCELED: 'canceled' } as const;
 
-/** A message whose last event is asked for has ended so: no other need be looked at. */
+/** A final state matches only messages that ended that way, so the store can filter by status. */
 function statusesOf(states: readonly MessageState[] | null): readonly RunStatus[] | undefined {
   const [state, ...more] = states ?? [];
   if (more.length > 0) return undefined;
@@ -68,7 +68,7 @@ interface Logs {
 async function logsOf(query: LogQuery, { service, cursors }: ApiContext, { instanceId }: Caller): Promise<Logs> {
   const { cursor: given, count, ...asked } = query;
   const scope = { operation: 'message-logs', instanceId, filters: asked };
-  const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
+  const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
   const states = statesOf(asked.state);
   if (isEmptyRange(asked) || states?.length === 0) return { entries: [], cursor: {} };
   const messageIds = asked.messageId === undefined ? asked.messageIds : [asked.messageId];
@@ -76,7 +76,7 @@ async function logsOf(query: LogQuery, { service, cursors }: ApiContext, { insta
     instanceId,
     filter: { ...messageFilterOf(asked), messageIds, statuses: statusesOf(states) },
     ...(states ? { states } : {}),
-    after: begin?.after ?? null,
+    after: opened?.after ?? null,
     limit: count ?? LIMITS.messageEventsPageDefault,
   });
   const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
@@ -86,7 +86,7 @@ async function logsOf(query: LogQuery, { service, cursors }: ApiContext, { insta
 const listEvents = operation({
   operationId: 'listMessageEvents',
   tag: TAG,
-  summary: 'List what happened to messages (path of the published SDKs)',
+  summary: 'List message events (SDK path)',
   description: DESCRIPTION,
   method: 'GET',
   path: '/v2/events',
@@ -104,7 +104,7 @@ const listEvents = operation({
 const listLogs = operation({
   operationId: 'listMessageLogs',
   tag: TAG,
-  summary: 'List what happened to messages',
+  summary: 'List message events',
   description: DESCRIPTION,
   method: 'GET',
   path: '/v2/logs',

@@ -1,4 +1,4 @@
-/** A long journal as the published SDK reads it, part by part: the same entries as those of `wireJournal`. */
+/** Reads a long journal in parts, with the same entries as `wireJournal`. */
 import { PART } from '../../../config/limits.js';
 import { otherTurn, stepsOf } from '../../../ports/history-parts.js';
 import type { ListedStep, Store } from '../../../ports/store.js';
@@ -6,7 +6,10 @@ import { firstEntry, type JournalSource, openEntry, planEntryOf, stepEntry, type
 
 type StepStore = Pick<Store, 'listSteps'>;
 
-/** Steps behind this one that were planned with it and recorded one after the other, with it; without their results. */
+/**
+ * Yields the steps of the group that starts with `first`: planned together and recorded consecutively. Results are
+ * not loaded.
+ */
 async function* groupOf(store: StepStore, runKey: string, first: ListedStep): AsyncGenerator<readonly ListedStep[]> {
   let from: string | null = String(first.index);
   while (from !== null) {
@@ -19,7 +22,7 @@ async function* groupOf(store: StepStore, runKey: string, first: ListedStep): As
   }
 }
 
-/** `length`: steps that were recorded when `source` was read. */
+/** `length` is the number of steps that were recorded when `source` was read. */
 export async function* longJournal(
   store: StepStore,
   source: Omit<JournalSource, 'recorded'>,

@@ -18,7 +18,7 @@ function ask<Body>(person: Person, method: Method, url: string, body?: unknown) 
   return things.world.send<Body>({ method, url, headers, ...payload });
 }
 
-test('the queue instances are those of our own paths, with tokens in the form that the SDKs take', async () => {
+test('queue instances equal those of the native paths, with tokens in the SDK format', async () => {
   const id = await things.queue();
   const own = await ask<QueueRecord>('owner', 'GET', `/v2/queue/user/${id}`);
   const theirs = await ask<QueueRecord>('owner', 'GET', `/v2/qstash/user/${id}`);
@@ -33,7 +33,7 @@ test('the queue instances are those of our own paths, with tokens in the form th
   );
 });
 
-test('a token that was reset there is good for the runtime API at once, and the old one is not', async () => {
+test('a rotated token works for the runtime API at once, and the old one does not', async () => {
   const id = await things.queue();
   const before = await ask<QueueRecord>('owner', 'GET', `/v2/qstash/user/${id}`);
   const after = await ask<QueueRecord>('owner', 'POST', `/v2/qstash/rotate-token/${id}`);
@@ -45,7 +45,7 @@ test('a token that was reset there is good for the runtime API at once, and the 
   assert.deepEqual([await statusWith(before.body.token), await statusWith(after.body.token)], [401, 200]);
 });
 
-test('an instance is moved to a team, and its budget set, by the fields of that API', async () => {
+test('an instance can be moved to a team and given a budget with the field names of this API', async () => {
   const { world, people } = things;
   const wish = { name: things.name(), region: REGION } as const;
   const { instance } = doneValue(await world.accounts.createInstance(people.principals.owner, wish));

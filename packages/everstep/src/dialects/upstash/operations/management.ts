@@ -1,7 +1,6 @@
 /**
- * The management of queue instances under the paths of this dialect. Each is
- * the operation of our own at another path; what is written otherwise is a
- * field of one body, and the form of the tokens.
+ * Management of queue instances under the paths of this dialect. Each operation is a native one at another path. Only
+ * field names in one body and the token format differ.
  */
 import { RecordId } from '../../../contract/management.js';
 import { MANAGEMENT_OPERATIONS } from '../../../http-api/management/index.js';
@@ -10,12 +9,12 @@ import type { BodySpec, Operation, OperationAnswer, OperationInput } from '../..
 import { carryToken } from '../token.js';
 
 interface Row {
-  /** The operation of our own. */
+  /** ID of the native operation. */
   readonly of: string;
   readonly operationId: string;
   readonly path: string;
   readonly body?: BodySpec;
-  /** Names of fields of the body: those of this dialect, and ours. */
+  /** Maps field names of this dialect to native field names. */
   readonly renamed?: Readonly<Record<string, string>>;
 }
 
@@ -29,7 +28,7 @@ const ROWS: readonly Row[] = [
     of: 'moveInstanceToTeam',
     operationId: 'moveQStashToTeam',
     path: '/v2/qstash/move-to-team',
-    body: jsonBody({ qstash_id: RecordId('Id of the queue instance.'), target_team_id: RecordId('Id of the team.') }),
+    body: jsonBody({ qstash_id: RecordId('ID of the queue instance.'), target_team_id: RecordId('ID of the team.') }),
     renamed: { qstash_id: 'queue_id' },
   },
   { of: 'updateInstanceBudget', operationId: 'updateQStashBudget', path: '/v2/qstash/update-budget/{id}' },
@@ -43,7 +42,7 @@ function withNames(body: unknown, names: Readonly<Record<string, string>>): unkn
   return Object.fromEntries(Object.entries(body).map(([name, value]) => [names[name] ?? name, value]));
 }
 
-/** Records of instances with their tokens as the published SDKs take them; anything else as it is. */
+/** Converts tokens in instance records to the format of the published SDKs. Other values stay unchanged. */
 function withCarriedTokens(body: unknown): unknown {
   if (Array.isArray(body)) return body.map(withCarriedTokens);
   if (!isObject(body)) return body;

@@ -1,4 +1,4 @@
-/** From a destination, headers and a body to a plain message: the same for one that is published, enqueued, or in a batch. */
+/** Converts a destination, headers and a body to a plain message, for publishing, enqueueing and batches. */
 import type { Caller } from '../../../accounts/authority.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -24,16 +24,16 @@ const FAMILIES = Object.keys(MESSAGE_FAMILIES);
 const IS_URL = /^https?:/i;
 const NAME = /^[A-Za-z0-9._-]+$/;
 
-/** What queues and URL groups may be called. Throws ApiError. */
+/** Checks the name of a queue or URL group. Throws ApiError. */
 export function checkedName(name: string, what: string): string {
   if (NAME.test(name) && fitsInPaths(name) && name.length <= LIMITS.maxQueueNameLength) return name;
   throw new ApiError(
     'bad-parameter',
-    `${what} must be of letters, digits, hyphens, periods and underscores, at most ${LIMITS.maxQueueNameLength}, and not "." or "..": ${shown(name)} is not`,
+    `${what} must consist of letters, digits, hyphens, periods and underscores, have at most ${LIMITS.maxQueueNameLength} characters, and not be "." or "..", but is ${shown(name)}`,
   );
 }
 
-/** Throws ApiError when it is neither a URL that may be called nor the name of a group. */
+/** Throws ApiError if `given` is neither an allowed URL nor the name of a URL group. */
 export function destinationFor(given: string, use: DestinationUse): MessageDestination {
   if (!IS_URL.test(given)) {
     if (NAME.test(given)) return { kind: 'url-group', name: checkedName(given, 'the name of a URL group') };
@@ -47,7 +47,7 @@ export function destinationFor(given: string, use: DestinationUse): MessageDesti
   return { kind: 'url', url };
 }
 
-/** A callback with what its headers say of it. */
+/** Creates a callback with the settings from its headers. */
 export function callbackFor(
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -65,7 +65,7 @@ export function callbackFor(
 }
 
 type Carried = Readonly<Record<string, Readonly<Record<string, string>>>>;
-/** What schedules and messages both take. */
+/** Headers that schedules and messages share. */
 export type SharedHeaders = Omit<MessageHeaders, 'Not-Before' | 'Deduplication-Id' | 'Content-Based-Deduplication'>;
 
 export interface MessageSettingsRead {
@@ -74,7 +74,7 @@ export interface MessageSettingsRead {
   readonly callback: FailureCallback | null;
 }
 
-/** Throws ApiError when something may not be called, limits have no key, or a timeout is too long. */
+/** Throws ApiError if a URL is not allowed, limits have no flow control key, or a timeout is too long. */
 export function messageSettings(headers: SharedHeaders, carried: Carried, use: DestinationUse): MessageSettingsRead {
   const settings = settingsOf({ headers, carried }, use);
   const { context, request, instanceId } = use;
@@ -108,7 +108,7 @@ export function messageSettings(headers: SharedHeaders, carried: Carried, use: D
 const oneText = (value: string | readonly string[] | undefined): string | null =>
   typeof value === 'string' && value !== '' ? value : null;
 
-/** Throws ApiError when something of it is not acceptable. */
+/** Throws ApiError if the item is invalid. */
 export function messageCommand(item: BatchItem, context: ApiContext, request: RequestContext, caller: Caller): MessageCommand {
   const { values, families } = readPrefixedHeaders(MessageHeaders, FAMILIES, item.headers, request.dialect);
   const { instanceId } = caller;
@@ -117,9 +117,12 @@ export function messageCommand(item: BatchItem, context: ApiContext, request: Re
   const contentType = oneText(item.headers['content-type']);
   const { body } = item;
   if (body.byteLength > LIMITS.maxBodyBytes)
-    throw new ApiError('body-too-large', `a message takes ${LIMITS.maxBodyBytes} bytes, and this has ${body.byteLength}`);
+    throw new ApiError(
+      'body-too-large',
+      `a message can have at most ${LIMITS.maxBodyBytes} bytes, but this one has ${body.byteLength}`,
+    );
   const where = destination.kind === 'url' ? destination.url : destination.name;
-  // A run that was started with the same id is no message.
+  // Deduplication IDs of messages are separate from those of runs.
   const id = deduplicationIdOf({ headers: values, carried: families, body, contentType }, where);
   return {
     instanceId,

@@ -1,4 +1,4 @@
-/** Filters of messages, and what they ask of the service. Of several values of one filter any will do. */
+/** Filters of messages, and their conversion to store filters. A filter with several values matches any of them. */
 import Type, { type StaticDecode } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { MAX_IP_LENGTH } from '../../../http-api/operations/filters.js';
@@ -8,11 +8,11 @@ import type { MessageFilter } from '../../../runtime/workflow-service.js';
 
 const anyOf = (what: string, maxLength: number, comma?: CommaRule) => Type.Optional(AnyOf(Text(maxLength, {}), what, comma));
 
-/** Of messages, their dead letters and what happened to them. */
+/** Filters of messages, their dead letters and their events. */
 export const commonFilters = {
   url: anyOf('URL of the destination', LIMITS.maxWorkflowUrlLength, 'may-be-inside'),
   topicName: anyOf('URL group', LIMITS.maxQueueNameLength),
-  scheduleId: anyOf('Schedule that published it', LIMITS.maxRunIdLength, 'may-be-inside'),
+  scheduleId: anyOf('ID of the schedule that published the message', LIMITS.maxRunIdLength, 'may-be-inside'),
   queueName: anyOf('Queue', LIMITS.maxQueueNameLength),
   fromDate: Type.Optional(UnixMs('At or after this time, Unix ms')),
   toDate: Type.Optional(UnixMs('At or before this time, Unix ms')),
@@ -22,18 +22,18 @@ export const commonFilters = {
   callerIP: anyOf('The same as callerIp', MAX_IP_LENGTH),
 };
 
-/** Of messages and what happened to them. */
+/** Filters of messages and their events. */
 export const messageFilters = {
   ...commonFilters,
   messageIds: anyOf('IDs of messages', LIMITS.maxRunIdLength),
-  host: anyOf('Host of the destination, with its port where it has one', LIMITS.maxWorkflowUrlLength, 'may-be-inside'),
-  path: anyOf('Path of the destination, without a query', LIMITS.maxWorkflowUrlLength, 'may-be-inside'),
+  host: anyOf('Host of the destination, with the port if the URL has one', LIMITS.maxWorkflowUrlLength, 'may-be-inside'),
+  path: anyOf('Path of the destination, without the query', LIMITS.maxWorkflowUrlLength, 'may-be-inside'),
 };
 
 const Filters = Type.Object(messageFilters);
 export type AskedMessages = StaticDecode<typeof Filters>;
 
-/** `undefined` asks for nothing. */
+/** `undefined` matches everything. */
 export function messageFilterOf(asked: AskedMessages): MessageFilter {
   return {
     messageIds: asked.messageIds,

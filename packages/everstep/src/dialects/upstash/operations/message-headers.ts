@@ -1,4 +1,4 @@
-/** Headers that set how a plain message goes; names without the prefix. */
+/** Headers that configure a plain message. Names are without the prefix. */
 import Type, { type StaticDecode } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { settingHeaders, TriggerHeaders } from '../../../http-api/operations/setting-headers.js';
@@ -17,11 +17,11 @@ const delay = (description: string) => Type.Optional(Duration({ leastMs: 0, most
 const retryDelay = (description: string) =>
   Type.Optional(RetryDelay({ description, examples: ['1000', 'pow(2, retried) * 1000'] }));
 
-const ofCallback = 'Of the callback; as for the message when absent.';
-const ofFailureCallback = 'Of the failure callback; as for the message when absent.';
+const ofCallback = 'Applies to the callback. Default: the value of the message.';
+const ofFailureCallback = 'Applies to the failure callback. Default: the value of the message.';
 const plural = /(^|,)\s*headers\s*(?=,|$)/g;
 
-/** What a callback is sent with, under the names of one of the two kinds of them. */
+/** Settings of a callback or failure callback. */
 export interface CallbackSettings {
   readonly method?: string | undefined;
   readonly timeoutMs?: number | undefined;
@@ -32,35 +32,35 @@ export interface CallbackSettings {
 
 const { 'Redact-Fields': _native, 'Workflow-RunId': _runId, 'Wait-For-Result': _wait, ...ofTriggers } = TriggerHeaders.properties;
 
-/** What schedules and messages both take. */
+/** Headers that schedules and messages share. */
 export const sharedHeaders = {
-  Method: method('Of the request to the destination; POST when absent.'),
+  Method: method('Method of the request to the destination. Default: POST.'),
   ...settingHeaders,
-  Timeout: timeout('How long one request to the destination may take.'),
+  Timeout: timeout('Maximum duration of one request to the destination.'),
   Callback: Type.Optional(
-    Destination({ description: 'URL that is told of every answer of the destination, in a message of its own.' }),
+    Destination({ description: 'URL that is notified of every response of the destination, in a separate message.' }),
   ),
-  'Callback-Method': method('Of the callback; POST when absent.'),
+  'Callback-Method': method('Method of the callback request. Default: POST.'),
   'Callback-Timeout': timeout(ofCallback),
   'Callback-Retries': retries(ofCallback),
   'Callback-Retry-Delay': retryDelay(ofCallback),
-  'Callback-Delay': delay('How long the callback waits before it is sent first.'),
-  'Failure-Callback-Method': method('Of the failure callback; POST when absent.'),
+  'Callback-Delay': delay('Delay before the callback is first sent.'),
+  'Failure-Callback-Method': method('Method of the failure callback request. Default: POST.'),
   'Failure-Callback-Timeout': timeout(ofFailureCallback),
   'Failure-Callback-Retries': retries(ofFailureCallback),
   'Failure-Callback-Retry-Delay': retryDelay(ofFailureCallback),
-  'Failure-Callback-Delay': delay('How long the failure callback waits before it is sent first.'),
+  'Failure-Callback-Delay': delay('Delay before the failure callback is first sent.'),
   'Redact-Fields': Type.Optional(
     Type.Codec(
       Type.String({
         minLength: 1,
         description:
-          'What logs and listings do not show, with commas between: `body`, `header` or `headers` for all of them, `header[<name>]`, and names of JSON fields, bare or as `body[<name>]`.',
+          'Comma-separated fields that logs and listings hide: `body`, `header` or `headers` for all of them, `header[<name>]`, and names of JSON fields, bare or as `body[<name>]`.',
       }),
     )
       .Decode((text) => parseRedactFields(text.replace(plural, '$1header')))
       .Encode((): never => {
-        throw new Error('parameters are only read');
+        throw new Error('parameters cannot be encoded');
       }),
   ),
 };
@@ -76,14 +76,14 @@ export type MessageHeaders = StaticDecode<typeof MessageHeaders>;
 export const CALLBACK_FORWARD = 'Callback-Forward-';
 
 /**
- * The longer name first: a header belongs to the first family that fits. What the SDKs say of themselves, and of workflows
- * where it has no meaning, is taken and not looked at.
+ * A header belongs to the first family that matches, so longer prefixes come first. SDK metadata and workflow headers
+ * without a meaning for messages are accepted and ignored.
  */
 export const MESSAGE_FAMILIES = Object.freeze({
-  'Failure-Callback-Forward-': 'Sent with the failure callback, without the prefix.',
-  [CALLBACK_FORWARD]: 'Sent with the callback, without the prefix.',
-  'Forward-': 'Sent to the destination, without the prefix.',
-  'Telemetry-': 'What an SDK says of itself. Not looked at.',
-  'Workflow-': 'Of workflows, and without a meaning for a message. Not looked at.',
-  'Feature-': 'What an SDK says of itself. Not looked at.',
+  'Failure-Callback-Forward-': 'Forwarded to the failure callback, without the prefix.',
+  [CALLBACK_FORWARD]: 'Forwarded to the callback, without the prefix.',
+  'Forward-': 'Forwarded to the destination, without the prefix.',
+  'Telemetry-': 'SDK metadata. Ignored.',
+  'Workflow-': 'Workflow headers without a meaning for messages. Ignored.',
+  'Feature-': 'SDK metadata. Ignored.',
 });

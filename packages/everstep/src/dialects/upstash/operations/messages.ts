@@ -1,4 +1,4 @@
-/** Messages that are under way: looking at one, canceling one or many. */
+/** Messages in progress: get one, cancel one or many. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -15,21 +15,22 @@ import { presentMessage } from './present-message.js';
 import { Cancelled, MessageEntry } from './shapes.js';
 
 const TAG = 'Messages';
-/** Messages that are canceled in one turn. */
+/** Number of messages that one call cancels. */
 const PAGE = 100;
 
 const MessagePath = Type.Object({ messageId: Text(LIMITS.maxRunIdLength, { description: 'ID of the message' }) });
 const noSuchMessage = (messageId: string): ApiError =>
   new ApiError(
     'not-found',
-    `there is no message ${shown(messageId)} under way: it was delivered, has failed or was canceled, or it was never there`,
+    `no pending message has the ID ${shown(messageId)}: it was delivered, failed or canceled, or it never existed`,
   );
 
 const getMessage = operation({
   operationId: 'getMessage',
   tag: TAG,
   summary: 'Get a message',
-  description: 'While it is under way. What became of it afterwards is in the logs and in the dead letter queue.',
+  description:
+    'Returns a message that is still in progress. For a message that has ended, see the logs and the dead letter queue.',
   method: 'GET',
   path: '/v2/messages/{messageId}',
   dialect: 'upstash',
@@ -53,7 +54,7 @@ const cancelMessage = operation({
   audit: change('message.cancel', 'messageId'),
   tag: TAG,
   summary: 'Cancel a message',
-  description: 'A request that is in flight is given up; it may have arrived.',
+  description: 'Aborts a request in flight, which may already have arrived.',
   method: 'DELETE',
   path: '/v2/messages/{messageId}',
   dialect: 'upstash',
@@ -68,7 +69,7 @@ const cancelMessage = operation({
   },
 });
 
-/** By page, because a filter may hit very many. */
+/** Cancels page by page, because a filter can match a large number of messages. */
 async function cancelMatching(filter: MessageFilter, { service }: ApiContext, instanceId: string): Promise<number> {
   let cancelled = 0;
   let after: string | null = null;
@@ -82,8 +83,8 @@ async function cancelMatching(filter: MessageFilter, { service }: ApiContext, in
 
 const CancelQuery = Type.Object({
   ...messageFilters,
-  count: Type.Optional(Type.Integer({ minimum: 1, description: 'Not looked at: all that match are canceled.' })),
-  async: Type.Optional(Type.Boolean({ description: 'false; canceling is done when it is answered.' })),
+  count: Type.Optional(Type.Integer({ minimum: 1, description: 'Ignored: all matching messages are canceled.' })),
+  async: Type.Optional(Type.Boolean({ description: 'Must be false: messages are canceled before the response is sent.' })),
 });
 
 const cancelMessages = operation({
@@ -92,7 +93,7 @@ const cancelMessages = operation({
   tag: TAG,
   summary: 'Cancel many messages',
   description:
-    'Those that match every given filter; without any, all that are under way. It is done when this is answered, however many there are. Beside messageIds other filters are ignored. An unknown parameter is refused, because a misspelt filter would hit everything.',
+    'Cancels the messages that match every filter, or all messages in progress if there is no filter. All of them are canceled before the response is sent. With messageIds, other filters are ignored. An unknown parameter is refused, because a misspelled filter would match everything.',
   method: 'DELETE',
   path: '/v2/messages',
   dialect: 'upstash',
@@ -103,8 +104,7 @@ const cancelMessages = operation({
   errors: ['bad-parameter', 'bad-body', 'body-too-large', 'unsupported-media-type'],
   async handle({ query: inQuery, body, request }, context, { instanceId }) {
     const { asked: query, nothing } = filtersOf(CancelQuery, inQuery, body, request);
-    if (query.async === true)
-      throw new ApiError('bad-parameter', 'canceling is done when it is answered, so there is no async=true; leave it out');
+    if (query.async === true) throw new ApiError('bad-parameter', 'canceling is always synchronous; omit async=true');
     const asked = query.messageIds ? { messageIds: query.messageIds } : query;
     if (nothing || isEmptyRange(asked)) return answer(202, { cancelled: 0 });
     return answer(202, {

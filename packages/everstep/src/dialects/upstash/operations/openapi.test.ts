@@ -26,7 +26,7 @@ let document: OpenApi;
 before(async () => {
   world = await ApiWorld.open();
   const answer = await world.send<OpenApi>({ method: 'GET', url: '/openapi-upstash.json' });
-  assert.equal(answer.status, 200, 'it needs no token');
+  assert.equal(answer.status, 200, 'the document requires no token');
   document = answer.body;
 });
 after(() => world.close());
@@ -36,7 +36,7 @@ const operations = () =>
     Object.entries(item).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, path, operation })),
   );
 
-test('the document names every route of the dialect, once, and no id of another document', () => {
+test('the document lists every route of the dialect once, with unique operation IDs', () => {
   assert.match(document.openapi, /^3\.1\./);
   const declared = ALL.flatMap((operation) => pathsOf(operation).map((path) => `${operation.method} ${path}`));
   assert.deepEqual(
@@ -49,12 +49,12 @@ test('the document names every route of the dialect, once, and no id of another 
   assert.equal(new Set(ids).size, ids.length);
 });
 
-test('every operation is only for the dialect, but for the document itself', () => {
+test('every operation except the document itself belongs to this dialect', () => {
   const others = ALL.filter(({ dialect }) => dialect !== 'upstash').map(({ operationId }) => operationId);
   assert.deepEqual(others, ['getUpstashOpenApi']);
 });
 
-test('headers are spelled as the SDKs spell them, and parameters of paths are described', () => {
+test('header names have the prefix of the dialect, and path parameters are described', () => {
   for (const { name, path, operation } of operations()) {
     for (const header of operation.parameters.filter((parameter) => parameter.in === 'header'))
       assert.match(header.name, /^Upstash-/, name);
@@ -71,13 +71,13 @@ test('headers are spelled as the SDKs spell them, and parameters of paths are de
     assert.ok(published.includes(name), name);
 });
 
-test('an answer without a body has no content in the document, and management wants HTTP Basic', () => {
+test('a response without a body has no content, and management operations require HTTP Basic', () => {
   assert.equal(document.paths['/v2/queues']?.post?.responses['200']?.content, undefined);
   assert.ok(document.paths['/v2/queues']?.get?.responses['200']?.content);
   assert.deepEqual(document.paths['/v2/qstash/users']?.get?.security, [{ basic: [] }]);
 });
 
-test('every reference in the document leads somewhere, and every named schema is used', () => {
+test('every reference resolves, and every named schema is used', () => {
   const text = JSON.stringify(document);
   const references = new Set(text.match(/#\/components\/schemas\/\w+/g)?.map((reference) => reference.split('/').at(-1) ?? ''));
   assert.deepEqual([...references].toSorted(), Object.keys(document.components.schemas).toSorted());

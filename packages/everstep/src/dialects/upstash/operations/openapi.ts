@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document of the operations of this dialect. */
+/** The OpenAPI 3.1 document for the operations of this dialect. */
 import Type, { type TSchema } from 'typebox';
 import { ErrorBody } from '../../../contract/errors.js';
 import { QueueRecord, QueueStats } from '../../../contract/management.js';
@@ -19,14 +19,17 @@ import {
   UrlGroupEntry,
 } from './shapes.js';
 
-/** They read their headers themselves, because what they publish is of several kinds; a message takes these. */
-const READS_ITSELF: ReadonlySet<string> = new Set(['publish', 'enqueueMessage']);
+/**
+ * These operations parse their headers themselves, because they publish several kinds of items. Messages accept these
+ * headers.
+ */
+const PARSES_OWN_HEADERS: ReadonlySet<string> = new Set(['publish', 'enqueueMessage']);
 const withHeaders = (operation: Operation): Operation =>
-  READS_ITSELF.has(operation.operationId)
+  PARSES_OWN_HEADERS.has(operation.operationId)
     ? { ...operation, headers: MessageHeaders, headerFamilies: MESSAGE_FAMILIES }
     : operation;
 
-/** Schemas that are shown under a name. */
+/** Schemas with a name in the document. */
 const NAMED: Readonly<Record<string, TSchema>> = {
   Error: ErrorBody,
   DlqMessage,
@@ -41,7 +44,7 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   QStashStats: QueueStats,
 };
 
-/** The operation that answers with the document `of` a version of the service, and the reference made of it. */
+/** Creates the operation that returns the document, and its API reference. `of` builds the document for a version of the service. */
 export function describedBy(of: (serviceVersion: string) => object): {
   readonly operation: Operation;
   readonly reference: Reference;
@@ -69,21 +72,25 @@ export function describedBy(of: (serviceVersion: string) => object): {
   return { operation, reference };
 }
 
-/** `serviceVersion` is named beside the version of the API. */
+/** `serviceVersion` is shown next to the version of the API. */
 export function openApiDocumentOf(operations: readonly Operation[], serviceVersion: string): object {
   return openApiOf({
     info: {
       title: 'Everstep API for the published SDKs',
       version: '2.0.0',
-      description: `What is there for @upstash/qstash and @upstash/workflow alone, or is answered otherwise for them. All other operations are those of /openapi.json, with headers that begin with ${upstash.prefix}. Served by Everstep ${serviceVersion}.`,
+      description: `Operations that exist only for @upstash/qstash and @upstash/workflow, or that answer them differently. For all other operations see /openapi.json; their headers start with ${upstash.prefix}. Served by Everstep ${serviceVersion}.`,
     },
     servers: [{ url: '/', description: 'This service.' }],
     security: [{ token: [] }, { tokenInQuery: [] }],
     securityOf: ({ access }) => (access === 'account' ? [{ basic: [] }] : null),
     securitySchemes: {
-      token: { type: 'http', scheme: 'bearer', description: 'A token of the queue instance, as it is or as QSTASH_TOKEN.' },
+      token: {
+        type: 'http',
+        scheme: 'bearer',
+        description: 'A token of the queue instance, plain or in the QSTASH_TOKEN format.',
+      },
       tokenInQuery: { type: 'apiKey', in: 'query', name: upstash.tokenParameter },
-      basic: { type: 'http', scheme: 'basic', description: 'The user name is the e-mail, the password an API key.' },
+      basic: { type: 'http', scheme: 'basic', description: 'The user name is the email address; the password is an API key.' },
     },
     operations: operations.map(withHeaders),
     dialect: upstash,

@@ -1,4 +1,4 @@
-/** Reads what call, wait and invoke steps need, as the SDK submits it. Throws Problem or ApiError. */
+/** Reads call, wait and invoke steps in the format of the SDK. Throws Problem or ApiError. */
 import { JsonBoundsError, type PlannedStep, parseJson } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -9,7 +9,7 @@ import { parseDestination } from '../../../http-api/parameters/destination.js';
 import { Unacceptable } from '../../../http-api/parameters/unacceptable.js';
 import { ChosenId, Duration } from '../../../http-api/parameters/values.js';
 import { fields, Problem } from '../../frame-fields.js';
-import { whyUnnameable } from '../wire.js';
+import { runIdProblem } from '../wire.js';
 import type { BatchItem } from './batch-items.js';
 import { headerText, readKnownHeaders } from './item-headers.js';
 import { durationMs, stepHead } from './step-reader.js';
@@ -32,7 +32,7 @@ const InvokeHeaders = Type.Object({
   'Failure-Callback': settingHeaders['Failure-Callback'],
 });
 
-/** The run that a step belongs to, and the step. */
+/** A planned step and the ID of its run. */
 export interface OwnedStep {
   readonly workflowRunId: string;
   readonly step: PlannedStep;
@@ -77,10 +77,10 @@ function jsonFields(body: Uint8Array): Readonly<Record<string, unknown>> {
 
 function ownerOf(runId: unknown): string {
   if (typeof runId === 'string' && runId !== '') return runId;
-  throw new Problem('the run that the step belongs to is not named');
+  throw new Problem('the ID of the run that the step belongs to is missing');
 }
 
-/** The request that the service is to make is the item itself; which step it is for, the headers of its callback tell. */
+/** Reads a call step. The item is the request that the service makes; its callback headers identify the step. */
 export function readCall({ destination, headers, body }: BatchItem): OwnedStep {
   const { values, families } = readKnownHeaders(CallHeaders, [FORWARD], headers);
   const method = (values.Method ?? 'POST').toUpperCase();
@@ -112,7 +112,7 @@ export function readCall({ destination, headers, body }: BatchItem): OwnedStep {
   };
 }
 
-/** The headers are those of the run to be started; the body tells which step waits for it. */
+/** Reads an invoke step. The headers configure the invoked run; the body identifies the step that waits for it. */
 export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep {
   const { values, families } = readKnownHeaders(InvokeHeaders, [FAILURE_CALLBACK_FORWARD, FORWARD], headers);
   const request = jsonFields(body);
@@ -121,8 +121,8 @@ export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep
   const contentType = headerText(headers, 'content-type');
   const callbackUrl = values['Failure-Callback'];
   const { 'Workflow-RunId': invokedId, Label: labels } = values;
-  const unnameable = whyUnnameable(invokedId ?? '');
-  if (unnameable !== null) throw new Problem(`the id of the invoked run ${unnameable}`);
+  const unnameable = runIdProblem(invokedId ?? '');
+  if (unnameable !== null) throw new Problem(`the ID of the invoked run ${unnameable}`);
   if (request.body !== undefined && typeof request.body !== 'string') throw new Problem('body must be a string');
   const invoke = {
     workflowUrl: urlOf(destination),
@@ -137,7 +137,7 @@ export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep
   return { workflowRunId, step: { stepId, name, type: 'Invoke', invoke } };
 }
 
-/** `runIdHeader`: of the request, where the SDK names the run beside the body. */
+/** Reads a wait step. `runIdHeader` is the request header with which the SDK names the run. */
 export function readWait(eventId: string, body: Uint8Array, runIdHeader: string | undefined): OwnedStep {
   const request = jsonFields(body);
   const { stepId, name, type } = stepHead(fields(request.step, 'step'));

@@ -1,4 +1,4 @@
-/** Messages, their dead letters and what happened to them, as answers of this dialect show them. */
+/** Converts messages, dead letters and message events to answers of this dialect. */
 import type { FailureCallback, FlowControl, MessageSettings, RunPayload, RunSettings } from '../../../engine/run.js';
 import type { CallbackHistory } from '../../../http-api/dead-letter-pages.js';
 import { presentBytes, presentDeadLetter, sentHeaders } from '../../../http-api/presenters/dead-letter.js';
@@ -21,7 +21,7 @@ export const presentLabels = (labels: readonly string[]) => ({
   ...optional('labels', labels.length > 0 ? [...labels] : null),
 });
 
-const presentPlace = (message: MessageSettings | undefined) => ({
+const presentOrigin = (message: MessageSettings | undefined) => ({
   ...optional('topicName', message?.urlGroup),
   ...optional('endpointName', message?.endpointName),
   ...optional('queueName', message?.queue),
@@ -45,7 +45,7 @@ export function presentMessage({ run, retried, nextAttemptAt }: MessageRecord, p
   return {
     messageId: run.workflowRunId,
     url: run.workflowUrl,
-    ...presentPlace(message),
+    ...presentOrigin(message),
     method: message.method,
     header: sentHeaders(payload, redact),
     ...presentBytes('body', 'bodyBase64', shownBody(payload.body, redact)),
@@ -59,7 +59,10 @@ export function presentMessage({ run, retried, nextAttemptAt }: MessageRecord, p
   };
 }
 
-/** What a run that failed has of its own. `messageId` is its id: nothing else of it lasts. */
+/**
+ * Returns the fields specific to a failed run. `messageId` is the run ID, because runs have no other permanent
+ * message ID.
+ */
 const presentRunOf = ({ run, failureFunctionState, responseStatus }: DeadLetterRecord) =>
   run.settings.message
     ? {}
@@ -68,11 +71,11 @@ const presentRunOf = ({ run, failureFunctionState, responseStatus }: DeadLetterR
         workflowCreatedAt: run.createdAt,
         workflowUrl: run.workflowUrl,
         ...optional('failureFunctionState', failureFunctionState),
-        // The client of workflows takes these for granted.
+        // The workflow client requires these fields.
         ...(responseStatus === null ? { responseStatus: 0, responseHeader: {}, responseBody: '' } : {}),
       };
 
-/** `history` of a run, where the answer to its failure callback is to be shown. */
+/** `history` is given for a run if the answer to its failure callback is shown. */
 export function presentDlqMessage(entry: WholeDeadLetter, history: CallbackHistory | null = null): DlqMessage {
   const { run } = entry;
   const { settings } = run;
@@ -82,12 +85,12 @@ export function presentDlqMessage(entry: WholeDeadLetter, history: CallbackHisto
     undefined,
   );
   const state = entry.failureFunctionState;
-  const told = history && presentFailureFunction(history, state);
+  const failureFunction = history && presentFailureFunction(history, state);
   return {
     dlqId: entry.dlqId,
     messageId: run.workflowRunId,
     url: run.workflowUrl,
-    ...presentPlace(message),
+    ...presentOrigin(message),
     method: message?.method ?? 'POST',
     header,
     ...optional('body', body),
@@ -104,7 +107,7 @@ export function presentDlqMessage(entry: WholeDeadLetter, history: CallbackHisto
     error: entry.error,
     failedAt: entry.createdAt,
     ...presentRunOf(entry),
-    ...optional('failureCallbackInfo', state && { state, ...optional('responseStatus', told?.responseStatus) }),
+    ...optional('failureCallbackInfo', state && { state, ...optional('responseStatus', failureFunction?.responseStatus) }),
   };
 }
 
@@ -121,7 +124,7 @@ export function presentEvent({ at, state, run, nextDeliveryAt, error, responseSt
     state,
     messageId: run.workflowRunId,
     url: run.workflowUrl,
-    ...presentPlace(message),
+    ...presentOrigin(message),
     method: message.method,
     ...optional('nextDeliveryTime', nextDeliveryAt),
     ...optional('error', error),

@@ -1,4 +1,4 @@
-/** Publishing plain messages: one, or many in one request. */
+/** Publishes plain messages, one or many per request. */
 
 import type { Caller } from '../../../accounts/authority.js';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -14,9 +14,9 @@ const present = ({ messageId, url, deduplicated }: PublishedMessage): PublishedI
   deduplicated ? { messageId, url, deduplicated: true } : { messageId, url };
 
 const noSuchGroup = (name: string): ApiError =>
-  new ApiError('not-found', `there is no URL group ${shown(name)}, or it has no endpoint; add one first`);
+  new ApiError('not-found', `URL group ${shown(name)} does not exist or has no endpoint; add one first`);
 
-/** Throws ApiError when it was not published. */
+/** Throws ApiError if the message was not published. */
 function answerOf(
   { destination }: MessageCommand,
   outcome: PublishOutcome | undefined,
@@ -28,12 +28,12 @@ function answerOf(
   return destination.kind === 'url' && only ? only : published;
 }
 
-/** A message to each addressee, of which so many count for the day until it is known what was published. */
+/** A message to each endpoint. All of them count toward the daily limit until the outcome is known. */
 interface Allowed extends AllowedRuns {
   readonly command: MessageCommand;
 }
 
-/** Throws ApiError when the instance may not publish it. */
+/** Throws ApiError if the instance may not publish the message. */
 async function allow(command: MessageCommand, context: ApiContext): Promise<Allowed> {
   const { instanceId, destination, payload } = command;
   allowSize(context, instanceId, payload.body);
@@ -48,11 +48,11 @@ async function allow(command: MessageCommand, context: ApiContext): Promise<Allo
   return { command: { ...command, letInAt: letIn.at }, runs, letIn };
 }
 
-/** How many are new. A group may have got, or lost, an endpoint since it was looked at. */
+/** Number of new messages. It can differ from the number admitted if the endpoints of a group have changed. */
 const newIn = (outcome: PublishOutcome | undefined): number =>
   outcome?.kind === 'published' ? outcome.messages.filter(({ deduplicated }) => !deduplicated).length : 0;
 
-/** Publishes them together. Messages that were there already do not count for the day. */
+/** Publishes the messages together. Duplicates do not count toward the daily limit. */
 function publishAllowed(
   allowed: readonly Allowed[],
   context: ApiContext,
@@ -62,13 +62,13 @@ function publishAllowed(
   return startAllAllowed(context, instanceId, allowed, () => context.service.publish(commands), newIn);
 }
 
-const inWords = (error: unknown, context: ApiContext): { readonly error: string } => {
+const errorAnswer = (error: unknown, context: ApiContext): { readonly error: string } => {
   if (error instanceof ApiError) return { error: error.message };
   context.log.error({ error: String(error) }, 'could not publish a batch item');
-  return { error: 'something went wrong inside the service; whether the message was published is not known' };
+  return { error: 'internal error; the message may or may not have been published' };
 };
 
-/** An item that cannot be published is answered with its error; the others are published. */
+/** Publishes the valid items. An item that cannot be published gets its own error. */
 export const publishItems: PublishItems = async (items, context, request, caller) => {
   const answers: ItemAnswer[] = [];
   const accepted: { readonly index: number; readonly allowed: Allowed }[] = [];
@@ -77,7 +77,7 @@ export const publishItems: PublishItems = async (items, context, request, caller
       const command = messageCommand(item, context, request, caller);
       accepted.push({ index, allowed: await allow(command, context) });
     } catch (error) {
-      answers[index] = inWords(error, context);
+      answers[index] = errorAnswer(error, context);
     }
   }
   if (accepted.length === 0) return answers;
@@ -90,13 +90,13 @@ export const publishItems: PublishItems = async (items, context, request, caller
     try {
       answers[index] = answerOf(allowed.command, outcomes[at]);
     } catch (error) {
-      answers[index] = inWords(error, context);
+      answers[index] = errorAnswer(error, context);
     }
   }
   return answers;
 };
 
-/** Publishes one. Throws ApiError when it is not published. */
+/** Publishes one message. Throws ApiError if it is not published. */
 export async function publishOne(
   item: BatchItem,
   context: ApiContext,

@@ -1,4 +1,4 @@
-/** The two requests with which the SDKs publish all that they publish: one item, or a batch of them. */
+/** The two operations with which the SDKs publish: one item, or a batch of items. */
 
 import Type, { type Static } from 'typebox';
 import type { Caller } from '../../../accounts/authority.js';
@@ -35,7 +35,7 @@ const WireItem = Type.Object({
 });
 const WireItems = Type.Array(WireItem, { maxItems: LIMITS.maxPlannedAtOnce });
 
-/** What may stand in a header: anything else could not be sent on. */
+/** Characters allowed in a header value. A value with any other character could not be forwarded. */
 const HEADER_VALUE = /^(?:[\t\x20-\x7e\x80-\u{10ffff}](?<!\p{Surrogate}))*$/u;
 
 function itemOf({ destination, body, headers = {}, queue }: Static<typeof WireItem>): BatchItem {
@@ -43,29 +43,30 @@ function itemOf({ destination, body, headers = {}, queue }: Static<typeof WireIt
   if (entries.length > LIMITS.maxHeaderCount)
     throw new ApiError(
       'bad-body',
-      `headers must not have more than ${LIMITS.maxHeaderCount} entries, and an item has ${entries.length}`,
+      `headers can have at most ${LIMITS.maxHeaderCount} entries, but an item has ${entries.length}`,
     );
   for (const [name, value] of entries) {
-    if (!HEADER_VALUE.test(value)) throw new ApiError('bad-header', `${name} has characters that no header may have`);
+    if (!HEADER_VALUE.test(value))
+      throw new ApiError('bad-header', `${name} has a value with characters that a header cannot contain`);
   }
   const text = body === undefined || body === null ? '' : typeof body === 'string' ? body : JSON.stringify(body);
   return {
     destination,
     body: Buffer.from(text),
-    // Names are as good in any case; text beyond ASCII is put as Node would have received it.
+    // Header names are case-insensitive. Non-ASCII text is converted to what Node would have received.
     headers: Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), Buffer.from(value).toString('latin1')])),
     queue: queue ?? null,
   };
 }
 
-/** Who publishes, and with what. */
+/** The caller and the request that publish an item. */
 interface Publisher {
   readonly context: ApiContext;
   readonly request: RequestContext;
   readonly caller: Caller;
 }
 
-/** Null when it is a run to be started. */
+/** Records that the endpoint of a run introduced itself. Returns null if the item starts a run instead. */
 async function introduce({ headers }: BatchItem, { context, caller }: Publisher): Promise<ItemAnswer | null> {
   const workflowRunId = headerText(headers, RUN_ID);
   if (headers[TRIGGERED_BY_SDK] !== 'true' || workflowRunId === undefined) return null;
@@ -78,11 +79,11 @@ async function introduce({ headers }: BatchItem, { context, caller }: Publisher)
     submission: { done: [], planned: [], introduction: true },
   });
   const messageId = context.service.newId('msg');
-  // One that has ended meanwhile is none to be started again.
+  // A run that ended in the meantime is not started again.
   return outcome === 'taken' ? { messageId } : { messageId, deduplicated: true };
 }
 
-/** All of them are read before the first is started: a client takes the answer for the start of all. */
+/** Reads all items before it starts the first run: a client takes the answer as confirmation that all runs started. */
 async function startAll(items: readonly BatchItem[], { context, request, caller }: Publisher): Promise<ItemAnswer[]> {
   if (items.length === 0) return [];
   const commands = items.map(({ destination, headers, body }) =>
@@ -109,21 +110,21 @@ async function startAll(items: readonly BatchItem[], { context, request, caller 
   }));
 }
 
-/** Throws ApiError when an item that belongs to a run, or starts one, is not acceptable. */
+/** Throws ApiError if an item that belongs to a run, or starts one, is invalid. */
 async function publishAll(items: readonly BatchItem[], publisher: Publisher): Promise<readonly ItemAnswer[]> {
   const { context, request, caller } = publisher;
   const answers: ItemAnswer[] = new Array(items.length);
-  const placed = items.map((item, place) => ({ item, place, kind: kindOf(item) }));
-  for (const { item, kind } of placed) if (kind !== 'message') requireSdkToken(item.headers, request);
-  const ofRuns = placed.filter(({ kind }) => kind === 'submission' || kind === 'call' || kind === 'invoke');
-  const begun = placed.filter(({ kind }) => kind === 'trigger');
-  const messages = placed.filter(({ kind }) => kind === 'message');
-  if (begun.length + messages.length > 0) allowCall(context, caller.instanceId);
+  const indexed = items.map((item, index) => ({ item, index, kind: kindOf(item) }));
+  for (const { item, kind } of indexed) if (kind !== 'message') requireSdkToken(item.headers, request);
+  const ofRuns = indexed.filter(({ kind }) => kind === 'submission' || kind === 'call' || kind === 'invoke');
+  const triggers = indexed.filter(({ kind }) => kind === 'trigger');
+  const messages = indexed.filter(({ kind }) => kind === 'message');
+  if (triggers.length + messages.length > 0) allowCall(context, caller.instanceId);
   const most = LIMITS.maxBatchItems;
-  if (begun.length + messages.length > most)
+  if (triggers.length + messages.length > most)
     throw new ApiError(
       'bad-body',
-      `a batch takes at most ${most} messages and runs, and this has ${begun.length + messages.length}`,
+      `a batch can contain at most ${most} messages and runs, but this one contains ${triggers.length + messages.length}`,
     );
 
   const submissions = readSubmissions(
@@ -131,21 +132,21 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
     context.service.now(),
   );
   await Promise.all([...submissions].map(([runId, submission]) => submit(runId, submission, context, caller)));
-  for (const { place } of ofRuns) answers[place] = { messageId: context.service.newId('msg') };
+  for (const { index } of ofRuns) answers[index] = { messageId: context.service.newId('msg') };
 
-  const starts: typeof begun = [];
-  for (const each of begun) {
+  const starts: typeof triggers = [];
+  for (const each of triggers) {
     const introduced = await introduce(each.item, publisher);
-    if (introduced) answers[each.place] = introduced;
+    if (introduced) answers[each.index] = introduced;
     else starts.push(each);
   }
   const started = await startAll(
     starts.map(({ item }) => item),
     publisher,
   );
-  starts.forEach(({ place }, at) => {
+  starts.forEach(({ index }, at) => {
     const result = started[at];
-    if (result) answers[place] = result;
+    if (result) answers[index] = result;
   });
 
   if (messages.length > 0) {
@@ -155,9 +156,9 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
       request,
       caller,
     );
-    messages.forEach(({ place }, at) => {
+    messages.forEach(({ index }, at) => {
       const result = published[at];
-      if (result) answers[place] = result;
+      if (result) answers[index] = result;
     });
   }
   return answers;
@@ -168,9 +169,9 @@ const batch = operation({
   audit: IS_ITS_OWN_RECORD,
   scope: 'trigger',
   tag: 'Messages',
-  summary: 'Publish many items',
+  summary: 'Publish a batch of items',
   description:
-    'Plain messages, runs to be started, and what workflow endpoints submit; the headers of an item tell which it is. Answered when all of it is durable, each item in its place.',
+    'Publishes plain messages, starts runs, and accepts submissions of workflow endpoints. The headers of an item determine its kind. The response is sent when everything is durable, and lists the results in the order of the items.',
   method: 'POST',
   path: '/v2/batch',
   dialect: 'upstash',
@@ -208,7 +209,7 @@ const one = operation({
   scope: 'trigger',
   tag: 'Messages',
   summary: 'Publish one item',
-  description: 'A plain message to a URL or to a URL group, or a run that a step invokes.',
+  description: 'Publishes a plain message to a URL or to a URL group, or starts a run that a step invokes.',
   method: 'POST',
   path: `${PUBLISH_PATH}{destination}`,
   dialect: 'upstash',
@@ -245,7 +246,7 @@ const one = operation({
       body,
       queue: null,
     };
-    // Alone it is refused with the status of its error.
+    // A single item is refused with the status of its error.
     if (kindOf(item) === 'message') {
       allowCall(context, caller.instanceId);
       return answer(200, await publishOne(item, context, request, caller));

@@ -1,4 +1,4 @@
-/** Queues: lines of messages, sent in the order in which they came. */
+/** Queues send messages in the order in which they were enqueued. */
 
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -17,7 +17,7 @@ const TAG = 'Queues';
 const NAME = 'the name of a queue';
 const QueuePath = Type.Object({ queueName: Text(LIMITS.maxQueueNameLength, { description: 'Name of the queue' }) });
 const noSuchQueue = (name: string): ApiError =>
-  new ApiError('not-found', `there is no queue ${shown(name)}; it is made by the first message that is enqueued in it`);
+  new ApiError('not-found', `queue ${shown(name)} does not exist; the first message that is enqueued in it creates it`);
 
 const present = ({ name, createdAt, updatedAt, parallelism, paused, lag }: QueueStatus): Static<typeof QueueEntry> => ({
   name,
@@ -33,7 +33,7 @@ const upsertQueue = operation({
   audit: change('message-queue.put', 'queueName'),
   tag: TAG,
   summary: 'Create or change a queue',
-  description: 'What is left out stays as it is; a new queue sends one message at a time.',
+  description: 'Omitted fields stay unchanged. A new queue sends one message at a time.',
   method: 'POST',
   path: '/v2/queues',
   dialect: 'upstash',
@@ -48,7 +48,7 @@ const upsertQueue = operation({
           Type.Integer({
             minimum: 1,
             maximum: LIMITS.maxParallelism,
-            description: 'Messages that are sent at a time; with 1 they arrive in order.',
+            description: 'Number of messages sent at the same time; with 1, messages arrive in order.',
           }),
         ),
         paused: Type.Optional(Type.Boolean()),
@@ -104,7 +104,7 @@ const deleteQueue = operation({
   audit: change('message-queue.delete', 'queueName'),
   tag: TAG,
   summary: 'Delete a queue',
-  description: 'With the messages that wait in it.',
+  description: 'Deletes the queue and the messages that wait in it.',
   method: 'DELETE',
   path: '/v2/queues/{queueName}',
   dialect: 'upstash',
@@ -144,6 +144,10 @@ export const queueOperations: readonly Operation[] = [
   listQueues,
   getQueue,
   deleteQueue,
-  pausing('pause', 'Pause a queue', 'It takes messages, and sends none until it is resumed; what is in flight goes on.'),
-  pausing('resume', 'Resume a queue', 'What waits is sent again, in the order in which it came.'),
+  pausing(
+    'pause',
+    'Pause a queue',
+    'The queue accepts messages but sends none until it is resumed. Deliveries in flight continue.',
+  ),
+  pausing('resume', 'Resume a queue', 'Waiting messages are sent in the order in which they were enqueued.'),
 ];

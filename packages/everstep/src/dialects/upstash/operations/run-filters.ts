@@ -1,4 +1,4 @@
-/** Filters of this dialect that the store has no index for: they are looked for in each run. */
+/** Filters of this dialect that no store index supports. They are checked on each run. */
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { AnyOf } from '../../../http-api/parameters/several.js';
@@ -7,18 +7,18 @@ import type { RunRecord } from '../../../ports/store.js';
 
 const anyOf = (description: string) => Type.Optional(AnyOf(Text(LIMITS.maxWorkflowUrlLength, {}), description, 'may-be-inside'));
 
-export const placeFilters = {
-  host: anyOf('Host of the workflow URL, with its port where it has one'),
+export const urlPartFilters = {
+  host: anyOf('Host of the workflow URL, with the port if the URL has one'),
   path: anyOf('Path of the workflow URL'),
 };
 
-export interface PlaceFilter {
+export interface UrlPartFilter {
   readonly host?: readonly string[] | undefined;
   readonly path?: readonly string[] | undefined;
 }
 
-/** Null when the filter asks for nothing. */
-export function isAt({ host, path }: PlaceFilter): ((run: Pick<RunRecord, 'workflowUrl'>) => boolean) | null {
+/** Returns a predicate, or null if neither filter is set. */
+export function matchesUrlParts({ host, path }: UrlPartFilter): ((run: Pick<RunRecord, 'workflowUrl'>) => boolean) | null {
   if (!host && !path) return null;
   const hosts = host?.map((each) => each.toLowerCase());
   return ({ workflowUrl }) => {

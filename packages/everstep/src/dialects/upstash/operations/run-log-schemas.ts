@@ -1,4 +1,4 @@
-/** Wire schemas of the run log of this dialect. */
+/** Wire schemas of the run log in this dialect. */
 import Type, { type Static } from 'typebox';
 import { FAILURE_FUNCTION_STATES, RunStateSchema, SHOWN_STEP_TYPES, STEP_STATES } from '../../../contract/runs.js';
 
@@ -6,25 +6,27 @@ const unixMs = (description: string) => Type.Integer({ format: 'int64', descript
 const HeaderMap = Type.Record(Type.String(), Type.Array(Type.String()));
 
 const leftOut = (what: string) =>
-  Type.Optional(Type.Integer({ description: `Bytes of ${what} that is left out because the answer would be too long.` }));
+  Type.Optional(
+    Type.Integer({ description: `Size in bytes of ${what}, which is omitted because the response would be too large.` }),
+  );
 
 const StepError = Type.Object({
   error: Type.String(),
-  body: Type.String({ description: 'What was answered, of the attempt with which the run failed; else empty.' }),
+  body: Type.String({ description: 'Response body of the attempt that failed the run; empty for other attempts.' }),
   headers: HeaderMap,
-  status: Type.Integer({ description: '0 when there was no answer.' }),
+  status: Type.Integer({ description: '0 if there was no response.' }),
   time: unixMs('When the attempt failed'),
 });
 
 export const LoggedStep = Type.Object({
   stepId: Type.Optional(Type.Integer()),
-  stepName: Type.Optional(Type.String({ description: 'Absent where the step that is attempted is not known yet.' })),
+  stepName: Type.Optional(Type.String({ description: 'Absent while the step is not known.' })),
   stepType: Type.Optional(Type.Enum([...SHOWN_STEP_TYPES], { type: 'string' })),
   callType: Type.Literal('step'),
   messageId: Type.String(),
-  out: Type.Optional(Type.String({ description: 'The result as text: JSON, or what an event carried.' })),
-  outLeftOut: leftOut('a result, or of the payload,'),
-  retries: Type.Integer({ description: 'How often an attempt that fails is followed by another.' }),
+  out: Type.Optional(Type.String({ description: 'The result as text: JSON, or the data of an event.' })),
+  outLeftOut: leftOut('a result or payload'),
+  retries: Type.Integer({ description: 'Maximum number of retries after a failed attempt.' }),
   retryDelay: Type.Optional(Type.String()),
   concurrent: Type.Integer(),
   state: Type.Enum([...STEP_STATES], { type: 'string' }),
@@ -33,16 +35,16 @@ export const LoggedStep = Type.Object({
   sleepFor: Type.Optional(Type.Integer({ description: 'ms' })),
   sleepUntil: Type.Optional(unixMs('When a sleep ends')),
   waitEventId: Type.Optional(Type.String()),
-  waitTimeoutDuration: Type.Optional(Type.String({ description: 'Of an open wait, such as 1h30m.' })),
-  waitTimeoutDeadline: Type.Optional(unixMs('When an open wait times out')),
-  waitTimeout: Type.Optional(Type.Boolean({ description: 'Whether a wait that has ended timed out.' })),
+  waitTimeoutDuration: Type.Optional(Type.String({ description: 'Timeout of a pending wait, such as 1h30m.' })),
+  waitTimeoutDeadline: Type.Optional(unixMs('When a pending wait times out')),
+  waitTimeout: Type.Optional(Type.Boolean({ description: 'Whether a completed wait timed out.' })),
   notifyEventId: Type.Optional(Type.String()),
-  callUrl: Type.Optional(Type.String({ description: 'Of an open call.' })),
+  callUrl: Type.Optional(Type.String({ description: 'URL of a pending call.' })),
   callMethod: Type.Optional(Type.String()),
   callHeaders: Type.Optional(HeaderMap),
   callBody: Type.Optional(Type.String()),
   callBodyLeftOut: leftOut('a body'),
-  callResponseStatus: Type.Optional(Type.Integer({ description: '0 when there was no answer.' })),
+  callResponseStatus: Type.Optional(Type.Integer({ description: '0 if there was no response.' })),
   callResponseBody: Type.Optional(Type.String()),
   callResponseHeaders: Type.Optional(HeaderMap),
   invokedWorkflowRunId: Type.Optional(Type.String()),
@@ -57,14 +59,14 @@ export type LoggedStep = Static<typeof LoggedStep>;
 export const StepGroup = Type.Object({
   type: Type.Enum(['sequential', 'parallel', 'next'], {
     type: 'string',
-    description: 'next: what is attempted without a step being known yet, or was when the run ended.',
+    description: 'next: an attempt whose step is not known yet, or was not known when the run ended.',
   }),
   steps: Type.Array(LoggedStep),
 });
 export type StepGroup = Static<typeof StepGroup>;
 
 const FailureFunction = Type.Object({
-  messageId: Type.Optional(Type.String({ description: 'Absent when the first attempt was taken.' })),
+  messageId: Type.Optional(Type.String({ description: 'Absent if the first attempt succeeded.' })),
   url: Type.String(),
   state: Type.Optional(Type.Enum([...FAILURE_FUNCTION_STATES], { type: 'string' })),
   failHeaders: HeaderMap,
@@ -72,8 +74,8 @@ const FailureFunction = Type.Object({
   failResponse: Type.String(),
   dlqId: Type.Optional(Type.String()),
   errors: Type.Optional(Type.Array(StepError)),
-  responseStatus: Type.Optional(Type.Integer({ description: 'Of the last answer that was a failure.' })),
-  nextDeliveryTime: Type.Optional(unixMs('When it is told next')),
+  responseStatus: Type.Optional(Type.Integer({ description: 'Status of the last failed response.' })),
+  nextDeliveryTime: Type.Optional(unixMs('When the failure function is called next')),
 });
 export type FailureFunction = Static<typeof FailureFunction>;
 
@@ -83,7 +85,7 @@ export const LoggedRun = Type.Object({
   workflowState: RunStateSchema,
   workflowRunCreatedAt: unixMs('Creation of the run'),
   workflowRunCompletedAt: Type.Optional(unixMs('End of the run')),
-  workflowRunResponse: Type.Optional(Type.String({ description: 'What the workflow returned, as JSON text.' })),
+  workflowRunResponse: Type.Optional(Type.String({ description: 'Return value of the workflow as JSON text.' })),
   workflowRunResponseLeftOut: leftOut('a response'),
   failureFunction: Type.Optional(FailureFunction),
   steps: Type.Array(StepGroup),
@@ -91,7 +93,7 @@ export const LoggedRun = Type.Object({
     Type.Object({
       workflowRunId: Type.String(),
       workflowUrl: Type.String(),
-      workflowRunCreatedAt: unixMs('Creation of that run'),
+      workflowRunCreatedAt: unixMs('Creation of the invoking run'),
     }),
   ),
   dlqId: Type.Optional(Type.String()),
@@ -100,12 +102,12 @@ export const LoggedRun = Type.Object({
   labels: Type.Array(Type.String()),
   flowControlKey: Type.Optional(Type.String()),
   shortened: Type.Optional(
-    Type.Literal(true, { description: 'Steps or failed attempts are left out because the answer would be too long.' }),
+    Type.Literal(true, { description: 'Steps or failed attempts are omitted because the response would be too large.' }),
   ),
 });
 export type LoggedRun = Static<typeof LoggedRun>;
 
 export const LoggedRunPage = Type.Object({
-  cursor: Type.Optional(Type.String({ description: 'Cursor for the next page; absent when there are no more results.' })),
+  cursor: Type.Optional(Type.String({ description: 'Cursor of the next page; absent on the last page.' })),
   runs: Type.Array(LoggedRun),
 });

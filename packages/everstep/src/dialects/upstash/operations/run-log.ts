@@ -1,7 +1,6 @@
 /**
- * The log of a run in the form of this dialect. Which steps there are, in
- * which groups and states, is the log of our own; here their fields get the
- * names and the values that clients of the dialect know.
+ * Converts the log of a run to the format of this dialect. The native run log determines the steps, groups and
+ * states; this module maps them to the field names and values of the dialect.
  */
 import { parseJson } from '@everstep/sdk/protocol';
 import type { StepGroup as OwnGroup, LoggedStep as OwnStep } from '../../../contract/runs.js';
@@ -17,11 +16,11 @@ import type { ShownHistory } from '../../../http-api/run-histories.js';
 import type { DeadLetterBodies, DeadLetterRecord, ListedTask, RunRecord } from '../../../ports/store.js';
 import type { FailureFunction, LoggedRun, LoggedStep, StepGroup } from './run-log-schemas.js';
 
-/** A run that a step invoked, and what it was started with. */
+/** A run invoked by a step, with its payload. */
 export interface InvokedRun {
-  /** With its result, unless there is no room for that. */
+  /** Includes the result if the page has space for it. */
   readonly run: RunRecord;
-  /** `bodyLeftOut`: bytes of a body for which there is no room; it is empty then. */
+  /** `bodyLeftOut` is the size of a body that is omitted for lack of space; `body` is then empty. */
   readonly payload: ShownPayload | null;
 }
 
@@ -29,19 +28,19 @@ export interface ShownPayload extends RunPayload {
   readonly bodyLeftOut?: number;
 }
 
-/** All that the log of one run is made of. */
+/** Input for the log of one run. */
 export interface LogSource {
   readonly history: ShownHistory;
   readonly payload: ShownPayload | null;
-  /** What the run has in the dead letter queue. */
+  /** Dead letter queue entry of the run. */
   readonly deadLetter: (DeadLetterRecord & Pick<DeadLetterBodies, 'responseBody'>) | null;
-  /** The run that invoked it. */
+  /** The run that invoked this one. */
   readonly invoker: RunRecord | null;
-  /** By the step that invoked it. */
+  /** Invoked runs by the ID of the invoking step. */
   readonly invoked: ReadonlyMap<number, InvokedRun>;
-  /** Leaves bodies and results away. */
+  /** Omits bodies and results. */
   readonly trimBody: boolean;
-  /** False: the headers are so long that the first step alone shows them. */
+  /** False if the headers are so long that only the first step shows them. */
   readonly repeatsHeaders: boolean;
 }
 
@@ -51,7 +50,7 @@ type StepError = NonNullable<LoggedStep['errors']>[number];
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** As text; in base64 where it is no UTF-8. */
+/** Returns the body as text, or in base64 if it is not UTF-8. */
 function bodyText(body: Uint8Array, redact: Redaction | undefined): string {
   return encodedBody(shownBody(body, redact)).data;
 }
@@ -59,18 +58,18 @@ function bodyText(body: Uint8Array, redact: Redaction | undefined): string {
 const listed = (headers: Readonly<Record<string, string>>): HeaderMap =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]));
 
-/** Headers in a result, with canonical names. What had to be hidden is hidden already. */
+/** Returns headers of a result with canonical names. They are already redacted. */
 function headerLists(value: unknown): HeaderMap {
   if (!isRecord(value)) return {};
   const lists = Object.entries(value).map(([name, values]) => [name, (Array.isArray(values) ? values : [values]).map(String)]);
   return shownHeaders(Object.fromEntries(lists), undefined);
 }
 
-/** The text within an encoded body; undefined for anything else. */
+/** Returns the data of an encoded body, or undefined for any other value. */
 const encodedText = (value: unknown): string | undefined =>
   isRecord(value) && typeof value.data === 'string' ? value.data : undefined;
 
-/** What a recorded step of the service's own came to, from the result as it is shown: JSON text. */
+/** Returns the result fields of a step that the service executed. `out` is JSON text, already redacted. */
 function resultFields(type: string | undefined, out: string): Partial<LoggedStep> {
   let result: unknown;
   try {
@@ -128,7 +127,7 @@ function taskFields(task: Task, redact: Redaction | undefined, trimBody: boolean
   }
 }
 
-/** What the run came to that a step invoked. */
+/** Returns the result or error of an invoked run. */
 function endOf({ run }: InvokedRun): string | null {
   return run.result === null ? run.error : shownJson(run.result, run.settings.redact);
 }
@@ -148,7 +147,7 @@ function invokedFields({ run, payload }: InvokedRun, trimBody: boolean): Partial
   };
 }
 
-/** Makes the steps of one run. */
+/** Builds the log entries of the steps of one run. */
 class StepWriter {
   private readonly source: LogSource;
   private readonly tasks: ReadonlyMap<string, ListedTask>;
@@ -208,7 +207,7 @@ class StepWriter {
     };
   }
 
-  /** Of answers to failed attempts the last alone is kept, in the dead letter. */
+  /** Only the response of the last failed attempt is stored, in the dead letter. */
   private errors(errors: NonNullable<OwnStep['errors']>, state: OwnStep['state']): StepError[] {
     const { deadLetter } = this.source;
     const fatal = state === 'STEP_FAILED' && deadLetter?.responseStatus !== null ? deadLetter : null;
@@ -218,7 +217,7 @@ class StepWriter {
     });
   }
 
-  /** A step that is known stands in a group of its own kind, also while it is open; what is not known yet is next. */
+  /** A known step is in a group of its own type, even while it is pending. Steps that are not known yet are in `next`. */
   groups({ type, steps }: OwnGroup): readonly StepGroup[] {
     const logged = steps.map((step) => this.step(step));
     if (type === 'parallel') return [{ type, steps: logged }];

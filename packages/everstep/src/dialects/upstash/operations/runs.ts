@@ -1,4 +1,4 @@
-/** What workflow endpoints ask of their own run: its journal, its end, a wait; and starts by hand. */
+/** Operations of workflow endpoints on their own run (journal, end, wait), and starting a run without the SDK. */
 
 import { parseJson } from '@everstep/sdk/protocol';
 import Type from 'typebox';
@@ -30,14 +30,14 @@ const RUN_ID = 'upstash-workflow-runid';
 
 const isStep = (task: Task): task is StepTask => 'name' in task;
 
-/** An endpoint whose journal was too long for its delivery fetches it. */
+/** An endpoint fetches a journal that is too long for a delivery. */
 const getJournal = operation({
   operationId: 'getRunSteps',
   showsPayloads: true,
   tag: 'Runs',
   summary: 'Get the steps of an active run',
   description:
-    'The payload, every recorded step in order, and what is planned, each named by its message. A run that has ended has no steps any more.',
+    'Returns the payload, every recorded step in order, and the planned steps, each with its message ID. A run that has ended has no steps.',
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}',
   dialect: 'upstash',
@@ -48,16 +48,16 @@ const getJournal = operation({
     200: Type.Array(
       Type.Object({
         messageId: Type.String(),
-        body: Type.String({ description: 'Base64: the payload of the first, else a step as JSON.' }),
+        body: Type.String({ description: 'Base64 of the payload in the first entry, else of a step as JSON.' }),
         callType: Type.Literal('step'),
       }),
     ),
   },
   errors: ['bad-parameter', 'not-found'],
-  // It shows what the run hides.
+  // It shows fields that the run redacts elsewhere.
   needsReadWrite: true,
   async handle({ path: { workflowRunId }, request }, { store }, { instanceId }) {
-    const gone = () => new ApiError('not-found', `there is no active run ${shown(workflowRunId)}`);
+    const gone = () => new ApiError('not-found', `no active run has the ID ${shown(workflowRunId)}`);
     const record = await store.findRun({ instanceId, workflowRunId });
     if (record?.status !== 'active' || record.dialect !== 'upstash') throw gone();
     const runKey = record.key;
@@ -69,7 +69,7 @@ const getJournal = operation({
     const isShort = journalLength <= LIMITS.partRows && journalBytes + head.bodyBytes <= LIMITS.partBytes;
     const { longestOutBytes } = isShort ? { longestOutBytes: 0 } : await store.journalSize({ runKey });
     const bytes = isShort ? journalBytes : Math.max(LIMITS.partBytes, longestOutBytes);
-    // Running work waits for it: it is refused only when its endpoint would give up.
+    // A running workflow waits for the answer, so the request waits for memory until the endpoint would time out.
     await request.reserve(2 * (bytes + head.bodyBytes), { waitMs: LIMITS.requestTimeoutMs });
     const payload = await store.loadPayload({ runKey });
     if (!payload) throw gone();
@@ -86,7 +86,7 @@ const endRun = operation({
   tag: 'Runs',
   summary: 'End a run, or cancel it',
   description:
-    'With cancel=false the endpoint says that the workflow has ended; the body is what it returned, as JSON. For a run that has ended already this changes nothing.',
+    'With cancel=false, the endpoint reports that the workflow has ended. The body is the return value as JSON. Ending a run that has already ended has no effect.',
   method: 'DELETE',
   path: '/v2/workflows/runs/{workflowRunId}',
   dialect: 'upstash',
@@ -94,29 +94,29 @@ const endRun = operation({
   unknownQuery: 'ignore',
   pathParameters: RunIdPath,
   query: Type.Object({
-    cancel: Type.Optional(Type.Boolean({ description: 'True when absent.' })),
+    cancel: Type.Optional(Type.Boolean({ description: 'True by default.' })),
   }),
-  // More than a result may have, so that the refusal says what is too long.
-  body: { kind: 'bytes', maxBytes: LIMITS.maxBatchBytes, description: 'JSON; empty when nothing was returned.' },
-  responses: { 200: Type.Object({ cancelled: Type.Integer({ description: 'Runs that were canceled.' }) }) },
+  // Larger than the maximum result, so that the error can report the exceeded limit.
+  body: { kind: 'bytes', maxBytes: LIMITS.maxBatchBytes, description: 'JSON; empty if the workflow returned nothing.' },
+  responses: { 200: Type.Object({ cancelled: Type.Integer({ description: 'Number of canceled runs.' }) }) },
   errors: ['bad-parameter', 'body-too-large', 'not-found', 'run-over', 'steps-refused'],
   async handle({ path: { workflowRunId }, query, body }, context, caller) {
     const { service } = context;
     if (query.cancel ?? true) {
       allowCall(context, caller.instanceId);
       const { kind } = await service.cancel({ instanceId: caller.instanceId, workflowRunId });
-      if (kind === 'not-found') throw new ApiError('not-found', `there is no run ${shown(workflowRunId)}`);
+      if (kind === 'not-found') throw new ApiError('not-found', `no run has the ID ${shown(workflowRunId)}`);
       return answer(200, { cancelled: kind === 'canceled' ? 1 : 0 });
     }
     if (body.byteLength > LIMITS.maxStepResultBytes)
       throw refused(
-        `the workflow returned ${body.byteLength} bytes, over the limit of ${LIMITS.maxStepResultBytes} (maxStepResultBytes)`,
+        `the workflow returned ${body.byteLength} bytes, but the limit is ${LIMITS.maxStepResultBytes} (maxStepResultBytes)`,
       );
     const text = body.toString('utf8');
     const result = text === '' ? {} : { result: jsonOf(text) };
     const submission = { done: [], planned: [], end: { kind: 'finished', ...result } } as const;
     const outcome = await service.submit({ instanceId: caller.instanceId, workflowRunId, submission });
-    // A run that has ended may be ended again: the answer to the first request may have been lost.
+    // Ending a run twice is allowed, because the answer to the first request may have been lost.
     if (outcome === 'not-found') throw runOver();
     return answer(200, { cancelled: 0 });
   },
@@ -132,10 +132,10 @@ function jsonOf(text: string): string {
   }
 }
 
-/** The SDK sends the ID as it is, so a notification of such an event would name another one. */
+/** The SDK does not encode the ID, so a notification for such an event would reach a different event ID. */
 const unnameableEvent = (id: string): Problem =>
   new Problem(
-    `the event ID ${shown(id)} contains a ?, or starts or ends with a /. @upstash/workflow does not encode it, so no notification could reach it: choose another ID, or pass encodeURIComponent of it to waitForEvent and to notify`,
+    `the event ID ${shown(id)} contains a ?, or starts or ends with a /. @upstash/workflow does not encode it, so no notification could reach it. Choose another ID, or pass encodeURIComponent(id) to waitForEvent and to notify`,
   );
 
 const waitForEvent = operation({
@@ -143,7 +143,7 @@ const waitForEvent = operation({
   audit: IS_A_STEP,
   tag: 'Events',
   summary: 'Wait for an event in a step',
-  description: 'The event ID may contain slashes, encoded or not.',
+  description: 'The event ID can contain slashes, encoded or not.',
   method: 'POST',
   path: `${WAIT_PATH}{eventId}`,
   dialect: 'upstash',
@@ -169,14 +169,14 @@ const waitForEvent = operation({
   },
 });
 
-const startByHand = operation({
+const startWorkflow = operation({
   operationId: 'startWorkflow',
   audit: IS_ITS_OWN_RECORD,
   scope: 'trigger',
   tag: 'Runs',
   summary: 'Start a workflow run',
   description:
-    'Without the SDK: unless the request names a version of the step protocol, the endpoint introduces itself before its first step.',
+    'Starts a run without the SDK. Unless the request contains a version of the step protocol, the endpoint introduces itself before the first step.',
   method: 'POST',
   path: `${TRIGGER_PATH}{workflowUrl}`,
   dialect: 'upstash',
@@ -206,4 +206,4 @@ const startByHand = operation({
   },
 });
 
-export const runOperations: readonly Operation[] = [startByHand, getJournal, endRun, waitForEvent];
+export const runOperations: readonly Operation[] = [startWorkflow, getJournal, endRun, waitForEvent];

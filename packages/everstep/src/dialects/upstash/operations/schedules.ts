@@ -1,4 +1,4 @@
-/** Schedules that publish messages: to a URL, to a URL group, or into a queue. Pausing and deleting are those of all. */
+/** Schedules that publish messages to a URL, a URL group or a queue. Pause with PATCH and delete are shared operations. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -34,22 +34,22 @@ export const ScheduleHeaders = Type.Object({
   Cron,
   'Cron-Timezone': cronTimeZone,
   'Schedule-Id': scheduleId,
-  'Queue-Name': Type.Optional(Text(LIMITS.maxQueueNameLength, { description: 'Queue that the messages go into.' })),
+  'Queue-Name': Type.Optional(Text(LIMITS.maxQueueNameLength, { description: 'Queue for the messages.' })),
 });
 
-/** A schedule that publishes to a group that is not there would publish nothing, without a word. */
+/** Refuses a URL group that does not exist: a schedule with such a group would never publish anything. */
 async function checkGroup({ service }: ApiContext, instanceId: string, name: string): Promise<void> {
   const group = await service.urlGroup({ instanceId, name });
-  if (!group) throw new ApiError('not-found', `there is no URL group ${shown(name)}; add an endpoint to it first`);
+  if (!group) throw new ApiError('not-found', `URL group ${shown(name)} does not exist; add an endpoint to it first`);
 }
 
 const createSchedule = operation({
   operationId: 'createMessageSchedule',
   audit: change('schedule.put', 'scheduleId'),
   tag: TAG,
-  summary: 'Create or replace a schedule of messages',
+  summary: 'Create or replace a message schedule',
   description:
-    'At each tick a message is published, with this body and these headers: to the URL, to each endpoint of the URL group, or into the queue. A message to a workflow starts a run of it. Ticks that were missed while the service was down make one message, not many.',
+    'Publishes a message with this body and these headers at each tick: to the URL, to each endpoint of the URL group, or to the queue. A message to a workflow starts a run. If several ticks are missed during downtime, only one message is published.',
   method: 'POST',
   path: `${SCHEDULE_PATH}{destination}`,
   dialect: 'upstash',
@@ -61,7 +61,7 @@ const createSchedule = operation({
   }),
   headers: ScheduleHeaders,
   headerFamilies: MESSAGE_FAMILIES,
-  body: { kind: 'bytes', description: 'Of the messages: any bytes, of any content type.' },
+  body: { kind: 'bytes', description: 'Body of the messages: any bytes, of any content type.' },
   responses: { 200: ScheduleReference },
   errors: [
     'bad-parameter',
@@ -111,7 +111,7 @@ const createSchedule = operation({
 
 const STATES = { active: 'IN_PROGRESS', succeeded: 'SUCCESS', failed: 'FAIL', canceled: 'FAIL' } as const;
 
-/** `last`: how the message of the last tick stands. */
+/** `last` is the status of the message or run of the last tick. */
 function present(schedule: ListedSchedule, last: RunStatus | null = null): ScheduleShown {
   const { settings, payload, delayMs, timeZone, cron, callerIp, lastRunId } = schedule;
   const { redact, message } = settings;
@@ -145,7 +145,7 @@ const listSchedules = operation({
   operationId: 'listMessageSchedules',
   tag: TAG,
   summary: 'List schedules',
-  description: `Oldest first. A body of more than ${LIMITS.maxListedBodyBytes} bytes is left out, and bodyLeftOut says so; get the schedule alone to see it.`,
+  description: `Oldest first. A body of more than ${LIMITS.maxListedBodyBytes} bytes is omitted, and bodyLeftOut is its size. Get the single schedule to see the body.`,
   method: 'GET',
   path: '/v2/schedules',
   dialect: 'upstash',
@@ -179,7 +179,7 @@ const getSchedule = operation({
   },
 });
 
-/** As the API is described; its client pauses with PATCH, as all do. */
+/** Pause and resume as documented for this API. Its client uses PATCH, which is a shared operation. */
 const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
   operation({
     operationId: `${verb}MessageSchedule`,
@@ -202,9 +202,13 @@ const pausing = (verb: 'pause' | 'resume', summary: string, description: string)
   });
 
 export const scheduleOperations: readonly Operation[] = [
-  // In front of what takes anything that follows.
-  pausing('pause', 'Pause a schedule', 'It does not tick until it is resumed. What it published goes on.'),
-  pausing('resume', 'Resume a schedule', 'It ticks next at its next time from now; what it missed is not made up for.'),
+  // These come before the operation whose path matches anything that follows.
+  pausing(
+    'pause',
+    'Pause a schedule',
+    'The schedule does not tick until it is resumed. Messages that it already published are still delivered.',
+  ),
+  pausing('resume', 'Resume a schedule', 'The schedule continues with its next tick. Missed ticks are not made up for.'),
   createSchedule,
   listSchedules,
   getSchedule,

@@ -1,16 +1,16 @@
-/** The form of the token that `@upstash/workflow` needs. */
+/** Checks the token format that `@upstash/workflow` requires. */
 import { ApiError } from '../../../contract/error-codes.js';
 import type { RequestContext } from '../../../http-api/operation.js';
 import { readCarriedToken } from '../token.js';
 
-/** Only the SDK sends it, with everything that belongs to a run. */
+/** Only the SDK sends this header, with every request for a run. */
 const OF_THE_SDK = 'upstash-feature-set';
 const BEARER = /^bearer +(\S+) *$/i;
 
 /**
- * Refuses what the SDK sends for a run with a token in another form. The SDK shows itself only in some of its requests, and reads
- * the token itself to make the URL of a webhook, so a run would fail later, and with words that do not say why.
- * Throws ApiError `bad-token`.
+ * Refuses requests of the SDK for a run if the token has another format. Only some of the requests identify the SDK,
+ * and it parses the token itself to build webhook URLs, so the run would fail later with an unclear error. Throws
+ * ApiError `bad-token`.
  */
 export function requireSdkToken(
   itemHeaders: Readonly<Record<string, unknown>>,
@@ -21,6 +21,6 @@ export function requireSdkToken(
   if (token === undefined || readCarriedToken(token) !== null) return;
   throw new ApiError(
     'bad-token',
-    '@upstash/workflow was given a token in the form of EVERSTEP_TOKEN. It needs QSTASH_TOKEN: set that variable, in the app and wherever a Client is created, to the value that everstep env prints',
+    '@upstash/workflow received a token in the EVERSTEP_TOKEN format, but requires QSTASH_TOKEN. Set QSTASH_TOKEN, in the app and wherever a Client is created, to the value that everstep env prints',
   );
 }

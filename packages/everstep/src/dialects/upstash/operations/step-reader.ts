@@ -1,4 +1,4 @@
-/** Reads the bodies of submitted steps: results, plans of what goes on in parallel, and sleeps. Throws Problem. */
+/** Reads the bodies of submitted steps: results, plans of parallel steps, and sleeps. Throws Problem. */
 import { JsonBoundsError, type PlannedStep, parseJson, STEP_TYPES, type StepResult, type StepType } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../../config/limits.js';
 import { type Fields, fields, integer, jsonText, Problem, shown, word } from '../../frame-fields.js';
@@ -16,7 +16,7 @@ export interface StepHead {
   readonly type: StepType;
 }
 
-/** A number of seconds, or text such as `10s` or `1d2h`; in ms, rounded up. */
+/** Reads a number of seconds, or a duration such as `10s` or `1d2h`. Returns ms, rounded up. */
 export function durationMs(value: unknown, where: string, mostMs: number): number {
   let ms = Number.NaN;
   if (typeof value === 'number') ms = value * 1_000;
@@ -61,25 +61,25 @@ export type ReadStep =
   | { readonly kind: 'done'; readonly step: StepResult }
   | { readonly kind: 'planned'; readonly step: PlannedStep };
 
-/** Reads one body; `now` in Unix ms. */
+/** Reads one submitted step. `now` is in Unix ms. */
 export function readStep(body: Uint8Array, now: number): ReadStep {
   let given: unknown;
   try {
     given = parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
   } catch (error) {
     if (error instanceof JsonBoundsError) throw new Problem(`the body is JSON that exceeds a limit: ${error.message}`);
-    throw new Problem('the body must be a step as JSON');
+    throw new Problem('the body must be a step in JSON format');
   }
   const step = fields(given, 'the body');
   const isPlan = step.stepId === 0;
   const head = stepHead(step, isPlan ? 'targetStep' : 'stepId');
   const { stepId, name, type } = head;
   if (type === 'SleepFor' || type === 'SleepUntil') return { kind: 'planned', step: sleepOf(head, step, now) };
-  // The endpoint is asked for it, executes it or tells what it needs.
+  // Everstep calls the endpoint for the planned step. The endpoint then executes it or submits its parameters.
   if (isPlan) return { kind: 'planned', step: { stepId, name, type: 'Run', ...(type === 'Run' ? {} : { asks: type }) } };
   if (type === 'Run' || type === 'Notify' || type === 'CreateWebhook') {
     const out = jsonText(step.out, 'out');
     return { kind: 'done', step: { stepId, name, type, ...(out === undefined ? {} : { out }) } };
   }
-  throw new Problem(`a step of the type ${type} is not submitted so`);
+  throw new Problem(`steps of type ${type} cannot be submitted this way`);
 }

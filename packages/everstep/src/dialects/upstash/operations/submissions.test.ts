@@ -1,4 +1,4 @@
-/** What endpoints with the published SDK submit, and what is said of what cannot be taken. */
+/** Tests submissions of endpoints with the published SDK, and the errors for invalid ones. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '../../../config/limits.js';
@@ -30,7 +30,7 @@ const item = (body: unknown, headers: BatchItem['headers'] = OF_RUN, destination
 const step = (more: object = {}) => ({ stepId: 1, stepName: 'a', stepType: 'Run', concurrent: 1, ...more });
 const submitted = (...items: readonly BatchItem[]) => readSubmissions(items, NOW).get('wfr_1');
 
-test('items are told apart by their headers', () => {
+test('the kind of an item is determined by its headers', () => {
   const kinds = [OF_RUN, CALL, INVOKE, { 'upstash-workflow-init': 'true' }, {}, { 'upstash-workflow-init': 'false' }];
   assert.deepEqual(
     kinds.map((headers) => kindOf({ headers })),
@@ -38,7 +38,7 @@ test('items are told apart by their headers', () => {
   );
 });
 
-test('what was executed comes with its result, and what is planned with its position', () => {
+test('an executed step has its result, and a planned step its position', () => {
   assert.deepEqual(submitted(item(step({ out: '"x"' }))), {
     done: [{ stepId: 1, name: 'a', type: 'Run', out: '"x"' }],
     planned: [],
@@ -54,7 +54,7 @@ test('what was executed comes with its result, and what is planned with its posi
   });
 });
 
-test('durations are seconds or words, and times Unix seconds', () => {
+test('durations are seconds or text such as 1d2h, and times are Unix seconds', () => {
   const slept = (more: object) => submitted(item(step(more)))?.planned[0];
   const head = { stepId: 1, name: 'a' };
   for (const [sleepFor, sleepMs] of [
@@ -71,7 +71,7 @@ test('durations are seconds or words, and times Unix seconds', () => {
   assert.deepEqual(slept({ stepType: 'SleepUntil', sleepUntil: -5 }), { ...head, type: 'SleepUntil', wakeAt: 0 });
 });
 
-test('a call is the item itself', () => {
+test('a call step is the item itself', () => {
   const headers = {
     ...CALL,
     'upstash-method': 'PUT',
@@ -105,7 +105,7 @@ test('a call is the item itself', () => {
   assert.deepEqual([bare.call.headers, bare.call.body], [{}, undefined]);
 });
 
-test('names of calls and ids of runs are text of any script, however the header came', () => {
+test('step names and run IDs keep non-Latin text, however the header was encoded', () => {
   const asReceived = (text: string) => Buffer.from(text).toString('latin1');
   const named = (name: string, runId: string) => {
     const headers = {
@@ -120,7 +120,7 @@ test('names of calls and ids of runs are text of any script, however the header 
     return [workflowRunId, call?.name];
   };
   assert.deepEqual(named(asReceived('Größe 日本'), asReceived('wfr_ü')), ['wfr_ü', 'Größe 日本']);
-  // Sent as Latin-1, which is what fetch makes of it.
+  // Sent as Latin-1, which is how fetch encodes it.
   assert.deepEqual(named('Größe', 'wfr_ü'), ['wfr_ü', 'Größe']);
   assert.deepEqual(
     [...readSubmissions([item(step(), { ...OF_RUN, 'upstash-workflow-runid': asReceived('wfr_ü') })], NOW).keys()],
@@ -129,20 +129,28 @@ test('names of calls and ids of runs are text of any script, however the header 
 });
 
 const MISTAKES: readonly (readonly [what: string, read: () => unknown, message: RegExp])[] = [
-  ['no JSON', () => submitted(item('{')), /the body must be a step as JSON/],
-  ['no step', () => submitted(item([])), /the body must be an object/],
-  ['a position that is none', () => submitted(item(step({ stepId: -1 }))), /stepId must be an integer/],
-  ['a plan of nothing', () => submitted(item(step({ stepId: 0 }))), /targetStep must be an integer/],
-  ['no name', () => submitted(item(step({ stepName: '' }))), /stepName must have 1 to/],
+  ['invalid JSON', () => submitted(item('{')), /the body must be a step in JSON format/],
+  ['a body that is not an object', () => submitted(item([])), /the body must be an object/],
+  ['an invalid position', () => submitted(item(step({ stepId: -1 }))), /stepId must be an integer/],
+  ['a plan without a step', () => submitted(item(step({ stepId: 0 }))), /targetStep must be an integer/],
+  ['an empty name', () => submitted(item(step({ stepName: '' }))), /stepName must have 1 to/],
   ['an unknown type', () => submitted(item(step({ stepType: 'Dance' }))), /stepType must be one of Run/],
-  ['a type that is not submitted so', () => submitted(item(step({ stepType: 'Wait' }))), /is not submitted so/],
-  ['a result that is not valid JSON', () => submitted(item(step({ out: '{' }))), /out must be JSON text/],
-  ['a sleep without a time', () => submitted(item(step({ stepType: 'SleepFor' }))), /sleepFor must be a number of seconds/],
-  ['a sleep of letters', () => submitted(item(step({ stepType: 'SleepFor', sleepFor: 'soon' }))), /sleepFor must be/],
-  ['a sleep for ages', () => submitted(item(step({ stepType: 'SleepFor', sleepFor: 1e12 }))), /at most 3660 days/],
-  ['a time beyond all', () => submitted(item(step({ stepType: 'SleepUntil', sleepUntil: 1e15 }))), /sleepUntil must be/],
+  ['a type that cannot be submitted', () => submitted(item(step({ stepType: 'Wait' }))), /cannot be submitted this way/],
+  ['a result that is not JSON', () => submitted(item(step({ out: '{' }))), /out must be JSON text/],
+  ['a sleep without a duration', () => submitted(item(step({ stepType: 'SleepFor' }))), /sleepFor must be a number of seconds/],
   [
-    'no version',
+    'a sleep with an invalid duration',
+    () => submitted(item(step({ stepType: 'SleepFor', sleepFor: 'soon' }))),
+    /sleepFor must be/,
+  ],
+  ['a sleep that is too long', () => submitted(item(step({ stepType: 'SleepFor', sleepFor: 1e12 }))), /at most 3660 days/],
+  [
+    'a time that is too far ahead',
+    () => submitted(item(step({ stepType: 'SleepUntil', sleepUntil: 1e15 }))),
+    /sleepUntil must be/,
+  ],
+  [
+    'a submission without a version',
     () => submitted(item(step(), { 'upstash-workflow-init': 'false', 'upstash-workflow-runid': 'r' })),
     /too old.*version 1/,
   ],
@@ -151,10 +159,10 @@ const MISTAKES: readonly (readonly [what: string, read: () => unknown, message: 
     () => submitted(item(step(), { ...OF_RUN, 'upstash-workflow-sdk-version': '2' })),
     /version "2".*version 1/,
   ],
-  ['a call to no URL', () => submitted(item('', CALL, 'mailto:x')), /must be an absolute http or https URL/],
-  ['a call with a strange method', () => submitted(item('', { ...CALL, 'upstash-method': 'BREW' })), /one of GET/],
+  ['a call to an invalid URL', () => submitted(item('', CALL, 'mailto:x')), /must be an absolute http or https URL/],
+  ['a call with an unknown method', () => submitted(item('', { ...CALL, 'upstash-method': 'BREW' })), /one of GET/],
   [
-    'a call with a bad expression',
+    'a call with an invalid retry delay expression',
     () => submitted(item('', { ...CALL, 'upstash-retry-delay': '1+' })),
     /Upstash-Retry-Delay is not a valid expression/,
   ],
@@ -164,28 +172,32 @@ const MISTAKES: readonly (readonly [what: string, read: () => unknown, message: 
     /stepId must be/,
   ],
   [
-    'an invocation with an id that endpoints could not name',
+    'an invocation with a run ID that endpoints could not use',
     () =>
       submitted(
         item({ step: step({ stepType: 'Invoke' }), workflowRunId: 'wfr_1' }, { ...INVOKE, 'upstash-workflow-runid': 'a/b' }),
       ),
-    /id of the invoked run must have none of/,
+    /ID of the invoked run must not contain/,
   ],
-  ['an invocation of nobody', () => submitted(item({ step: step({ stepType: 'Invoke' }) }, INVOKE)), /is not named/],
-  ['a wait for nothing', () => readWait('e', Buffer.from('{}'), 'wfr_1'), /step must be an object/],
   [
-    'a wait without a run',
+    'an invocation without a run ID',
+    () => submitted(item({ step: step({ stepType: 'Invoke' }) }, INVOKE)),
+    /run that the step belongs to is missing/,
+  ],
+  ['a wait without a step', () => readWait('e', Buffer.from('{}'), 'wfr_1'), /step must be an object/],
+  [
+    'a wait without a run ID',
     () => readWait('e', Buffer.from(JSON.stringify({ step: step({ stepType: 'Wait' }) })), undefined),
-    /is not named/,
+    /run that the step belongs to is missing/,
   ],
   [
-    'a wait for ever',
+    'a wait with an invalid timeout',
     () => readWait('e', Buffer.from(JSON.stringify({ step: step({ stepType: 'Wait' }), timeout: '99999d' })), 'wfr_1'),
     /timeout must be/,
   ],
 ];
 for (const [what, read, message] of MISTAKES) {
-  test(`${what} is refused as no retry could help`, () => {
+  test(`${what} is refused as not retryable`, () => {
     assert.throws(
       () => refusing(read),
       (error) => error instanceof ApiError && error.status === 412 && message.test(error.message),
@@ -193,7 +205,7 @@ for (const [what, read, message] of MISTAKES) {
   });
 }
 
-test('a wait without a time waits for the usual one', () => {
+test('a wait without a timeout uses the default timeout', () => {
   const body = Buffer.from(JSON.stringify({ step: step({ stepType: 'Wait' }) }));
   const { workflowRunId, step: read } = readWait('e', body, 'wfr_1');
   assert.equal(workflowRunId, 'wfr_1');

@@ -1,4 +1,4 @@
-/** Items that belong to runs: what their endpoints submit, in the engine's terms. */
+/** Converts the items that endpoints submit for their runs to submissions for the engine. */
 import type { Caller } from '../../../accounts/authority.js';
 import type { Submission } from '../../../engine/submissions.js';
 import { requireScope } from '../../../http-api/authentication.js';
@@ -32,14 +32,14 @@ function add(item: BatchItem, runs: Map<string, Gathered>, now: number): void {
     return;
   }
   const workflowRunId = headerText(item.headers, RUN_ID);
-  if (workflowRunId === undefined) throw new Problem('the run that the step belongs to is not named');
+  if (workflowRunId === undefined) throw new Problem('the ID of the run that the step belongs to is missing');
   const run = of(workflowRunId);
   const read = readStep(item.body, now);
   if (read.kind === 'done') run.done = [...run.done, read.step];
   else run.planned = [...run.planned, read.step];
 }
 
-/** What is submitted for each run, all of it at once: steps that are planned together come in one request. */
+/** Returns one submission for each run. Steps that are planned together come in one request. */
 export function readSubmissions(items: readonly BatchItem[], now: number): ReadonlyMap<string, Submission> {
   return refusing(() => {
     const runs = new Map<string, Gathered>();
@@ -49,7 +49,7 @@ export function readSubmissions(items: readonly BatchItem[], now: number): Reado
   });
 }
 
-/** Resolves when it is durable. Rejects with ApiError `run-over`. */
+/** Resolves when the submission is durable. Rejects with ApiError `run-over`. */
 export async function submit(
   workflowRunId: string,
   submission: Submission,

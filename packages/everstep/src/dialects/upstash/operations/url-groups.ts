@@ -1,4 +1,4 @@
-/** URL groups: endpoints that a message is published to together. */
+/** URL groups: a message published to a group is sent to each of its endpoints. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -22,7 +22,7 @@ const GroupPath = Type.Object({ urlGroupName: Text(LIMITS.maxQueueNameLength, { 
 const ENDPOINTS = '/v2/topics/{urlGroupName}/endpoints';
 const BODY_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-body', 'unsupported-media-type'];
 const noSuchGroup = (name: string): ApiError =>
-  new ApiError('not-found', `there is no URL group ${shown(name)}; it is made by adding an endpoint to it`);
+  new ApiError('not-found', `URL group ${shown(name)} does not exist; add an endpoint to create it`);
 const endpointName = Text(LIMITS.maxQueueNameLength, { description: 'Name of the endpoint' });
 
 const present = ({ name, createdAt, updatedAt, endpoints }: UrlGroup): UrlGroupEntry => ({
@@ -43,7 +43,7 @@ const addEndpoints = operation({
   audit: change('url-group.add-endpoints', 'urlGroupName'),
   tag: TAG,
   summary: 'Add endpoints to a URL group',
-  description: 'A group that is not there is made. An endpoint with the name or the URL of one that is there takes its place.',
+  description: 'Creates the group if it does not exist. An endpoint with the name or URL of an existing one replaces it.',
   method: 'POST',
   path: ENDPOINTS,
   dialect: 'upstash',
@@ -71,9 +71,9 @@ const addEndpoints = operation({
       name: endpoint.name ?? null,
       url: checkedUrl(endpoint.url, index, { context, request, instanceId }),
     }));
-    const there = (await context.service.urlGroup({ instanceId, name }))?.endpoints.length ?? 0;
-    if (there + endpoints.length > LIMITS.maxGroupEndpoints)
-      throw new ApiError('conflict', `a URL group has at most ${LIMITS.maxGroupEndpoints} endpoints; remove some first`);
+    const existing = (await context.service.urlGroup({ instanceId, name }))?.endpoints.length ?? 0;
+    if (existing + endpoints.length > LIMITS.maxGroupEndpoints)
+      throw new ApiError('conflict', `a URL group can have at most ${LIMITS.maxGroupEndpoints} endpoints; remove some first`);
     await allowNamed(context, instanceId, 'url-group', name);
     await context.service.addEndpoints({ instanceId, name, endpoints });
     return answer(200, undefined);
@@ -85,7 +85,7 @@ const removeEndpoints = operation({
   audit: change('url-group.remove-endpoints', 'urlGroupName'),
   tag: TAG,
   summary: 'Remove endpoints from a URL group',
-  description: 'By name or by URL. A group without endpoints is no more.',
+  description: 'Endpoints are identified by name or URL. A group without endpoints is deleted.',
   method: 'DELETE',
   path: ENDPOINTS,
   dialect: 'upstash',
@@ -111,7 +111,7 @@ const removeEndpoints = operation({
     const name = checkedName(urlGroupName, NAME);
     const endpoints = body?.endpoints ?? [];
     const nameless = endpoints.findIndex((endpoint) => endpoint.name === undefined && endpoint.url === undefined);
-    if (nameless !== -1) throw new ApiError('bad-body', `the endpoint ${nameless} needs a name or a url`);
+    if (nameless !== -1) throw new ApiError('bad-body', `endpoint ${nameless} requires a name or a url`);
     const group = await service.removeEndpoints({ instanceId, name, endpoints });
     if (!group) throw noSuchGroup(name);
     if (group.endpoints.length === 0) await service.deleteUrlGroup({ instanceId, name });
@@ -156,7 +156,7 @@ const deleteGroup = operation({
   audit: change('url-group.delete', 'urlGroupName'),
   tag: TAG,
   summary: 'Delete a URL group',
-  description: 'Messages that were published to it go on.',
+  description: 'Messages that were already published to the group are still delivered.',
   method: 'DELETE',
   path: '/v2/topics/{urlGroupName}',
   dialect: 'upstash',

@@ -1,8 +1,6 @@
 /**
- * Resume, restart and delete of many failed runs, and telling of a failure
- * again. In this dialect `count` is said of one request, and whoever wants all
- * of them asks again until no cursor is left; it may say more than one request
- * handles.
+ * Resumes, restarts and deletes many failed runs, and calls a failure function again. In this dialect `count` applies
+ * to one request and may exceed the maximum of a request. Clients repeat the request until no cursor is returned.
  */
 
 import Type, { type StaticDecode } from 'typebox';
@@ -42,7 +40,7 @@ const BulkQuery = Type.Object({
   count: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: `At most so many in this request, and never more than ${LIMITS.bulkMax}: the cursor leads to the rest.`,
+      description: `Maximum number of entries in this request, capped at ${LIMITS.bulkMax}. The cursor continues with the rest.`,
     }),
   ),
   callerIP: callerIp,
@@ -51,7 +49,7 @@ const BulkQuery = Type.Object({
 type BulkQuery = StaticDecode<typeof BulkQuery>;
 
 const ERRORS = ['bad-parameter', 'bad-cursor', 'not-found'] as const;
-const FOLLOW = `At most ${LIMITS.bulkMax} a request, oldest first; follow the cursor, with the same filters, until it is empty. Covers the entries that were there at the first request. An unknown parameter is refused, because a misspelt filter would hit everything.`;
+const FOLLOW = `Handles at most ${LIMITS.bulkMax} entries per request, oldest first. Repeat the request with the cursor and the same filters until the cursor is empty. Covers the entries that existed at the first request. An unknown parameter is refused, because a misspelled filter would match everything.`;
 
 interface Page<Done> {
   readonly operation: string;
@@ -67,7 +65,7 @@ async function nextPage<Done>(context: ApiContext, { operation: name, instanceId
     callerIp: own.callerIp ?? callerIP,
     failureFunctionState: own.failureFunctionState ?? failureCallbackState,
   };
-  // What is left to do is not in the cursor: each request says for itself how many it wants.
+  // The cursor does not carry a remaining count: each request has its own count.
   return runBulk(
     context,
     { operation: name, instanceId, query: asked, matchRunId: 'exact', pageMost: count ?? LIMITS.bulkMax },
@@ -132,7 +130,7 @@ const deleteMany = operation({
   audit: bulkChange('dead-letter.delete-many'),
   tag: 'Dead letter queue',
   summary: 'Delete failed workflow runs from the queue',
-  description: `${FOLLOW} The runs stay in the log. A request that says neither what to delete nor how many is refused.`,
+  description: `${FOLLOW} The runs remain in the log. A request without a filter and without a count is refused.`,
   method: 'DELETE',
   path: '/v2/workflows/dlq',
   dialect: 'upstash',
@@ -147,7 +145,7 @@ const deleteMany = operation({
   errors: [...ERRORS, 'bad-body', 'unsupported-media-type'],
   async handle({ query, body }, context, { instanceId }) {
     const { service } = context;
-    if (query.dlqIds && body) throw new ApiError('bad-body', 'dlqIds are given in the query and in the body; give them once');
+    if (query.dlqIds && body) throw new ApiError('bad-body', 'dlqIds are in both the query and the body; send them in one place');
     const dlqIds = namedIds(body ? { ...query, dlqIds: body.dlqIds } : query);
     if (dlqIds) {
       const outcome = await service.deleteDeadLetters({ instanceId, dlqIds, whenMissing: 'fail' });
@@ -155,7 +153,7 @@ const deleteMany = operation({
       return answer(200, { deleted: outcome.count, cursor: '' });
     }
     if (!hasFilter(query) && query.count === undefined)
-      throw new ApiError('bad-parameter', 'deleting needs dlqIds, a filter or a count; to delete everything, send a count');
+      throw new ApiError('bad-parameter', 'specify dlqIds, a filter or a count; to delete everything, send a count');
     const page = await nextPage(context, {
       operation: 'upstash-dlq-delete',
       instanceId,
@@ -174,7 +172,7 @@ const retryFailureFunction = operation({
   audit: change('failure-callback.retry', 'dlqId'),
   tag: 'Dead letter queue',
   summary: 'Call the failure function of a failed run again',
-  description: 'From the first attempt on; so also a failure callback.',
+  description: 'Starts with the first attempt. Also applies to a failure callback.',
   method: 'POST',
   path: '/v2/workflows/dlq/callback/{dlqId}',
   otherPaths: ['/v2/dlq/callback/{dlqId}'],

@@ -1,4 +1,4 @@
-/** Canceling many runs, as the clients of this dialect ask for it. */
+/** Bulk cancelation of runs in this dialect. */
 
 import Type, { type Static, type StaticDecode } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -11,17 +11,13 @@ import { isEmptyRange, triggerFilters } from '../../../http-api/operations/filte
 import { AnyOf } from '../../../http-api/parameters/several.js';
 import { Text, UnixMs } from '../../../http-api/parameters/values.js';
 import type { RunFilter } from '../../../ports/store.js';
-import { isAt, placeFilters } from './run-filters.js';
+import { matchesUrlParts, urlPartFilters } from './run-filters.js';
 
-// An ID that a client chooses can contain a comma.
-const ids = AnyOf(
-  Text(LIMITS.maxRunIdLength, {}),
-  'IDs of runs, of which those that are not active are left alone',
-  'may-be-inside',
-);
+// An ID chosen by a client can contain a comma.
+const ids = AnyOf(Text(LIMITS.maxRunIdLength, {}), 'IDs of runs. Runs that are not active are skipped.', 'may-be-inside');
 const urls = AnyOf(
   Text(LIMITS.maxWorkflowUrlLength, {}),
-  'What the workflow URL starts with, or is, with workflowUrlExactMatch',
+  'Prefix of the workflow URL, or the whole URL with workflowUrlExactMatch',
   'before-a-url',
 );
 
@@ -29,13 +25,16 @@ const CancelQuery = Type.Object({
   workflowRunIds: Type.Optional(ids),
   workflowUrl: Type.Optional(urls),
   workflowUrlExactMatch: Type.Optional(Type.Boolean()),
-  ...placeFilters,
+  ...urlPartFilters,
   ...triggerFilters,
   workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
   fromDate: Type.Optional(UnixMs('Runs created at or after this time, Unix ms')),
   toDate: Type.Optional(UnixMs('Runs created at or before this time, Unix ms')),
   count: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'At most so many; without any filter beside it, so many of all active runs.' }),
+    Type.Integer({
+      minimum: 1,
+      description: 'Maximum number of runs to cancel. Without other filters, this many of all active runs are canceled.',
+    }),
   ),
 });
 type CancelQuery = StaticDecode<typeof CancelQuery>;
@@ -58,7 +57,7 @@ const CancelBody = Type.Object(
     toDate,
     count,
   },
-  { additionalProperties: false, description: 'The same as the query parameters; {} cancels all active runs.' },
+  { additionalProperties: false, description: 'The same filters as the query parameters. {} cancels all active runs.' },
 );
 type CancelBody = Static<typeof CancelBody>;
 
@@ -77,7 +76,7 @@ function asQuery(body: CancelBody): CancelQuery {
   };
 }
 
-/** Together they are what is asked for: a run that is in two of them is canceled by the first. */
+/** The result is the union of these filters. A run that matches several of them is canceled once. */
 function storeFiltersOf(asked: CancelQuery): readonly RunFilter[] {
   const { workflowUrl: given, workflowUrlExactMatch: exact = false } = asked;
   const base: RunFilter = {
@@ -101,7 +100,7 @@ async function cancelAll(asked: CancelQuery, context: ApiContext, instanceId: st
   let cancelled = 0;
   for (const filter of storeFiltersOf(asked)) {
     if (left <= 0) break;
-    const done = await cancelMatching(filter, context, instanceId, { most: left, only: isAt(asked) });
+    const done = await cancelMatching(filter, context, instanceId, { most: left, only: matchesUrlParts(asked) });
     cancelled += done;
     left -= done;
   }
@@ -114,7 +113,7 @@ export const cancelWorkflowRuns = operation({
   tag: 'Runs',
   summary: 'Cancel many runs',
   description:
-    'Cancels the active runs that match every filter, which stand in the query or in the body. A request that says neither what to cancel nor how many is refused, as is an unknown parameter, because it would hit everything.',
+    'Cancels the active runs that match every filter. Filters are in the query or in the body. A request without a filter and without a count is refused. An unknown parameter is refused, because a misspelled filter would match everything.',
   method: 'DELETE',
   path: '/v2/workflows/runs',
   dialect: 'upstash',
@@ -125,15 +124,12 @@ export const cancelWorkflowRuns = operation({
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
   async handle({ query, body }, context, { instanceId }) {
     const inQuery = Object.values(query).some((value) => value !== undefined);
-    if (inQuery && body) throw new ApiError('bad-body', 'filters are given in the query and in the body; give them once');
+    if (inQuery && body) throw new ApiError('bad-body', 'filters are in both the query and the body; send them in one place');
     if (!inQuery && !body)
-      throw new ApiError(
-        'bad-parameter',
-        'canceling needs workflowRunIds, a filter or a count; to cancel everything, send a count',
-      );
+      throw new ApiError('bad-parameter', 'specify workflowRunIds, a filter or a count; to cancel everything, send a count');
     const asked = body ? asQuery(body) : query;
     if (asked.workflowUrlExactMatch !== undefined && asked.workflowUrl === undefined)
-      throw new ApiError('bad-parameter', 'workflowUrlExactMatch needs workflowUrl');
+      throw new ApiError('bad-parameter', 'workflowUrlExactMatch requires workflowUrl');
     if (isEmptyRange(asked)) return answer(200, { cancelled: 0 });
     return answer(200, { cancelled: await cancelAll(asked, context, instanceId) });
   },

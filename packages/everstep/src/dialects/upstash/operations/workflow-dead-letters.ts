@@ -1,4 +1,4 @@
-/** Failed runs under the paths of workflows: entries of the one dead letter queue, in the form that it has here. */
+/** Failed runs under the workflow paths: dead letter queue entries in the format of this dialect. */
 import Type from 'typebox';
 import { callbackHistory, readDeadLetter } from '../../../http-api/dead-letter-pages.js';
 import { answer, type Operation, operation } from '../../../http-api/operation.js';
@@ -13,7 +13,7 @@ const list = operation({
   operationId: 'listWorkflowDlq',
   tag: 'Dead letter queue',
   summary: 'List failed workflow runs',
-  description: 'Newest first. When no cursor is returned, the end has been reached. Unknown parameters are ignored.',
+  description: 'Newest first. The last page has no cursor. Unknown parameters are ignored.',
   method: 'GET',
   path: '/v2/workflows/dlq',
   dialect: 'upstash',
@@ -28,7 +28,7 @@ const list = operation({
 const get = operation({
   operationId: 'getWorkflowDlqMessage',
   tag: 'Dead letter queue',
-  summary: 'Get one failed workflow run',
+  summary: 'Get a failed workflow run',
   method: 'GET',
   path: '/v2/workflows/dlq/{dlqId}',
   dialect: 'upstash',

@@ -1,32 +1,37 @@
-/** Notifications and waiters: the operations of our own, whose answers have fields more here. */
+/** Notifications and waiters: the native operations, with additional fields in the answers. */
 import Type, { type Static } from 'typebox';
 import { NotifiedWaiter, Waiter } from '../../../contract/events.js';
 import type { Operation } from '../../../http-api/operation.js';
 import { listWaiters, notifyEvent, notifyRun, readEventId } from '../../../http-api/operations/notify.js';
 
-const WaiterHere = Type.Object({
+const UpstashWaiter = Type.Object({
   ...Waiter.properties,
-  timeoutUrl: Type.String({ description: 'Who is told when the wait times out: the workflow itself.' }),
+  timeoutUrl: Type.String({ description: 'URL that is notified when the wait times out: the workflow URL.' }),
   timeoutHeaders: Type.Record(Type.String(), Type.Array(Type.String())),
 });
-const NotifiedHere = Type.Object({
+const UpstashNotified = Type.Object({
   ...NotifiedWaiter.properties,
-  waiter: WaiterHere,
-  error: Type.String({ description: 'Always empty: a waiter that could not be notified is not in the answer.' }),
+  waiter: UpstashWaiter,
+  error: Type.String({ description: 'Always empty: a waiter that could not be notified is not listed.' }),
 });
 
-const waiterHere = (waiter: Waiter): Static<typeof WaiterHere> => ({
+const upstashWaiter = (waiter: Waiter): Static<typeof UpstashWaiter> => ({
   ...waiter,
   timeoutUrl: waiter.url,
   timeoutHeaders: waiter.headers,
 });
-const notifiedHere = (notified: NotifiedWaiter): Static<typeof NotifiedHere> => ({
+const upstashNotified = (notified: NotifiedWaiter): Static<typeof UpstashNotified> => ({
   ...notified,
-  waiter: waiterHere(notified.waiter),
+  waiter: upstashWaiter(notified.waiter),
   error: '',
 });
 
-function here<Own, Shown>(own: Operation, operationId: string, responses: Operation['responses'], show: (each: Own) => Shown) {
+function inUpstashFormat<Own, Shown>(
+  own: Operation,
+  operationId: string,
+  responses: Operation['responses'],
+  show: (each: Own) => Shown,
+) {
   const shown: Operation = {
     ...own,
     operationId,
@@ -34,23 +39,23 @@ function here<Own, Shown>(own: Operation, operationId: string, responses: Operat
     responses,
     async run(input, context, admitted) {
       const { status, body } = await own.run(input, context, admitted);
-      // The schema of our own answer says that these are they.
+      // The response schema of the native operation guarantees the type.
       return { status, body: (body as readonly Own[]).map(show) };
     },
   };
   return shown;
 }
 
-/** Of the runs that the published SDKs start. */
+/** Prefix of the run IDs that the published SDKs generate. */
 const RUN_ID_PREFIX = 'wfr_';
 
 /**
- * The SDK does not encode event IDs, so `/v2/notify/order/42` may name the run "order", or the event "order/42". It names the run
- * when its first part is a run ID of the SDK, or of a run that exists.
+ * The SDK does not encode event IDs, so `/v2/notify/order/42` can mean the run "order" or the event "order/42". It
+ * means the run if the first part has the prefix of SDK run IDs, or if a run with this ID exists.
  */
 const notifyRunOrEvent: Operation = {
   ...notifyRun,
-  description: `${notifyRun.description} When no run has the ID, and it does not start with ${RUN_ID_PREFIX}, the whole rest of the path is an event ID that contains a slash.`,
+  description: `${notifyRun.description} If no run has the ID and it does not start with ${RUN_ID_PREFIX}, the whole rest of the path is an event ID that contains a slash.`,
   async run(input, context, admitted) {
     const { workflowRunId, eventId } = input.path;
     if (admitted.access !== 'token') throw new Error('an event was notified without a token');
@@ -62,10 +67,10 @@ const notifyRunOrEvent: Operation = {
   },
 };
 
-const NOTIFIED = { 200: Type.Array(NotifiedHere) };
+const NOTIFIED = { 200: Type.Array(UpstashNotified) };
 
 export const workflowEventOperations: readonly Operation[] = [
-  here(notifyEvent, 'notifyWorkflows', NOTIFIED, notifiedHere),
-  here(notifyRunOrEvent, 'notifyWorkflowRun', NOTIFIED, notifiedHere),
-  here(listWaiters, 'getWorkflowWaiters', { 200: Type.Array(WaiterHere) }, waiterHere),
+  inUpstashFormat(notifyEvent, 'notifyWorkflows', NOTIFIED, upstashNotified),
+  inUpstashFormat(notifyRunOrEvent, 'notifyWorkflowRun', NOTIFIED, upstashNotified),
+  inUpstashFormat(listWaiters, 'getWorkflowWaiters', { 200: Type.Array(UpstashWaiter) }, upstashWaiter),
 ];

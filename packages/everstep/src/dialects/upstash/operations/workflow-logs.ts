@@ -1,4 +1,4 @@
-/** The run log, for clients of this dialect. */
+/** The run log in the format of this dialect. */
 import Type, { type StaticDecode } from 'typebox';
 import type { Caller } from '../../../accounts/authority.js';
 import { LIMITS, PART } from '../../../config/limits.js';
@@ -12,7 +12,7 @@ import { NO_ROOM, PageRoom, readHistory, readPage } from '../../../http-api/run-
 import { attemptsOf, stepsOf, tasksOf } from '../../../ports/history-parts.js';
 import type { ListedRun, RunFilter, RunRecord, Store } from '../../../ports/store.js';
 import { firstMessageId } from '../journal.js';
-import { isAt, placeFilters } from './run-filters.js';
+import { matchesUrlParts, urlPartFilters } from './run-filters.js';
 import { type InvokedRun, type LogSource, presentLoggedRun, type ShownPayload } from './run-log.js';
 import { type LoggedRun, LoggedRunPage } from './run-log-schemas.js';
 
@@ -26,15 +26,15 @@ const logQuery = {
   messageId: Type.Optional(Text(MAX_MESSAGE_ID_LENGTH, { description: 'ID of a message of the run' })),
   fromDate: Type.Optional(UnixMs('Runs created at or after this time, Unix ms')),
   toDate: Type.Optional(UnixMs('Runs created at or before this time, Unix ms')),
-  ...placeFilters,
+  ...urlPartFilters,
   ...triggerFilters,
-  cursor: Type.Optional(Cursor('Continues a listing, with the same filters; empty begins one.')),
-  count: Type.Optional(Type.Integer({ minimum: 1, description: `Runs to return; at most ${LIMITS.runsPageMax} are answered.` })),
-  trimBody: Type.Optional(Type.Boolean({ default: false, description: 'Leaves bodies and results away.' })),
+  cursor: Type.Optional(Cursor('Continues a listing with the same filters. An empty cursor starts a new listing.')),
+  count: Type.Optional(Type.Integer({ minimum: 1, description: `Number of runs to return, at most ${LIMITS.runsPageMax}.` })),
+  trimBody: Type.Optional(Type.Boolean({ default: false, description: 'Omits bodies and results.' })),
 };
 const LogQuery = Type.Object(logQuery);
 const EventQuery = Type.Object({
-  groupBy: Type.Enum(['workflowRunId'], { type: 'string', description: 'Events are listed by run.' }),
+  groupBy: Type.Enum(['workflowRunId'], { type: 'string', description: 'Groups events by run.' }),
   ...logQuery,
 });
 type LogQuery = StaticDecode<typeof LogQuery>;
@@ -47,7 +47,7 @@ async function hasMessage(store: Store, { key }: RunRecord, wanted: string): Pro
   return false;
 }
 
-/** The payload of a run, without its body where there is no room for that. */
+/** Loads the payload of a run, without its body if the page has no space left for it. */
 async function payloadWithin(store: Store, runKey: string, room: PageRoom, trimBody: boolean): Promise<ShownPayload | null> {
   const head = await store.payloadHead({ runKey });
   if (!head) return null;
@@ -56,7 +56,7 @@ async function payloadWithin(store: Store, runKey: string, room: PageRoom, trimB
   return { ...headers, body: new Uint8Array(), ...(trimBody ? {} : { bodyLeftOut: bodyBytes }) };
 }
 
-/** Runs that steps invoked, as far as there is room for what they were started with and what they came to. */
+/** Loads the runs that steps invoked, with payloads and results as long as the page has space. */
 async function invokedRuns({ invoked }: ShownHistory, store: Store, room: PageRoom, trimBody: boolean) {
   const found = new Map<number, InvokedRun>();
   for (const { stepId, runKey } of invoked.slice(0, LIMITS.loggedInvocations)) {
@@ -79,7 +79,7 @@ async function loggedRun(history: ShownHistory, store: Store, room: PageRoom, tr
   const { instanceId, origin, dlqId, key: runKey } = history.run;
   const payload = await payloadWithin(store, runKey, room, trimBody);
   const headersBytes = payload ? JSON.stringify(payload.forwardHeaders).length : 0;
-  // Every step repeats them.
+  // The headers are repeated in every step.
   const repeatsHeaders = headersBytes * history.steps.length <= room.left / 4;
   room.take(headersBytes * (repeatsHeaders ? history.steps.length : 1));
   return presentLoggedRun({
@@ -107,7 +107,7 @@ function storeFilterOf(asked: LogQuery): RunFilter {
   };
 }
 
-/** What is known of a call is shown twice: in its result and in fields of its own. */
+/** Half of the page size, because call results appear twice: in `out` and in their own fields. */
 const ROOM_BYTES = LIMITS.maxPageBytes / 2;
 
 async function listLogs(
@@ -118,11 +118,11 @@ async function listLogs(
 ) {
   const { cursor: given, count, trimBody = false, ...asked } = query;
   const scope = { operation: 'upstash-logs', instanceId, filters: asked };
-  const begin = given === undefined || given === '' ? null : await cursors.open(scope, given);
+  const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
   if (isEmptyRange(asked)) return answer(200, { runs: [] });
   const filter = storeFilterOf(asked);
   const { messageId } = asked;
-  const wanted = isAt(asked);
+  const wanted = matchesUrlParts(asked);
   const limit = Math.min(count ?? LIMITS.runsPageDefault, LIMITS.runsPageMax);
   const room = new PageRoom(reserve, ROOM_BYTES);
   const read = async (run: ListedRun): Promise<LoggedRun | null | typeof NO_ROOM> => {
@@ -132,19 +132,20 @@ async function listLogs(
     return history === null || history === NO_ROOM ? history : loggedRun(history, store, room, trimBody);
   };
   const runs: LoggedRun[] = [];
-  let after = begin?.after ?? null;
-  let looked = 0;
+  let after = opened?.after ?? null;
+  let scanned = 0;
   let isFull = false;
-  // What no index finds is looked for in run after run; a request does only so much of that, and leaves the rest to the next.
+  // Filters without an index are checked run by run. A request scans a limited number of runs; the cursor continues
+  // after them.
   do {
     const place = { after, horizon: null, limit: limit - runs.length };
     const listing = await store.listRuns({ instanceId, filter, order: 'newest-first', ...place });
-    looked += listing.items.length;
+    scanned += listing.items.length;
     const page = await readPage(listing, read);
     runs.push(...page.runs);
     isFull = page.isFull;
     after = page.isFull && page.next === null ? after : page.next;
-  } while (after !== null && !isFull && runs.length < limit && looked < LIMITS.maxRunsLookedAt);
+  } while (after !== null && !isFull && runs.length < limit && scanned < LIMITS.maxRunsLookedAt);
   if (after === null) return answer(200, { runs });
   return answer(200, { cursor: await cursors.seal(scope, { after, horizon: null, left: null }), runs });
 }
@@ -153,7 +154,8 @@ const listRunLogs = operation({
   operationId: 'listWorkflowLogs',
   tag: 'Logs',
   summary: 'List workflow runs with their steps',
-  description: `Newest first. When no cursor is returned, the end has been reached; with host, path or messageId a page may be short, or empty, before that. Unknown parameters are ignored.`,
+  description:
+    'Newest first. The last page has no cursor. With host, path or messageId, a page can be short or empty before the end. Unknown parameters are ignored.',
   method: 'GET',
   path: '/v2/workflows/logs',
   dialect: 'upstash',
@@ -167,8 +169,8 @@ const listRunLogs = operation({
 const listRunEvents = operation({
   operationId: 'listWorkflowEvents',
   tag: 'Logs',
-  summary: 'List workflow runs with their steps, as the client asks for them',
-  description: 'The same content as listWorkflowLogs; cursors of one are good for the other.',
+  summary: 'List workflow runs with their steps (SDK path)',
+  description: 'Returns the same content as listWorkflowLogs. Cursors of the two operations are interchangeable.',
   method: 'GET',
   path: '/v2/workflows/events',
   dialect: 'upstash',

@@ -1,4 +1,4 @@
-/** Starts of runs in this dialect: settings in headers, and a failure function that is told at the workflow URL. */
+/** Starts runs in this dialect: settings are in headers, and by default the workflow URL is also the failure callback. */
 import Type from 'typebox';
 import type { Caller } from '../../../accounts/authority.js';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -14,7 +14,7 @@ import { type TriggerRequest, triggerCommand } from '../../../http-api/operation
 import { readPrefixedHeaders } from '../../../http-api/parameters/prefixed-headers.js';
 import type { TriggerCommand } from '../../../runtime/workflow-service.js';
 import { upstash } from '../index.js';
-import { HEADERS, PREFIX, whyUnnameable } from '../wire.js';
+import { HEADERS, PREFIX, runIdProblem } from '../wire.js';
 import { headerText } from './item-headers.js';
 import { checkClientVersion } from './step-refusals.js';
 
@@ -25,13 +25,13 @@ const StartHeaders = Type.Object({
   'Failure-Callback-Retry-Delay': settingHeaders['Retry-Delay'],
 });
 
-/** What is told of a failure by default: the endpoint answers whether it has a failure function. */
-function toFailureFunction(url: string, forwarded: Readonly<Record<string, string>>): FailureCallback {
+/** Default failure callback: the workflow URL. The endpoint answers whether it has a failure function. */
+function failureFunctionCallback(url: string, forwarded: Readonly<Record<string, string>>): FailureCallback {
   const marks = [HEADERS.isFailure, HEADERS.failureCallback].map((name) => [(PREFIX + name).toLowerCase(), 'true'] as const);
   return { url, headers: { ...forwarded, ...Object.fromEntries(marks) } };
 }
 
-/** Whether the client knows that there is a workflow at the URL; else the endpoint has to introduce itself. */
+/** Whether the client knows that the URL is a workflow. If not, the endpoint must introduce itself. */
 const isKnown = (headers: RequestContext['headers']): boolean =>
   headerText(headers, (PREFIX + HEADERS.protocol).toLowerCase()) !== undefined;
 
@@ -39,11 +39,11 @@ export interface Start extends Pick<TriggerRequest, 'destination' | 'destination
   readonly headers: RequestContext['headers'];
 }
 
-/** Throws ApiError when something is not acceptable. */
+/** Throws ApiError if the request is invalid. */
 export function startCommand(start: Start, context: ApiContext, request: RequestContext, caller: Caller): TriggerCommand {
   checkClientVersion(start.headers);
   const { values, families } = readPrefixedHeaders(StartHeaders, [FAILURE_CALLBACK_FORWARD, FORWARD], start.headers, upstash);
-  const unnameable = whyUnnameable(values['Workflow-RunId'] ?? '');
+  const unnameable = runIdProblem(values['Workflow-RunId'] ?? '');
   if (unnameable !== null) throw new ApiError('bad-header', `${PREFIX}${HEADERS.runId} ${unnameable}`);
   const { destination, destinationName, body, headers } = start;
   const contentType = headerText(headers, 'content-type') ?? null;
@@ -64,7 +64,7 @@ export function startCommand(start: Start, context: ApiContext, request: Request
       ...settings,
       steps: { joined: true, introduced: isKnown(headers) },
       failureCallback: {
-        ...(given ?? toFailureFunction(workflowUrl, families[FORWARD])),
+        ...(given ?? failureFunctionCallback(workflowUrl, families[FORWARD])),
         ...(retries === undefined ? {} : { maxRetries: retries }),
         ...(retryDelay === undefined ? {} : { retryDelay }),
       },
