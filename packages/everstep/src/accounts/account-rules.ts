@@ -1,7 +1,6 @@
 /**
- * What all rules of accounts share: ids, audit entries, whether somebody may do
- * something, and that changes come one after the other, so that nothing changes
- * between the check of a right and the write.
+ * Shared parts of all account rules: IDs, audit entries, rights, and turns. Changes run in turn, so that nothing
+ * changes between the check of a right and the write.
  */
 import { ofThisRequest } from '../audit/audited-request.js';
 import { newKey } from '../engine/ids.js';
@@ -11,8 +10,8 @@ import { type Outcome, type Principal, RIGHTS, type Right } from './account-serv
 import { Turns } from './quotas/turns.js';
 
 const SECRET_BYTES = 32;
-/** The turn of what does not exist, or has no owner yet. */
-const OWNED_BY_NOBODY = '';
+/** Account ID for the turn of something that does not exist or has no owner yet. */
+const NO_OWNER = '';
 
 export type NotDone = Exclude<Outcome<never>, { readonly kind: 'done' }>;
 
@@ -24,22 +23,23 @@ export const refuse = <Kind extends NotDone['kind']>(
   kind,
   message,
 });
-/** The same for an id that does not exist and for one of somebody else. */
-export const notFound = (what: string): NotDone => refuse('not-found', `there is no ${what} of this id, or it is not yours`);
+/** The same error for an ID that does not exist and for another user's ID. */
+export const notFound = (what: string): NotDone =>
+  refuse('not-found', `there is no ${what} with this ID, or you do not have access to it`);
 
-const RIGHT_WORDS: Readonly<Record<Right, string>> = {
+const RIGHT_TEXTS: Readonly<Record<Right, string>> = {
   see: 'see this',
   use: 'use this',
   change: 'change this',
-  pay: 'change what is paid',
-  'manage-members': 'change the members',
+  pay: 'change the billing settings',
+  'manage-members': 'manage the members',
   'give-away': 'move or delete what the account owns',
 };
 
-/** A role in an account that has the right, or why not. */
+/** The caller's role if it has the right, else the reason for the refusal. */
 export type Allowed = { readonly kind: 'allowed'; readonly role: Role } | NotDone;
 
-/** What is told of a change. */
+/** A change as recorded in the audit log. */
 export interface Change {
   readonly action: string;
   readonly subject: string;
@@ -47,7 +47,7 @@ export interface Change {
   readonly accountIds: readonly string[];
 }
 
-/** All rules on one store take turns, whichever part of the service they belong to. */
+/** Turns are shared by all rules on one store, whichever part of the service they belong to. */
 const turnsOf = new WeakMap<AccountStore, Turns>();
 
 export class AccountRules {
@@ -75,17 +75,17 @@ export class AccountRules {
     return ofThisRequest({ auditId: this.newId('aud'), at: this.now(), action, subject, details, ...who });
   }
 
-  /** `what` is what the id was said to be of: `team`. */
+  /** `what` is the kind of thing that the ID identifies, such as `team`. */
   async allowed({ user }: Principal, accountId: string | undefined, right: Right, what: string): Promise<Allowed> {
     const role = accountId === undefined ? null : await this.accounts.roleOf({ accountId, userId: user.userId });
     if (role === null || !RIGHTS[role].includes('see')) return notFound(what);
     if (RIGHTS[role].includes(right)) return { kind: 'allowed', role };
-    return refuse('forbidden', `the role ${role} may not ${RIGHT_WORDS[right]}`);
+    return refuse('forbidden', `the role ${role} cannot ${RIGHT_TEXTS[right]}`);
   }
 
   /**
-   * Starts when every earlier change of one of these accounts, or of all accounts, has ended, however it ended, also those of
-   * other processes on the store. `accountIds` null: a change of all accounts, which waits for every earlier one.
+   * Runs a change when every earlier change of these accounts, or of all accounts, has ended or failed, including
+   * those of other processes on the store. `accountIds` null: a change of all accounts.
    */
   inTurn<Value>(change: () => Promise<Value>, accountIds: readonly AccountId[] | null = null): Promise<Value> {
     const { exclusively } = this.accounts;
@@ -94,13 +94,13 @@ export class AccountRules {
     return turns.take(accountIds, () => (exclusively ? exclusively(change, accountIds) : change()));
   }
 
-  /** The same for a change of something that an account owns, in the turn of that account. */
+  /** Runs a change of something that an account owns in the turn of that account. */
   async inTurnOfOwner<Value>(ownerOf: () => Promise<string | null>, change: () => Promise<Value>): Promise<Value> {
     for (;;) {
       const owner = await ownerOf();
-      // It may have moved while this waited for its turn.
+      // The owner may have changed while this waited for its turn.
       const inTurn = async () => ((await ownerOf()) === owner ? { value: await change() } : null);
-      const made = await this.inTurn(inTurn, [owner ?? OWNED_BY_NOBODY]);
+      const made = await this.inTurn(inTurn, [owner ?? NO_OWNER]);
       if (made) return made.value;
     }
   }

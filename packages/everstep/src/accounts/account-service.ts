@@ -1,8 +1,7 @@
 /**
- * What the management API can be asked to do with accounts: the interface
- * between its HTTP side and the rules behind it. Inputs are validated shapes;
- * rights are checked here, once for every way in. An id that does not exist
- * and one that the caller may not see are the same outcome: `not-found`.
+ * The account operations of the management API: the interface between its HTTP layer and the rules. Inputs are
+ * already validated. Rights are checked behind this interface, for every caller. An ID that does not exist and one
+ * that the caller may not see have the same outcome: `not-found`.
  */
 
 import type {
@@ -23,33 +22,33 @@ import type { NamedToken, TokenScope } from '../ports/named-tokens.js';
 import type { RefusalKind } from './refusals.js';
 import type { IdentityRules } from './sign-in/identity-sign-in.js';
 
-/** Who asks, and from where. */
+/** The user who sends a request, and the client's address. */
 export interface Principal {
   readonly user: UserRecord;
-  /** Address of the client, for the audit log. */
+  /** Client address for the audit log. */
   readonly address: string;
-  /** Of the session with which the user asks; absent for one who sent an API key. */
+  /** The user's session; absent for a request with an API key. */
   readonly sessionId?: string;
-  /** The API key that was sent; absent for one who asks with a session. */
+  /** The API key that was sent; absent for a request with a session. */
   readonly apiKeyId?: string;
 }
 
-/** A session of the user, for the user. */
+/** A session as shown to its user. */
 export interface OwnSession {
   readonly sessionId: string;
-  /** Null: it began with an identity provider. */
+  /** Null: it was started with an identity provider. */
   readonly apiKeyId: string | null;
   /** Unix ms. */
   readonly createdAt: number;
-  /** Unix ms, unless it is used before. */
+  /** Unix ms. Use of the session extends it. */
   readonly expiresAt: number;
 }
 
-/** What was asked for, or why not. `message` is for the one who asked. */
+/** Result of an operation, or why it failed. `message` is for the caller. */
 export type Outcome<Value> =
   | { readonly kind: 'done'; readonly value: Value }
   | { readonly kind: 'not-found'; readonly message: string }
-  /** The caller sees it, but its role does not allow this. */
+  /** The caller can see the resource, but its role does not allow the operation. */
   | { readonly kind: 'forbidden'; readonly message: string }
   | { readonly kind: 'invalid'; readonly message: string }
   | { readonly kind: 'conflict'; readonly message: string };
@@ -57,62 +56,62 @@ export type Outcome<Value> =
 export type Login =
   | { readonly kind: 'in'; readonly principal: Principal; readonly apiKeyId: string }
   | { readonly kind: 'refused' }
-  /** Too many failures of this account or from this address. */
+  /** Too many failed logins for this account or from this address. */
   | { readonly kind: 'wait'; readonly retryAfterMs: number };
 
-/** Of a user who has logged in before, and is recognised by a secret. */
+/** Session of a user, identified by a secret. */
 export interface Session {
   readonly principal: Principal & { readonly sessionId: string };
   readonly sessionHash: string;
-  /** Null: it began with an identity provider. */
+  /** Null: it was started with an identity provider. */
   readonly apiKeyId: string | null;
-  /** Has to come with every request that changes something. */
+  /** Required with every request that changes something. */
   readonly csrfToken: string;
-  /** Unix ms, unless it is used before. */
+  /** Unix ms. Use of the session extends it. */
   readonly expiresAt: number;
 }
 
-export interface BegunSession {
-  /** Known to the user's browser and to nobody else. */
+export interface StartedSession {
+  /** Known only to the user's browser. */
   readonly secret: string;
   readonly session: Session;
 }
 
-export type SessionLogin = ({ readonly kind: 'in' } & BegunSession) | Exclude<Login, { readonly kind: 'in' }>;
+export type SessionLogin = ({ readonly kind: 'in' } & StartedSession) | Exclude<Login, { readonly kind: 'in' }>;
 
-/** What adding a member to a team leads to. */
+/** Result of adding a member to a team. */
 export type PutMember =
   | { readonly kind: 'member'; readonly member: MemberRecord }
-  /** Pending. The secret is for the invited person, and is shown this once. */
+  /** Pending. The secret is for the invited person and is shown only once. */
   | { readonly kind: 'invited'; readonly invitation: InvitationRecord; readonly secret: string };
 
-/** Somebody who accepted an invitation. */
+/** A member who accepted an invitation. */
 export interface Joined {
   readonly member: MemberRecord;
   readonly team: TeamRecord;
 }
 
-/** What a user may do with what runs in an instance. */
+/** Access of a user to the runs of an instance. */
 export interface InstanceAccess {
   readonly instance: QueueInstance;
   readonly access: TokenRecord['access'];
 }
 
-/** A token of an instance, without the token itself. Times are Unix ms. */
+/** A token of an instance, without the secret. Times are in Unix ms. */
 export interface TokenView extends Omit<NamedToken, 'tokenHash' | 'createdBy'> {
-  /** One of the tokens that the instance was created with: a JWT. */
+  /** True for the tokens created with the instance, which are JWTs. */
   readonly isPermanent: boolean;
   /** Null for permanent tokens. */
   readonly createdBy: string | null;
 }
 
-/** `token` is known to nobody else, and cannot be read again. */
+/** `token` is shown only once and cannot be read again. */
 export interface NewToken {
   readonly token: string;
   readonly view: TokenView;
 }
 
-/** A named set of limits. Null: none but those of the service. */
+/** A named set of limits. Null: only the limits of the service apply. */
 export interface Plan {
   readonly name: string;
   readonly maxMessageBytes: number | null;
@@ -122,30 +121,30 @@ export interface Plan {
   readonly maxSchedules: number | null;
   readonly maxRequestsPerDay: number | null;
   readonly apiCallsPerSecond: number | null;
-  /** The longest that one delivery may take, ms. */
+  /** Maximum duration of one delivery, ms. */
   readonly maxTimeoutMs: number | null;
   readonly maxQueues: number | null;
   readonly maxUrlGroups: number | null;
   readonly maxFlowControlKeys: number | null;
-  /** This and what follows are of the whole account; the largest one of its instances counts. */
+  /** This limit and the following ones apply to the whole account. The largest value of its instances counts. */
   readonly maxStoredBytes: number | null;
   readonly maxActiveRuns: number | null;
   readonly maxInstances: number | null;
   readonly maxSearchIndexes: number | null;
-  /** That a user creates and owns. */
+  /** Teams that a user creates and owns. */
   readonly maxTeams: number | null;
-  /** Of one team, with pending invitations. */
+  /** Members of one team, including pending invitations. */
   readonly maxTeamMembers: number | null;
-  /** Dollars for 100,000 messages. */
+  /** Dollars per 100,000 messages. */
   readonly pricePer100kMessages: number;
 }
 
-/** An instance with what its owner may see. Tokens only for roles that may use them. */
+/** An instance as its members see it. Tokens are included only for roles that may use them. */
 export interface InstanceView {
   readonly instance: QueueInstance;
   readonly role: Role;
   readonly plan: Plan;
-  /** Runs that were started today (UTC): what `maxRequestsPerDay` bounds. */
+  /** Runs started today (UTC), limited by `maxRequestsPerDay`. */
   readonly requestsToday: number;
   readonly token?: string;
   readonly readOnlyToken?: string;
@@ -170,36 +169,36 @@ export interface InstanceStats {
   readonly budgetDollars: number;
   readonly spentDollars: number;
   readonly storage: StorageStanding;
-  /** What is refused now, in words; empty when nothing is. */
+  /** Messages about what is currently refused; empty if nothing is. */
   readonly refused: readonly string[];
   readonly requestsToday: number;
-  /** What was refused on the days (UTC) that the period touches, by kind. */
+  /** Refusals on the UTC days within the period, by kind. */
   readonly refusals: readonly RefusalCount[];
 }
 
-/** Bytes that are stored, and active runs, with what the account may have of both. Null: no limit. */
+/** Stored bytes and active runs, with the limits of the account. Null: no limit. */
 export interface StorageStanding {
   readonly instanceBytes: number;
-  /** With its search indexes. */
+  /** Includes the search indexes of the account. */
   readonly accountBytes: number;
   readonly maxBytes: number | null;
-  /** Of the account. */
+  /** Active runs of the account. */
   readonly activeRuns: number;
   readonly maxActiveRuns: number | null;
 }
 
 export interface DayPoint {
-  /** UTC, such as `2026-11-21`. */
+  /** UTC day, such as `2026-11-21`. */
   readonly day: string;
   readonly messages: number;
   readonly dollars: number;
 }
 
 export interface DailyUsage {
-  /** Oldest first, today last. */
+  /** Oldest first; today is last. */
   readonly days: readonly DayPoint[];
   readonly budgetDollars: number;
-  /** In this month. */
+  /** Spending in the current month. */
   readonly spentDollars: number;
 }
 
@@ -211,69 +210,69 @@ export interface RefusalCount {
 }
 
 export interface AccountService extends IdentityRules {
-  /** Constant-time over whatever is kept; failures are counted per account and address. */
+  /** Compares in constant time. Failures are counted by account and address. */
   logIn(credential: { readonly email: string; readonly apiKey: string; readonly address: string }): Promise<Login>;
 
-  /** How long logins from the address have to wait, whatever their credentials; 0: they are looked at. */
+  /** Returns how long every login from the address must wait, whatever the credentials; 0 for not at all. */
   loginWaitMs(from: { readonly address: string }): number;
 
-  /** Logs in, and remembers it. It counts as a login in every way. `isHttps`: the secret is good in the cookie of https alone. */
+  /** Logs in and starts a session. It counts as a normal login. `isHttps`: the secret is only valid in the https cookie. */
   beginSession(credential: {
     readonly email: string;
     readonly apiKey: string;
     readonly address: string;
     readonly isHttps?: boolean;
   }): Promise<SessionLogin>;
-  /** Null when there is none of this secret, or not any more. Its end moves on when it is found. */
+  /** Returns null if no valid session has this secret. Finding a session extends it. */
   findSession(query: { readonly secret: string; readonly address: string }): Promise<Session | null>;
   endSession(session: Session): Promise<void>;
-  /** Those that have not ended, the latest first. */
+  /** Lists sessions that have not ended, latest first. */
   listSessions(principal: Principal): Promise<readonly OwnSession[]>;
-  /** Ends another session of the user, or the one that asks. */
+  /** Ends one of the user's sessions, which may be the current one. */
   endOwnSession(principal: Principal, sessionId: string): Promise<Outcome<null>>;
-  /** Ends all sessions of the user, with the one that asks; gives how many. */
+  /** Ends all sessions of the user, including the current one, and returns their number. */
   endSessions(principal: Principal): Promise<number>;
-  /** One of the operators of the installation. The first user is one from the start. */
+  /** Returns whether the user is an operator of the installation. The first user is one by default. */
   isOperator(principal: Principal): Promise<boolean>;
 
-  /** For operators, by creation. */
+  /** For operators. Ordered by creation. */
   listUsers(
     principal: Principal,
     query: { readonly after: string | null; readonly limit: number },
   ): Promise<Outcome<readonly UserRecord[]>>;
-  /** For operators. A user who is disabled cannot log in, and its sessions end. */
-  setUserDisabled(principal: Principal, wish: { readonly userId: string; readonly disabled: boolean }): Promise<Outcome<null>>;
+  /** For operators. A disabled user cannot log in, and its sessions end. */
+  setUserDisabled(principal: Principal, request: { readonly userId: string; readonly disabled: boolean }): Promise<Outcome<null>>;
   /** For operators, and for the user itself. */
   deleteUser(
     principal: Principal,
-    wish: { readonly userId: string; readonly successorId: string | null },
+    request: { readonly userId: string; readonly successorId: string | null },
   ): Promise<Outcome<null>>;
   /** For operators. */
-  setOperator(principal: Principal, wish: { readonly userId: string; readonly isOperator: boolean }): Promise<Outcome<null>>;
+  setOperator(principal: Principal, request: { readonly userId: string; readonly isOperator: boolean }): Promise<Outcome<null>>;
   /** For operators, and for the user itself. */
   listApiKeysOf(principal: Principal, userId: string): Promise<Outcome<readonly ApiKeyRecord[]>>;
-  /** For operators: of any user, the last good key too. */
+  /** For operators. Also revokes the last valid key. */
   revokeApiKeyOf(principal: Principal, key: { readonly userId: string; readonly apiKeyId: string }): Promise<Outcome<null>>;
-  /** For operators. Ends the sessions too. */
+  /** For operators. Also ends the sessions. */
   revokeApiKeysOf(principal: Principal, userId: string): Promise<Outcome<null>>;
   /** For operators, and for the user itself. */
   endSessionsOf(principal: Principal, userId: string): Promise<Outcome<null>>;
-  /** Read-write for roles that may use the instance, read-only for those that see it. */
+  /** Returns read-write access for roles that may use the instance, and read-only access for roles that only see it. */
   accessTo(principal: Principal, instanceId: string): Promise<Outcome<InstanceAccess>>;
 
-  /** For operators: a secret that gives the user one API key. It is shown this once. */
+  /** For operators. Returns a secret that gives the user one API key. It is shown only once. */
   createRecoveryLink(
     principal: Principal,
     userId: string,
   ): Promise<Outcome<{ readonly secret: string; readonly expiresAt: number }>>;
-  /** Without a login. The key comes back this once. */
+  /** Requires no login. The key is shown only once. */
   recover(link: {
     readonly secret: string;
     readonly address: string;
   }): Promise<Outcome<{ readonly email: string; readonly apiKey: string; readonly record: ApiKeyRecord }>>;
 
   listApiKeys(principal: Principal): Promise<readonly ApiKeyRecord[]>;
-  /** The key itself comes back this once. */
+  /** The key is shown only once. */
   createApiKey(principal: Principal, name: string): Promise<Outcome<{ readonly apiKey: string; readonly record: ApiKeyRecord }>>;
   revokeApiKey(principal: Principal, apiKeyId: string): Promise<Outcome<null>>;
 
@@ -281,20 +280,23 @@ export interface AccountService extends IdentityRules {
   createTeam(principal: Principal, name: string): Promise<Outcome<TeamRecord>>;
   deleteTeam(principal: Principal, teamId: string): Promise<Outcome<null>>;
   listMembers(principal: Principal, teamId: string): Promise<Outcome<readonly MemberRecord[]>>;
-  /** Gives a member another role. Any other e-mail is invited, whether a user has it or not: the answer is the same. */
+  /** Changes the role of a member. Any other email is invited; the answer does not show whether a user has it. */
   putMember(
     principal: Principal,
     member: { readonly teamId: string; readonly email: string; readonly role: Role },
   ): Promise<Outcome<PutMember>>;
-  /** Pending ones. */
+  /** Lists pending invitations. */
   listInvitations(principal: Principal, teamId: string): Promise<Outcome<readonly InvitationRecord[]>>;
   revokeInvitation(principal: Principal, invitationId: string): Promise<Outcome<null>>;
-  /** Creates the user, whose first API key comes back this once. `conflict`: a user has the e-mail and has to `joinTeam`. */
+  /**
+   * Creates the user and returns its first API key, which is shown only once. `conflict`: a user already has the
+   * email and must call `joinTeam`.
+   */
   acceptInvitation(invited: {
     readonly secret: string;
     readonly address: string;
   }): Promise<Outcome<Joined & { readonly apiKey: string }>>;
-  /** For a user with the e-mail that was invited. It takes the secret too, so the e-mail alone is not trusted. */
+  /** For a user with the invited email. It also requires the secret, because the email alone is not trusted. */
   joinTeam(principal: Principal, secret: string): Promise<Outcome<Joined>>;
   declineInvitation(invited: { readonly secret: string; readonly address: string }): Promise<Outcome<null>>;
   removeMember(principal: Principal, member: { readonly teamId: string; readonly email: string }): Promise<Outcome<null>>;
@@ -303,22 +305,26 @@ export interface AccountService extends IdentityRules {
   findInstance(principal: Principal, instanceId: string): Promise<Outcome<InstanceView>>;
   createInstance(
     principal: Principal,
-    wish: { readonly name: string; readonly region: string; readonly teamId?: string },
+    request: { readonly name: string; readonly region: string; readonly teamId?: string },
   ): Promise<Outcome<InstanceView>>;
   /**
-   * For who may give it away, and for operators. From the moment it resolves the instance is not found, its tokens are refused
-   * and nothing of it is delivered; its rows are removed in the background. `confirm`: its name.
+   * For roles that may give the instance away, and for operators. When it resolves, the instance is not found, its
+   * tokens are refused, and nothing is delivered for it. Its rows are removed in the background. `confirm` is its
+   * name.
    */
-  deleteInstance(principal: Principal, wish: { readonly instanceId: string; readonly confirm: string }): Promise<Outcome<null>>;
-  /** Those whose rows are still being removed, with the role of the user in the account that owned each. */
+  deleteInstance(
+    principal: Principal,
+    request: { readonly instanceId: string; readonly confirm: string },
+  ): Promise<Outcome<null>>;
+  /** Lists instances whose rows are still being removed, with the user's role in the former owner's account. */
   listDeletedInstances(principal: Principal): Promise<readonly DeletedInstanceView[]>;
-  /** From the moment it resolves the old tokens are refused. */
+  /** When it resolves, the old tokens are refused. */
   rotateTokens(principal: Principal, instanceId: string): Promise<Outcome<InstanceView>>;
-  /** Revoked and expired ones too, for a while. */
+  /** Includes recently revoked and expired tokens. */
   listTokens(principal: Principal, instanceId: string): Promise<Outcome<readonly TokenView[]>>;
   createToken(
     principal: Principal,
-    wish: {
+    request: {
       readonly instanceId: string;
       readonly name: string;
       readonly scopes: readonly TokenScope[];
@@ -326,36 +332,36 @@ export interface AccountService extends IdentityRules {
       readonly lifetimeMs: number | null;
     },
   ): Promise<Outcome<NewToken>>;
-  /** The old token stays valid for `overlapMs`, at most until its own end. */
+  /** The old token stays valid for `overlapMs`, but not beyond its own expiry. */
   rotateToken(
     principal: Principal,
     which: { readonly instanceId: string; readonly tokenId: string; readonly overlapMs: number },
   ): Promise<Outcome<NewToken>>;
-  /** From the moment it resolves the token is rejected. */
+  /** When it resolves, the token is rejected. */
   revokeToken(principal: Principal, which: { readonly instanceId: string; readonly tokenId: string }): Promise<Outcome<null>>;
-  /** Needs rights on both sides; to a personal account is invalid. */
+  /** Requires rights on both sides. A personal account as target is `invalid`. */
   moveToTeam(principal: Principal, move: { readonly instanceId: string; readonly teamId: string }): Promise<Outcome<null>>;
   setBudget(principal: Principal, budget: { readonly instanceId: string; readonly dollars: number }): Promise<Outcome<null>>;
   setBudgetAlert(
     principal: Principal,
     alert: { readonly instanceId: string; readonly url: string | null },
   ): Promise<Outcome<null>>;
-  /** For members of its account, and for the operator. */
+  /** For members of the account, and for operators. */
   outboundRules(principal: Principal, instanceId: string): Promise<Outcome<OutboundRules>>;
-  /** What the owner narrows. */
+  /** Restricts the destinations; for the owner. */
   setOutboundRules(
     principal: Principal,
     rules: { readonly instanceId: string } & Pick<OutboundRules, 'deny' | 'only'>,
   ): Promise<Outcome<null>>;
-  /** What the operator opens. */
+  /** Allows private destinations; for the operator. */
   setAllowedDestinations(
     principal: Principal,
     rules: { readonly instanceId: string } & Pick<OutboundRules, 'allow'>,
   ): Promise<Outcome<null>>;
   setPlan(principal: Principal, choice: { readonly instanceId: string; readonly plan: string }): Promise<Outcome<null>>;
-  /** The months that the time from `periodMs` ago until now touches. */
+  /** Covers the months from `periodMs` ago until now. */
   stats(principal: Principal, query: { readonly instanceId: string; readonly periodMs: number }): Promise<Outcome<InstanceStats>>;
-  /** By day (UTC), today included. */
+  /** By UTC day, including today. */
   usage(principal: Principal, query: { readonly instanceId: string; readonly days: number }): Promise<Outcome<DailyUsage>>;
   plans(): readonly Plan[];
 
@@ -363,11 +369,11 @@ export interface AccountService extends IdentityRules {
     principal: Principal,
     query: { readonly after: string | null; readonly limit: number },
   ): Promise<readonly AuditEntry[]>;
-  /** Accounts that the user may see, with the role in each: the own one first. */
+  /** Lists the accounts that the user can see, with the role in each. The user's own account comes first. */
   accountsOf(principal: Principal): Promise<readonly { readonly accountId: string; readonly role: Role }[]>;
 }
 
-/** What each role may do in an account. */
+/** What a role may do in an account. */
 export type Right = 'see' | 'use' | 'change' | 'pay' | 'manage-members' | 'give-away';
 
 export const RIGHTS: Readonly<Record<Role, readonly Right[]>> = Object.freeze({

@@ -24,25 +24,25 @@ beforeEach(async () => {
   authority = await createAuthority({ store, now: () => NOW });
 });
 
-test('an issued token speaks for its instance, with its access, and carries the claims', async () => {
+test('an issued token identifies its instance and access, and contains the claims', async () => {
   const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
   const { jti, ...claims } = decodeJwt(token);
   assert.deepEqual(claims, { iss: 'Everstep', sub: 'qi_1', region: EUROPE, access: 'read-only', iat: NOW / 1000 });
-  assert.equal(authority.recall(token, EUROPE), undefined, 'nothing is known of it before it was verified');
+  assert.equal(authority.recall(token, EUROPE), undefined, 'a token is not cached before it is verified');
   const verdict = await authority.verify(token, EUROPE);
   const caller = { actor: `token ${jti}`, instanceId: 'qi_1', region: EUROPE, access: 'read-only', scopes: ['read'] };
   assert.deepEqual(verdict, { ok: true, caller });
   assert.deepEqual(authority.recall(token, EUROPE), verdict);
 });
 
-test('the token of a record can be told again', async () => {
+test('a token can be rebuilt from its record', async () => {
   const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
   const [record] = await store.accounts.listTokens({ instanceId: 'qi_1' });
   assert.ok(record);
   assert.equal(await authority.tokenOf(record), token);
 });
 
-test('a token of another region is refused in words that name both, also once it is remembered', async () => {
+test('a token of another region is refused with an error that names both, also when cached', async () => {
   await createInstance('qi_us', AMERICA);
   const token = await authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });
   const refused = await authority.verify(token, EUROPE);
@@ -51,7 +51,7 @@ test('a token of another region is refused in words that name both, also once it
   assert.equal((await authority.verify(token, AMERICA)).ok, true);
 });
 
-test('a revoked token is refused at once, although it was remembered', async () => {
+test('a revoked token is refused at once, even if it was cached', async () => {
   const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
   const other = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
   for (const each of [token, other]) assert.equal((await authority.verify(each, EUROPE)).ok, true);
@@ -61,7 +61,7 @@ test('a revoked token is refused at once, although it was remembered', async () 
   assert.equal(authority.recall(other, EUROPE)?.ok, true);
 });
 
-test('a token that is revoked while it is verified is not remembered', async () => {
+test('a token revoked during its verification is not cached', async () => {
   const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
   const tokenId = String(decodeJwt(token).jti);
   const findToken = store.accounts.findToken.bind(store.accounts);
@@ -75,7 +75,7 @@ test('a token that is revoked while it is verified is not remembered', async () 
   assert.equal((await authority.verify(token, EUROPE)).ok, false);
 });
 
-test('a second authority on the same store accepts the tokens of the first, and one of another store does not', async () => {
+test('a second authority on the same store accepts the tokens, and one on another store does not', async () => {
   const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
   const again = await createAuthority({ store, now: () => NOW });
   assert.equal((await again.verify(token, EUROPE)).ok, true);
@@ -85,10 +85,10 @@ test('a second authority on the same store accepts the tokens of the first, and 
   assert.equal((await strangers.verify(token, EUROPE)).ok, false);
 });
 
-test('what is no token of ours is refused', async () => {
-  const good = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
-  const [header = '', payload = '', signature = ''] = good.split('.');
-  const raised = Buffer.from(JSON.stringify({ ...decodeJwt(good), access: 'read-write' })).toString('base64url');
+test('other texts are refused as tokens', async () => {
+  const valid = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
+  const [header = '', payload = '', signature = ''] = valid.split('.');
+  const raised = Buffer.from(JSON.stringify({ ...decodeJwt(valid), access: 'read-write' })).toString('base64url');
   const none = Buffer.from(JSON.stringify({ alg: 'none' })).toString('base64url');
   const foreign = await new SignJWT({ region: EUROPE, access: 'read-write' })
     .setProtectedHeader({ alg: 'HS256' })
@@ -103,14 +103,14 @@ test('what is no token of ours is refused', async () => {
     'é',
     `${header}.${raised}.${signature}`,
     `${none}.${payload}.`,
-    good.slice(0, -3),
+    valid.slice(0, -3),
     foreign,
     'a'.repeat(100_000),
   ];
   for (const token of tokens) assert.equal((await authority.verify(token, EUROPE)).ok, false, token.slice(0, 40));
 });
 
-test('rotating makes the next signing key the current one, durably', async () => {
+test('rotation makes the next signing key the current one durably', async () => {
   assert.deepEqual(authority.signingKeys('qi_1'), { current: 'sig_current_qi_1', next: 'sig_next_qi_1' });
   const rotated = await authority.rotateSigningKeys('qi_1');
   assert.equal(rotated.current, 'sig_next_qi_1');
@@ -121,14 +121,14 @@ test('rotating makes the next signing key the current one, durably', async () =>
   assert.throws(() => authority.signingKeys('qi_none'));
 });
 
-test('an instance that is made after the start is known once a token was issued for it', async () => {
+test('an instance created after the start is known once a token was issued for it', async () => {
   await createInstance('qi_late');
   await authority.issueToken({ instanceId: 'qi_late', access: 'read-write' });
   assert.equal(authority.signingKeys('qi_late').current, 'sig_current_qi_late');
   await assert.rejects(authority.issueToken({ instanceId: 'qi_none', access: 'read-write' }));
 });
 
-test('the memory of tokens is bounded, and keeps what is used', () => {
+test('the token cache is limited and keeps recently used tokens', () => {
   const recent = new RecentTokens<{ tokenId: string }>(2);
   recent.set('a', { tokenId: '1' });
   recent.set('b', { tokenId: '2' });
@@ -138,7 +138,7 @@ test('the memory of tokens is bounded, and keeps what is used', () => {
   assert.equal(recent.size, 2);
 });
 
-test('whoever rotates the signing keys is in the audit log of the owner, by the id of its token', async () => {
+test("a rotation of signing keys is in the owner's audit log with the ID of the token used", async () => {
   const user = { userId: 'usr_1', email: 'a@w.test', createdAt: 1 };
   const apiKey = { apiKeyId: 'key_1', userId: 'usr_1', name: 'first', keyHash: 'a', createdAt: 1 };
   await store.accounts.createUser({ user, apiKey });

@@ -1,10 +1,8 @@
 /**
- * Tokens and signing keys. A token is a JWT (HS256) that names its queue
- * instance, region and access; that it was not revoked is kept in the store.
- * What was verified is remembered, so that a request pays one look-up in a map;
- * revoking drops it from there before it returns. Where several processes share
- * the store it is remembered for a few seconds, and until another one tells that
- * it changed something.
+ * Tokens and signing keys. A token is a JWT (HS256) with the queue instance, region and access. The store records
+ * revocations. Verified tokens are cached, so that a request costs one map lookup; a revocation drops the token from
+ * the cache before it returns. If several processes share the store, entries expire after a few seconds, and a
+ * process that makes a change notifies the others.
  */
 import { randomBytes } from 'node:crypto';
 import type { JWTPayload } from 'jose';
@@ -19,7 +17,7 @@ import { KEY_RINGS, KeyRing, keyAt, type Ring } from '../secrets/key-ring.js';
 import { createInstanceSignatures, type InstanceSignatures } from './instance-signatures.js';
 import { hashOfToken, NAMED_TOKEN_PREFIX } from './named-token.js';
 import { RecentTokens } from './recent-tokens.js';
-import { REMEMBERED_MS, type Sharing } from './sharing.js';
+import { CACHED_MS, type Sharing } from './sharing.js';
 import { accessOf, scopesOf } from './token-scopes.js';
 
 const ISSUER = 'Everstep';
@@ -28,19 +26,19 @@ const SECRET_BYTES = 32;
 const TOKEN_ID_BYTES = 16;
 const REMEMBERED_TOKENS = 10_000;
 const USE_NOTED_EVERY_MS = 10 * 60_000;
-/** Ours are about 350 characters. */
+/** Everstep's own tokens have about 350 characters. */
 const MAX_TOKEN_LENGTH = 4_096;
 
 export type Access = TokenRecord['access'];
 
-/** Who asks for something of an instance: the holder of a token, or a user with a session. */
+/** The caller of an instance operation: the holder of a token, or a user with a session. */
 export interface Caller {
-  /** For the audit log and for people: `token <id>`, or the e-mail of the user. */
+  /** Name for the audit log and for people: `token <id>`, or the email of the user. */
   readonly actor: string;
   readonly instanceId: string;
   readonly region: string;
   readonly access: Access;
-  /** What it may do; `access` follows from it. */
+  /** Permitted scopes; `access` follows from them. */
   readonly scopes: readonly TokenScope[];
   /** Absent for the holder of a token. */
   readonly user?: SessionUser;
@@ -54,7 +52,7 @@ export interface SessionUser {
 
 export type TokenVerdict =
   | { readonly ok: true; readonly caller: Caller }
-  /** `message` is for the one who sent the token. */
+  /** `message` is for the sender of the token. */
   | { readonly ok: false; readonly message: string };
 
 export interface SigningKeys {
@@ -62,57 +60,57 @@ export interface SigningKeys {
   readonly next: string;
 }
 
-/** Who rotated signing keys, as the audit log names it, and from which address. */
+/** Who rotated signing keys, and from which address, for the audit log. */
 export interface KeyRotation {
   readonly actor: string;
   readonly address: string;
 }
 
-/** What somebody did in an instance, for the audit log. */
+/** An action in an instance for the audit log. */
 export type NotedAction = KeyRotation & Pick<AuditEntry, 'action' | 'subject' | 'details'>;
 
 export interface Authority extends InstanceSignatures {
-  /** The record of a new token, which is good once it is in the store. */
+  /** Returns the record of a new token. The token is valid once the record is stored. */
   newToken(request: { readonly instanceId: string; readonly access: Access }): TokenRecord;
-  /** Issues a token for an instance. Rejects when there is no such instance. */
+  /** Issues a token for an instance. Rejects if the instance does not exist. */
   issueToken(request: { readonly instanceId: string; readonly access: Access }): Promise<string>;
-  /** The token of a record, the same text as when it was issued. Rejects when there is no such instance. */
+  /** Rebuilds the token of a record. Rejects if the instance does not exist. */
   tokenOf(record: TokenRecord): Promise<string>;
-  /** Tokens of the instance were revoked in the store: from now on they are refused. */
+  /** Drops tokens that were revoked in the store from the cache, so that they are refused. */
   revoked(instanceId: string, tokenIds: readonly string[]): void;
-  /** From the moment it resolves the token is refused. A token that is unknown or revoked stays so. */
+  /** When it resolves, the token is refused. An unknown or revoked token stays refused. */
   revoke(tokenId: string): Promise<void>;
-  /** The verdict on a token that was verified lately, at once; undefined when it has to be verified. */
+  /** Returns the cached verdict, or undefined if the token must be verified. */
   recall(token: string, region: string): TokenVerdict | undefined;
   verify(token: string, region: string): Promise<TokenVerdict>;
-  /** Whether the token is good for this instance, in the instance's own region. */
+  /** Returns whether the token is valid for this instance, in the instance's own region. */
   isValid(token: string, instanceId: string): Promise<boolean>;
-  /** Null when the instance is known; else resolves when it is, or when there is none. Rejects when the store fails. */
+  /** Loads the instance into the cache. Returns null if it is already there. Rejects if the store fails. */
   prepare(instanceId: string): Promise<void> | null;
-  /** The instance's keys, without waiting. Throws when the instance is unknown. */
+  /** Returns the cached signing keys. Throws if the instance is unknown. */
   signingKeys(instanceId: string): SigningKeys;
-  /** Where the instance is, without waiting; null when it is unknown. */
+  /** Returns the cached region of the instance; null if unknown. */
   regionOf(instanceId: string): string | null;
-  /** What the instance has of its own for outbound calls, without waiting; null when it has nothing or is unknown. */
+  /** Returns the cached outbound rules of the instance; null if it has none or is unknown. */
   outboundRulesOf(instanceId: string): OutboundRules | null;
   /**
-   * The next key becomes the current one, and a new one is made. `by` is told in the audit log. Rejects when there is no such
-   * instance.
+   * Makes the next key the current one and creates a new next key. `by` is in the audit log. Rejects if the instance
+   * does not exist.
    */
   rotateSigningKeys(instanceId: string, by?: KeyRotation): Promise<SigningKeys>;
-  /** Writes into the audit log what was done; it is told to whoever owns the instance at this moment. */
+  /** Writes an audit log entry for the current owner of the instance. */
   note(instanceId: string, action: NotedAction): Promise<void>;
-  /** The entry that tells it, for whoever writes it together with the change. */
+  /** Returns the audit entry, to be written together with the change. */
   auditEntry(instanceId: string, action: NotedAction): Promise<AuditEntry>;
-  /** Another process changed the instance (null: any of them): resolves when it is known as it is now, or could not be read. */
+  /** Reads an instance again after another process changed it (null: all of them). Also resolves if the read fails. */
   forget(instanceId: string | null): Promise<void>;
 }
 
-/** A token that was found good. */
+/** A valid token in the cache. */
 interface Verified {
   readonly tokenId: string;
   readonly caller: Caller;
-  /** From then on it has to be verified again. */
+  /** Time at which it must be verified again. */
   readonly until: number;
   /** Unix ms; null: never. */
   readonly expiresAt: number | null;
@@ -120,7 +118,7 @@ interface Verified {
 
 interface Known {
   readonly instance: QueueInstance;
-  /** By the time since something; and in the order in which readings began, so that an earlier one replaces no later one. */
+  /** Age of the entry, and the order in which reads started, so that an earlier read does not replace a later one. */
   readonly readAt: number;
   readonly reading: number;
 }
@@ -134,7 +132,7 @@ function judge(caller: Caller, region: string): TokenVerdict {
   if (caller.region === region) return { ok: true, caller };
   return {
     ok: false,
-    message: `the token is of the region ${caller.region}, and this host is of ${region}; call the host of the token's region`,
+    message: `the token belongs to region ${caller.region}, but this host is in ${region}; use the host of the token's region`,
   };
 }
 
@@ -143,7 +141,7 @@ const isAccess = (value: unknown): value is Access => value === 'read-write' || 
 const bytesOf = (key: string): Uint8Array => new TextEncoder().encode(key);
 const newSigningKey = (): string => `sig_${randomBytes(SECRET_BYTES).toString('base64url')}`;
 
-/** Reads the secret and the instances; `now` gives Unix ms. */
+/** Loads the token keys and the instances. `now` returns Unix ms. */
 export async function createAuthority(options: {
   readonly store: Pick<Store, 'accounts'>;
   readonly now: () => number;
@@ -157,9 +155,9 @@ export async function createAuthority(options: {
   const elapsedMs = sharing?.elapsedMs ?? (() => 0);
   const instances = new Map<string, Known>();
   const verified = new RecentTokens<Verified>(REMEMBERED_TOKENS);
-  /** When the use of a named token was written, Unix ms, oldest first. */
+  /** Times at which uses of named tokens were written, Unix ms, oldest first. */
   const notedUses = new Map<string, number>();
-  /** Counts changes, so that a verification that began before one does not remember what it ended. */
+  /** Counts changes, so that a verification that started before a change is not cached. */
   let changes = 0;
   let readings = 0;
 
@@ -170,7 +168,7 @@ export async function createAuthority(options: {
     if (!known || known.reading <= when.reading) instances.set(instance.instanceId, { instance, ...when });
   }
 
-  /** It was deleted. */
+  /** Removes a deleted instance. */
   function unlearn(instanceId: string, { reading }: Omit<Known, 'instance'>): void {
     const known = instances.get(instanceId);
     if (known && known.reading <= reading) instances.delete(instanceId);
@@ -193,11 +191,11 @@ export async function createAuthority(options: {
     return found;
   }
 
-  /** As it was known last, read again in the background when that is a while ago. */
+  /** Returns the cached instance, and refreshes an old entry in the background. */
   function recallInstance(instanceId: string): QueueInstance | null {
     const known = instances.get(instanceId);
-    if (sharing && known && elapsedMs() - known.readAt >= REMEMBERED_MS) {
-      // Once at a time. What fails is tried again a while later.
+    if (sharing && known && elapsedMs() - known.readAt >= CACHED_MS) {
+      // Prevents concurrent refreshes. A failed one is repeated later.
       learn(known.instance, { ...known, readAt: elapsedMs() });
       readInstance(instanceId).catch(() => {});
     }
@@ -216,11 +214,11 @@ export async function createAuthority(options: {
 
   async function requireInstance(instanceId: string): Promise<QueueInstance> {
     const instance = await findInstance(instanceId);
-    if (!instance) throw new Error(`there is no queue instance ${instanceId}`);
+    if (!instance) throw new Error(`queue instance ${instanceId} does not exist`);
     return instance;
   }
 
-  /** Nothing in a JWT with HS256 is random: the same claims in the same order are the same text. */
+  /** A JWT with HS256 is deterministic: the same claims in the same order are the same text. */
   async function sign({ tokenId, instanceId, access, createdAt }: TokenRecord): Promise<string> {
     const { region } = await requireInstance(instanceId);
     const key = keyAt(await ring.keys(), createdAt);
@@ -235,7 +233,7 @@ export async function createAuthority(options: {
 
   const hasExpired = ({ expiresAt }: { readonly expiresAt: number | null }): boolean => expiresAt !== null && expiresAt <= now();
 
-  /** Nobody waits for it. What is not written now is written at the next use. */
+  /** Runs in the background. If a write fails, the next use is written. */
   function noteUse(tokenId: string): void {
     const at = now();
     if (at - (notedUses.get(tokenId) ?? Number.NEGATIVE_INFINITY) < USE_NOTED_EVERY_MS) return;
@@ -247,7 +245,7 @@ export async function createAuthority(options: {
   }
 
   async function readNamedToken(token: string): Promise<Caller | null> {
-    const [before, until] = [changes, elapsedMs() + REMEMBERED_MS];
+    const [before, until] = [changes, elapsedMs() + CACHED_MS];
     const record = await accounts.findNamedToken({ tokenHash: hashOfToken(token) });
     if (!record || record.revokedAt !== null || hasExpired(record)) return null;
     const { tokenId, instanceId, name, scopes, expiresAt } = record;
@@ -260,7 +258,7 @@ export async function createAuthority(options: {
     return caller;
   }
 
-  /** The claims, and the key that signed them; null when none of the keys did. */
+  /** Returns the claims and the key that signed them; null if no key did. */
   async function verifiedBy(token: string, keys: Ring): Promise<{ readonly payload: JWTPayload; readonly key: string } | null> {
     const options = { issuer: ISSUER, algorithms: [ALGORITHM], currentDate: new Date(now()) };
     for (const { key } of keys.toReversed()) {
@@ -278,11 +276,11 @@ export async function createAuthority(options: {
     if (!read) return null;
     const { sub, jti, region, access } = read.payload;
     if (typeof sub !== 'string' || typeof jti !== 'string' || typeof region !== 'string' || !isAccess(access)) return null;
-    const [before, until] = [changes, elapsedMs() + REMEMBERED_MS];
+    const [before, until] = [changes, elapsedMs() + CACHED_MS];
     const record = await accounts.findToken({ tokenId: jti });
     const instance = await findInstance(sub);
     if (!record || record.revokedAt !== null || record.instanceId !== sub || record.access !== access) return null;
-    // An earlier key is valid for the tokens of its time only: a leaked one cannot sign later tokens.
+    // An earlier key is only valid for tokens of its time, so a leaked key cannot sign later tokens.
     if (keyAt(keys, record.createdAt) !== read.key) return null;
     if (instance?.region !== region) return null;
     const scopes = scopesOf(access);
@@ -301,7 +299,7 @@ export async function createAuthority(options: {
     for (const tokenId of tokenIds) verified.forget(tokenId);
   }
 
-  /** Told to whoever owns the instance at this moment. */
+  /** The entry belongs to the current owner of the instance. */
   async function auditOf(instanceId: string, action: NotedAction): Promise<AuditEntry> {
     const at = now();
     const owner = (await accounts.findInstance({ instanceId }))?.accountId;
@@ -324,7 +322,7 @@ export async function createAuthority(options: {
     return keys;
   }
 
-  /** One after the other, and from what there is: another process may have changed it a moment ago. */
+  /** Runs changes one at a time on the current state, because another process may just have changed it. */
   async function inTurn<Result>(instanceId: string, work: () => Promise<Result>): Promise<Result> {
     const result = await (accounts.exclusively?.(work, [instanceId]) ?? work());
     sharing?.changed(instanceId);
@@ -333,7 +331,7 @@ export async function createAuthority(options: {
 
   function recall(instanceId: string): QueueInstance {
     const instance = recallInstance(instanceId);
-    if (!instance) throw new Error(`there is no queue instance ${instanceId}`);
+    if (!instance) throw new Error(`queue instance ${instanceId} does not exist`);
     return instance;
   }
 
@@ -394,7 +392,7 @@ export async function createAuthority(options: {
       changes++;
       if (instanceId === null) ring.forget();
       verified.forgetAll(({ caller }) => instanceId === null || caller.instanceId === instanceId);
-      // What could not be read now is read when it is old.
+      // If a read fails, the entry is refreshed when it expires.
       await (instanceId === null ? readAll() : readInstance(instanceId)).catch(() => {});
     },
   };

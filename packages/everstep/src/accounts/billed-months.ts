@@ -1,10 +1,10 @@
-/** What is told of calendar months (UTC), by which usage is billed. */
+/** Calendar months (UTC) for billing, and rounding of amounts. */
 import { endOfMonth, monthOf } from './months.js';
 
-/** A message costs a fraction of a cent; beyond this many places there is only the noise of binary fractions. */
+/** A message costs a fraction of a cent. Further digits are only floating-point noise. */
 const PLACES = 1e9;
 
-/** The months that the time between touches, newest first. Unix ms. */
+/** Returns the months that overlap the period, newest first. Times are in Unix ms. */
 export function monthsBetween(from: number, to: number): readonly string[] {
   const months: string[] = [];
   for (let at = from; monthOf(at) <= monthOf(to); at = endOfMonth(at)) months.unshift(monthOf(at));

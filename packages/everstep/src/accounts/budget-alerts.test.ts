@@ -1,4 +1,4 @@
-/** Who is told of a budget, how often, and what becomes of it when nobody takes it. */
+/** Tests which budget alerts are sent, how often, and what happens if no one accepts them. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { AccountStore, InstanceChange } from '../ports/account-store.js';
@@ -28,10 +28,10 @@ async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL
   });
   const start = () => {
     const standing = async (instanceId: string) => {
-      const stands = await budgets.standingNow(instanceId);
+      const current = await budgets.standingNow(instanceId);
       if (changing) await world.change(changing);
       changing = null;
-      return stands;
+      return current;
     };
     const alerts = new BudgetAlerts({ accounts: failing, standing, sender, clock, log: quiet, shared });
     alerts.start();
@@ -48,21 +48,21 @@ async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL
     hang: (hangs: boolean) => {
       hanging = hangs;
     },
-    /** Right after the next look at what is spent. */
+    /** Runs right after the next check of the spending. */
     changeAfterLook: (change: InstanceChange) => {
       changing = change;
     },
     fail: (fails: boolean) => {
       faulty = fails;
     },
-    /** Another process on the same store; the one before is gone in the middle of what it did. */
+    /** Starts another process on the same store, as if the previous one had been killed. */
     restart: async () => {
-      // Its messages may hang for ever: it is not waited for.
+      // Its requests may hang forever, so the test does not wait for it.
       void alerts.stop();
       alerts = start();
       await settle();
     },
-    /** One more process on the same store. */
+    /** Starts an additional process on the same store. */
     join: async () => {
       const another = start();
       t.after(() => void another.stop());
@@ -76,33 +76,33 @@ async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL
       clock.move(ms);
       await settle();
     },
-    /** Counts messages, and lets the time pass until they are looked at. */
+    /** Counts messages and advances the time until they are checked. */
     async spend(messages: number) {
       await world.send(messages);
       alerts.spent(INSTANCE);
       clock.move(1_000);
       await settle();
     },
-    told: () => sender.sent.map(({ body }) => JSON.parse(Buffer.from(body ?? []).toString())),
+    sentAlerts: () => sender.sent.map(({ body }) => JSON.parse(Buffer.from(body ?? []).toString())),
   };
 }
 
 const about = (percent: number, spent: number) => ({ queue_id: INSTANCE, month: '2026-11', budget: 20, spent, percent });
 
-test('the owner is told at 80 % and at 100 %, once each', async (t) => {
+test('alerts are sent at 80 % and at 100 %, once each', async (t) => {
   const world = await open(t);
   await world.spend(1_500_000);
-  assert.deepEqual(world.told(), []);
+  assert.deepEqual(world.sentAlerts(), []);
   await world.spend(100_000);
-  assert.deepEqual(world.told(), [about(80, 16)]);
+  assert.deepEqual(world.sentAlerts(), [about(80, 16)]);
   await world.spend(100_000);
   await world.spend(300_000);
-  assert.deepEqual(world.told(), [about(80, 16), about(100, 20)]);
+  assert.deepEqual(world.sentAlerts(), [about(80, 16), about(100, 20)]);
   await world.spend(1_000_000);
-  assert.equal(world.told().length, 2);
+  assert.equal(world.sentAlerts().length, 2);
 });
 
-test('the message is signed and goes to the URL that was set', async (t) => {
+test('the alert is signed and sent to the configured URL', async (t) => {
   const world = await open(t);
   await world.spend(2_000_000);
   const [message] = world.sender.sent;
@@ -111,30 +111,30 @@ test('the message is signed and goes to the URL that was set', async (t) => {
   assert.deepEqual([url, method, signed?.kind, instanceId], [URL_OF_OWNER, 'POST', 'budget-alert', INSTANCE]);
 });
 
-test('a budget that is passed at once is told of once, and never again after a restart', async (t) => {
+test('a budget exceeded at once causes a single alert, which is not repeated after a restart', async (t) => {
   const world = await open(t);
   await world.spend(2_000_000);
-  assert.deepEqual(world.told(), [about(100, 20)]);
+  assert.deepEqual(world.sentAlerts(), [about(100, 20)]);
   await world.restart();
   await world.spend(1);
-  assert.equal(world.told().length, 1);
+  assert.equal(world.sentAlerts().length, 1);
 });
 
-test('what nobody had taken when the service was gone is told after the next start, and then no more', async (t) => {
+test('an alert that was pending when the service stopped is sent after the next start, once', async (t) => {
   const world = await open(t);
   world.hang(true);
   await world.spend(1_600_000);
-  assert.deepEqual(world.told(), [about(80, 16)]);
+  assert.deepEqual(world.sentAlerts(), [about(80, 16)]);
   world.hang(false);
   await world.restart();
-  assert.deepEqual(world.told(), [about(80, 16), about(80, 16)]);
+  assert.deepEqual(world.sentAlerts(), [about(80, 16), about(80, 16)]);
   await world.restart();
   await world.spend(1);
   await world.pass(86_400_000);
-  assert.equal(world.told().length, 2);
+  assert.equal(world.sentAlerts().length, 2);
 });
 
-test('attempts and the time of the next one outlive the service', async (t) => {
+test('the attempts and the time of the next one survive a restart', async (t) => {
   const world = await open(t);
   world.answerWith(500);
   await world.spend(1_600_000);
@@ -157,21 +157,21 @@ test('attempts and the time of the next one outlive the service', async (t) => {
   assert.equal(world.sender.sent.length, 5);
 });
 
-test('while the store fails nothing is told and nothing forgotten', async (t) => {
+test('while the store fails, no alert is sent and none is lost', async (t) => {
   const world = await open(t);
   await world.send(1_600_000);
   world.fail(true);
   await world.spend(1);
   await world.pass(1_000);
-  assert.deepEqual(world.told(), []);
+  assert.deepEqual(world.sentAlerts(), []);
   world.fail(false);
   await world.pass(1_000);
-  assert.equal(world.told().length, 1);
+  assert.equal(world.sentAlerts().length, 1);
   await world.pass(60_000);
-  assert.equal(world.told().length, 1);
+  assert.equal(world.sentAlerts().length, 1);
 });
 
-test('what is tried again goes to the URL of that time, and to nobody when there is none any more', async (t) => {
+test('a retry uses the current URL, and is not sent if there is none', async (t) => {
   const world = await open(t);
   world.answerWith(404);
   await world.spend(1_600_000);
@@ -188,18 +188,18 @@ test('what is tried again goes to the URL of that time, and to nobody when there
   assert.equal(world.sender.sent.length, 2);
 });
 
-test('a budget that is raised is told of anew at its own 80 %', async (t) => {
+test('raising the budget causes a new alert at 80 % of it', async (t) => {
   const world = await open(t);
   await world.spend(2_000_000);
-  assert.deepEqual(world.told(), [about(100, 20)]);
+  assert.deepEqual(world.sentAlerts(), [about(100, 20)]);
   await world.change({ budgetDollars: 100 });
   await world.spend(5_900_000);
-  assert.equal(world.told().length, 1);
+  assert.equal(world.sentAlerts().length, 1);
   await world.spend(100_000);
-  assert.deepEqual(world.told().slice(1), [{ ...about(80, 80), budget: 100 }]);
+  assert.deepEqual(world.sentAlerts().slice(1), [{ ...about(80, 80), budget: 100 }]);
 });
 
-test('a budget that is lowered below what is spent is told of at once, and again when it is lowered once more', async (t) => {
+test('lowering the budget below the spent amount causes an alert at once, and lowering it again another one', async (t) => {
   const world = await open(t, { budgetAlertUrl: URL_OF_OWNER, budgetDollars: 100 });
   await world.spend(8_000_000);
   await world.change({ budgetDollars: 60 });
@@ -208,58 +208,58 @@ test('a budget that is lowered below what is spent is told of at once, and again
   await world.spend(0);
   await world.change({ budgetDollars: 50 });
   await world.spend(0);
-  assert.deepEqual(world.told(), [
+  assert.deepEqual(world.sentAlerts(), [
     { ...about(80, 80), budget: 100 },
     { ...about(100, 80), budget: 60 },
     { ...about(100, 80), budget: 50 },
   ]);
 });
 
-test('a new owner is told of what it spends itself, and a former one who has it again too', async (t) => {
+test('a new owner gets alerts for its own spending, and so does a former owner that gets the instance back', async (t) => {
   const world = await open(t);
   await world.spend(2_000_000);
   await world.change({ accountId: OTHER_OWNER });
   await world.spend(1_599_999);
-  assert.equal(world.told().length, 1);
+  assert.equal(world.sentAlerts().length, 1);
   await world.spend(1);
-  assert.deepEqual(world.told().slice(1), [about(80, 16)]);
+  assert.deepEqual(world.sentAlerts().slice(1), [about(80, 16)]);
   await world.change({ accountId: OWNER });
   await world.spend(0);
-  assert.deepEqual(world.told().slice(2), [about(100, 20)]);
+  assert.deepEqual(world.sentAlerts().slice(2), [about(100, 20)]);
 });
 
-test('what nobody has taken of the budget before is not told any more, and does not hold up what is told of the new one', async (t) => {
+test('a pending alert for the previous budget is dropped and does not delay the alert for the new one', async (t) => {
   const world = await open(t);
   world.hang(true);
   await world.spend(1_600_000);
   await world.change({ budgetDollars: 19 });
   await world.change({ budgetDollars: 20 });
   await world.spend(1);
-  assert.deepEqual(world.told(), [about(80, 16), about(80, 16.00001)]);
+  assert.deepEqual(world.sentAlerts(), [about(80, 16), about(80, 16.00001)]);
   world.hang(false);
   await world.restart();
-  assert.deepEqual(world.told().slice(2), [about(80, 16.00001)]);
+  assert.deepEqual(world.sentAlerts().slice(2), [about(80, 16.00001)]);
 });
 
-test('a budget that changes while it is looked at is told of as it is, not as it was', async (t) => {
+test('an alert reflects a budget change made during the check', async (t) => {
   const world = await open(t, { budgetAlertUrl: URL_OF_OWNER, budgetDollars: 100 });
   await world.send(8_000_000);
   world.changeAfterLook({ budgetDollars: 60 });
   await world.spend(1);
-  assert.deepEqual(world.told(), []);
+  assert.deepEqual(world.sentAlerts(), []);
   await world.spend(0);
-  assert.deepEqual(world.told(), [{ ...about(100, 80.00001), budget: 60 }]);
+  assert.deepEqual(world.sentAlerts(), [{ ...about(100, 80.00001), budget: 60 }]);
 });
 
-test('each month is told of anew', async (t) => {
+test('alerts are sent again each month', async (t) => {
   const world = await open(t);
   await world.spend(2_000_000);
   world.at(DECEMBER);
   await world.spend(1_600_000);
-  assert.deepEqual(world.told()[1], { ...about(80, 16), month: '2026-12' });
+  assert.deepEqual(world.sentAlerts()[1], { ...about(80, 16), month: '2026-12' });
 });
 
-test('a message that nobody takes is sent again, later each time, and then given up', async (t) => {
+test('a rejected alert is retried with growing delays and then given up', async (t) => {
   const world = await open(t);
   world.answerWith(500);
   await world.spend(1_600_000);
@@ -274,22 +274,22 @@ test('a message that nobody takes is sent again, later each time, and then given
   assert.equal(world.sender.sent.length, 5);
 });
 
-test('without a URL nobody is told, until one is set', async (t) => {
+test('without a URL no alert is sent, until one is set', async (t) => {
   const world = await open(t, { budgetAlertUrl: null });
   await world.spend(1_600_000);
-  assert.deepEqual(world.told(), []);
+  assert.deepEqual(world.sentAlerts(), []);
   await world.change({ budgetAlertUrl: URL_OF_OWNER });
   await world.spend(1);
-  assert.equal(world.told().length, 1);
+  assert.equal(world.sentAlerts().length, 1);
 });
 
-test('without a budget nobody is told', async (t) => {
+test('without a budget no alert is sent', async (t) => {
   const world = await open(t, { budgetAlertUrl: URL_OF_OWNER, budgetDollars: 0 });
   await world.spend(100_000_000);
-  assert.deepEqual(world.told(), []);
+  assert.deepEqual(world.sentAlerts(), []);
 });
 
-test('of several processes that look for what is owed one tells it', async (t) => {
+test('only one of several processes sends an alert', async (t) => {
   const world = await open(t, { budgetAlertUrl: URL_OF_OWNER }, true);
   const others = [await world.join(), await world.join()];
   world.hang(true);
@@ -298,19 +298,19 @@ test('of several processes that look for what is owed one tells it', async (t) =
   await world.spend(0);
   for (const other of others) other.start();
   await world.pass(10_000);
-  assert.deepEqual(world.told(), [about(100, 20)]);
+  assert.deepEqual(world.sentAlerts(), [about(100, 20)]);
 });
 
-test('what a process was telling when it ended in the middle of it another tells a minute later', async (t) => {
+test('an alert of a process that ended during delivery is sent by another one a minute later', async (t) => {
   const world = await open(t, { budgetAlertUrl: URL_OF_OWNER }, true);
   world.hang(true);
   await world.spend(2_000_000);
   await world.restart();
   world.hang(false);
   await world.pass(50_000);
-  assert.equal(world.told().length, 1);
+  assert.equal(world.sentAlerts().length, 1);
   await world.pass(10_000);
-  assert.equal(world.told().length, 2);
+  assert.equal(world.sentAlerts().length, 2);
   await world.pass(600_000);
-  assert.equal(world.told().length, 2);
+  assert.equal(world.sentAlerts().length, 2);
 });

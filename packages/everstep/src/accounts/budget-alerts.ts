@@ -1,11 +1,8 @@
 /**
- * Tells the owner of an instance when 80 % and 100 % of a month's budget are
- * spent: once each, to the URL that is set for it. What is to be told is a row
- * before it is sent, and stays one until it was taken or is given up; so a
- * crash can have it told twice, and never not at all. Where several processes
- * look, who sends it puts it off first, so that none of the others sends it
- * too. With another budget or
- * another owner the store forgets what was told, and it begins anew.
+ * Notifies the owner of an instance when 80 % and 100 % of a monthly budget are spent: once each, at the configured
+ * URL. An alert is stored before it is sent, and stays pending until it is accepted or given up. After a crash it may
+ * be sent twice, but it is never lost. If several processes deliver alerts, the sender first postpones the alert, so
+ * that no other process sends it too. When the budget or the owner changes, the store resets the alerts.
  */
 
 import type { AccountStore, OwedBudgetAlert } from '../ports/account-store.js';
@@ -15,45 +12,45 @@ import type { MessageSender } from '../ports/message-sender.js';
 import { ALWAYS_OPEN, type StoreWritesState } from '../ports/store-writes.js';
 import type { BudgetStanding } from './budget.js';
 
-/** The highest first: a budget that is passed at once is told once. */
+/** Highest first: if the whole budget is exceeded at once, only one alert is sent. */
 const PERCENTS = [100, 80] as const;
-/** What is counted meanwhile is looked at together. */
-const LOOK_AFTER_MS = 1_000;
+/** Messages counted within this time are checked together. */
+const CHECK_AFTER_MS = 1_000;
 const RETRY_AFTER_FAULT_MS = 1_000;
 const RETRY_AFTER_MS: readonly number[] = [1_000, 10_000, 60_000, 600_000];
 const TIMEOUT_MS = 30_000;
-/** What one of several processes sends the others leave alone for so long; then it has ended in the middle of it. */
-const LEAVE_ALONE_MS = 2 * TIMEOUT_MS;
+/** Other processes leave an alert in delivery alone for this time. After it, the sender is assumed to have ended. */
+const DELIVERY_LEASE_MS = 2 * TIMEOUT_MS;
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** Alerts that are sent at the same time. */
-const AT_ONCE = 50;
+/** Number of alerts sent concurrently. */
+const MAX_CONCURRENT = 50;
 
 export interface BudgetAlertsOptions {
   readonly accounts: Pick<
     AccountStore,
     'noteBudgetAlert' | 'dueBudgetAlerts' | 'nextBudgetAlertAt' | 'moveBudgetAlert' | 'findInstance'
   >;
-  /** As it is now, not as it was lately. */
+  /** Returns the current standing, not a cached one. */
   readonly standing: (instanceId: string) => Promise<BudgetStanding | null>;
   readonly sender: MessageSender;
-  /** While it is closed nothing is sent; absent: it never is. */
+  /** If closed, nothing is sent. Absent: always open. */
   readonly writes?: StoreWritesState;
   readonly clock: Clock;
   readonly log: Log;
-  /** Several processes look for the alerts that are owed. */
+  /** Whether several processes deliver pending alerts. */
   readonly shared?: boolean;
 }
 
-/** With what it says: another may take its place when it is forgotten. */
+/** Includes the body, because a reset alert can be replaced by another one. */
 const keyOf = ({ instanceId, month, percent, body }: OwedBudgetAlert): string => `${instanceId} ${month} ${percent} ${body}`;
 
 export class BudgetAlerts {
   private readonly options: BudgetAlertsOptions;
   private readonly spending = new Set<string>();
   private readonly sending = new Set<string>();
-  private readonly underWay = new Set<Promise<void>>();
+  private readonly inProgress = new Set<Promise<void>>();
   private readonly stopped = new AbortController();
-  private cancelLook: (() => void) | null = null;
+  private cancelCheck: (() => void) | null = null;
   private cancelWake: () => void = () => {};
   private wakeAt = Number.POSITIVE_INFINITY;
 
@@ -61,47 +58,47 @@ export class BudgetAlerts {
     this.options = options;
   }
 
-  /** Takes up what is still to be told, also by another process that has ended. */
+  /** Starts to deliver pending alerts, including those of ended processes. */
   start(): void {
     this.wake(this.options.clock.now());
   }
 
-  /** Messages were counted for this instance: soon its budget is looked at. */
+  /** Schedules a check of the instance's budget after messages were counted. */
   spent(instanceId: string): void {
     this.spending.add(instanceId);
-    if (this.cancelLook || this.stopped.signal.aborted) return;
+    if (this.cancelCheck || this.stopped.signal.aborted) return;
     const { clock } = this.options;
-    this.cancelLook = clock.setTimer(clock.now() + LOOK_AFTER_MS, () => {
-      this.cancelLook = null;
+    this.cancelCheck = clock.setTimer(clock.now() + CHECK_AFTER_MS, () => {
+      this.cancelCheck = null;
       const instances = [...this.spending];
       this.spending.clear();
-      // Perhaps the store is back by then.
+      // The store may be available again by then.
       for (const each of instances) this.track(this.look(each), { instanceId: each }, () => this.spent(each));
     });
   }
 
-  /** Gives up what is being sent, and resolves when nothing is. It is sent after the next start. */
+  /** Aborts deliveries and resolves when they have ended. They are repeated after the next start. */
   async stop(): Promise<void> {
     this.stopped.abort();
-    this.cancelLook?.();
+    this.cancelCheck?.();
     this.cancelWake();
-    await Promise.allSettled([...this.underWay]);
+    await Promise.allSettled([...this.inProgress]);
   }
 
   private async look(instanceId: string): Promise<void> {
     const { accounts, standing, clock } = this.options;
-    const stands = await standing(instanceId);
-    if (!stands || stands.budget <= 0 || stands.alertUrl === null) return;
-    const { month, budget, spent, accountId } = stands;
+    const current = await standing(instanceId);
+    if (!current || current.budget <= 0 || current.alertUrl === null) return;
+    const { month, budget, spent, accountId } = current;
     const [percent, ...lesser] = PERCENTS.filter((each) => spent * 100 >= budget * each);
     if (percent === undefined) return;
     const body = JSON.stringify({ queue_id: instanceId, month, budget, spent, percent });
     const alert = { instanceId, month, percent, body, retried: 0, dueAt: clock.now() };
-    // A change since the look has another look follow.
+    // If the instance changed since it was read, another check follows.
     if (await accounts.noteBudgetAlert({ alert, lesser, budgetDollars: budget, accountId })) this.wake(alert.dueAt);
   }
 
-  /** Something is due at `at`. */
+  /** Schedules the delivery of an alert that is due at `at`. */
   private wake(at: number): void {
     if (this.stopped.signal.aborted || at >= this.wakeAt) return;
     this.cancelWake();
@@ -120,7 +117,7 @@ export class BudgetAlerts {
     const { accounts, clock, writes = ALWAYS_OPEN } = this.options;
     const now = clock.now();
     if (!writes.isOpen) return this.wake(now + RETRY_AFTER_FAULT_MS);
-    for (const alert of await accounts.dueBudgetAlerts({ before: now, limit: AT_ONCE })) {
+    for (const alert of await accounts.dueBudgetAlerts({ before: now, limit: MAX_CONCURRENT })) {
       const key = keyOf(alert);
       if (this.sending.has(key) || this.stopped.signal.aborted) continue;
       this.sending.add(key);
@@ -131,24 +128,24 @@ export class BudgetAlerts {
     if (nextAt !== null) this.wake(nextAt);
   }
 
-  /** One attempt. It stays as it is when the service stops meanwhile. */
-  private async deliver(owed: OwedBudgetAlert): Promise<void> {
+  /** Makes one attempt. If the service stops meanwhile, the alert stays unchanged. */
+  private async deliver(pending: OwedBudgetAlert): Promise<void> {
     const { accounts, clock, shared } = this.options;
-    const alert = shared ? { ...owed, dueAt: clock.now() + LEAVE_ALONE_MS } : owed;
-    if (shared && !(await accounts.moveBudgetAlert({ alert: owed, retried: owed.retried, dueAt: alert.dueAt }))) return;
+    const alert = shared ? { ...pending, dueAt: clock.now() + DELIVERY_LEASE_MS } : pending;
+    if (shared && !(await accounts.moveBudgetAlert({ alert: pending, retried: pending.retried, dueAt: alert.dueAt }))) return;
     const { instanceId, retried } = alert;
-    // The URL of now: another may have been set because nobody took it at the one before.
+    // Reads the current URL: it may have been changed because the previous one did not work.
     const url = (await accounts.findInstance({ instanceId }))?.budgetAlertUrl;
     const taken = url === undefined || (await this.send(alert, url));
     if (this.stopped.signal.aborted) {
-      if (shared) await accounts.moveBudgetAlert({ alert, retried, dueAt: owed.dueAt });
+      if (shared) await accounts.moveBudgetAlert({ alert, retried, dueAt: pending.dueAt });
       return;
     }
     const delayMs = taken ? null : (RETRY_AFTER_MS[retried] ?? null);
     const dueAt = delayMs === null ? null : clock.now() + delayMs;
     await accounts.moveBudgetAlert({ alert, retried: retried + 1, dueAt });
-    // Others may have waited for a place.
-    this.wake(this.sending.size >= AT_ONCE ? clock.now() : (dueAt ?? Number.POSITIVE_INFINITY));
+    // Further alerts may wait for a free place.
+    this.wake(this.sending.size >= MAX_CONCURRENT ? clock.now() : (dueAt ?? Number.POSITIVE_INFINITY));
   }
 
   private async send({ instanceId, body, retried }: OwedBudgetAlert, url: string): Promise<boolean> {
@@ -185,7 +182,7 @@ export class BudgetAlerts {
         if (!writes.failed(error)) log.error({ ...about, error: String(error) }, 'budget alert check failed, retrying');
         again();
       })
-      .finally(() => this.underWay.delete(settled));
-    this.underWay.add(settled);
+      .finally(() => this.inProgress.delete(settled));
+    this.inProgress.add(settled);
   }
 }

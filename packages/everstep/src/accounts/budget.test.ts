@@ -1,4 +1,4 @@
-/** What is spent, and when that is all, on a real store in memory. */
+/** Tests spending and exceeded budgets on a real in-memory store. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { InstanceChange } from '../ports/account-store.js';
@@ -15,7 +15,7 @@ async function open(t: TestContext, more: InstanceChange = {}, plans: Plans = BU
   return Object.assign(world, { budgets: createBudgets({ accounts: world.store.accounts, plans, now: () => world.at }) });
 }
 
-test('a dollar buys 100,000 messages; the budget is spent when nothing is left of it', async (t) => {
+test('a dollar buys 100,000 messages, and the budget is spent when nothing is left', async (t) => {
   const world = await open(t, { budgetDollars: 20 });
   await world.send(1_999_999);
   assert.equal(await world.budgets.check(INSTANCE), null);
@@ -24,7 +24,7 @@ test('a dollar buys 100,000 messages; the budget is spent when nothing is left o
   assert.deepEqual(await world.budgets.check(INSTANCE), { spent: 20, budget: 20, until: DECEMBER });
 });
 
-test('without a budget, and with one of 0, nothing is refused; what is spent is known all the same', async (t) => {
+test('without a budget or with a budget of 0, nothing is refused, and spending is still counted', async (t) => {
   const world = await open(t);
   await world.send(5_000_000);
   assert.equal(await world.budgets.check(INSTANCE), null);
@@ -34,7 +34,7 @@ test('without a budget, and with one of 0, nothing is refused; what is spent is 
   assert.equal(await world.budgets.check(INSTANCE), null);
 });
 
-test('what is read counts for half a second and no longer', async (t) => {
+test('usage is cached for half a second', async (t) => {
   const world = await open(t, { budgetDollars: 20 });
   assert.equal(await world.budgets.check(INSTANCE), null);
   await world.send(2_000_000);
@@ -44,7 +44,7 @@ test('what is read counts for half a second and no longer', async (t) => {
   assert.notEqual(await world.budgets.check(INSTANCE), null);
 });
 
-test('a budget that is lowered below what is spent counts at once, and one that is lifted too', async (t) => {
+test('lowering a budget below the spent amount takes effect at once, and so does removing it', async (t) => {
   const world = await open(t, { budgetDollars: 100 });
   await world.send(3_000_000);
   assert.equal(await world.budgets.check(INSTANCE), null);
@@ -56,7 +56,7 @@ test('a budget that is lowered below what is spent counts at once, and one that 
   assert.equal(await world.budgets.check(INSTANCE), null);
 });
 
-test('a month ends at midnight UTC, and with it what was spent', async (t) => {
+test('spending is reset at midnight UTC when the month ends', async (t) => {
   const world = await open(t, { budgetDollars: 20 });
   world.at = DECEMBER - 1;
   await world.send(2_000_000);
@@ -69,7 +69,7 @@ test('a month ends at midnight UTC, and with it what was spent', async (t) => {
   assert.equal((await world.budgets.check(INSTANCE))?.until, Date.UTC(2027, 0, 1));
 });
 
-test('the price is that of the plan', async (t) => {
+test('the price comes from the plan', async (t) => {
   const read = loadPlans(
     '{"plans": [{"name": "dear", "pricePer100kMessages": 2.5}, {"name": "gift", "pricePer100kMessages": 0}]}',
   );
@@ -79,7 +79,7 @@ test('the price is that of the plan', async (t) => {
   assert.deepEqual(await world.budgets.check(INSTANCE), { spent: 20, budget: 20, until: DECEMBER });
 });
 
-test('what was counted keeps its price: another one is for what comes', async (t) => {
+test('a price change applies only to messages counted later', async (t) => {
   const world = await open(t, { budgetDollars: 20, price: 0.1 });
   await world.send(1_200_000);
   await world.change({ price: 10 });
@@ -95,7 +95,7 @@ test('what was counted keeps its price: another one is for what comes', async (t
   assert.equal((await world.budgets.standing(INSTANCE))?.messages, 2_388_000);
 });
 
-test('a new owner has spent nothing of what the former one was billed for', async (t) => {
+test("a new owner is not charged for the former owner's usage", async (t) => {
   const world = await open(t, { budgetDollars: 20 });
   await world.send(2_000_000);
   assert.notEqual(await world.budgets.check(INSTANCE), null);
@@ -110,7 +110,7 @@ test('a new owner has spent nothing of what the former one was billed for', asyn
   assert.equal(await world.budgets.spent(INSTANCE), 20);
 });
 
-test('a store that fails is asked again by the next one who wants to know', async (t) => {
+test('usage is read again after the store failed', async (t) => {
   const world = await openSpending(t, { budgetDollars: 20 });
   await world.send(2_000_000);
   let fails = true;

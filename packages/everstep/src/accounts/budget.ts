@@ -1,11 +1,10 @@
 /**
- * Budgets: what the present owner of an instance has spent in this calendar
- * month (UTC), and whether that is all it may. Messages are counted in the
- * unit that makes them, so what is read here has lost and doubled none; it is
- * read at most every half second.
+ * Budgets: what the current owner of an instance has spent in this calendar month (UTC), and whether the budget is
+ * spent. Messages are counted in the unit that creates them, so none is lost or counted twice. Counts are read at
+ * most every half second.
  */
 import type { AccountStore, QueueInstance, UsageRecord } from '../ports/account-store.js';
-import { FRESH_MS, KnownInstances } from './known-instances.js';
+import { FRESH_MS, InstanceCache } from './instance-cache.js';
 import { endOfMonth, monthOf } from './months.js';
 import type { Plans } from './plans.js';
 import { costOf } from './prices.js';
@@ -15,47 +14,47 @@ export interface BudgetExceeded {
   /** Dollars. */
   readonly spent: number;
   readonly budget: number;
-  /** Unix ms at which the month ends. */
+  /** End of the month in Unix ms. */
   readonly until: number;
 }
 
 export interface BudgetStanding {
-  /** UTC, such as `2026-11`. */
+  /** UTC month, such as `2026-11`. */
   readonly month: string;
-  /** Who is billed; null: nobody. */
+  /** The billed account; null: none. */
   readonly accountId: string | null;
   readonly messages: number;
-  /** Dollars; a budget of 0 is no limit. */
+  /** In dollars. A budget of 0 means no limit. */
   readonly spent: number;
   readonly budget: number;
   readonly alertUrl: string | null;
-  /** Unix ms at which the month ends. */
+  /** End of the month in Unix ms. */
   readonly until: number;
 }
 
 export interface BudgetsOptions {
   readonly accounts: Pick<AccountStore, 'usage' | 'findInstance'>;
   readonly plans: Pick<Plans, 'planOf'>;
-  /** Unix ms on the clock of the service, by which messages are counted. */
+  /** Unix ms from the clock by which messages are counted. */
   readonly now: () => number;
-  /** Ms that only ever grow; when absent it is `now`. */
+  /** A monotonic clock in ms. Default: `now`. */
   readonly elapsedMs?: () => number;
-  /** Shared with others that ask for instances; its own when absent. */
-  readonly instances?: KnownInstances;
+  /** Instance cache to share with other components. Default: a separate cache. */
+  readonly instances?: InstanceCache;
 }
 
 export interface Budgets {
-  /** Null while there is something left, or there is no budget. */
+  /** Returns null while budget is left, or if there is none. */
   check(instanceId: string): Promise<BudgetExceeded | null>;
-  /** Dollars of this month, by whoever owns the instance now. */
+  /** Returns the dollars spent by the current owner in this month. */
   spent(instanceId: string): Promise<number>;
-  /** Null when there is no such instance. */
+  /** Returns null if the instance does not exist. */
   standing(instanceId: string): Promise<BudgetStanding | null>;
-  /** The same, read at this moment. */
+  /** The same, without the cache. */
   standingNow(instanceId: string): Promise<BudgetStanding | null>;
-  /** To be called after a change of the instance's budget, plan or owner. Resolves when what it is now is known. */
+  /** Call this after a change of the instance's budget, plan or owner. Resolves when the new state is known. */
   forget(instanceId: string): Promise<void>;
-  /** What was counted of every instance is to be read again. */
+  /** Clears the cached counts of all instances. */
   forgetCounts(): void;
 }
 
@@ -69,7 +68,7 @@ interface Counted {
 export function createBudgets(options: BudgetsOptions): Budgets {
   const { accounts, plans, now } = options;
   const elapsedMs = options.elapsedMs ?? now;
-  const instances = options.instances ?? new KnownInstances({ accounts, elapsedMs });
+  const instances = options.instances ?? new InstanceCache({ accounts, elapsedMs });
   const counted = new Map<string, Counted>();
 
   async function read(instanceId: string, accountId: string | null, month: string): Promise<readonly UsageRecord[]> {
@@ -86,7 +85,7 @@ export function createBudgets(options: BudgetsOptions): Budgets {
     const usage = read(instanceId, accountId, month);
     const entry: Counted = { month, accountId, readAt: elapsedMs(), usage };
     counted.set(instanceId, entry);
-    // A failure is for those who wait for it; the next one asks the store again.
+    // A failure is only reported to those waiting for this read. The next caller reads again.
     usage.catch(() => {
       if (counted.get(instanceId) === entry) counted.delete(instanceId);
     });
@@ -125,9 +124,9 @@ export function createBudgets(options: BudgetsOptions): Budgets {
     async check(instanceId) {
       const instance = await instances.find(instanceId);
       if (!instance || (instance.budgetDollars ?? 0) <= 0) return null;
-      const stands = await standing(instanceId);
-      if (!stands || stands.budget <= 0 || stands.spent < stands.budget) return null;
-      const { spent, budget, until } = stands;
+      const current = await standing(instanceId);
+      if (!current || current.budget <= 0 || current.spent < current.budget) return null;
+      const { spent, budget, until } = current;
       return { spent, budget, until };
     },
     async spent(instanceId) {

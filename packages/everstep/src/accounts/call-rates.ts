@@ -1,9 +1,12 @@
-/** Rates of API calls: a bucket for each instance that has one, which holds the calls of one second and fills up evenly. */
+/**
+ * Limits the rate of API calls with a token bucket for each instance. A bucket holds one second of calls and refills
+ * evenly.
+ */
 
 interface Bucket {
-  /** In thousandths of a call: what a ms fills in is then as many as the calls of a second. */
+  /** In thousandths of a call, so that the refill per ms equals the calls per second. */
   level: number;
-  /** When it was filled up last. */
+  /** Time of the last refill. */
   at: number;
 }
 
@@ -17,7 +20,7 @@ export class CallRates {
     this.elapsedMs = elapsedMs;
   }
 
-  /** Null when the call may go on, and it is counted then; else the ms after which one may. No rate: `callsPerSecond` null. */
+  /** Admits and counts a call. Returns null, or the ms until a call is admitted. `callsPerSecond` null: no limit. */
   admit(instanceId: string, callsPerSecond: number | null): number | null {
     if (callsPerSecond === null) {
       if (this.buckets.size > 0) this.buckets.delete(instanceId);

@@ -7,7 +7,7 @@ import { dailyUsage } from './daily-usage.js';
 const DAY_MS = 86_400_000;
 const FIRST_OF_DECEMBER = Date.UTC(2026, 11, 1);
 
-test('usage by day has every day in UTC, at the price it was counted at, and of the present owner alone', async () => {
+test('daily usage lists every UTC day at its recorded price, and only for the current owner', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const keyHash = 'a'.repeat(64);
   for (const userId of ['usr_a', 'usr_b']) {

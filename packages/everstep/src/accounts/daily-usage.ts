@@ -1,4 +1,4 @@
-/** What an instance has used by day, for whoever pays for it. */
+/** Daily usage of an instance for its current owner. */
 import type { AccountStore, QueueInstance } from '../ports/account-store.js';
 import type { DailyUsage, DayPoint } from './account-service.js';
 import { dayNameOf, dayOf, monthOf, startOfDay } from './months.js';
@@ -6,13 +6,13 @@ import { costOf } from './prices.js';
 
 export interface DailyUsageQuery {
   readonly instance: QueueInstance;
-  /** Who is billed. */
+  /** The billed account. */
   readonly owner: string;
-  /** How many days, today (UTC) included. */
+  /** Number of days, including today (UTC). */
   readonly days: number;
   /** Unix ms. */
   readonly now: number;
-  /** Dollars for 100,000 messages, for what was counted while there was no price. */
+  /** Dollars per 100,000 messages, for messages counted while no price was recorded. */
   readonly price: number;
 }
 

@@ -1,27 +1,26 @@
 /**
- * Counts failed logins in a sliding window, by account, by address and by both, in bounded memory.
- *
- * Anybody can fail to log in to an account of somebody else, and behind a proxy that is not trusted everybody has one
- * address. So failures of others do not hold up those who come from where the account has logged in before: they would be
- * locked out for as long as somebody likes. And an address that many share is not counted as one attacker.
+ * Counts failed logins in a sliding window by account, by address, and by both, in bounded memory. Anyone can fail to
+ * log in to another user's account, and behind an untrusted proxy all clients have the same address. So failures of
+ * others do not delay a user at an address from which that user has logged in before: an attacker could otherwise
+ * lock the user out indefinitely. For the same reason, a shared address is not treated as one attacker.
  */
 import { LIMITS } from '../config/limits.js';
 import { isPrivateAddress, networkOf } from './network-of.js';
 
-/** Users with good logins from one network that make it a shared one. */
+/** Number of users with successful logins that make a network a shared one. */
 const SHARED_BY = 2;
 
 export interface FailedLoginLimits {
-  /** Of one account from one address. */
-  readonly ofBoth: number;
-  /** Of one account from everywhere, and from one address to all accounts. */
-  readonly inAll: number;
+  /** For one account from one address. */
+  readonly perAccountAndAddress: number;
+  /** For one account from all addresses, and for all accounts from one address. */
+  readonly perAccountOrAddress: number;
   readonly windowMs: number;
-  /** Accounts and addresses that are remembered. */
+  /** Maximum number of accounts and addresses in memory. */
   readonly remembered: number;
 }
 
-/** Who tried, and from where; the addresses of one IPv6 network count as one. */
+/** Email and address of a login attempt. All addresses of an IPv6 network count as one. */
 export interface LoginAttempt {
   readonly email: string;
   readonly address: string;
@@ -29,50 +28,54 @@ export interface LoginAttempt {
 
 export class FailedLogins {
   private readonly limits: FailedLoginLimits;
-  /** Times of the latest failures, oldest first; who failed longest ago stands first. */
+  /** Times of the latest failures, oldest first. Entries are ordered by their last failure. */
   private readonly failures = new Map<string, readonly number[]>();
-  /** By network, the users that logged in from there; the network of the latest login stands last. */
-  private readonly goodUsers = new Map<string, readonly string[]>();
+  /** Users that logged in from each network. Entries are ordered by the latest login. */
+  private readonly successfulUsers = new Map<string, readonly string[]>();
 
   constructor(limits: FailedLoginLimits) {
     this.limits = limits;
   }
 
-  /** How long until another attempt is looked at; 0: at once. `known`: the account has logged in from there before. */
+  /**
+   * Returns how long to wait before another attempt; 0 for none. `known`: the account has logged in from this address
+   * before.
+   */
   waitMs(attempt: LoginAttempt, known: boolean, now: number): number {
-    const { ofBoth, inAll } = this.limits;
+    const { perAccountAndAddress, perAccountOrAddress } = this.limits;
     const { account, network, both } = keysOf(attempt);
-    if (known) return this.waitOf(both, ofBoth, now);
+    if (known) return this.waitOf(both, perAccountAndAddress, now);
     return Math.max(
-      this.waitOf(both, ofBoth, now),
-      this.waitOf(account, inAll, now),
-      this.isShared(attempt) ? 0 : this.waitOf(network, inAll, now),
+      this.waitOf(both, perAccountAndAddress, now),
+      this.waitOf(account, perAccountOrAddress, now),
+      this.isShared(attempt) ? 0 : this.waitOf(network, perAccountOrAddress, now),
     );
   }
 
-  /**
-   * How long until any attempt from the address is looked at; 0: at once. Where users have logged in from, it depends on who
-   * tries.
-   */
+  /** Returns how long every attempt from the address must wait; 0 if this depends on the account. */
   waitMsOfAddress(address: string, now: number): number {
     const { network } = keysOf({ email: '', address });
-    if (isPrivateAddress(address) || this.goodUsers.has(network)) return 0;
-    return this.waitOf(network, this.limits.inAll, now);
+    if (isPrivateAddress(address) || this.successfulUsers.has(network)) return 0;
+    return this.waitOf(network, this.limits.perAccountOrAddress, now);
   }
 
-  /** The user was let in. */
-  recordGood(attempt: LoginAttempt): void {
+  /** Records a successful login. */
+  recordSuccess(attempt: LoginAttempt): void {
     const { network } = keysOf(attempt);
-    const users = this.goodUsers.get(network) ?? [];
-    this.goodUsers.delete(network);
-    this.goodUsers.set(network, users.includes(attempt.email) ? users : [...users, attempt.email].slice(-SHARED_BY));
-    forgetOldest(this.goodUsers, this.limits.remembered);
+    const users = this.successfulUsers.get(network) ?? [];
+    this.successfulUsers.delete(network);
+    this.successfulUsers.set(network, users.includes(attempt.email) ? users : [...users, attempt.email].slice(-SHARED_BY));
+    forgetOldest(this.successfulUsers, this.limits.remembered);
   }
 
   record(attempt: LoginAttempt, now: number): void {
-    const { ofBoth, inAll } = this.limits;
+    const { perAccountAndAddress, perAccountOrAddress } = this.limits;
     const { account, network, both } = keysOf(attempt);
-    for (const [key, limit] of [[both, ofBoth] as const, [account, inAll] as const, [network, inAll] as const]) {
+    for (const [key, limit] of [
+      [both, perAccountAndAddress] as const,
+      [account, perAccountOrAddress] as const,
+      [network, perAccountOrAddress] as const,
+    ]) {
       const kept = [...(this.failures.get(key) ?? []), now].slice(-limit);
       this.failures.delete(key);
       this.failures.set(key, kept);
@@ -81,12 +84,12 @@ export class FailedLogins {
   }
 
   get size(): number {
-    return this.failures.size + this.goodUsers.size;
+    return this.failures.size + this.successfulUsers.size;
   }
 
   private isShared(attempt: LoginAttempt): boolean {
     if (isPrivateAddress(attempt.address)) return true;
-    return (this.goodUsers.get(keysOf(attempt).network)?.length ?? 0) >= SHARED_BY;
+    return (this.successfulUsers.get(keysOf(attempt).network)?.length ?? 0) >= SHARED_BY;
   }
 
   private waitOf(key: string, limit: number, now: number): number {
@@ -105,11 +108,11 @@ function forgetOldest(map: Map<string, unknown>, most: number): void {
   }
 }
 
-/** With the limits of the service. */
+/** Creates a counter with the limits of the service. */
 export const createFailedLogins = (): FailedLogins =>
   new FailedLogins({
-    ofBoth: LIMITS.maxFailedLogins,
-    inAll: LIMITS.maxFailedLoginsInAll,
+    perAccountAndAddress: LIMITS.maxFailedLogins,
+    perAccountOrAddress: LIMITS.maxFailedLoginsInAll,
     windowMs: LIMITS.failedLoginWindowMs,
     remembered: LIMITS.rememberedLoginFailures,
   });

@@ -1,4 +1,4 @@
-/** Who shares an installation, as fair shares need to know it. */
+/** Tests the owners of instances that fair sharing uses. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAuthority } from './authority.js';
@@ -7,7 +7,7 @@ import { BUILT_IN_PLANS } from './plans.js';
 import { createAccountService } from './service.js';
 import { INSTANCE, OTHER_OWNER, OWNER, openSpending } from './spending.fixture.js';
 
-test('owners are known from the start, and a new or moved instance counts once its change is answered', async (t) => {
+test('owners are known from the start, and a new or moved instance is known as soon as its change is answered', async (t) => {
   const { store, ...world } = await openSpending(t);
   const now = () => world.at;
   const limits = await createLimits({ accounts: store.accounts, plans: BUILT_IN_PLANS, now });

@@ -1,4 +1,4 @@
-/** Queue instances: who sees, makes, moves and pays them. */
+/** Queue instances: listing, creation, transfer, plans, budgets and usage. */
 import { LIMITS } from '../config/limits.js';
 import { REGIONS } from '../config/regions.js';
 import type { InstanceChange, QueueInstance, Role, TokenRecord } from '../ports/account-store.js';
@@ -23,7 +23,7 @@ import type { Plans } from './plans.js';
 import { costOf } from './prices.js';
 import type { LimitOf } from './quotas/account-limits.js';
 import type { RefusalKind } from './refusals.js';
-import { INSTANCE, type SeenInstance, seenInstance } from './seen-instance.js';
+import { findVisibleInstance, INSTANCE, type VisibleInstance } from './visible-instance.js';
 
 const NOTHING_STORED: StorageStanding = {
   instanceBytes: 0,
@@ -41,9 +41,9 @@ export interface InstanceRulesOptions {
   readonly plans: Plans;
   readonly limitOf: LimitOf;
   readonly isOperator: (userId: string) => Promise<boolean>;
-  /** Told after something of an instance has changed, so that nobody goes on with what it was. */
+  /** Called after an instance has changed, so that no outdated state remains in use. */
   readonly instanceChanged: (instanceId: string) => unknown;
-  /** What is refused to an instance now, in words. */
+  /** Returns messages about what the instance is currently refused. */
   readonly refusedNow: (instanceId: string) => Promise<readonly string[]>;
   readonly storage: (instanceId: string) => Promise<StorageStanding | null>;
   readonly accountsOf: AccountService['accountsOf'];
@@ -68,32 +68,35 @@ type InstancePart = Pick<
   | 'plans'
 >;
 
-export type FindInstance = (principal: Principal, instanceId: string, right: Right) => Promise<SeenInstance>;
-/** Changes the instance for somebody who was allowed to. */
+export type FindInstance = (principal: Principal, instanceId: string, right: Right) => Promise<VisibleInstance>;
+/** Changes the instance after the caller's rights were checked. */
 export type ChangeInstance = (
   principal: Principal,
   instanceId: string,
   made: InstanceChange,
-  told: Omit<Change, 'subject'>,
+  entry: Omit<Change, 'subject'>,
 ) => Promise<Outcome<null>>;
 
 export function createInstanceRules(options: InstanceRulesOptions): InstancePart {
   const { rules, authority, plans, accountsOf } = options;
   const { accounts, now } = rules;
 
-  const find: FindInstance = (principal, instanceId, right) => seenInstance(rules, principal, instanceId, right);
-  /** The newest good token of each kind, made again from its record: a JWT of the same claims is the same text. */
+  const find: FindInstance = (principal, instanceId, right) => findVisibleInstance(rules, principal, instanceId, right);
+  /**
+   * Returns the newest valid token of each kind. A JWT with the same claims is the same text, so it is rebuilt from
+   * its record.
+   */
   async function tokensOf(instanceId: string): Promise<{ readonly token?: string; readonly readOnlyToken?: string }> {
-    const good = (await accounts.listTokens({ instanceId })).filter(({ revokedAt }) => revokedAt === null);
+    const valid = (await accounts.listTokens({ instanceId })).filter(({ revokedAt }) => revokedAt === null);
     const newest = async (access: Access): Promise<string | undefined> => {
-      const record = good.findLast((token) => token.access === access);
+      const record = valid.findLast((token) => token.access === access);
       return record && authority.tokenOf(record);
     };
     const [token, readOnlyToken] = [await newest('read-write'), await newest('read-only')];
     return { ...(token === undefined ? {} : { token }), ...(readOnlyToken === undefined ? {} : { readOnlyToken }) };
   }
 
-  /** On the days (UTC) from that of `from` (Unix ms) on. */
+  /** Counts runs and refusals on the UTC days since `from` (Unix ms). */
   async function countedSince(instanceId: string, from: number): Promise<Pick<InstanceStats, 'requestsToday' | 'refusals'>> {
     const counts = await accounts.countsOfDays({ instanceId, fromDay: dayOf(from) });
     const today = dayOf(now());
@@ -106,7 +109,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
         refusals.set(what, { kind: what, count: count + (known?.count ?? 0), lastAt: Math.max(lastAt, known?.lastAt ?? 0) });
       }
     }
-    // What was refused last comes first.
+    // The latest refusal comes first.
     return { requestsToday, refusals: [...refusals.values()].sort((a, b) => b.lastAt - a.lastAt) };
   }
 
@@ -116,11 +119,11 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     return { instance, role, plan: plans.planOf(instance), requestsToday, ...tokens };
   }
 
-  /** Null: the account may own one more. */
+  /** Returns null if the account may own another instance. */
   async function full({ user }: Principal, accountId: string) {
     const most = Math.min(LIMITS.maxInstances, await options.limitOf('maxInstances', accountId, user.userId));
     const owned = await accounts.instancesOf({ accountIds: [accountId] });
-    return owned.length < most ? null : refuse('conflict', `this account may own ${most} queue instances (maxInstances)`);
+    return owned.length < most ? null : refuse('conflict', `this account can own at most ${most} queue instances (maxInstances)`);
   }
 
   const newTokens = (instanceId: string): readonly TokenRecord[] => [
@@ -128,8 +131,8 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     authority.newToken({ instanceId, access: 'read-only' }),
   ];
 
-  const change: ChangeInstance = async (principal, instanceId, made, told) => {
-    const audit = rules.audit(principal, { ...told, subject: instanceId });
+  const change: ChangeInstance = async (principal, instanceId, made, entry) => {
+    const audit = rules.audit(principal, { ...entry, subject: instanceId });
     const changed = await accounts.changeInstance({ instanceId, change: made, audit });
     await options.instanceChanged(instanceId);
     return changed ? done(null) : notFound(INSTANCE);
@@ -183,8 +186,8 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
           ...(plan === plans.planOf({}) ? {} : { plan: plan.name }),
         };
         const { instanceId } = instance;
-        const told = { action: 'queue.create', subject: instanceId, details: { name, region }, accountIds: [accountId] };
-        await accounts.createInstance(instance, rules.audit(principal, told), newTokens(instanceId));
+        const entry = { action: 'queue.create', subject: instanceId, details: { name, region }, accountIds: [accountId] };
+        await accounts.createInstance(instance, rules.audit(principal, entry), newTokens(instanceId));
         await options.instanceChanged(instanceId);
         return done(await view(instance, allowed.role));
       }, [teamId ?? principal.user.userId]),
@@ -193,8 +196,8 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
       rules.inTurnOfInstance(instanceId, async () => {
         const seen = await find(principal, instanceId, 'change');
         if (seen.kind !== 'seen') return seen;
-        const told = { action: 'queue.rotate-token', subject: instanceId, accountIds: [seen.owner] };
-        const audit = rules.audit(principal, told);
+        const entry = { action: 'queue.rotate-token', subject: instanceId, accountIds: [seen.owner] };
+        const audit = rules.audit(principal, entry);
         const tokens = newTokens(instanceId);
         authority.revoked(instanceId, await accounts.replaceTokens({ instanceId, tokens, at: now(), audit }));
         return done(await view(seen.instance, seen.role));
@@ -204,11 +207,11 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
       rules.inTurn(async () => {
         const seen = await find(principal, instanceId, 'give-away');
         if (seen.kind !== 'seen') return seen;
-        // By the form of the id, so that it says nothing of whether the account exists.
+        // Checks only the format of the ID, so that it does not reveal whether the account exists.
         if (PERSONAL_ID.test(teamId) || teamId === principal.user.userId)
           return refuse(
             'invalid',
-            'the body.target_team_id is that of a personal account, and moving to a personal account is not supported',
+            'body.target_team_id is the ID of a personal account; moving to a personal account is not supported',
           );
         if (!(await accounts.findTeam({ teamId }))) return notFound('team');
         const allowed = await rules.allowed(principal, teamId, 'change', 'team');
@@ -217,8 +220,8 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
         const tooMany = await full(principal, teamId);
         if (tooMany) return tooMany;
         const details = { from: seen.owner, to: teamId };
-        const told = { action: 'queue.move-to-team', details, accountIds: [seen.owner, teamId] };
-        return change(principal, instanceId, { accountId: teamId }, told);
+        const entry = { action: 'queue.move-to-team', details, accountIds: [seen.owner, teamId] };
+        return change(principal, instanceId, { accountId: teamId }, entry);
       }),
 
     setBudget: (principal, { instanceId, dollars }) =>
@@ -231,23 +234,23 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
         if (!isBudget)
           return refuse(
             'invalid',
-            `the body.budget must be 0 (no limit) or a whole number from ${minBudgetDollars} to ${maxBudgetDollars} dollars, not ${dollars}`,
+            `body.budget must be 0 (no limit) or a whole number from ${minBudgetDollars} to ${maxBudgetDollars} dollars, not ${dollars}`,
           );
         const details = { from: seen.instance.budgetDollars ?? 0, to: dollars };
-        const told = { action: 'queue.update-budget', details, accountIds: [seen.owner] };
-        // Not the zero that has a sign.
-        return change(principal, instanceId, { budgetDollars: dollars === 0 ? 0 : dollars }, told);
+        const entry = { action: 'queue.update-budget', details, accountIds: [seen.owner] };
+        // Replaces -0.
+        return change(principal, instanceId, { budgetDollars: dollars === 0 ? 0 : dollars }, entry);
       }),
 
     setBudgetAlert: (principal, { instanceId, url }) =>
       rules.inTurnOfInstance(instanceId, async () => {
         const seen = await find(principal, instanceId, 'pay');
         if (seen.kind !== 'seen') return seen;
-        if (url !== null && !URL.canParse(url)) return refuse('invalid', 'the body.url must be an absolute http or https URL');
-        // Paths and queries of such URLs often hold secrets.
+        if (url !== null && !URL.canParse(url)) return refuse('invalid', 'body.url must be an absolute http or https URL');
+        // Paths and queries of such URLs often contain secrets, so only the host is logged.
         const details = { host: url === null ? null : new URL(url).host };
-        const told = { action: 'queue.set-budget-alert', details, accountIds: [seen.owner] };
-        return change(principal, instanceId, { budgetAlertUrl: url }, told);
+        const entry = { action: 'queue.set-budget-alert', details, accountIds: [seen.owner] };
+        return change(principal, instanceId, { budgetAlertUrl: url }, entry);
       }),
 
     setPlan: (principal, { instanceId, plan }) =>
@@ -255,15 +258,15 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
         const isOperator = await options.isOperator(principal.user.userId);
         const seen = await find(principal, instanceId, 'see');
         if (seen.kind !== 'seen' && !isOperator) return seen;
-        if (!isOperator) return refuse('forbidden', 'only an operator of this installation sets plans');
+        if (!isOperator) return refuse('forbidden', 'only an operator of this installation can set plans');
         const instance = await accounts.findInstance({ instanceId });
         if (!instance) return notFound(INSTANCE);
         const found = plans.find(plan);
         const names = plans.all.map(({ name }) => name);
-        if (!found) return refuse('invalid', `the body.plan_name must be one of ${names.join(', ')}`);
+        if (!found) return refuse('invalid', `body.plan_name must be one of ${names.join(', ')}`);
         const details = { from: plans.planOf(instance).name, to: plan };
         const accountIds = [...new Set([instance.accountId ?? principal.user.userId, principal.user.userId])];
-        // What was counted keeps the price that it had.
+        // Usage already counted keeps its price.
         const made = { plan, price: found.pricePer100kMessages };
         return change(principal, instanceId, made, { action: 'queue.set-plan', details, accountIds });
       }),

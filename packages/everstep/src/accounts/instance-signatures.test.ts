@@ -1,4 +1,4 @@
-/** What the signatures of an instance go by, as one process and as several know it. */
+/** Tests the signature settings of instances with one and with several processes. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { LIMITS } from '../config/limits.js';
@@ -31,7 +31,7 @@ async function open(t: TestContext) {
   return { store, accounts, authority };
 }
 
-test('messages to other origins are signed with the message key from the first step on, and it rotates', async (t) => {
+test('from the first step on, messages to other origins are signed with the message key, which rotates', async (t) => {
   const { authority } = await open(t);
   const one = await authority();
   assert.equal(one.messageKeyFor(ID, CUSTOMER), null);
@@ -44,10 +44,10 @@ test('messages to other origins are signed with the message key from the first s
   assert.equal(one.messageKeyFor(ID, CUSTOMER), messageKeys?.next);
   await one.changeSignatureSettings(ID, { origins: [CUSTOMER] }, BY);
   assert.equal(one.messageKeyFor(ID, CUSTOMER), null);
-  assert.equal((await authority()).messageKeyFor(ID, CUSTOMER), null, 'after a restart too');
+  assert.equal((await authority()).messageKeyFor(ID, CUSTOMER), null, 'also after a restart');
 });
 
-test('an origin is written once, however many steps go to it, and nothing beyond the limit', async (t) => {
+test('an origin is written once, whatever the number of steps, and the number of origins is limited', async (t) => {
   const { accounts, store } = await open(t);
   let writes = 0;
   const counting = {
@@ -82,7 +82,7 @@ test('concurrent changes are all kept', async (t) => {
   assert.deepEqual(await (await authority()).signatureSettings(ID), settings);
 });
 
-test('a key pair is made once, rotated, and deleted; another instance has none', async (t) => {
+test('a key pair is created once, rotated and deleted, and other instances have none', async (t) => {
   const { authority } = await open(t);
   const one = await authority();
   assert.deepEqual([one.privateKey(ID), await one.rotateKeyPairs(ID, BY)], [null, null]);
@@ -94,10 +94,10 @@ test('a key pair is made once, rotated, and deleted; another instance has none',
   await one.changeSignatureSettings(ID, { ed25519: false }, BY);
   assert.equal(one.privateKey(ID), null);
   assert.equal(await one.signatureSettings('qi_none'), null);
-  await assert.rejects(one.changeSignatureSettings('qi_none', { ed25519: true }, BY), /no queue instance qi_none/);
+  await assert.rejects(one.changeSignatureSettings('qi_none', { ed25519: true }, BY), /queue instance qi_none does not exist/);
 });
 
-test('another process learns of a workflow when it is notified, or within seconds', async (t) => {
+test('another process learns of a workflow origin through a notification, or after a few seconds', async (t) => {
   const { authority } = await open(t);
   let elapsed = 0;
   const changed: string[] = [];
@@ -115,7 +115,7 @@ test('another process learns of a workflow when it is notified, or within second
   assert.equal(two.messageKeyFor(ID, CUSTOMER), null);
 });
 
-test('changes are in the audit log, without a key', async (t) => {
+test('changes are in the audit log, without keys', async (t) => {
   const { authority, accounts } = await open(t);
   const one = await authority();
   await one.changeSignatureSettings(ID, { origins: [APP, '*'], ed25519: true }, BY);

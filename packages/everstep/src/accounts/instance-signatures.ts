@@ -14,34 +14,34 @@ export interface PrivateKey {
 }
 
 export interface SignatureSettings {
-  /** They sign plain messages to all other origins. */
+  /** Keys that sign plain messages to all other origins. */
   readonly messageKeys: SigningKeys;
-  /** Origins that were set: their plain messages are signed with the signing keys. Null: none were set. */
+  /** Configured origins. Their plain messages are signed with the signing keys. Null: none configured. */
   readonly origins: readonly string[] | null;
-  /** Origins of its workflows: their plain messages are signed with the signing keys too. */
+  /** Origins of the instance's workflows. Their plain messages are also signed with the signing keys. */
   readonly workflowOrigins: readonly string[];
   /** Null: no Ed25519 signatures. */
   readonly publicKeys: { readonly current: PublicKey; readonly next: PublicKey } | null;
 }
 
-/** What is absent stays as it is. */
+/** Absent fields stay unchanged. */
 export interface SignatureSettingsChange {
   readonly origins?: readonly string[] | null;
   readonly ed25519?: boolean;
 }
 
 export interface InstanceSignatures {
-  /** The private key of the instance, without waiting; null when it has none. Throws when the instance is unknown. */
+  /** Returns the cached private key; null if there is none. Throws if the instance is unknown. */
   privateKey(instanceId: string): PrivateKey | null;
-  /** The key of plain messages to this origin; null: the signing key. Throws when the instance is unknown. */
+  /** Returns the key for plain messages to this origin; null: the signing key. Throws if the instance is unknown. */
   messageKeyFor(instanceId: string, origin: string): string | null;
-  /** A step goes to this origin: null when that is known, else resolves when it is durable. */
+  /** Records that steps are sent to this origin. Returns null if it is already recorded, else resolves when it is durable. */
   learnWorkflowOrigin(instanceId: string, origin: string): Promise<void> | null;
-  /** Null when there is no such instance. */
+  /** Returns null if the instance does not exist. */
   signatureSettings(instanceId: string): Promise<SignatureSettings | null>;
-  /** `by` is named in the audit log. Rejects when there is no such instance. */
+  /** `by` is in the audit log. Rejects if the instance does not exist. */
   changeSignatureSettings(instanceId: string, change: SignatureSettingsChange, by: KeyRotation): Promise<SignatureSettings>;
-  /** The next key pair becomes the current one, and a new one is made. Null when the instance has none. */
+  /** Makes the next key pair the current one and creates a new next pair. Returns null if the instance has none. */
   rotateKeyPairs(instanceId: string, by: KeyRotation): Promise<SignatureSettings | null>;
 }
 
@@ -86,7 +86,7 @@ export function createInstanceSignatures(options: InstanceSignaturesOptions): In
     const audit = await auditOf(instanceId, by);
     await accounts.changeInstance({ instanceId, change: made, audit });
     const instance = await read(instanceId);
-    if (!instance) throw new Error(`there is no queue instance ${instanceId}`);
+    if (!instance) throw new Error(`queue instance ${instanceId} does not exist`);
     return settingsOf(instance);
   }
 

@@ -44,7 +44,7 @@ const accept = (secret: string) => service.acceptInvitation({ secret, address: H
 const emailsOf = async (teamId = people.teamId) =>
   doneValue(await service.listMembers(as(teamId === people.teamId ? 'owner' : 'stranger'), teamId)).map(({ email }) => email);
 
-test('an e-mail without a user is invited, and only whoever accepts gets the first API key', async () => {
+test('an email without a user is invited, and accepting returns the first API key', async () => {
   const { secret, invitation } = await invite('New@W.test', 'admin');
   assert.equal(await store.accounts.findUserByEmail({ email: 'new@w.test' }), null);
   assert.ok(!(await emailsOf()).includes('new@w.test'));
@@ -61,7 +61,7 @@ test('an e-mail without a user is invited, and only whoever accepts gets the fir
   assert.equal(await store.accounts.findInvitation({ invitationId: invitation.invitationId }), null);
 });
 
-test('the answer does not show whether a user has the e-mail', async () => {
+test('the answer does not show whether a user has the email', async () => {
   const [known, unknown] = [await invite(emailOf('stranger')), await invite('nobody@w.test')];
   const shape = ({ invitation, secret }: typeof known) => [
     Object.keys(invitation),
@@ -73,16 +73,16 @@ test('the answer does not show whether a user has the e-mail', async () => {
   assert.ok(!(await emailsOf()).includes(emailOf('stranger')), 'a user joins only after accepting');
 });
 
-test('a user joins with the secret and the login of the e-mail, not with one of them', async () => {
+test('a user joins with both the secret and the login for the email', async () => {
   const { secret } = await invite(emailOf('stranger'));
-  assert.equal((await accept(secret)).kind, 'conflict', 'the secret alone makes no second user');
+  assert.equal((await accept(secret)).kind, 'conflict', 'the secret alone does not create a second user');
   assert.equal((await service.joinTeam(as('operator'), secret)).kind, 'forbidden', 'the login of another user');
   assert.equal((await service.joinTeam(as('stranger'), `inv_${'x'.repeat(43)}`)).kind, 'not-found', 'the login alone');
   assert.equal(doneValue(await service.joinTeam(as('stranger'), secret)).member.role, 'dev');
   assert.ok((await emailsOf()).includes(emailOf('stranger')));
 });
 
-test('whoever created the user of an e-mail first does not get into the team that invites it later', async () => {
+test('a user created earlier for an email does not join a team that invites the email later', async () => {
   const early = await invite('boss@w.test', 'stranger');
   const { apiKey } = doneValue(await accept(early.secret));
   const login = await service.logIn({ email: 'boss@w.test', apiKey, address: HERE });
@@ -94,7 +94,7 @@ test('whoever created the user of an e-mail first does not get into the team tha
   assert.equal((await service.joinTeam(login.principal, early.secret)).kind, 'not-found');
 });
 
-test('an invitation expires, and is gone when it is revoked, declined, or repeated', async () => {
+test('an invitation ends when it expires, or is revoked, declined or repeated', async () => {
   const expired = await invite('a@w.test');
   at += LIMITS.invitationLifeMs - 1;
   const late = await invite('b@w.test');
@@ -114,7 +114,7 @@ test('an invitation expires, and is gone when it is revoked, declined, or repeat
   assert.equal((await service.listInvitations(as('dev'), people.teamId)).kind, 'forbidden');
 });
 
-test('an invitation counts only as long as its inviter may manage the members', async () => {
+test('an invitation is valid only while its inviter may manage the members', async () => {
   const ofAdmin = await invite('a@w.test', 'admin');
   const other = await invite('b@w.test', 'admin');
   doneValue(await service.putMember(as('owner'), { teamId: people.teamId, email: emailOf('admin'), role: 'dev' }));
@@ -129,7 +129,7 @@ test('an invitation counts only as long as its inviter may manage the members', 
   );
 });
 
-test('pending invitations of a team are limited; repeating one is not refused, and expired ones do not count', async () => {
+test('pending invitations of a team are limited; repeats are allowed, and expired ones do not count', async () => {
   for (let n = 0; n < LIMITS.maxTeamInvitations; n++) await invite(`n${n}@w.test`);
   const one = { teamId: people.teamId, email: 'more@w.test', role: 'dev' } as const;
   assert.equal((await service.putMember(as('admin'), one)).kind, 'conflict');
@@ -138,14 +138,14 @@ test('pending invitations of a team are limited; repeating one is not refused, a
   assert.equal((await service.putMember(as('admin'), one)).kind, 'done');
 });
 
-test('secrets that do not exist count as failed logins from the address', async () => {
+test('invalid secrets count as failed logins from the address', async () => {
   assert.equal(service.loginWaitMs({ address: HERE }), 0);
   for (let n = 0; n < LIMITS.maxFailedLoginsInAll; n++) await accept(`inv_${'x'.repeat(43)}`);
   assert.ok(service.loginWaitMs({ address: HERE }) > 0);
   assert.equal(service.loginWaitMs({ address: '198.51.100.1' }), 0);
 });
 
-test('inviting, accepting, declining and revoking are in the audit log of the team, without the secret', async () => {
+test("inviting, accepting, declining and revoking are in the team's audit log, without the secret", async () => {
   const secrets = [];
   for (const name of ['a', 'b', 'c']) secrets.push(await invite(`${name}@w.test`));
   const [a, b, c] = secrets;

@@ -1,9 +1,8 @@
 /**
- * Invitations to teams. There is no mail server, so the inviter passes the secret on.
- *
- * An e-mail proves nothing: anybody can invite any e-mail, accept the invitation and so own that user. Joining a team
- * therefore takes the secret that an admin of that very team passed on and, where a user has the e-mail, the login of
- * that user. Who has only one of them does not get in.
+ * Invitations to teams. There is no mail server, so the inviter passes the secret on. An email proves nothing: anyone
+ * can invite any email, accept the invitation, and so own that user. Joining a team therefore requires the secret
+ * from an admin of that team and, if a user already has the email, the login of that user. One of the two is not
+ * enough.
  */
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../config/limits.js';
@@ -23,16 +22,16 @@ const NO_INVITATION = refuse(
 export interface InvitationOptions {
   readonly rules: AccountRules;
   readonly limitOf: LimitOf;
-  /** Counts a secret that does not exist as a failed login from the address. */
+  /** Counts an invalid secret as a failed login from the address. */
   readonly countFailure: (from: { readonly address: string }) => void;
 }
 
 export interface Invitations
   extends Pick<AccountService, 'listInvitations' | 'revokeInvitation' | 'acceptInvitation' | 'joinTeam' | 'declineInvitation'> {
-  /** For somebody who may manage the members of the team and grant the role. Called in turn. */
+  /** For a caller who may manage the team's members and grant the role. Called in turn. */
   invite(
     principal: Principal,
-    wish: { readonly teamId: string; readonly email: string; readonly role: Role },
+    request: { readonly teamId: string; readonly email: string; readonly role: Role },
   ): Promise<Outcome<PutMember>>;
 }
 
@@ -40,30 +39,30 @@ export function createInvitations({ rules, limitOf, countFailure }: InvitationOp
   const { accounts, now } = rules;
   const isPending = ({ expiresAt }: InvitationRecord): boolean => expiresAt > now();
 
-  /** An invitation counts only as long as the inviter could make it. */
-  async function inviterMay({ teamId, invitedBy, role }: InvitationRecord): Promise<boolean> {
+  /** An invitation is valid only while the inviter may still create it. */
+  async function inviterCanInvite({ teamId, invitedBy, role }: InvitationRecord): Promise<boolean> {
     const own = await accounts.roleOf({ accountId: teamId, userId: invitedBy });
     return own !== null && RIGHTS[own].includes('manage-members') && (role !== 'owner' || own === 'owner');
   }
 
   async function findPending(secret: string, address: string): Promise<InvitationRecord | null> {
     const found = SECRET.test(secret) ? await accounts.findInvitation({ secretHash: hashOf(secret) }) : null;
-    if (found && isPending(found) && (await inviterMay(found))) return found;
+    if (found && isPending(found) && (await inviterCanInvite(found))) return found;
     countFailure({ address });
     return null;
   }
 
-  /** The team and the new member, if there is room. */
-  async function roomFor(
+  /** Returns the team and the new member, if the team is not full. */
+  async function checkCapacity(
     { teamId, email, role }: InvitationRecord,
     userId: string,
   ): Promise<{ readonly kind: 'room'; readonly joined: Joined } | NotDone> {
     const team = await accounts.findTeam({ teamId });
     if (!team) return NO_INVITATION;
     const members = await accounts.listMembers({ teamId });
-    if (members.some((member) => member.userId === userId)) return refuse('conflict', 'you are a member of this team already');
+    if (members.some((member) => member.userId === userId)) return refuse('conflict', 'you are already a member of this team');
     const most = Math.min(LIMITS.maxTeamMembers, await limitOf('maxTeamMembers', teamId, userId));
-    if (members.length >= most) return refuse('conflict', `this team may have ${most} members`);
+    if (members.length >= most) return refuse('conflict', `this team can have at most ${most} members`);
     return { kind: 'room', joined: { team, member: { teamId, userId, email, role, addedAt: now() } } };
   }
 
@@ -85,13 +84,13 @@ export function createInvitations({ rules, limitOf, countFailure }: InvitationOp
       if (!isRepeated && ofTeam.length >= LIMITS.maxTeamInvitations)
         return refuse(
           'conflict',
-          `a team has at most ${LIMITS.maxTeamInvitations} pending invitations; revoke one or wait until one is accepted`,
+          `a team can have at most ${LIMITS.maxTeamInvitations} pending invitations; revoke one or wait until one is accepted`,
         );
       const made = (await accounts.listInvitations({ invitedBy: userId })).filter(isPending);
       if (!isRepeated && made.length >= LIMITS.maxInvitationsOfUser)
         return refuse(
           'conflict',
-          `a user has at most ${LIMITS.maxInvitationsOfUser} pending invitations; revoke one or wait until one is accepted`,
+          `a user can have at most ${LIMITS.maxInvitationsOfUser} pending invitations; revoke one or wait until one is accepted`,
         );
       const secret = rules.newSecret('inv');
       const createdAt = now();
@@ -138,11 +137,11 @@ export function createInvitations({ rules, limitOf, countFailure }: InvitationOp
         const { invitationId, email, invitedBy } = invitation;
         if (await accounts.findUserByEmail({ email })) {
           countFailure({ address });
-          return refuse('conflict', 'a user has this e-mail already; log in as that user to accept the invitation');
+          return refuse('conflict', 'a user already has this email; log in as that user to accept the invitation');
         }
         const user: UserRecord = { userId: rules.newId('usr'), email, createdAt: now() };
         const { userId, createdAt } = user;
-        const room = await roomFor(invitation, userId);
+        const room = await checkCapacity(invitation, userId);
         if (room.kind !== 'room') return room;
         const { joined } = room;
         const secretKey = rules.newSecret('ek');
@@ -164,10 +163,10 @@ export function createInvitations({ rules, limitOf, countFailure }: InvitationOp
         const invitation = await findPending(secret, address);
         if (!invitation) return NO_INVITATION;
         if (invitation.email !== user.email)
-          return refuse('forbidden', 'this invitation is for another e-mail; log in as that user');
+          return refuse('forbidden', 'this invitation is for a different email; log in as that user');
         if ((await accounts.listTeams({ userId: user.userId })).length >= LIMITS.maxTeams)
-          return refuse('conflict', `a user is in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
-        const room = await roomFor(invitation, user.userId);
+          return refuse('conflict', `a user can be in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
+        const room = await checkCapacity(invitation, user.userId);
         if (room.kind !== 'room') return room;
         const { joined } = room;
         const { invitationId, invitedBy } = invitation;
@@ -181,7 +180,7 @@ export function createInvitations({ rules, limitOf, countFailure }: InvitationOp
         const invitation = await findPending(secret, address);
         if (!invitation) return NO_INVITATION;
         const { invitationId, teamId, email } = invitation;
-        // Whoever has the secret may decline; nobody has logged in.
+        // Anyone with the secret may decline, without a login.
         const invited: Principal = { user: { userId: '', email, createdAt: 0 }, address };
         const change = { action: 'team.decline-invitation', subject: teamId, details: { email }, accountIds: [teamId] };
         const deleted = await accounts.deleteInvitation({ invitationId, audit: rules.audit(invited, change) });

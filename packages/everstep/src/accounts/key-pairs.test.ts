@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import { calculateJwkThumbprint } from 'jose/jwk/thumbprint';
 import { newKeyPairs, publicKeyOf, rotatedKeyPairs } from './key-pairs.js';
 
-/** The key pair of RFC 8037, appendix A. */
+/** Key pair from RFC 8037, appendix A. */
 const D = 'nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A';
 const PKCS8 = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), Buffer.from(D, 'base64url')]);
 
-test('the public key and its name are those of RFC 8037', () => {
+test('the public key and its thumbprint match RFC 8037', () => {
   assert.deepEqual(publicKeyOf(PKCS8.toString('base64url')), {
     kty: 'OKP',
     crv: 'Ed25519',
@@ -18,7 +18,7 @@ test('the public key and its name are those of RFC 8037', () => {
   });
 });
 
-test('new keys are all different, and the next one becomes the current one', async () => {
+test('all new keys differ, and rotation makes the next key the current one', async () => {
   const first = newKeyPairs();
   const second = rotatedKeyPairs(first);
   assert.equal(second.current, first.next);

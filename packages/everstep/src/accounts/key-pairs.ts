@@ -1,8 +1,8 @@
-/** Key pairs of Ed25519 signatures. An endpoint needs the public key only, so it shares no secret with the service. */
+/** Key pairs for Ed25519 signatures. Endpoints only need the public key, so they share no secret with the service. */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import type { SigningKeyPairs } from '../ports/account-store.js';
 
-/** A public key as key sets list it (RFC 8037). */
+/** A public key in the format of key sets (RFC 8037). */
 export interface PublicKey {
   readonly kty: 'OKP';
   readonly crv: 'Ed25519';

@@ -1,4 +1,4 @@
-/** What a plan and a budget allow, on a real store in memory, in simulated time. */
+/** Tests the limits of plans and budgets on a real in-memory store in simulated time. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { AccountStore, InstanceChange } from '../ports/account-store.js';
@@ -18,9 +18,9 @@ const PLANS = JSON.stringify({
 interface World extends SpendingWorld {
   readonly limits: Limits;
   readonly spending: string[];
-  /** Done once, right after the store has told of a day. */
+  /** Runs a function once, right after the count of a day was read. */
   whenDayIsRead(then: () => void): void;
-  /** What another process on the same store knows. */
+  /** Returns the limits of another process on the same store. */
   restart(): Promise<Limits>;
 }
 
@@ -52,7 +52,7 @@ async function open(t: TestContext, more: InstanceChange): Promise<World> {
   return Object.assign(world, { limits: await restart(), spending, restart, whenDayIsRead });
 }
 
-/** Null when they may start. */
+/** Returns null if the runs may start. */
 async function refuseRuns(limits: Limits, runs: number): Promise<Refusal | null> {
   const decided = await limits.letRunsIn(INSTANCE, runs);
   return decided.kind === 'let-in' ? null : decided;
@@ -63,14 +63,14 @@ async function refuseTick(limits: Limits, bodyBytes: number): Promise<TickRefusa
   return decided.kind === 'let-in' ? null : decided;
 }
 
-test('what the plan says is known before anything was asked', async (t) => {
+test('plans are known before the first request', async (t) => {
   const { limits } = await open(t, { plan: 'small' });
   assert.deepEqual([limits.plan(INSTANCE).name, limits.maxParallelism(INSTANCE)], ['small', 4]);
   assert.deepEqual(limits.retentionBounds(INSTANCE), { runsMs: 60_000, deadLettersMs: null });
   assert.deepEqual([limits.plan('qi_none').name, limits.maxParallelism('qi_none')], ['default', null]);
 });
 
-test('another plan counts from the next question on once it is told of, and else within half a second', async (t) => {
+test('a plan change takes effect at once after forget, else within half a second', async (t) => {
   const world = await open(t, { plan: 'small' });
   await world.change({ plan: 'large' });
   world.limits.forget(INSTANCE);
@@ -82,7 +82,7 @@ test('another plan counts from the next question on once it is told of, and else
   assert.equal(world.limits.plan(INSTANCE).name, 'small');
 });
 
-test('a second has so many calls of the API; who makes more is told how long to wait', async (t) => {
+test('API calls are limited per second, and a refused call states how long to wait', async (t) => {
   const world = await open(t, { plan: 'small' });
   const admitted = () => world.limits.admitCall(INSTANCE);
   assert.deepEqual([admitted(), admitted(), admitted()], [null, null, 500]);
@@ -95,22 +95,22 @@ test('a second has so many calls of the API; who makes more is told how long to 
   assert.equal(world.limits.admitCall('qi_other'), null);
 });
 
-test('a day has so many runs, all or none of those that are asked for together; the next begins at midnight UTC', async (t) => {
+test('runs are limited per day, all or none of a request are admitted, and the next day starts at midnight UTC', async (t) => {
   const world = await open(t, { plan: 'small' });
   assert.equal(await refuseRuns(world.limits, 2), null);
   const refusal = await refuseRuns(world.limits, 2);
   assert.ok(refusal?.kind === 'daily-limit');
   assert.equal(refusal.retryAfterMs, DAY_MS / 2);
-  assert.match(refusal.message, /the plan small starts at most 3 runs a day .* 2026-12-01T00:00:00Z/);
+  assert.match(refusal.message, /the plan small allows at most 3 runs per day .* 2026-12-01T00:00:00Z/);
   assert.equal(await refuseTick(world.limits, 0), null);
-  assert.match((await refuseTick(world.limits, 0))?.message ?? '', /3 were started today/);
+  assert.match((await refuseTick(world.limits, 0))?.message ?? '', /3 have started today/);
   assert.equal((await refuseTick(world.limits, 0))?.kind, 'tick-daily-limit-reached');
   assert.equal((await world.limits.refusedNow(INSTANCE)).length, 1);
   world.at = DECEMBER;
   assert.equal(await refuseRuns(world.limits, 3), null);
 });
 
-test('runs that are let in right before midnight and started after it take nothing of the next day, and give it nothing', async (t) => {
+test('runs admitted before midnight and started after it do not affect the next day', async (t) => {
   const world = await open(t, { plan: 'small' });
   const { limits } = world;
   world.at = DECEMBER - 1;
@@ -124,7 +124,7 @@ test('runs that are let in right before midnight and started after it take nothi
   assert.equal((await refuseRuns(limits, 1))?.kind, 'daily-limit');
 });
 
-test('when midnight comes while the runs of the day are read, the day that begins is asked', async (t) => {
+test('if midnight passes while the count is read, the new day is used', async (t) => {
   const world = await open(t, { plan: 'small' });
   world.at = DECEMBER;
   await world.start(3);
@@ -135,7 +135,7 @@ test('when midnight comes while the runs of the day are read, the day that begin
   assert.deepEqual(await refuseRuns(world.limits, 1), {
     kind: 'daily-limit',
     message:
-      'the plan small starts at most 3 runs a day (UTC), and 3 were started today; the next day begins at 2026-12-02T00:00:00Z',
+      'the plan small allows at most 3 runs per day (UTC), and 3 have started today; the next day starts at 2026-12-02T00:00:00Z',
     retryAfterMs: DAY_MS,
     limit: 3,
     startedToday: 3,
@@ -143,17 +143,17 @@ test('when midnight comes while the runs of the day are read, the day that begin
   });
 });
 
-test('the runs of a day are those that the store has counted, also after a restart', async (t) => {
+test('the daily count comes from the store, also after a restart', async (t) => {
   const world = await open(t, { plan: 'small' });
   await world.start(2);
   const again = await world.restart();
   assert.equal((await refuseRuns(again, 2))?.kind, 'daily-limit');
   assert.equal(await refuseRuns(again, 1), null);
   const refusal = await refuseRuns(again, 1);
-  assert.match(refusal?.message ?? '', /3 were started today/);
+  assert.match(refusal?.message ?? '', /3 have started today/);
 });
 
-test('of many runs that come at once no more are let in than the plan allows', async (t) => {
+test('concurrent runs cannot exceed the plan', async (t) => {
   const world = await open(t, { plan: 'small' });
   await world.start(1);
   const { limits } = world;
@@ -161,19 +161,19 @@ test('of many runs that come at once no more are let in than the plan allows', a
   assert.equal(refusals.filter((refusal) => refusal === null).length, 2);
 });
 
-test('runs that were let in and came to nothing do not count for the day', async (t) => {
+test('runs that were admitted but not started do not count for the day', async (t) => {
   const { limits } = await open(t, { plan: 'small' });
   const letIn = await limits.letRunsIn(INSTANCE, 3);
   assert.ok(letIn.kind === 'let-in');
   limits.notStarted(INSTANCE, 2, letIn);
   assert.equal(await refuseRuns(limits, 3 - 1), null);
   assert.equal((await refuseRuns(limits, 1))?.kind, 'daily-limit');
-  // Nobody knows whether they were started: the store has none of them.
+  // It is unknown whether they started: the store has none of them.
   limits.recount(INSTANCE);
   assert.equal(await refuseRuns(limits, 3), null);
 });
 
-test('runs that were started while no plan bounded them count when one does', async (t) => {
+test('runs started while no plan limited them count when a plan does', async (t) => {
   const world = await open(t, { plan: 'small' });
   assert.equal(await refuseRuns(world.limits, 1), null);
   await world.start(1);
@@ -186,30 +186,30 @@ test('runs that were started while no plan bounded them count when one does', as
   assert.equal((await refuseRuns(world.limits, 1))?.kind, 'daily-limit');
 });
 
-test('a tick whose body is larger than the plan takes is refused, and counts for no day', async (t) => {
+test("a tick with a body over the plan's limit is refused and does not count for the day", async (t) => {
   const { limits } = await open(t, { plan: 'small' });
   assert.deepEqual(limits.messageLimit(INSTANCE), { plan: 'small', maxBytes: 10 });
   assert.equal(limits.messageLimit('qi_none'), null);
   const refusal = await refuseTick(limits, 11);
   assert.equal(refusal?.kind, 'tick-body-too-large');
-  assert.match(refusal.message, /the plan small takes messages of at most 10 bytes, and this has 11/);
+  assert.match(refusal.message, /the plan small allows messages of at most 10 bytes, but this one has 11/);
   assert.equal(await refuseTick(limits, 10), null);
   assert.equal(await refuseRuns(limits, 2), null);
 });
 
-test('while an instance that was changed is read again the limits that were known hold, and then whoever asked is told', async (t) => {
+test('during the refresh of a changed instance the old limits apply, and then listeners are notified', async (t) => {
   const world = await open(t, { plan: 'small' });
-  const told: string[] = [];
-  world.limits.onChange((instanceId) => told.push(`${instanceId} ${world.limits.maxParallelism(instanceId)}`));
+  const notified: string[] = [];
+  world.limits.onChange((instanceId) => notified.push(`${instanceId} ${world.limits.maxParallelism(instanceId)}`));
   await world.change({ plan: 'large' });
   const known = world.limits.forget(INSTANCE);
   assert.equal(world.limits.maxParallelism(INSTANCE), 4);
   await known;
   assert.equal(world.limits.maxParallelism(INSTANCE), null);
-  assert.deepEqual(told, [`${INSTANCE} null`]);
+  assert.deepEqual(notified, [`${INSTANCE} null`]);
 });
 
-test('a budget that is spent refuses runs and all other spending, in words that say how it can go on', async (t) => {
+test('a spent budget refuses runs and other spending, with advice in the error', async (t) => {
   const world = await open(t, { budgetDollars: 20 });
   assert.deepEqual(await world.limits.refusedNow(INSTANCE), []);
   await world.send(2_000_000);
@@ -226,7 +226,7 @@ test('a budget that is spent refuses runs and all other spending, in words that 
   assert.equal(await refuseRuns(world.limits, 1), null);
 });
 
-test('runs that the budget refuses do not count for the day', async (t) => {
+test('runs refused by the budget do not count for the day', async (t) => {
   const world = await open(t, { plan: 'small', budgetDollars: 20 });
   await world.send(2_000_000);
   for (let i = 0; i < 5; i++) assert.equal((await refuseRuns(world.limits, 1))?.kind, 'budget-exceeded');
@@ -235,7 +235,7 @@ test('runs that the budget refuses do not count for the day', async (t) => {
   assert.equal(await refuseRuns(world.limits, 3), null);
 });
 
-test('messages are news where there is a budget, and so is a change of the instance', async (t) => {
+test('counted messages of an instance with a budget are reported, and so are changes to an instance', async (t) => {
   const world = await open(t, {});
   world.limits.messagesCounted(INSTANCE);
   assert.deepEqual(world.spending, []);

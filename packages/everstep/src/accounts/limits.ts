@@ -1,7 +1,6 @@
 /**
- * What the plan and the budget of an instance allow, asked where something
- * begins: a call of the API, a run, a schedule, a delivery. What was begun is
- * never stopped by them.
+ * Limits from the plan and the budget of an instance. They are checked when an API call, a run, a schedule or a
+ * delivery starts. Work that has started is never stopped by them.
  */
 
 import { LIMITS } from '../config/limits.js';
@@ -12,19 +11,19 @@ import type { SharedDays } from '../ports/shared-days.js';
 import type { Plan, StorageStanding } from './account-service.js';
 import { type BudgetExceeded, type Budgets, createBudgets } from './budget.js';
 import { CallRates } from './call-rates.js';
-import { KnownInstances } from './known-instances.js';
+import { DailyStarts } from './daily-starts.js';
+import { InstanceCache } from './instance-cache.js';
 import { endOfDay, monthOf } from './months.js';
 import type { Plans } from './plans.js';
-import { KnownTotals } from './quotas/account-totals.js';
+import { AccountTotalsCache } from './quotas/account-totals.js';
 import { Quotas } from './quotas/quotas.js';
 import type { RefusalKind, Refusals } from './refusals.js';
-import { SharedStartsOfDay } from './shared-starts-of-day.js';
-import { StartsOfDay } from './starts-of-day.js';
+import { SharedDailyStarts } from './shared-daily-starts.js';
 
-/** Why something new is refused; `message` is for the caller. */
+/** Reason for refusing new work. `message` is for the caller. */
 export type Refusal =
   | { readonly kind: 'budget-exceeded' | 'storage-quota-exceeded' | 'too-many-active-runs'; readonly message: string }
-  /** `resetAt`: Unix ms at which the next day begins. */
+  /** `resetAt` is the start of the next day in Unix ms. */
   | {
       readonly kind: 'daily-limit';
       readonly message: string;
@@ -36,53 +35,53 @@ export type Refusal =
 
 export interface Limits extends InstanceLimits {
   readonly budgets: Budgets;
-  /** Who owns the instances, as it was known last. */
+  /** Owners of the instances, from the cache. */
   readonly owners: InstanceOwners;
-  /** As it was known last; the default plan for an instance that is not known. */
+  /** Returns the cached plan, or the default plan for an unknown instance. */
   plan(instanceId: string): Plan;
-  /** A call of the API: null when it may go on, else the ms after which one may. */
+  /** Admits an API call. Returns null, or the ms until the next call is admitted. */
   admitCall(instanceId: string): number | null;
-  /** The same for a call of the API of a search index, by the account that owns it. */
+  /** Admits an API call to a search index, counted by the owning account. */
   admitSearchCall(accountId: string): Promise<number | null>;
-  /** Asked right before so many runs are started. When they may, they count for the day; else none may. */
+  /** Admits runs right before they start, all or none. Admitted runs count toward the daily limit. */
   letRunsIn(instanceId: string, runs: number): Promise<LetIn | Refusal>;
-  /** For what starts no run yet, such as a schedule. Null when it may begin. */
+  /** Checks work that does not start a run yet, such as a schedule. Returns null if allowed. */
   refuseSpending(instanceId: string): Promise<Refusal | null>;
-  /** Whether the account of the instance may store so many bytes more. Null when it may. */
+  /** Checks whether the account may store this many additional bytes. Returns null if allowed. */
   refuseStorage(instanceId: string, bytes: number): Promise<Refusal | null>;
-  /** The same for a search index of the account. */
+  /** The same check for a search index of the account. */
   refuseDocuments(accountId: string, bytes: number): Promise<Refusal | null>;
-  /** Null when there is no such instance, or it has no owner. */
+  /** Returns null if the instance does not exist or has no owner. */
   storage(instanceId: string): Promise<StorageStanding | null>;
-  /** What is refused now, in words; empty when nothing is. */
+  /** Returns messages about what is currently refused; empty if nothing is. */
   refusedNow(instanceId: string): Promise<readonly string[]>;
-  /** Something was refused: counts it for the owner to see. */
+  /** Counts a refusal, for the owner to see. */
   refused(instanceId: string, kind: RefusalKind): void;
-  /** To be called after a change of an instance: the change counts from the moment it resolves. */
+  /** Call this after a change to an instance. When it resolves, the change is in effect. */
   forget(instanceId: string): Promise<void>;
-  /** To be called when other processes may have changed any of them. */
+  /** Call this when other processes may have changed any instance. */
   forgetEverything(): Promise<void>;
 }
 
 export interface LimitsOptions {
   readonly accounts: Pick<AccountStore, 'usage' | 'findInstance' | 'listInstances' | 'countsOfDays' | 'totalsOf'>;
   readonly plans: Plans;
-  /** Unix ms on the clock of the service. */
+  /** Unix ms. */
   readonly now: () => number;
-  /** Ms that only ever grow, also while the clock of the service stands; when absent it is `now`. */
+  /** A monotonic clock in ms that also advances while `now` stands still. Default: `now`. */
   readonly elapsedMs?: () => number;
-  /** Told when messages were counted for an instance that has a budget, and when an instance was changed. */
+  /** Called when messages were counted for an instance with a budget, and when an instance has changed. */
   readonly onSpending?: (instanceId: string) => void;
   /**
-   * Where runs are counted that plans bound, when several processes share the store; absent: no other process does. Rates of
-   * API calls are held in each process for itself: a plan's rate is that of one of them.
+   * Store of the daily run counts if several processes share the store; absent for a single process. API call rates
+   * are counted separately in each process.
    */
   readonly sharedDays?: SharedDays;
-  /** The longest that one delivery may take, whatever the plan; when absent it is the limit of the service. */
+  /** Maximum duration of a delivery, whatever the plan. Default: the limit of the service. */
   readonly maxTimeoutMs?: number;
-  /** Bytes that the search indexes of an account store. None when absent. */
+  /** Returns the bytes that the search indexes of an account store. Default: none. */
   readonly documentBytes?: (accountId: string) => Promise<number>;
-  /** Where refusals are counted; nowhere when absent. */
+  /** Counts refusals. Default: not counted. */
   readonly refusals?: Pick<Refusals, 'count'>;
 }
 
@@ -95,51 +94,51 @@ const TICK_KINDS = {
 
 const isoOf = (at: number): string => new Date(at).toISOString().replace('.000Z', 'Z');
 
-export function budgetWords({ spent, budget, until }: BudgetExceeded): string {
+export function budgetMessage({ spent, budget, until }: BudgetExceeded): string {
   const month = monthOf(until - 1);
-  return `the budget of this queue instance is spent: $${spent.toFixed(2)} of $${budget} for ${month}, which ends at ${isoOf(until)} (UTC); until then no run, message or schedule is taken, while runs that were started go on; an owner, admin or finance member of its account can raise the budget`;
+  return `the budget of this queue instance is spent: $${spent.toFixed(2)} of $${budget} for ${month}, which ends at ${isoOf(until)} (UTC). Until then, new runs, messages and schedules are refused; runs that have started continue. An owner, admin or finance member of the account can raise the budget`;
 }
 
-/** In words what the plan says of a message of this size. */
+/** Error text for a message that exceeds the plan's limit. */
 export const sizeWords = (plan: string, maxBytes: number, bytes: number): string =>
-  `the plan ${plan} takes messages of at most ${maxBytes} bytes, and this has ${bytes}`;
+  `the plan ${plan} allows messages of at most ${maxBytes} bytes, but this one has ${bytes}`;
 
-function dayWords(plan: Plan, runs: number, at: number): string {
-  return `the plan ${plan.name} starts at most ${plan.maxRequestsPerDay} runs a day (UTC), and ${runs} were started today; the next day begins at ${isoOf(endOfDay(at))}`;
+function dailyLimitMessage(plan: Plan, runs: number, at: number): string {
+  return `the plan ${plan.name} allows at most ${plan.maxRequestsPerDay} runs per day (UTC), and ${runs} have started today; the next day starts at ${isoOf(endOfDay(at))}`;
 }
 
-/** Reads the instances that there are, so that their plans hold from the first delivery on. */
+/** Loads all instances, so that their plans apply from the first delivery. */
 export async function createLimits(options: LimitsOptions): Promise<Limits> {
   const { accounts, plans, now, onSpending } = options;
   const elapsedMs = options.elapsedMs ?? now;
   const { sharedDays, documentBytes, maxTimeoutMs = LIMITS.maxDeliveryTimeoutMs } = options;
   const listeners: ((instanceId: string) => void)[] = [];
-  const tellListeners = (instanceId: string): void => {
+  const notifyListeners = (instanceId: string): void => {
     for (const changed of listeners) changed(instanceId);
   };
-  const changedElsewhere = (instanceId: string): void => {
+  const onChangedElsewhere = (instanceId: string): void => {
     onSpending?.(instanceId);
-    tellListeners(instanceId);
+    notifyListeners(instanceId);
   };
-  const instances = new KnownInstances({ accounts, elapsedMs, ...(sharedDays ? { changedElsewhere } : {}) });
+  const instances = new InstanceCache({ accounts, elapsedMs, ...(sharedDays ? { onChangedElsewhere } : {}) });
   instances.learn(await accounts.listInstances());
   const budgets = createBudgets({ accounts, plans, now, elapsedMs, instances });
   const rates = new CallRates(elapsedMs);
-  const starts = sharedDays ? new SharedStartsOfDay({ days: sharedDays, now }) : new StartsOfDay({ accounts, now });
+  const starts = sharedDays ? new SharedDailyStarts({ days: sharedDays, now }) : new DailyStarts({ accounts, now });
 
   const planOf = (instanceId: string): Plan => plans.planOf(instances.recall(instanceId) ?? {});
 
-  const storedTotals = new KnownTotals({ accounts, plans, elapsedMs, ...(documentBytes ? { documentBytes } : {}) });
+  const storedTotals = new AccountTotalsCache({ accounts, plans, elapsedMs, ...(documentBytes ? { documentBytes } : {}) });
   const quotas = new Quotas({ totals: storedTotals, instances, plans });
 
   async function refuseSpending(instanceId: string): Promise<Refusal | null> {
     const exceeded = await budgets.check(instanceId);
-    if (exceeded) return { kind: 'budget-exceeded', message: budgetWords(exceeded) };
+    if (exceeded) return { kind: 'budget-exceeded', message: budgetMessage(exceeded) };
     return quotas.refuseStorage(instanceId, 0);
   }
 
-  /** Counts the runs when they may start. */
-  async function letInToday(instanceId: string, plan: Plan, runs: number): Promise<LetIn | Refusal> {
+  /** Counts the runs if they may start. */
+  async function admitToday(instanceId: string, plan: Plan, runs: number): Promise<LetIn | Refusal> {
     if (plan.maxRequestsPerDay === null) {
       starts.forget(instanceId);
       return UNBOUNDED;
@@ -148,14 +147,14 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     if (decided.kind === 'let-in') return decided;
     const { at, startedToday } = decided;
     const resetAt = endOfDay(at);
-    const message = dayWords(plan, startedToday, at);
+    const message = dailyLimitMessage(plan, startedToday, at);
     return { kind: 'daily-limit', message, retryAfterMs: resetAt - at, limit: plan.maxRequestsPerDay, startedToday, resetAt };
   }
 
   async function letRunsIn(instanceId: string, runs: number): Promise<LetIn | Refusal> {
     const refused = (await refuseSpending(instanceId)) ?? (await quotas.refuseActive(instanceId, runs));
     if (refused) return refused;
-    return letInToday(instanceId, plans.planOf((await instances.find(instanceId)) ?? {}), runs);
+    return admitToday(instanceId, plans.planOf((await instances.find(instanceId)) ?? {}), runs);
   }
 
   return {
@@ -181,24 +180,24 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       const plan = plans.planOf((await instances.find(instanceId)) ?? {});
       if (plan.maxRequestsPerDay === null) return refused;
       const today = await starts.startedToday(instanceId);
-      if (today >= plan.maxRequestsPerDay) refused.push(dayWords(plan, today, now()));
+      if (today >= plan.maxRequestsPerDay) refused.push(dailyLimitMessage(plan, today, now()));
       return refused;
     },
     refused: (instanceId, kind) => options.refusals?.count(instanceId, kind),
     async forget(instanceId) {
       const known = budgets.forget(instanceId);
       storedTotals.forget();
-      // A budget may be passed because it was lowered.
+      // Lowering a budget can exceed it.
       onSpending?.(instanceId);
       await known;
-      tellListeners(instanceId);
+      notifyListeners(instanceId);
     },
     async forgetEverything() {
       budgets.forgetCounts();
       storedTotals.forget();
       const found = await accounts.listInstances().catch(() => null);
       if (found) instances.learn(found);
-      for (const instanceId of instances.ids()) changedElsewhere(instanceId);
+      for (const instanceId of instances.ids()) onChangedElsewhere(instanceId);
     },
     onChange: (changed) => listeners.push(changed),
     messageLimit(instanceId) {
@@ -225,7 +224,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     messagesCounted(instanceId) {
       if (!onSpending) return;
       const instance = instances.recall(instanceId);
-      // One that is not known at this moment may have a budget.
+      // An instance that is not cached may have a budget.
       if (!instance || (instance.budgetDollars ?? 0) > 0) onSpending(instanceId);
     },
   };

@@ -1,14 +1,15 @@
 /**
- * Where users have logged in from: who comes from there is not held up by those who fail elsewhere, also after a restart.
- * Kept as a keyed hash of the network, so that the store tells nobody where somebody has been.
+ * Records the networks from which users have logged in. Failed logins elsewhere do not delay a user at such a
+ * network, even after a restart. Networks are stored as keyed hashes, so the store does not reveal where a user has
+ * been.
  */
 import { createHmac } from 'node:crypto';
 import type { AccountStore } from '../ports/account-store.js';
 import { currentKey, KEY_RINGS, KeyRing } from '../secrets/key-ring.js';
 import { networkOf } from './network-of.js';
 
-/** A login that was noted lately is not noted again: each request is a login. */
-const NOTE_AFTER_MS = 86_400_000;
+/** A recent login is not recorded again, because every request is a login. */
+const RECORD_AFTER_MS = 86_400_000;
 
 export interface LoginPlacesOptions {
   readonly accounts: Pick<AccountStore, 'secret' | 'loginNotedAt' | 'noteLogin'>;
@@ -19,7 +20,7 @@ export interface LoginPlace {
   readonly address: string;
 }
 
-/** When a login from there was noted last, Unix ms; null: never. */
+/** Time of the last recorded login from the network, Unix ms; null: never. */
 export type NotedAt = number | null;
 
 export class LoginPlaces {
@@ -36,9 +37,9 @@ export class LoginPlaces {
     return this.options.accounts.loginNotedAt({ userId, place: await this.hashOf(place) });
   }
 
-  /** The user was let in. Rejects when that could not be noted. */
+  /** Records a successful login. Rejects if it could not be stored. */
   async note(place: LoginPlace, notedAt: NotedAt, at: number): Promise<void> {
-    if (notedAt !== null && at - notedAt < NOTE_AFTER_MS) return;
+    if (notedAt !== null && at - notedAt < RECORD_AFTER_MS) return;
     const { userId } = place;
     await this.options.accounts.noteLogin({ userId, place: await this.hashOf(place), at });
   }

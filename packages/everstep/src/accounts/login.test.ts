@@ -20,11 +20,11 @@ const WINDOW_MS = LIMITS.failedLoginWindowMs;
 let store: Store;
 let logIn: AccountService['logIn'];
 let at = 0;
-/** What was asked of the store, and which of it fails. */
+/** Queries sent to the store, and the method that fails. */
 let asked: { readonly method: string; readonly query: unknown }[] = [];
 let failing: string | null = null;
 let warned: unknown[] = [];
-/** Another process on the same store. */
+/** Starts another process on the same store. */
 let restart: () => void;
 
 const askedFor = (method: string) => asked.filter((each) => each.method === method).map(({ query }) => query);
@@ -59,7 +59,7 @@ beforeEach(async () => {
 
 const attempt = async (apiKey: string, { email = EMAIL, address = HERE } = {}) => (await logIn({ email, apiKey, address })).kind;
 
-test('a user logs in with each good key, in whatever case the e-mail is written', async () => {
+test('a user logs in with each valid key, with any case of the email', async () => {
   const key = { apiKeyId: 'key_2', userId: 'usr_ann', name: 'second', keyHash: hashOfApiKey('ek_second'), createdAt: at };
   await store.accounts.createApiKey({ apiKey: key });
   const login = await logIn({ email: 'Ann@W.Test', apiKey: KEY, address: HERE });
@@ -70,35 +70,35 @@ test('a user logs in with each good key, in whatever case the e-mail is written'
   assert.equal(await attempt('ek_second'), 'refused');
 });
 
-test('a wrong key, the hash of the key, no key, and an e-mail that nobody has are refused alike', async () => {
+test('a wrong key, the hash of the key, no key, and an unknown email are refused alike', async () => {
   for (const key of ['ek_wrong', '', KEY.slice(0, -1), `${KEY} `, hashOfApiKey(KEY)])
     assert.equal(await attempt(key), 'refused', key);
   for (const email of ['bob@w.test', '', `${'a'.repeat(300)}@w.test`])
     assert.equal(await attempt(KEY, { email }), 'refused', email);
 });
 
-test('failures of an account from an address are bounded in a sliding window, and the good key waits too', async () => {
+test('failed logins of an account from an address are limited in a sliding window, also for the valid key', async () => {
   for (let i = 0; i < LIMITS.maxFailedLogins; i++) {
     assert.equal(await attempt('ek_wrong'), 'refused');
     at += 100;
   }
   const login = await logIn({ email: EMAIL, apiKey: KEY, address: HERE });
   assert.deepEqual(login, { kind: 'wait', retryAfterMs: WINDOW_MS - LIMITS.maxFailedLogins * 100 });
-  assert.equal(await attempt(KEY, { address: THERE }), 'in', 'from elsewhere the user is not locked out');
-  assert.equal(await attempt('ek_wrong', { email: 'bob@w.test' }), 'refused', 'of another account');
+  assert.equal(await attempt(KEY, { address: THERE }), 'in', 'from another address the user is not locked out');
+  assert.equal(await attempt('ek_wrong', { email: 'bob@w.test' }), 'refused', 'another account');
   at += login.kind === 'wait' ? login.retryAfterMs : 0;
-  assert.equal(await attempt('ek_wrong'), 'refused', 'one attempt is free again');
+  assert.equal(await attempt('ek_wrong'), 'refused', 'one attempt is available again');
   assert.equal(await attempt(KEY), 'wait');
   at += WINDOW_MS;
   assert.equal(await attempt(KEY), 'in');
 });
 
-test('attempts that are sent at once are counted one by one', async () => {
+test('concurrent attempts are counted one by one', async () => {
   const kinds = await Promise.all(Array.from({ length: 30 }, () => attempt('ek_wrong')));
   assert.equal(kinds.filter((kind) => kind === 'refused').length, LIMITS.maxFailedLogins);
 });
 
-test('failures of an account from everywhere are bounded, and so are those of an address', async () => {
+test('failed logins of an account from all addresses are limited, and so are those of an address', async () => {
   for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) {
     assert.equal(await attempt('ek_wrong', { address: `198.51.100.${i}` }), 'refused');
     assert.equal(await attempt('ek_wrong', { email: `user${i}@w.test` }), 'refused');
@@ -107,23 +107,23 @@ test('failures of an account from everywhere are bounded, and so are those of an
   assert.equal(await attempt(KEY, { email: 'new@w.test' }), 'wait', 'the address');
 });
 
-test('who has logged in from an address is not locked out there by those who fail elsewhere', async () => {
+test('failed logins elsewhere do not lock out a user at an address of an earlier login', async () => {
   assert.equal(await attempt(KEY), 'in');
   for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { address: `198.51.100.${i}` });
-  assert.equal(await attempt(KEY, { address: THERE }), 'wait', 'from where nobody has logged in');
+  assert.equal(await attempt(KEY, { address: THERE }), 'wait', 'an address without an earlier login');
   assert.equal(await attempt(KEY), 'in');
   for (let i = 0; i < LIMITS.maxFailedLogins; i++) assert.equal(await attempt('ek_wrong'), 'refused');
-  assert.equal(await attempt(KEY), 'wait', 'failures at this address count all the same');
+  assert.equal(await attempt(KEY), 'wait', 'failures at this address still count');
 });
 
-test('who has logged in from an address is not locked out by those who fail there with other accounts', async () => {
+test('failed logins for other accounts do not lock out a user at an address of an earlier login', async () => {
   assert.equal(await attempt(KEY), 'in');
   for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { email: `user${i}@w.test` });
   assert.equal(await attempt('ek_wrong', { email: 'one-more@w.test' }), 'wait');
   assert.equal(await attempt(KEY), 'in');
 });
 
-test('a private address is a proxy or a gateway: failures there with some accounts hold up no others', async () => {
+test('at a private address, which may be a proxy or gateway, failures of some accounts do not delay others', async () => {
   for (const address of [
     '10.0.0.2',
     '172.16.0.1',
@@ -140,37 +140,37 @@ test('a private address is a proxy or a gateway: failures there with some accoun
       assert.equal(await attempt('ek_wrong', { email: `user${i}@w.test`, address }), 'refused', address);
     assert.equal(await attempt(KEY, { address }), 'in', address);
     for (let i = 0; i < LIMITS.maxFailedLogins; i++) await attempt('ek_wrong', { address });
-    assert.equal(await attempt(KEY, { address }), 'wait', 'of one account they are bounded there, too');
+    assert.equal(await attempt(KEY, { address }), 'wait', 'failures of one account are limited there as well');
     at += WINDOW_MS;
   }
 });
 
-test('an address from which two users log in is shared: failures there with other accounts hold up nobody', async () => {
+test('at an address shared by two users, failures of other accounts delay no one', async () => {
   const key = { apiKeyId: 'key_2', userId: 'usr_bob', name: 'first', keyHash: hashOfApiKey('ek_bob'), createdAt: at };
   await store.accounts.createUser({ user: { userId: 'usr_bob', email: 'bob@w.test', createdAt: at }, apiKey: key });
   for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { email: `user${i}@w.test` });
-  assert.equal(await attempt('ek_bob', { email: 'bob@w.test' }), 'wait', 'nobody has logged in there yet');
+  assert.equal(await attempt('ek_bob', { email: 'bob@w.test' }), 'wait', 'no one has logged in there yet');
   at += WINDOW_MS;
   for (const email of [EMAIL, EMAIL]) assert.equal(await attempt(KEY, { email }), 'in');
   for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { email: `user${i}@w.test` });
-  assert.equal(await attempt('ek_bob', { email: 'bob@w.test' }), 'wait', 'one user alone does not make it shared');
+  assert.equal(await attempt('ek_bob', { email: 'bob@w.test' }), 'wait', 'a single user does not make it shared');
   at += WINDOW_MS;
   assert.equal(await attempt('ek_bob', { email: 'bob@w.test' }), 'in');
   for (let i = 0; i <= LIMITS.maxFailedLoginsInAll; i++)
     assert.equal(await attempt('ek_wrong', { email: `user${i}@w.test` }), 'refused');
 });
 
-test('where an account has logged in is known after a restart in the middle of an attack', async () => {
+test('networks of earlier logins are known after a restart during an attack', async () => {
   assert.equal(await attempt(KEY), 'in');
   restart();
   for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { address: `198.51.100.${i}` });
-  assert.equal(await attempt(KEY, { address: THERE }), 'wait', 'from where nobody has logged in');
+  assert.equal(await attempt(KEY, { address: THERE }), 'wait', 'an address without an earlier login');
   assert.equal(await attempt(KEY), 'in');
   await attempt('ek_wrong', { address: THERE });
-  assert.equal(await attempt(KEY, { address: THERE }), 'wait', 'a failure there makes no place known');
+  assert.equal(await attempt(KEY, { address: THERE }), 'wait', 'a failure does not record a network');
 });
 
-test('a place is noted once a day, and the store is told neither the address nor the network', async () => {
+test('a network is recorded once a day, and the store receives neither the address nor the network', async () => {
   const address = '2001:db8:0:7::1';
   for (let i = 0; i < 3; i++) assert.equal(await attempt(KEY, { address }), 'in');
   assert.equal(askedFor('noteLogin').length, 1);
@@ -184,7 +184,7 @@ test('a place is noted once a day, and the store is told neither the address nor
   assert.equal(askedFor('noteLogin').length, 2);
 });
 
-test('who has a good key is let in though that cannot be noted', async () => {
+test('a login with a valid key succeeds even if it cannot be recorded', async () => {
   failing = 'noteLogin';
   assert.equal(await attempt(KEY), 'in');
   failing = null;
@@ -192,7 +192,7 @@ test('who has a good key is let in though that cannot be noted', async () => {
   assert.equal(askedFor('noteLogin').length, 2);
 });
 
-test('failures with e-mails that nobody has are counted by the day, and make no entries of the audit log', async () => {
+test('failed logins with unknown emails are counted by day and are not in the audit log', async () => {
   for (let i = 0; i < 5; i++) await attempt(KEY, { email: `nobody${i}@w.test` });
   await attempt('ek_wrong');
   assert.equal(askedFor('addAudit').length, 1);
@@ -200,7 +200,7 @@ test('failures with e-mails that nobody has are counted by the day, and make no 
   assert.deepEqual(await store.accounts.countsOfDays({ instanceId: '', fromDay: 0 }), [count]);
 });
 
-test('a known e-mail and an unknown one ask as much of the store, each with one durable write', async () => {
+test('known and unknown emails cause the same number of queries and durable writes', async () => {
   await attempt('ek_wrong');
   const known = asked.map(({ method }) => method);
   restart();
@@ -212,7 +212,7 @@ test('a known e-mail and an unknown one ask as much of the store, each with one 
   assert.deepEqual(unknown.slice(0, -1), known.slice(0, -1));
 });
 
-test('the operator reads of failures with unknown e-mails in the log, at most once a minute and without the e-mails', async () => {
+test('failed logins with unknown emails are logged at most once a minute and without the emails', async () => {
   for (let i = 0; i < 5; i++) await attempt(KEY, { email: `nobody${i}@w.test` });
   assert.deepEqual(warned, [{ failures: 1 }]);
   at += 60_000;
@@ -220,18 +220,18 @@ test('the operator reads of failures with unknown e-mails in the log, at most on
   assert.deepEqual(warned, [{ failures: 1 }, { failures: 5 }]);
 });
 
-test('the addresses of one IPv6 network count as one', async () => {
+test('all addresses of an IPv6 network count as one', async () => {
   for (let i = 0; i < LIMITS.maxFailedLogins; i++)
     assert.equal(await attempt('ek_wrong', { address: `2001:db8:0:7::${i.toString(16)}` }), 'refused');
   assert.equal(await attempt(KEY, { address: '2001:db8:0:7:ffff:1:2:3' }), 'wait');
-  assert.equal(await attempt(KEY, { address: '2001:db8:0:8::1' }), 'in', 'the network beside it');
+  assert.equal(await attempt(KEY, { address: '2001:db8:0:8::1' }), 'in', 'the adjacent network');
 });
 
-test('successes are not counted', async () => {
+test('successful logins are not counted', async () => {
   for (let i = 0; i < 3 * LIMITS.maxFailedLogins; i++) assert.equal(await attempt(KEY), 'in');
 });
 
-test('a failed login stands in the audit log of the account, without what was sent', async () => {
+test('a failed login is in the audit log of the account, without the submitted credentials', async () => {
   await attempt('ek_secret-typo', { address: THERE });
   await attempt(KEY, { email: 'ek_the-key-in-the-wrong-field' });
   const entries = await store.accounts.listAudit({ accountIds: ['usr_ann'], after: null, limit: 10 });
@@ -242,13 +242,13 @@ test('a failed login stands in the audit log of the account, without what was se
   assert.ok(!JSON.stringify(entries).includes('secret-typo'));
 });
 
-test('the memory of failures is bounded, and who failed longest ago is forgotten first', () => {
-  const failed = new FailedLogins({ ofBoth: 1, inAll: 1, windowMs: 1_000, remembered: 6 });
+test('the memory for failures is limited, and the oldest entries are dropped first', () => {
+  const failed = new FailedLogins({ perAccountAndAddress: 1, perAccountOrAddress: 1, windowMs: 1_000, remembered: 6 });
   const attempts = ['a', 'b', 'c'].map((name) => ({ email: name, address: name }));
   for (const each of attempts) failed.record(each, 0);
   assert.equal(failed.size, 6);
-  for (const each of attempts) failed.recordGood(each);
-  for (let n = 0; n < 20; n++) failed.recordGood({ email: `u${n}`, address: `198.51.100.${n}` });
+  for (const each of attempts) failed.recordSuccess(each);
+  for (let n = 0; n < 20; n++) failed.recordSuccess({ email: `u${n}`, address: `198.51.100.${n}` });
   assert.ok(failed.size <= 12);
   assert.deepEqual(
     attempts.map((each) => failed.waitMs(each, false, 400)),
@@ -256,7 +256,7 @@ test('the memory of failures is bounded, and who failed longest ago is forgotten
   );
 });
 
-test('addresses of private networks and of the machine itself are private, and no others', () => {
+test('exactly the addresses of private networks and of the machine itself are private', () => {
   for (const address of [
     '10.1.2.3',
     '172.31.0.1',
@@ -272,7 +272,7 @@ test('addresses of private networks and of the machine itself are private, and n
     assert.ok(!isPrivateAddress(address), address);
 });
 
-test('a network is an IPv4 address, or the first 64 bits of an IPv6 address', () => {
+test('a network is an IPv4 address or the first 64 bits of an IPv6 address', () => {
   const networks = {
     '192.0.2.1': '192.0.2.1',
     '::1': '0:0:0:0',

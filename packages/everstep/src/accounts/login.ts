@@ -1,4 +1,4 @@
-/** Logging in with an e-mail and an API key. */
+/** Login with an email and an API key. */
 import { timingSafeEqual } from 'node:crypto';
 import { LIMITS } from '../config/limits.js';
 import type { Log } from '../ports/log.js';
@@ -8,12 +8,12 @@ import { hashOfApiKey } from './api-key-hash.js';
 import type { FailedLogins } from './failed-logins.js';
 import { LoginPlaces } from './login-places.js';
 
-/** Looked up where there is no user, so that this takes as long. */
-const NOBODY = 'usr_nobody';
-/** Compared with where there is no key; nothing is known to have this hash. */
+/** Queried if there is no user, so that the login takes the same time. */
+const UNKNOWN_USER = 'usr_nobody';
+/** Compared if there is no key. No known value has this hash. */
 const NO_HASH = '0'.repeat(64);
 
-/** True when one of them is the hash; all are compared, whichever it is. */
+/** Returns whether one of the hashes matches. All are compared in any case. */
 function oneOf(hashes: readonly string[], hash: string): boolean {
   const given = Buffer.from(hash, 'hex');
   let equal = 0;
@@ -24,9 +24,9 @@ function oneOf(hashes: readonly string[], hash: string): boolean {
   return equal > 0;
 }
 
-/** Of failed logins that belong to no account nothing is kept but how many there were in a day. */
+/** Failed logins without an account are only counted per day, under this ID. */
 const INSTALLATION = '';
-/** The operator reads of them at most this often. */
+/** Minimum time between log lines about unknown emails. */
 const LOG_AFTER_MS = 60_000;
 
 export interface LoginOptions {
@@ -40,7 +40,7 @@ export function createLogin({ rules, failed, log }: LoginOptions): Pick<AccountS
   const places = new LoginPlaces({ accounts });
   let unknown = { failures: 0, loggedAt: Number.NEGATIVE_INFINITY };
 
-  /** A durable write like the one for a user who is known, so that one takes as long as the other. */
+  /** Makes a durable write like the one for a known user, so that both take the same time. */
   async function countUnknown(): Promise<void> {
     const at = now();
     unknown = { ...unknown, failures: unknown.failures + 1 };
@@ -52,36 +52,36 @@ export function createLogin({ rules, failed, log }: LoginOptions): Pick<AccountS
   }
 
   async function logIn({ email: asGiven, apiKey, address }: Parameters<AccountService['logIn']>[0]): Promise<Login> {
-    // One character more than the limit is nobody's e-mail.
+    // One character over the limit, so a longer email never matches a user.
     const email = asGiven.toLowerCase().slice(0, LIMITS.maxEmailLength + 1);
     const user = await accounts.findUserByEmail({ email });
-    const place = { userId: user?.userId ?? NOBODY, address };
+    const place = { userId: user?.userId ?? UNKNOWN_USER, address };
     const [keys, notedAt] = await Promise.all([accounts.listApiKeys({ userId: place.userId }), places.notedAt(place)]);
-    // From here to the count nothing waits: attempts that are sent at once are counted one by one.
+    // No wait may occur from here to the count, so that concurrent attempts are counted one by one.
     const retryAfterMs = failed.waitMs({ email, address }, notedAt !== null, now());
     if (retryAfterMs > 0) return { kind: 'wait', retryAfterMs };
     const mayLogIn = user !== null && user.disabledAt === undefined;
-    const good = keys.filter(({ revokedAt }) => mayLogIn && revokedAt === undefined);
+    const valid = keys.filter(({ revokedAt }) => mayLogIn && revokedAt === undefined);
     const given = hashOfApiKey(apiKey);
     const isKnown = oneOf(
-      good.map(({ keyHash }) => keyHash),
+      valid.map(({ keyHash }) => keyHash),
       given,
     );
-    // Whoever has a good key may learn by the time which one it is.
-    const used = isKnown ? good.find(({ keyHash }) => keyHash === given) : undefined;
+    // The time may reveal the matching key, but only to a caller who has it.
+    const used = isKnown ? valid.find(({ keyHash }) => keyHash === given) : undefined;
     if (user && used) {
-      // Who has a good key is let in, whether that can be noted or not; it is tried again at the next login.
+      // The login succeeds even if it cannot be recorded. The next login tries again.
       await places.note(place, notedAt, now()).catch(() => {});
-      failed.recordGood({ email, address });
+      failed.recordSuccess({ email, address });
       const { apiKeyId } = used;
       return { kind: 'in', principal: { user, address, apiKeyId }, apiKeyId };
     }
     failed.record({ email, address }, now());
-    // What was sent as an e-mail is kept only if it is one: some put the key there.
+    // A submitted email is only stored if a user has it: some users enter their key there.
     if (user) {
       const { userId } = user;
-      const told = { action: 'login.fail', subject: userId, accountIds: [userId] };
-      await accounts.addAudit(rules.audit({ user, address }, told));
+      const change = { action: 'login.fail', subject: userId, accountIds: [userId] };
+      await accounts.addAudit(rules.audit({ user, address }, change));
     } else await countUnknown();
     return { kind: 'refused' };
   }

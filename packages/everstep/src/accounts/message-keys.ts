@@ -1,4 +1,4 @@
-/** Message keys sign plain messages to other origins. They are derived from the signing keys, so they rotate with them. */
+/** Message keys sign plain messages to other origins. They are derived from the signing keys, so they rotate together. */
 import { createHmac } from 'node:crypto';
 import { MESSAGE_KEY_CONTEXT, SIGNING_KEY_PREFIX } from '@everstep/sdk/protocol';
 

@@ -1,11 +1,11 @@
-/** Calendar months and days in UTC. Times are Unix ms. */
+/** Calendar months and days in UTC. Times are in Unix ms. */
 
 const DAY_MS = 86_400_000;
 
 /** Such as `2026-11`. */
 export const monthOf = (at: number): string => new Date(at).toISOString().slice(0, 7);
 
-/** When the next month begins. */
+/** Start of the next month. */
 export function endOfMonth(at: number): number {
   const date = new Date(at);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
@@ -17,8 +17,8 @@ export const dayOf = (at: number): number => Math.floor(at / DAY_MS);
 /** Such as `2026-11-21`. */
 export const dayNameOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
 
-/** Of days since 1970. */
+/** `day` is a number of days since 1970. */
 export const startOfDay = (day: number): number => day * DAY_MS;
 
-/** When the next day begins. */
+/** Start of the next day. */
 export const endOfDay = (at: number): number => (dayOf(at) + 1) * DAY_MS;

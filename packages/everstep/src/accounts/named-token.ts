@@ -1,8 +1,8 @@
-/** The form of a named token. */
+/** The format of named tokens. */
 import { createHash } from 'node:crypto';
 
-/** Tells a named token from a JWT. */
+/** Distinguishes a named token from a JWT. */
 export const NAMED_TOKEN_PREFIX = 'est';
 
-/** SHA-256, hex: a token has 256 random bits, so nothing slower is needed. */
+/** SHA-256 in hex. A token has 256 random bits, so a slower hash is not needed. */
 export const hashOfToken = (token: string): string => createHash('sha256').update(token).digest('hex');

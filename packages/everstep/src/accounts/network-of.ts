@@ -1,4 +1,4 @@
-/** Who shares addresses: a host has one IPv4 address, and as many IPv6 addresses of its network as it likes. */
+/** Maps an address to its network, because one host can use many IPv6 addresses of its network. */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
 const PRIVATE = new BlockList();
@@ -18,7 +18,7 @@ for (const [address, prefix] of [
 ] as const)
   PRIVATE.addSubnet(address, prefix, 'ipv6');
 
-/** Whether the address is of a private network: many clients may come from one, behind a proxy or a gateway. */
+/** Returns whether the address is private: many clients may share it behind a proxy or gateway. */
 export function isPrivateAddress(scoped: string): boolean {
   const [address = ''] = scoped.split('%', 1);
   const version = isIP(address);
@@ -26,17 +26,17 @@ export function isPrivateAddress(scoped: string): boolean {
 }
 
 const GROUPS = 8;
-/** 64 bits, which is what a single host or home is given. */
+/** 64 bits, the usual size of the network of a single host or home. */
 const NETWORK_GROUPS = 4;
 
 const groupsOf = (part: string): string[] =>
   part
     .split(':')
     .filter((group) => group !== '')
-    // An IPv4 address at the end stands for two groups, which are never of the network.
+    // A trailing IPv4 address takes two groups, which are never part of the network.
     .flatMap((group) => (group.includes('.') ? ['0', '0'] : [group]));
 
-/** The first 64 bits of an IPv6 address, as `2001:db8:0:7`; anything else as it is. */
+/** Returns the first 64 bits of an IPv6 address, such as `2001:db8:0:7`, and any other text unchanged. */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   const [head = '', tail = ''] = (address.toLowerCase().split('%', 1)[0] ?? '').split('::');

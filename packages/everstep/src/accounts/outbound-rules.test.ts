@@ -35,24 +35,24 @@ beforeEach(async () => {
     instanceChanged: (id) => authority.forget(id),
   });
   people = await createPeople(store.accounts, service);
-  const wish = { name: 'main', region: 'eu-central-1', teamId: people.teamId };
-  ({ instanceId } = doneValue(await service.createInstance(as('owner'), wish)).instance);
+  const request = { name: 'main', region: 'eu-central-1', teamId: people.teamId };
+  ({ instanceId } = doneValue(await service.createInstance(as('owner'), request)).instance);
 });
 
-test('the operator allows and the owner forbids: neither changes the lists of the other', async () => {
+test('the operator allows and the owner denies, and neither changes the lists of the other', async () => {
   assert.deepEqual(await rules('finance'), { allow: [], deny: [], only: null });
   assert.equal((await allow('operator', ['10.0.0.5:8080'])).kind, 'done');
   assert.equal((await narrow('dev', ['x.example'], ['*.example', '10.0.0.5:8080'])).kind, 'done');
   const both = { allow: ['10.0.0.5:8080'], deny: ['x.example'], only: ['*.example', '10.0.0.5:8080'] };
   assert.deepEqual(await rules('operator'), both);
-  assert.deepEqual(authority.outboundRulesOf(instanceId), both, 'what deliveries are judged by');
+  assert.deepEqual(authority.outboundRulesOf(instanceId), both, 'deliveries use these rules');
   assert.equal((await allow('operator', [])).kind, 'done');
   assert.deepEqual(await rules('owner'), { ...both, allow: [] });
   assert.equal((await narrow('owner', [])).kind, 'done');
   assert.equal(authority.outboundRulesOf(instanceId), null);
 });
 
-test('nobody else may: members without the right, the owner for what is allowed, strangers', async () => {
+test('no one else can change them: members without the right, owners for allowed destinations, strangers', async () => {
   assert.equal((await narrow('finance', ['x.example'])).kind, 'forbidden');
   assert.equal((await narrow('operator', ['x.example'])).kind, 'not-found');
   assert.equal((await narrow('stranger', ['x.example'])).kind, 'not-found');
@@ -64,12 +64,12 @@ test('nobody else may: members without the right, the owner for what is allowed,
   assert.equal((await service.setAllowedDestinations(as('operator'), nowhere)).kind, 'not-found');
 });
 
-test('an entry that is no destination, a long one and too many are refused and named', async () => {
+test('an invalid, too long or surplus entry is refused, and the error names it', async () => {
   const faults = [
     [await narrow('dev', ['ok.example', 'http://x/']), /body\.deny\[1\] "http:\/\/x\/" is invalid; use host names/],
     [await narrow('dev', [], ['10.0.0.0/33']), /body\.only\[0\]/],
     [await allow('operator', [`${'a.'.repeat(130)}b`]), /body\.allow\[0\]/],
-    [await narrow('dev', Array(LIMITS.maxOutboundRules + 1).fill('x.example')), /at most 100 entries, and has 101/],
+    [await narrow('dev', Array(LIMITS.maxOutboundRules + 1).fill('x.example')), /at most 100 entries, but has 101/],
   ] as const;
   for (const [outcome, words] of faults) {
     assert.equal(outcome.kind, 'invalid');
@@ -78,7 +78,7 @@ test('an entry that is no destination, a long one and too many are refused and n
   assert.equal(authority.outboundRulesOf(instanceId), null);
 });
 
-test('the audit log tells what was set, and of long lists how long they are', async () => {
+test('the audit log lists what was set, or only the length of a long list', async () => {
   doneValue(await allow('operator', ['10.0.0.5:8080']));
   doneValue(await narrow('dev', Array(100).fill('a.long.name.example'), null));
   const [narrowed, allowed] = await service.auditLog(as('admin'), { after: null, limit: 2 });

@@ -1,4 +1,4 @@
-/** What a queue instance may call: the operator opens private destinations to it, its owner narrows what it calls. */
+/** Outbound rules of a queue instance: the operator allows private destinations, and the owner restricts destinations. */
 import { parseDestinationRule, RULE_FORMS } from '../config/destination-rules.js';
 import { LIMITS } from '../config/limits.js';
 import type { OutboundRules } from '../ports/account-store.js';
@@ -17,24 +17,24 @@ export interface OutboundOptions {
 
 export const NO_RULES: OutboundRules = Object.freeze({ allow: [], deny: [], only: null });
 
-/** An audit log is kept forever: a long list is only counted there. */
-const MAX_TOLD_LENGTH = 1_000;
+/** Audit entries are kept forever, so only the length of a long list is logged. */
+const MAX_LOGGED_LENGTH = 1_000;
 
-function told(entries: readonly string[]): string {
+function listForAudit(entries: readonly string[]): string {
   const text = entries.join(', ');
-  return text.length > MAX_TOLD_LENGTH ? `${entries.length} destinations` : text;
+  return text.length > MAX_LOGGED_LENGTH ? `${entries.length} destinations` : text;
 }
 
 const isEmpty = ({ allow, deny, only }: OutboundRules): boolean => allow.length === 0 && deny.length === 0 && only === null;
 
-/** Null when all entries are destinations. */
-function faultIn(field: string, entries: readonly string[]): Outcome<never> | null {
+/** Returns null if all entries are valid destinations. */
+function problemIn(field: string, entries: readonly string[]): Outcome<never> | null {
   if (entries.length > LIMITS.maxOutboundRules)
-    return refuse('invalid', `the body.${field} must have at most ${LIMITS.maxOutboundRules} entries, and has ${entries.length}`);
+    return refuse('invalid', `body.${field} must have at most ${LIMITS.maxOutboundRules} entries, but has ${entries.length}`);
   const index = entries.findIndex((entry) => entry.length > LIMITS.maxOutboundRuleLength || !parseDestinationRule(entry));
   if (index === -1) return null;
   const shown = JSON.stringify(entries[index]?.slice(0, 100));
-  return refuse('invalid', `the body.${field}[${index}] ${shown} is invalid; use ${RULE_FORMS}`);
+  return refuse('invalid', `body.${field}[${index}] ${shown} is invalid; use ${RULE_FORMS}`);
 }
 
 export function createOutboundRules({ rules, find, change, isOperator }: OutboundOptions): OutboundPart {
@@ -50,10 +50,10 @@ export function createOutboundRules({ rules, find, change, isOperator }: Outboun
       rules.inTurnOfInstance(instanceId, async () => {
         const seen = await find(principal, instanceId, 'change');
         if (seen.kind !== 'seen') return seen;
-        const fault = faultIn('deny', deny) ?? faultIn('only', only ?? []);
+        const fault = problemIn('deny', deny) ?? problemIn('only', only ?? []);
         if (fault) return fault;
         const made = { ...(seen.instance.outboundRules ?? NO_RULES), deny, only };
-        const details = { deny: told(deny), only: only && told(only) };
+        const details = { deny: listForAudit(deny), only: only && listForAudit(only) };
         const action = { action: 'queue.set-outbound-rules', details, accountIds: [seen.owner] };
         return change(principal, instanceId, { outboundRules: isEmpty(made) ? null : made }, action);
       }),
@@ -62,18 +62,18 @@ export function createOutboundRules({ rules, find, change, isOperator }: Outboun
       rules.inTurnOfInstance(instanceId, async () => {
         const { userId } = principal.user;
         const seen = await find(principal, instanceId, 'see');
-        const mayDoIt = await isOperator(userId);
-        if (!mayDoIt) {
+        const isCallerOperator = await isOperator(userId);
+        if (!isCallerOperator) {
           if (seen.kind !== 'seen') return seen;
-          return refuse('forbidden', 'only the operator of this installation allows private destinations');
+          return refuse('forbidden', 'only the operator of this installation can allow private destinations');
         }
         const instance = await rules.accounts.findInstance({ instanceId });
         if (!instance) return notFound('queue instance');
-        const fault = faultIn('allow', allow);
+        const fault = problemIn('allow', allow);
         if (fault) return fault;
         const made = { ...(instance.outboundRules ?? NO_RULES), allow };
         const accountIds = [...new Set([instance.accountId ?? userId, userId])];
-        const action = { action: 'queue.set-allowed-destinations', details: { allow: told(allow) }, accountIds };
+        const action = { action: 'queue.set-allowed-destinations', details: { allow: listForAudit(allow) }, accountIds };
         return change(principal, instanceId, { outboundRules: isEmpty(made) ? null : made }, action);
       }),
   };

@@ -1,6 +1,6 @@
 /**
- * People for tests: the operator, a team with a member of each role, and a
- * stranger with a team of its own. Each logs in with `<name>@w.test`.
+ * Users for tests: the operator, a team with a member of each role, and a stranger with a separate team. Their emails
+ * are `<name>@w.test`.
  */
 import assert from 'node:assert/strict';
 import type { AccountStore, Role, UserRecord } from '../ports/account-store.js';
@@ -12,9 +12,9 @@ export type Person = (typeof PEOPLE)[number];
 
 export interface People {
   readonly principals: Readonly<Record<Person, Principal>>;
-  /** Of `owner`, with a member of each role. */
+  /** Team of `owner`, with a member of each role. */
   readonly teamId: string;
-  /** Of `stranger`, who is alone in it. */
+  /** Team of `stranger`, its only member. */
   readonly otherTeamId: string;
 }
 
@@ -29,7 +29,7 @@ export function doneValue<Value>(outcome: Outcome<Value>): Value {
   return outcome.value;
 }
 
-/** Invites the user and accepts for it. */
+/** Invites the user and accepts the invitation. */
 export async function addMember(
   service: AccountService,
   inviter: Principal,
@@ -41,7 +41,7 @@ export async function addMember(
   doneValue(await service.joinTeam(member, put.secret));
 }
 
-/** Invites an e-mail that no user has, and accepts. Returns the first API key and the user id. */
+/** Invites an email that no user has, and accepts. Returns the first API key and the user ID. */
 export async function addNewMember(
   service: AccountService,
   inviter: Principal,
@@ -66,7 +66,7 @@ async function createPerson(accounts: AccountStore, person: Person): Promise<Pri
   return { user, address: '192.0.2.1' };
 }
 
-/** The first one is the operator: the store must have no user yet. */
+/** The first user becomes the operator, so the store must not contain users yet. */
 export async function createPeople(accounts: AccountStore, service: AccountService): Promise<People> {
   const create = (person: Person): Promise<Principal> => createPerson(accounts, person);
   const principals = {

@@ -1,6 +1,7 @@
 /**
- * Plans: named sets of limits. Two are built in, and a file of the operator replaces them or adds others: `default`, which
- * limits nothing besides the limits of the service, and `standard`, for instances that users other than the operator create.
+ * Plans are named sets of limits. Two are built in, and a file of the operator can replace them and add others.
+ * `default` has only the limits of the service. `standard` is for instances that users other than the operator
+ * create.
  */
 import { parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
@@ -9,7 +10,7 @@ import type { Plan } from './account-service.js';
 
 export const DEFAULT_PLAN_NAME = 'default';
 export const STANDARD_PLAN_NAME = 'standard';
-/** Dollars for 100,000 messages. */
+/** Dollars per 100,000 messages. */
 const DEFAULT_PRICE = 1;
 const MAX_PRICE = 1_000_000;
 const MAX_PLANS = 100;
@@ -22,7 +23,7 @@ const GIB = 1024 ** 3;
 
 type LimitName = Exclude<keyof Plan, 'name' | 'pricePer100kMessages'>;
 
-/** The least and the most that a plan may say. */
+/** Minimum and maximum of each limit. */
 const RANGES: Readonly<Record<LimitName, readonly [least: number, most: number]>> = {
   maxMessageBytes: [1, LIMITS.maxBodyBytes],
   logRetentionMs: [MINUTE_MS, LIMITS.maxRetentionAgeMs],
@@ -87,13 +88,13 @@ const STANDARD: Plan = Object.freeze({
 });
 
 export interface Plans {
-  /** `default` first, then `standard`, the others as the file has them. */
+  /** `default` first, then `standard`, then the others in file order. */
   readonly all: readonly Plan[];
-  /** Of an instance that a user other than the operator creates. */
+  /** Plan for an instance that a user other than the operator creates. */
   readonly ofNewInstances: Plan;
-  /** Null when there is no such plan. */
+  /** Returns null if the plan does not exist. */
   find(name: string): Plan | null;
-  /** That of the instance; the default plan when it has none, or one that is not in the file any more. */
+  /** Returns the plan of the instance, or the default plan if it has none or the plan is no longer in the file. */
   planOf(instance: Pick<QueueInstance, 'plan'>): Plan;
 }
 
@@ -106,7 +107,7 @@ function plansOf(list: readonly Plan[]): Plans {
   const byName = new Map([UNLIMITED, STANDARD, ...list].map((plan) => [plan.name, plan]));
   const fallback = byName.get(DEFAULT_PLAN_NAME) ?? UNLIMITED;
   const hasOwn = (wanted: string) => list.some(({ name }) => name === wanted);
-  // An operator who has a default plan means it for new instances, too.
+  // An operator's own default plan also applies to new instances.
   const ofNew = hasOwn(DEFAULT_PLAN_NAME) && !hasOwn(STANDARD_PLAN_NAME) ? DEFAULT_PLAN_NAME : STANDARD_PLAN_NAME;
   return {
     all: Object.freeze([...byName.values()]),
@@ -116,10 +117,10 @@ function plansOf(list: readonly Plan[]): Plans {
   };
 }
 
-/** Of an installation without a file. */
+/** Plans of an installation without a file. */
 export const BUILT_IN_PLANS: Plans = Object.freeze(plansOf([]));
 
-/** The same plans, with another one for new instances; null when there is no plan of this name. */
+/** Returns the same plans with another plan for new instances, or null if that plan does not exist. */
 export function withPlanOfNewInstances(plans: Plans, name: string): Plans | null {
   const ofNewInstances = plans.find(name);
   return ofNewInstances && { ...plans, ofNewInstances };
@@ -151,10 +152,10 @@ function readPlan(entry: unknown, problem: (text: string) => void): Plan | null 
   }
   const { name } = entry;
   if (typeof name !== 'string' || !NAME.test(name)) {
-    problem('name must be 1 to 64 lower-case letters, digits and hyphens, and not begin with a hyphen');
+    problem('name must consist of 1 to 64 lower-case letters, digits and hyphens, and must not start with a hyphen');
     return null;
   }
-  for (const key of Object.keys(entry)) if (!(key in UNLIMITED)) problem(`${key} is nothing that a plan has`);
+  for (const key of Object.keys(entry)) if (!(key in UNLIMITED)) problem(`${key} is not a known field of a plan`);
   const limit = (which: LimitName): number | null => readLimit(entry, which, problem);
   return Object.freeze({
     name,
@@ -179,23 +180,27 @@ function readPlan(entry: unknown, problem: (text: string) => void): Plan | null 
   });
 }
 
-/** Reads the text of a plans file, `{"plans": [{"name": ..., ...}]}`: whole or not at all. Never throws. */
+/**
+ * Reads the text of a plans file, `{"plans": [{"name": ..., ...}]}`. All plans are valid, or none is loaded. Never
+ * throws.
+ */
 export function loadPlans(text: string): LoadedPlans {
   let file: unknown;
   try {
     file = parseJson(text);
   } catch (error) {
-    return { ok: false, problems: [`it is no JSON: ${error instanceof Error ? error.message : String(error)}`] };
+    return { ok: false, problems: [`the file is not JSON: ${error instanceof Error ? error.message : String(error)}`] };
   }
   if (!isObject(file) || !Array.isArray(file.plans) || Object.keys(file).length !== 1) {
-    return { ok: false, problems: ['it must be an object with the list "plans" and nothing else'] };
+    return { ok: false, problems: ['the file must be an object with the array "plans" and no other field'] };
   }
-  if (file.plans.length > MAX_PLANS) return { ok: false, problems: [`it must not have more than ${MAX_PLANS} plans`] };
+  if (file.plans.length > MAX_PLANS) return { ok: false, problems: [`the file can have at most ${MAX_PLANS} plans`] };
   const problems: string[] = [];
   const plans: Plan[] = [];
   for (const [index, entry] of file.plans.entries()) {
     const plan = readPlan(entry, (problem) => problems.push(`plan ${index + 1}: ${problem}`));
-    if (plan && plans.some(({ name }) => name === plan.name)) problems.push(`plan ${index + 1}: ${plan.name} is there twice`);
+    if (plan && plans.some(({ name }) => name === plan.name))
+      problems.push(`plan ${index + 1}: ${plan.name} is a duplicate name`);
     if (plan) plans.push(plan);
   }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, plans: plansOf(plans) };

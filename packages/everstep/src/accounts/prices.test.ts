@@ -1,4 +1,4 @@
-/** What a changed plans file changes, and what it leaves, on a real store in memory. */
+/** Tests what a changed plans file changes, on a real in-memory store. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { InstanceChange } from '../ports/account-store.js';
@@ -20,7 +20,7 @@ async function open(t: TestContext, more: InstanceChange = {}) {
   const random = { bytes: (count: number) => new Uint8Array(count).fill(seed++) };
   return {
     ...world,
-    /** A start of the service with these plans. */
+    /** Starts the service with these plans. */
     start: (plans: Plans) => recordPrices({ accounts, plans, now: () => NOON, random }),
     spent: (plans: Plans) => createBudgets({ accounts, plans, now: () => NOON }).spent(INSTANCE),
     price: async () => (await accounts.findInstance({ instanceId: INSTANCE }))?.price,
@@ -31,7 +31,7 @@ async function open(t: TestContext, more: InstanceChange = {}) {
   };
 }
 
-test('a price that the plans file changes is for what is counted after the start that finds it', async (t) => {
+test('a changed price applies to messages counted after the start that detects it', async (t) => {
   const world = await open(t, { plan: 'big' });
   const [cheap, dear] = [1, 10].map((price) => plansOf({ name: 'big', pricePer100kMessages: price }));
   assert.ok(cheap && dear);
@@ -43,10 +43,10 @@ test('a price that the plans file changes is for what is counted after the start
   assert.equal(await world.spent(dear), 2 + 10);
   await world.start(BUILT_IN_PLANS);
   await world.send(100_000);
-  assert.equal(await world.spent(BUILT_IN_PLANS), 2 + 10 + 1, 'a plan that is not in the file any more');
+  assert.equal(await world.spent(BUILT_IN_PLANS), 2 + 10 + 1, 'a plan that is no longer in the file');
 });
 
-test('what was counted before prices were kept has the price of the first start that keeps them', async (t) => {
+test('messages counted before prices were recorded have the first recorded price', async (t) => {
   const world = await open(t);
   await world.send(100_000);
   assert.equal(await world.price(), undefined);
@@ -56,7 +56,7 @@ test('what was counted before prices were kept has the price of the first start 
   assert.equal(await world.spent(BUILT_IN_PLANS), 3 + 1);
 });
 
-test('the owner reads of a changed price in the audit log; a start that finds the same one changes nothing', async (t) => {
+test("a price change is in the owner's audit log, and a start with the same price changes nothing", async (t) => {
   const world = await open(t);
   await world.start(BUILT_IN_PLANS);
   await world.start(BUILT_IN_PLANS);
@@ -67,7 +67,7 @@ test('the owner reads of a changed price in the audit log; a start that finds th
   assert.deepEqual([await world.price(), await world.told()], [2.5, [entry]]);
 });
 
-test('sums of fractions reach the budget that they are meant to reach', () => {
+test('sums of fractions reach the budget exactly', () => {
   const usage = Array.from({ length: 10 }, (_, index) => ({ price: (index + 1) / 10, messages: 100_000 }));
   assert.equal(costOf(usage, 1), 5.5);
   assert.equal(

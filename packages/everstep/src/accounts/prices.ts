@@ -1,7 +1,6 @@
 /**
- * What messages cost, in dollars for 100,000. The store counts messages at the
- * price that their instance has at that moment, so what was counted keeps its
- * price: another plan or another plans file counts from then on.
+ * Message prices in dollars per 100,000. The store counts messages at the current price of their instance, so a later
+ * change of the plan or the plans file does not affect messages already counted.
  */
 import { newKey } from '../engine/ids.js';
 import type { AccountStore, AuditEntry, QueueInstance, UsageRecord } from '../ports/account-store.js';
@@ -10,13 +9,13 @@ import { roundedDollars } from './billed-months.js';
 import type { Plans } from './plans.js';
 
 const MESSAGES_PER_PRICE = 100_000;
-/** Instances whose prices are written at the same time: the store makes few commits durable for all of them. */
-const AT_ONCE = 100;
+/** Number of instances whose prices are written concurrently, which the store combines into a few commits. */
+const MAX_CONCURRENT = 100;
 
-/** Dollars for what was counted; `price` is for what was counted while there was none. */
+/** Returns dollars. `price` applies to messages counted while no price was recorded. */
 export function costOf(usage: readonly Pick<UsageRecord, 'price' | 'messages'>[], price: number): number {
   const dollars = usage.reduce((sum, each) => sum + (each.messages * (each.price ?? price)) / MESSAGES_PER_PRICE, 0);
-  // Sums of fractions are otherwise a little less than a budget that they are meant to reach.
+  // Without rounding, a sum of fractions can be slightly below the budget that it should reach.
   return roundedDollars(dollars);
 }
 
@@ -29,13 +28,13 @@ export interface RecordPricesOptions {
 }
 
 /**
- * To be called at the start, before anything is counted: the plans file may say another price than it did, or name a plan
- * no more. Resolves when each instance has the price of its plan.
+ * Records the plan price of each instance. Call it at startup before anything is counted, because the plans file may
+ * have changed prices or removed a plan.
  */
 export async function recordPrices({ accounts, plans, now, random }: RecordPricesOptions): Promise<void> {
   const priceOf = (instance: QueueInstance): number => plans.planOf(instance).pricePer100kMessages;
 
-  /** Nothing when this is its first price: then it did not change. */
+  /** Returns nothing for the first price, because that is not a change. */
   function auditOf(instance: QueueInstance): AuditEntry | undefined {
     const { instanceId, accountId, price: from } = instance;
     if (from === undefined || accountId === undefined) return undefined;
@@ -52,9 +51,9 @@ export async function recordPrices({ accounts, plans, now, random }: RecordPrice
   }
 
   const stale = (await accounts.listInstances()).filter((instance) => instance.price !== priceOf(instance));
-  for (let first = 0; first < stale.length; first += AT_ONCE) {
+  for (let first = 0; first < stale.length; first += MAX_CONCURRENT) {
     await Promise.all(
-      stale.slice(first, first + AT_ONCE).map((instance) => {
+      stale.slice(first, first + MAX_CONCURRENT).map((instance) => {
         const audit = auditOf(instance);
         const change = { price: priceOf(instance) };
         return accounts.changeInstance({ instanceId: instance.instanceId, change, ...(audit ? { audit } : {}) });

@@ -1,4 +1,4 @@
-/** The tokens that were verified lately, least recently used out first. */
+/** Cache of verified tokens that evicts the least recently used one. */
 export class RecentTokens<Value extends { readonly tokenId: string }> {
   private readonly capacity: number;
   private readonly entries = new Map<string, Value>();
@@ -10,7 +10,7 @@ export class RecentTokens<Value extends { readonly tokenId: string }> {
   get(token: string): Value | undefined {
     const value = this.entries.get(token);
     if (value === undefined) return undefined;
-    // A map keeps the order of insertion: put last, what is used stays.
+    // A map keeps insertion order: reinserting a used entry at the end protects it from eviction.
     this.entries.delete(token);
     this.entries.set(token, value);
     return value;

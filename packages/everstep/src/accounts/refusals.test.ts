@@ -1,4 +1,4 @@
-/** When what was refused is written down, and what becomes of it when that fails. */
+/** Tests when refusal counts are written, and what happens if a write fails. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { CountOfDay } from '../ports/account-store.js';
@@ -33,7 +33,7 @@ async function open(t: TestContext) {
   });
 }
 
-test('a thousand refusals of a second are one write, at the end of it', async (t) => {
+test('a thousand refusals within a second cause one write at the end of the second', async (t) => {
   const world = await open(t);
   const before = world.at;
   for (let i = 0; i < 1_000; i++) world.refusals.count(INSTANCE, 'rate-limited');
@@ -51,7 +51,7 @@ test('a thousand refusals of a second are one write, at the end of it', async (t
   assert.equal(world.writes(), 1);
 });
 
-test('each is counted for its own day, and what waits is written when the service stops', async (t) => {
+test('each refusal counts for its own day, and pending counts are written when the service stops', async (t) => {
   const world = await open(t);
   const before = world.at;
   world.refusals.count(INSTANCE, 'budget-exceeded');
@@ -64,7 +64,7 @@ test('each is counted for its own day, and what waits is written when the servic
   ]);
 });
 
-test('what could not be written is written with the next', async (t) => {
+test('counts that could not be written are written with the next ones', async (t) => {
   const world = await open(t);
   world.fail(true);
   world.refusals.count(INSTANCE, 'rate-limited');

@@ -1,15 +1,14 @@
 /**
- * Counts what plans and budgets refuse at the API, for the owner to see. A
- * refusal must cost less than what it refuses: the counts are gathered in
- * memory and written at most once a second, so that a crash loses those of the
- * last second.
+ * Counts the API requests that plans and budgets refuse, for the owner to see. A refusal must be cheaper than the
+ * work it prevents, so counts are collected in memory and written at most once per second. A crash loses up to one
+ * second of counts.
  */
 import type { AccountStore, CountOfDay, DayCountKind } from '../ports/account-store.js';
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
 import { dayOf } from './months.js';
 
-/** The most that a crash loses. */
+/** Maximum amount of counts that a crash can lose. */
 const WRITE_AFTER_MS = 1_000;
 
 export type RefusalKind = Exclude<DayCountKind, 'run' | 'unknown-login'>;
@@ -17,9 +16,9 @@ type Count = Omit<CountOfDay, 'kind'>;
 
 export interface RefusalsOptions {
   readonly accounts: Pick<AccountStore, 'countOfDay'>;
-  /** Unix ms on the clock of the service, by whose day they are counted. */
+  /** Unix ms from the service clock, which determines the day of a count. */
   readonly now: () => number;
-  /** Of the machine: that they are written has nothing to do with the time of the service. */
+  /** Clock of the machine. Writing the counts does not depend on the service clock. */
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -41,17 +40,17 @@ export class Refusals {
     this.cancelTimer = clock.setTimer(clock.now() + WRITE_AFTER_MS, () => void this.write());
   }
 
-  /** Resolves when all that was counted is written, or could not be. */
+  /** Resolves when all counts are written, or could not be written. */
   async write(): Promise<void> {
     this.cancelTimer?.();
     this.cancelTimer = null;
     const counts = [...this.unwritten.values()];
     this.unwritten.clear();
-    if (counts.length > 0) this.writing = this.writing.then(() => this.writeDown(counts));
+    if (counts.length > 0) this.writing = this.writing.then(() => this.writeCounts(counts));
     await this.writing;
   }
 
-  private async writeDown(counts: readonly Count[]): Promise<void> {
+  private async writeCounts(counts: readonly Count[]): Promise<void> {
     try {
       await this.options.accounts.countOfDay(counts);
     } catch (error) {

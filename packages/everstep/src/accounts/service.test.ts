@@ -52,7 +52,7 @@ beforeEach(async () => {
 const count = (messages: number, id = instanceId) =>
   store.commit([{ guards: [], writes: [{ kind: 'count-messages', instanceId: id, messages, at }] }]);
 
-/** What an operation on the instance asks for. */
+/** Operations on the instance with the right that each requires. */
 const ON_INSTANCE: readonly (readonly [what: string, right: Right, ask: (person: Person) => Promise<Outcome<unknown>>])[] = [
   ['get', 'see', (person) => service.findInstance(as(person), instanceId)],
   ['stats', 'see', (person) => service.stats(as(person), { instanceId, periodMs: LIMITS.maxStatsPeriodMs })],
@@ -74,7 +74,7 @@ const ON_TEAM: typeof ON_INSTANCE = [
   ['delete', 'give-away', (person) => service.deleteTeam(as(person), people.teamId)],
 ];
 
-test('each role may do what the table of rights says, and for others there is nothing', async (t) => {
+test('each role has exactly the rights in the table, and everyone else gets not-found', async (t) => {
   for (const [what, right, ask] of [...ON_INSTANCE, ...ON_TEAM]) {
     await t.test(what, async () => {
       for (const role of ROLES) {
@@ -91,7 +91,7 @@ test('each role may do what the table of rights says, and for others there is no
   }
 });
 
-test('an id of somebody else is answered in the words of an id that does not exist', async () => {
+test("another user's ID and an ID that does not exist have the same error", async () => {
   const foreign = [
     await service.findInstance(as('stranger'), instanceId),
     await service.listMembers(as('stranger'), people.teamId),
@@ -106,7 +106,7 @@ test('an id of somebody else is answered in the words of an id that does not exi
   assert.ok(foreign.every(({ kind }) => kind === 'not-found'));
 });
 
-test('members see the instances of the team, tokens only those who may use them, and others see none', async () => {
+test("members see the team's instances, tokens are only shown to roles that may use them, and other users see nothing", async () => {
   const seen = async (person: Person) => (await service.listInstances(as(person))).map(({ instance }) => instance.instanceId);
   for (const person of PEOPLE) {
     const isMember = person !== 'stranger' && person !== 'operator';
@@ -119,7 +119,7 @@ test('members see the instances of the team, tokens only those who may use them,
   assert.deepEqual([finance.token, finance.readOnlyToken, finance.role], [undefined, undefined, 'finance']);
 });
 
-test('an instance belongs to the personal account unless a team is named, which must be one of the user', async () => {
+test('an instance belongs to the personal account unless the user specifies one of their teams', async () => {
   const { instance } = doneValue(await service.createInstance(as('dev'), { name: 'mine', region: 'us-east-1' }));
   assert.deepEqual([instance.accountId, instance.region], [userIdOf('dev'), 'us-east-1']);
   assert.equal((await service.findInstance(as('owner'), instance.instanceId)).kind, 'not-found');
@@ -128,7 +128,7 @@ test('an instance belongs to the personal account unless a team is named, which 
     assert.equal((await service.createInstance(as('dev'), { name: 'x', region: EUROPE, teamId })).kind, 'not-found', teamId);
 });
 
-test('an instance that is made while its team is deleted is there with its team, or is not made', async () => {
+test('an instance created while its team is being deleted is either created with the team or not at all', async () => {
   for (const createsFirst of [true, false]) {
     const { teamId } = doneValue(await service.createTeam(as('owner'), 'short-lived'));
     const create = () => service.createInstance(as('owner'), { name: 'n', region: EUROPE, teamId });
@@ -143,7 +143,7 @@ test('an instance that is made while its team is deleted is there with its team,
     assert.ok(accountId.startsWith('usr_') || (await store.accounts.findTeam({ teamId: accountId })), accountId);
 });
 
-test('tokens that could not be put in the place of others, or told of, leave those as they were', async () => {
+test('if new tokens cannot be stored, the old ones stay valid', async () => {
   const { token = '' } = doneValue(await service.findInstance(as('dev'), instanceId));
   const broken = createAccountService({
     accounts: { ...store.accounts, replaceTokens: () => Promise.reject(new Error('the disk is full')) },
@@ -157,7 +157,7 @@ test('tokens that could not be put in the place of others, or told of, leave tho
   assert.equal((await service.auditLog(as('dev'), { after: null, limit: 1 }))[0]?.action, 'queue.create');
 });
 
-test('rotated tokens are refused at once, and the new ones are told and good', async () => {
+test('rotated tokens are refused at once, and the new ones are returned and valid', async () => {
   const before = doneValue(await service.findInstance(as('owner'), instanceId));
   const old = [before.token ?? '', before.readOnlyToken ?? ''];
   for (const token of old) assert.equal((await authority.verify(token, EUROPE)).ok, true);
@@ -165,10 +165,10 @@ test('rotated tokens are refused at once, and the new ones are told and good', a
   for (const token of old) assert.equal((await authority.verify(token, EUROPE)).ok, false);
   for (const token of [after.token ?? '', after.readOnlyToken ?? ''])
     assert.equal((await authority.verify(token, EUROPE)).ok, true);
-  assert.deepEqual(doneValue(await service.findInstance(as('dev'), instanceId)), after, 'the same text again');
+  assert.deepEqual(doneValue(await service.findInstance(as('dev'), instanceId)), after, 'the same tokens again');
 });
 
-test('an instance moves to a team: its members see it with the same tokens, former owners do not', async () => {
+test('after an instance moves to a team, its members see it with the same tokens and former owners do not', async () => {
   const { instance, token } = doneValue(await service.createInstance(as('stranger'), { name: 'mine', region: EUROPE }));
   const move = { instanceId: instance.instanceId, teamId: people.otherTeamId };
   assert.deepEqual(await service.moveToTeam(as('stranger'), move), { kind: 'done', value: null });
@@ -176,18 +176,18 @@ test('an instance moves to a team: its members see it with the same tokens, form
   assert.deepEqual([moved.instance.accountId, moved.token], [people.otherTeamId, token]);
   assert.equal(changed.at(-1), instance.instanceId);
   await addMember(service, as('stranger'), as('owner'), { teamId: people.otherTeamId, role: 'dev' });
-  // The owner of one team is a dev in the other: that is enough to give its own away, and to take.
+  // The owner of one team is a dev in the other: this suffices to give away from the own team and to receive.
   assert.equal((await service.moveToTeam(as('owner'), { instanceId, teamId: people.otherTeamId })).kind, 'done');
   assert.equal((await service.findInstance(as('admin'), instanceId)).kind, 'not-found');
   assert.equal((await service.findInstance(as('stranger'), instanceId)).kind, 'done');
   assert.equal(
     (await service.moveToTeam(as('owner'), { instanceId, teamId: people.teamId })).kind,
     'forbidden',
-    'a dev gives nothing away',
+    'a dev cannot give away an instance',
   );
 });
 
-test('moving needs rights on both sides, and no personal account takes an instance', async () => {
+test('moving requires rights on both sides, and a personal account cannot receive an instance', async () => {
   const move = (teamId: string, person: Person = 'owner') => service.moveToTeam(as(person), { instanceId, teamId });
   for (const teamId of ['team_none', people.otherTeamId, '']) assert.equal((await move(teamId)).kind, 'not-found', teamId);
   for (const userId of [userIdOf('owner'), userIdOf('stranger'), 'usr_none']) {
@@ -212,7 +212,7 @@ test('a budget is 0 or a whole number from 20 to 10000', async () => {
   assert.equal(doneValue(await service.findInstance(as('dev'), instanceId)).instance.budgetDollars ?? 0, 0);
 });
 
-test('the stats and the record tell the runs of today, and what was refused on the days of the period, the last first', async () => {
+test("stats and record contain today's runs, and the refusals within the period, latest first", async () => {
   const DAY_MS = 86_400_000;
   const count = (what: DayCountKind, count: number, ago: number) => ({ instanceId, what, count, at: at - ago });
   await store.accounts.countOfDay([
@@ -234,7 +234,7 @@ test('the stats and the record tell the runs of today, and what was refused on t
   assert.equal(doneValue(await service.findInstance(as('finance'), instanceId)).requestsToday, 0);
 });
 
-test('the stats tell what was billed to the present owner in the months of the period, and what is refused', async () => {
+test('stats contain the months billed to the current owner and what is refused', async () => {
   const stats = async (periodMs: number) => doneValue(await service.stats(as('finance'), { instanceId, periodMs }));
   await count(1_999_999);
   doneValue(await service.setBudget(as('finance'), { instanceId, dollars: 20 }));
@@ -269,7 +269,7 @@ test('the stats tell what was billed to the present owner in the months of the p
   assert.deepEqual([next.spentDollars, next.refused], [0, []]);
 });
 
-test('after a move the usage of the former owner is not shown to the new one', async () => {
+test("after a move the new owner does not see the former owner's usage", async () => {
   await addMember(service, as('stranger'), as('owner'), { teamId: people.otherTeamId, role: 'dev' });
   await count(10);
   doneValue(await service.moveToTeam(as('owner'), { instanceId, teamId: people.otherTeamId }));
@@ -281,7 +281,7 @@ test('after a move the usage of the former owner is not shown to the new one', a
   );
 });
 
-test('an instance that the operator creates has the default plan, those of other users the plan of new instances', async () => {
+test('instances of the operator get the default plan, and those of other users the plan for new instances', async () => {
   const create = async (person: Person) => {
     const { instance, plan } = doneValue(await service.createInstance(as(person), { name: 'new', region: 'eu-central-1' }));
     return [instance.plan, plan.name, instance.price];
@@ -290,7 +290,7 @@ test('an instance that the operator creates has the default plan, those of other
   assert.deepEqual(await create('stranger'), ['standard', 'standard', 1]);
 });
 
-test('plans are set by the operator alone, on whatever instance', async () => {
+test('only the operator can set plans, on any instance', async () => {
   const set = (person: Person, plan = 'big', id = instanceId) => service.setPlan(as(person), { instanceId: id, plan });
   for (const role of ROLES) assert.equal((await set(role)).kind, 'forbidden', role);
   assert.equal((await set('stranger')).kind, 'not-found');
@@ -304,7 +304,7 @@ test('plans are set by the operator alone, on whatever instance', async () => {
   assert.equal(doneValue(await service.stats(as('dev'), { instanceId, periodMs: LIMITS.minStatsPeriodMs })).spentDollars, 2);
 });
 
-test('another plan leaves what was counted at its price, in this month and in those that have passed', async () => {
+test('a plan change keeps the price of usage already counted, in this month and earlier ones', async () => {
   const stats = async () => doneValue(await service.stats(as('dev'), { instanceId, periodMs: LIMITS.maxStatsPeriodMs }));
   await count(300_000);
   at = Date.UTC(2026, 11, 5);
@@ -322,7 +322,7 @@ test('another plan leaves what was counted at its price, in this month and in th
   assert.equal(spentDollars, 9);
 });
 
-test('only an owner touches owners, and a team keeps one', async () => {
+test('only an owner changes owners, and a team keeps at least one', async () => {
   const { teamId } = people;
   const put = async (person: Person, of: Person, role: Role) =>
     (await service.putMember(as(person), { teamId, email: emailOf(of), role })).kind;
@@ -339,7 +339,7 @@ test('only an owner touches owners, and a team keeps one', async () => {
   assert.equal(await put('admin', 'dev', 'admin'), 'done');
 });
 
-test('every member may leave, and is out of all that the team owns', async () => {
+test('every member can leave a team and then loses access to everything it owns', async () => {
   const leave = () => service.removeMember(as('finance'), { teamId: people.teamId, email: emailOf('finance') });
   assert.equal((await leave()).kind, 'done');
   assert.equal((await leave()).kind, 'not-found');
@@ -347,7 +347,7 @@ test('every member may leave, and is out of all that the team owns', async () =>
   assert.deepEqual(await service.listTeams(as('finance')), []);
 });
 
-test('a team that owns something is not deleted, and its deletion can be read about afterwards', async () => {
+test('a team that owns something cannot be deleted, and a deletion can be read in the audit log', async () => {
   const { teamId } = people;
   assert.equal((await service.deleteTeam(as('owner'), teamId)).kind, 'conflict');
   const { teamId: next } = doneValue(await service.createTeam(as('owner'), 'next'));
@@ -358,7 +358,7 @@ test('a team that owns something is not deleted, and its deletion can be read ab
   assert.deepEqual([latest?.action, latest?.subject], ['team.delete', teamId]);
 });
 
-test('an API key is told once and kept as a hash, and the last good one cannot be revoked', async () => {
+test('an API key is shown once and stored as a hash, and the last valid one cannot be revoked', async () => {
   const { apiKey, record } = doneValue(await service.createApiKey(as('dev'), 'laptop'));
   assert.match(apiKey, /^ek_[\w-]{43}$/);
   assert.ok(!JSON.stringify(await service.listApiKeys(as('dev'))).includes(apiKey));
@@ -370,7 +370,7 @@ test('an API key is told once and kept as a hash, and the last good one cannot b
   assert.equal(first?.revokedAt, at);
 });
 
-test('who the operator is costs one look-up, however many users there are', async () => {
+test('checking for the operator role takes one lookup, whatever the number of users', async () => {
   const listing = { ...store.accounts, listUsers: () => assert.fail('all users were read') };
   const one = createAccountService({
     accounts: listing,
@@ -382,7 +382,7 @@ test('who the operator is costs one look-up, however many users there are', asyn
   assert.deepEqual([await one.isOperator(as('operator')), await one.isOperator(as('owner'))], [true, false]);
 });
 
-test('two revocations at once leave a good key', async () => {
+test('of two concurrent revocations one leaves a valid key', async () => {
   const { record } = doneValue(await service.createApiKey(as('dev'), 'laptop'));
   const both = await Promise.all(['key_dev', record.apiKeyId].map((id) => service.revokeApiKey(as('dev'), id)));
   assert.deepEqual(
@@ -391,7 +391,7 @@ test('two revocations at once leave a good key', async () => {
   );
 });
 
-test('every change stands in the audit log, with who, what, when and from where, and without secrets', async () => {
+test('every change is in the audit log, with actor, action, time and address, and without secrets', async () => {
   const { teamId } = people;
   doneValue(await service.setBudget(as('finance'), { instanceId, dollars: 50 }));
   doneValue(await service.setBudgetAlert(as('finance'), { instanceId, url: 'https://hooks.w.test/secret-path?key=secret' }));

@@ -1,15 +1,15 @@
-/** The account service on an account store: logins, and the rules of keys, teams and queue instances. */
+/** Combines logins and the rules for keys, teams and queue instances into the account service on an account store. */
 import type { AccountStore } from '../ports/account-store.js';
 import type { Log } from '../ports/log.js';
 import type { Random } from '../ports/random.js';
 import { AccountRules } from './account-rules.js';
 import type { AccountService, StorageStanding } from './account-service.js';
+import { createApiKeyRules } from './api-key-rules.js';
 import type { Authority } from './authority.js';
 import { createFailedLogins } from './failed-logins.js';
 import { createInstanceRules } from './instance-rules.js';
 import { createInvitations } from './invitations.js';
 import { createLogin } from './login.js';
-import { createOwnRules } from './own-rules.js';
 import type { Plans } from './plans.js';
 import { createLimitOf } from './quotas/account-limits.js';
 import { createDeletion } from './removal/delete-instance.js';
@@ -27,15 +27,15 @@ export interface AccountServiceOptions {
   readonly now: () => number;
   readonly random: Random;
   readonly plans: Plans;
-  /** Told after something of an instance has changed, and waited for before that is answered. */
+  /** Called after an instance has changed, and awaited before the answer. */
   readonly instanceChanged?: (instanceId: string) => unknown;
   /** Called after an instance was deleted, and awaited before the answer. */
   readonly instanceDeleted?: (instanceId: string) => unknown;
-  /** What is refused to an instance now, in words; nothing when absent. */
+  /** Returns messages about what the instance is currently refused. Default: none. */
   readonly refusedNow?: (instanceId: string) => Promise<readonly string[]>;
-  /** What the account of an instance stores; unknown when absent. */
+  /** Returns what the account of an instance stores. Default: unknown. */
   readonly storage?: (instanceId: string) => Promise<StorageStanding | null>;
-  /** Told of logins that no account can be told of. */
+  /** Logs failed logins that belong to no account. */
   readonly log?: Pick<Log, 'warn'>;
 }
 
@@ -43,17 +43,17 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   const { accounts, authority, now, random, plans } = options;
   const rules = new AccountRules({ accounts, now, random });
   const limitOf = createLimitOf({ accounts, plans, isOperator: (userId) => isOperator(rules, userId) });
-  const own = createOwnRules(rules);
+  const own = createApiKeyRules(rules);
   const failed = createFailedLogins();
   const countFailure = ({ address }: { readonly address: string }) => failed.record({ email: '', address }, now());
   const { invite, ...invitations } = createInvitations({ rules, limitOf, countFailure });
   const login = createLogin({ rules, failed, ...(options.log ? { log: options.log } : {}) });
-  const { begin, ...sessions } = createSessions(rules, login.logIn);
+  const { start: startSession, ...sessions } = createSessions(rules, login.logIn);
 
   return {
     ...login,
     ...sessions,
-    ...createIdentityRules({ rules, begin, countFailure }),
+    ...createIdentityRules({ rules, startSession, countFailure }),
     ...createRecovery({ rules, countFailure }),
     ...createUserRules(rules),
     ...own,

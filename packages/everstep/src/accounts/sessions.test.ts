@@ -18,19 +18,19 @@ async function open() {
   const login = { kind: 'in', principal: { user, address: '192.0.2.1' }, apiKeyId: 'key_1' } as const;
   const sessions = createSessions(rules, async () => login);
   async function begin() {
-    const begun = await sessions.beginSession({ email: '', apiKey: '', address: '' });
-    return begun.kind === 'in' ? begun : assert.fail(begun.kind);
+    const login = await sessions.beginSession({ email: '', apiKey: '', address: '' });
+    return login.kind === 'in' ? login : assert.fail(login.kind);
   }
   const find = (secret: string) => sessions.findSession({ secret, address: '192.0.2.2' });
   return { store, accounts, time, sessions, begin, find };
 }
 
-test('a session that is not used for 12 hours has ended, and is removed', async () => {
+test('a session ends after 12 hours without use and is removed', async () => {
   const { store, accounts, time, begin, find } = await open();
   const { secret, session } = await begin();
   assert.equal(session.expiresAt, time.now + 12 * HOUR_MS);
   time.now += 5 * 60_000;
-  assert.equal((await find(secret))?.expiresAt, session.expiresAt, 'that it is used is not written at every request');
+  assert.equal((await find(secret))?.expiresAt, session.expiresAt, 'not every use of a session is written');
   time.now = session.expiresAt - 1;
   const found = await find(secret);
   assert.deepEqual([found?.expiresAt, found?.principal.address], [time.now + 12 * HOUR_MS, '192.0.2.2']);
@@ -40,7 +40,7 @@ test('a session that is not used for 12 hours has ended, and is removed', async 
   await store.close();
 });
 
-test('however much it is used, a session has ended after 7 days', async () => {
+test('a session ends after 7 days, however much it is used', async () => {
   const { store, time, begin, find } = await open();
   const { secret } = await begin();
   const [began, last] = [time.now, time.now + 7 * DAY_MS];
@@ -50,12 +50,12 @@ test('however much it is used, a session has ended after 7 days', async () => {
   await store.close();
 });
 
-test('the secret is not kept, and each session has a CSRF token of its own', async () => {
+test('the secret is not stored, and each session has its own CSRF token', async () => {
   const { store, accounts, begin, find } = await open();
   const [one, two] = [await begin(), await begin()];
   const kept = await accounts.findSession({ sessionHash: one.session.sessionHash });
   const { csrfToken } = one.session;
-  for (const told of [csrfToken, JSON.stringify(kept)]) assert.ok(!told.includes(one.secret));
+  for (const text of [csrfToken, JSON.stringify(kept)]) assert.ok(!text.includes(one.secret));
   assert.ok(!JSON.stringify(kept).includes(csrfToken));
   assert.equal((await find(one.secret))?.csrfToken, csrfToken);
   assert.deepEqual(
@@ -65,7 +65,7 @@ test('the secret is not kept, and each session has a CSRF token of its own', asy
   await store.close();
 });
 
-test('what is no secret of a session finds none', async () => {
+test('invalid secrets find no session', async () => {
   const { store, begin, find } = await open();
   const { secret } = await begin();
   for (const other of ['', 'es_', secret.slice(0, -1), `${secret}x`, ` ${secret}`, secret.replace('es_', 'ek_')])
@@ -73,7 +73,7 @@ test('what is no secret of a session finds none', async () => {
   await store.close();
 });
 
-test('logging in and out stand in the audit log of the user', async () => {
+test('logins and logouts are in the audit log of the user', async () => {
   const { store, accounts, sessions, begin } = await open();
   const { session } = await begin();
   await sessions.endSession(session);

@@ -1,20 +1,20 @@
-/** Sessions: a user who logged in once is recognised by the secret in a cookie, until that is not used any more. */
+/** Sessions: after a login, a secret in a cookie identifies the user until the session is unused for too long. */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { LIMITS } from '../config/limits.js';
 import type { SessionRecord } from '../ports/account-store.js';
 import { type AccountRules, done, notFound } from './account-rules.js';
-import type { AccountService, BegunSession, Principal, Session } from './account-service.js';
+import type { AccountService, Principal, Session, StartedSession } from './account-service.js';
 
-/** How a secret looks; anything else is nobody's. With `h` it is for the cookie of https, see `http-api/sessions/cookie.ts`. */
+/** Format of a secret. Prefix `eh` is for the https cookie, see `http-api/sessions/cookie.ts`. */
 const SECRET = /^e[hs]_[A-Za-z0-9_-]{43}$/;
-/** Moving the end on is a write: not at every request. */
+/** Extending a session is a write, so it does not happen with every request. */
 const MOVE_AFTER_MS = 10 * 60_000;
 
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
-/** Derived, so that nothing but the secret has to be kept or guessed; it tells nothing of the secret. */
+/** Derived from the secret, so nothing else must be stored. It does not reveal the secret. */
 const csrfTokenOf = (secret: string): string => createHmac('sha256', secret).update('everstep csrf token').digest('base64url');
 
-/** Whether a request that changes something was made by whoever was given the token. */
+/** Returns whether the request contains the CSRF token of the session. */
 export function isCsrfToken(session: Session, given: string | undefined): boolean {
   const [expected, sent] = [Buffer.from(session.csrfToken), Buffer.from(given ?? '')];
   return expected.length === sent.length && timingSafeEqual(expected, sent);
@@ -26,15 +26,15 @@ type SessionPart = Pick<
 >;
 
 const SESSION_ID_LENGTH = 32;
-/** Tells nothing of the secret: that has more bits than the id. */
+/** The ID does not reveal the secret, which has more bits. */
 const idOf = (sessionHash: string): string => `ses_${sessionHash.slice(0, SESSION_ID_LENGTH)}`;
 
-/** What a session began with: an API key, or an identity provider. */
-export type BegunBy = { readonly apiKeyId: string } | { readonly issuer: string };
+/** How a session was started: with an API key or an identity provider. */
+export type SessionOrigin = { readonly apiKeyId: string } | { readonly issuer: string };
 
 export interface Sessions extends SessionPart {
-  /** Null when the user was disabled, or the key revoked, since it was looked at. */
-  begin(principal: Principal, by: BegunBy, isHttps: boolean): Promise<BegunSession | null>;
+  /** Returns null if the user was disabled or the key revoked in the meantime. */
+  start(principal: Principal, by: SessionOrigin, isHttps: boolean): Promise<StartedSession | null>;
 }
 
 export function createSessions(rules: AccountRules, logIn: AccountService['logIn']): Sessions {
@@ -54,7 +54,7 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
     expiresAt,
   });
 
-  async function begin({ user, address }: Principal, by: BegunBy, isHttps: boolean): Promise<BegunSession | null> {
+  async function start({ user, address }: Principal, by: SessionOrigin, isHttps: boolean): Promise<StartedSession | null> {
     const secret = rules.newSecret(isHttps ? 'eh' : 'es');
     const createdAt = now();
     const { userId } = user;
@@ -65,20 +65,20 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
       createdAt,
       expiresAt: endAt(createdAt),
     };
-    const told = { action: 'session.begin', subject: userId, details: by, accountIds: [userId] };
-    const audit = rules.audit({ user, address }, told);
+    const change = { action: 'session.begin', subject: userId, details: by, accountIds: [userId] };
+    const audit = rules.audit({ user, address }, change);
     if (!(await accounts.createSession({ session, audit }))) return null;
     return { secret, session: shown(secret, { user, address }, session) };
   }
 
   return {
-    begin,
+    start,
 
     async beginSession({ isHttps = false, ...credential }) {
       const login = await logIn(credential);
       if (login.kind !== 'in') return login;
-      const begun = await begin(login.principal, { apiKeyId: login.apiKeyId }, isHttps);
-      return begun ? { kind: 'in', ...begun } : { kind: 'refused' };
+      const started = await start(login.principal, { apiKeyId: login.apiKeyId }, isHttps);
+      return started ? { kind: 'in', ...started } : { kind: 'refused' };
     },
 
     async findSession({ secret, address }) {
@@ -119,8 +119,8 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
     async endOwnSession(principal, sessionId) {
       const { userId } = principal.user;
       const found = (await accounts.listSessions({ userId })).find(({ sessionHash }) => idOf(sessionHash) === sessionId);
-      const told = { action: 'session.end', subject: userId, details: { sessionId }, accountIds: [userId] };
-      const audit = rules.audit(principal, told);
+      const change = { action: 'session.end', subject: userId, details: { sessionId }, accountIds: [userId] };
+      const audit = rules.audit(principal, change);
       const ended = found && (await accounts.deleteSession({ sessionHash: found.sessionHash, audit }));
       return ended ? done(null) : notFound('session');
     },

@@ -1,4 +1,4 @@
-/** Two nodes on one database: rights are checked in turn with the changes that they allow, whichever node makes them. */
+/** Two nodes on one database: rights are checked in turn with the changes that they allow, on whichever node. */
 import assert from 'node:assert/strict';
 import { after, afterEach, describe, test } from 'node:test';
 import { createSystemRandom } from '../clock/system-random.js';
@@ -41,7 +41,7 @@ if (typeof schemas === 'string') {
   }
 
   describe('accounts on several nodes', { timeout: 60_000 }, () => {
-    test('an account owns no more queue instances than it may when they are made on two nodes at once', async () => {
+    test('concurrent creation on two nodes cannot exceed the maximum number of queue instances', async () => {
       const ann = await newUser('ann');
       const keys = { currentSigningKey: 'a', nextSigningKey: 'b' };
       const there = { region: 'eu-central-1', name: 'there', createdAt: 1, accountId: ann.user.userId, ...keys };
@@ -57,7 +57,7 @@ if (typeof schemas === 'string') {
       assert.equal((await one.store.accounts.listInstances()).length, LIMITS.maxInstances);
     });
 
-    test('signing keys that are rotated on two nodes at once are rotated one after the other', async () => {
+    test('signing keys rotated on two nodes at once are rotated one after the other', async () => {
       const keys = { currentSigningKey: 'a', nextSigningKey: 'b' };
       const instanceId = 'qi_rotated';
       await one.store.accounts.createInstance({ instanceId, region: 'eu-central-1', name: 'there', createdAt: 1, ...keys });

@@ -1,4 +1,4 @@
-/** Two processes on one store: what one of them changes the other must not go on with. */
+/** Tests two processes on one store: a change in one must reach the other. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { AccountStore, InstanceChange } from '../ports/account-store.js';
@@ -6,7 +6,7 @@ import type { SharedDays } from '../ports/shared-days.js';
 import { createAuthority } from './authority.js';
 import { createLimits } from './limits.js';
 import { loadPlans } from './plans.js';
-import { REMEMBERED_MS } from './sharing.js';
+import { CACHED_MS } from './sharing.js';
 import { INSTANCE, openSpending } from './spending.fixture.js';
 
 const REGION = 'eu-central-1';
@@ -18,7 +18,7 @@ const PLANS = JSON.stringify({
   ],
 });
 
-/** Days that are taken, in memory. */
+/** An in-memory store of daily counts. */
 class Days implements SharedDays {
   readonly taken = new Map<string, number>();
   asked = 0;
@@ -63,10 +63,10 @@ async function open(t: TestContext, more: InstanceChange = {}) {
   return { ...world, authority, limits, pass, days, changed, world };
 }
 
-/** What goes on in the background ends. */
+/** Waits until background work has ended. */
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test('a token that was revoked elsewhere is refused once that is told, and a few seconds later when it is not', async (t) => {
+test('a token revoked elsewhere is refused after the notification, or a few seconds later without one', async (t) => {
   const { authority, pass, changed } = await open(t);
   const [one, two] = [await authority(), await authority()];
   const tokens = [
@@ -79,16 +79,16 @@ test('a token that was revoked elsewhere is refused once that is told, and a few
     await one.revoke(verdict.caller.actor.replace('token ', ''));
     assert.equal(changed.at(-1), INSTANCE);
     assert.equal(one.recall(token, REGION), undefined);
-    assert.equal(two.recall(token, REGION)?.ok, true, 'nobody has told it');
+    assert.equal(two.recall(token, REGION)?.ok, true, 'no notification was sent');
     if (isTold) await two.forget(INSTANCE);
-    else pass(REMEMBERED_MS);
+    else pass(CACHED_MS);
     assert.equal(two.recall(token, REGION), undefined);
     assert.equal((await two.verify(token, REGION)).ok, false);
     assert.equal(await two.isValid(token, INSTANCE), false);
   }
 });
 
-test('a verification that was under way when a change was told is not remembered', async (t) => {
+test('a verification in progress during a change notification is not cached', async (t) => {
   const { store, at } = await openSpending(t);
   let whenRead = async () => {};
   const accounts: AccountStore = {
@@ -107,7 +107,7 @@ test('a verification that was under way when a change was told is not remembered
   assert.equal(authority.recall(token, REGION), undefined);
 });
 
-test('signing keys that were rotated elsewhere are known once that is told, or a few seconds later', async (t) => {
+test('signing keys rotated elsewhere are known after the notification, or a few seconds later without one', async (t) => {
   const { authority, pass, changed } = await open(t);
   const [one, two] = [await authority(), await authority()];
   const first = await one.rotateSigningKeys(INSTANCE);
@@ -116,30 +116,30 @@ test('signing keys that were rotated elsewhere are known once that is told, or a
   await two.forget(INSTANCE);
   assert.deepEqual(two.signingKeys(INSTANCE), first);
   const second = await one.rotateSigningKeys(INSTANCE);
-  pass(REMEMBERED_MS);
+  pass(CACHED_MS);
   two.signingKeys(INSTANCE);
   await settled();
   assert.deepEqual(two.signingKeys(INSTANCE), second);
-  // Whoever rotates goes on from the keys there are, whatever it remembers.
+  // A rotation continues from the stored keys, whatever is cached.
   const third = await one.rotateSigningKeys(INSTANCE);
   const fourth = await two.rotateSigningKeys(INSTANCE);
   assert.equal(fourth.current, third.next);
 });
 
-test('an instance that was made elsewhere is known when it is needed, and one that nobody made is not', async (t) => {
+test('an instance created elsewhere is found on demand, and a missing one is not', async (t) => {
   const { authority, store } = await open(t);
   const two = await authority();
   const keys = { currentSigningKey: 'x', nextSigningKey: 'y' };
   await store.accounts.createInstance({ instanceId: 'qi_2', region: REGION, name: 'new', createdAt: 1, ...keys });
-  assert.throws(() => two.signingKeys('qi_2'), /there is no queue instance qi_2/);
+  assert.throws(() => two.signingKeys('qi_2'), /queue instance qi_2 does not exist/);
   await two.prepare('qi_2');
   assert.deepEqual(two.signingKeys('qi_2'), { current: 'x', next: 'y' });
   assert.equal(two.prepare('qi_2'), null);
   await two.prepare('qi_none');
-  assert.throws(() => two.signingKeys('qi_none'), /there is no queue instance qi_none/);
+  assert.throws(() => two.signingKeys('qi_none'), /queue instance qi_none does not exist/);
 });
 
-test('without others on the store nothing is read again', async (t) => {
+test('a single process on the store does not read again', async (t) => {
   const { store, at } = await openSpending(t);
   const authority = await createAuthority({ store, now: () => at });
   const token = await authority.issueToken({ instanceId: INSTANCE, access: 'read-write' });
@@ -150,29 +150,29 @@ test('without others on the store nothing is read again', async (t) => {
   assert.equal(authority.prepare(INSTANCE), null);
 });
 
-test('a plan that was changed elsewhere counts once that is told, and within a second when it is not', async (t) => {
+test('a plan changed elsewhere applies after the notification, or within a second without one', async (t) => {
   const { limits, pass, world } = await open(t, { plan: 'small' });
   const two = await limits();
-  const told: string[] = [];
-  two.onChange((instanceId) => told.push(instanceId));
+  const notified: string[] = [];
+  two.onChange((instanceId) => notified.push(instanceId));
   assert.equal(two.maxParallelism(INSTANCE), 4);
   await world.change({ plan: 'large' });
   await two.forget(INSTANCE);
   assert.equal(two.maxParallelism(INSTANCE), 9);
-  assert.ok(told.length > 0);
-  told.length = 0;
+  assert.ok(notified.length > 0);
+  notified.length = 0;
   await world.change({ plan: 'small' });
   pass(SECOND_MS);
   two.maxParallelism(INSTANCE);
   await settled();
   assert.equal(two.maxParallelism(INSTANCE), 4);
-  assert.deepEqual(told, [INSTANCE], 'whoever asks only when something changes is told');
+  assert.deepEqual(notified, [INSTANCE], 'listeners for changes are notified');
   await world.change({ plan: 'large' });
   await two.forgetEverything();
   assert.equal(two.maxParallelism(INSTANCE), 9);
 });
 
-test('a budget is enforced within a second of what others spend, and of a change by others', async (t) => {
+test('a budget is enforced within a second of spending or changes by other processes', async (t) => {
   const { limits, pass, world } = await open(t, { plan: 'large', budgetDollars: 1 });
   const two = await limits();
   assert.equal(await two.refuseSpending(INSTANCE), null);
@@ -187,7 +187,7 @@ test('a budget is enforced within a second of what others spend, and of a change
   assert.equal((await two.refuseSpending(INSTANCE))?.kind, 'budget-exceeded');
 });
 
-test('runs of a day are bounded for all processes together, and those that came to nothing are given back', async (t) => {
+test('daily runs are limited across all processes, and runs that did not start are given back', async (t) => {
   const { limits, days } = await open(t, { plan: 'small' });
   const both = [await limits(), await limits()];
   const decided = await Promise.all(
@@ -206,7 +206,7 @@ test('runs of a day are bounded for all processes together, and those that came 
   assert.deepEqual([...days.taken.values()], [5]);
 });
 
-test('runs that want to start at once are taken in few requests', async (t) => {
+test('concurrent starts are combined into few store requests', async (t) => {
   const { limits, days } = await open(t, { plan: 'small' });
   const one = await limits();
   const kinds = await Promise.all(Array.from({ length: 5 }, async () => (await one.letRunsIn(INSTANCE, 1)).kind));

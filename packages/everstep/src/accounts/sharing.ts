@@ -1,14 +1,13 @@
 /**
- * Several processes on one store. What one of them remembers of an instance
- * another may change: it tells the others, who forget it then; and since that
- * may be lost on its way, nothing is remembered for long.
+ * Coordinates the caches of several processes on one store. A process notifies the others when it changes an
+ * instance, and they drop it from their caches. Notifications can be lost, so cache entries also expire quickly.
  */
 export interface Sharing {
-  /** Ms that only ever grow. */
+  /** A monotonic clock in ms. */
   readonly elapsedMs: () => number;
-  /** Tokens or signing keys of the instance were changed here, durably: others must forget what they know of it. */
+  /** Notifies the other processes that tokens or signing keys of the instance have changed durably. */
   readonly changed: (instanceId: string) => void;
 }
 
-/** The longest that a change goes unnoticed of which nobody could tell. */
-export const REMEMBERED_MS = 3_000;
+/** Cache time: how long a change can go unnoticed if its notification is lost. */
+export const CACHED_MS = 3_000;

@@ -47,11 +47,11 @@ test('origins are normalized, and other texts are invalid', () => {
     assert.equal(readSignedOrigin(text), null, text);
 });
 
-test('without a workflow and a setting every origin gets signatures with the signing keys', () => {
+test('without a workflow or a setting, messages to every origin use the signing keys', () => {
   assert.equal(isSignedOrigin(instance({}), 'https://anybody.test'), true);
 });
 
-test('with a workflow only its host does, on every port, and every loopback address if the workflow is at one', () => {
+test('with a workflow, only its host does on every port, and every loopback address if the workflow uses one', () => {
   const known = instance({ workflowOrigins: ['https://app.test:3000'] });
   for (const own of ['https://app.test', 'https://app.test:3000', 'https://app.test:8443'])
     assert.equal(isSignedOrigin(known, own), true, own);
@@ -64,7 +64,7 @@ test('with a workflow only its host does, on every port, and every loopback addr
     assert.equal(isSignedOrigin(local, other), false, other);
 });
 
-test('if origins are set, exactly they and the origins of workflows do', () => {
+test('with a setting, exactly those origins and the workflow origins do', () => {
   const known = instance({ workflowOrigins: ['https://app.test'], signedOrigins: [] });
   assert.equal(isSignedOrigin(known, 'https://app.test'), true);
   for (const other of [
@@ -88,7 +88,7 @@ test('if origins are set, exactly they and the origins of workflows do', () => {
     assert.equal(isSignedOrigin(set, other), false, other);
 });
 
-test('an empty list means no other origin than those of workflows, and a star means all', () => {
+test('an empty list allows only workflow origins, and a star allows all', () => {
   assert.equal(isSignedOrigin(instance({ signedOrigins: [] }), 'https://anybody.test'), false);
   assert.equal(
     isSignedOrigin(instance({ signedOrigins: ['*'], workflowOrigins: ['https://app.test'] }), 'https://evil.test'),

@@ -1,4 +1,4 @@
-/** A store in memory with one instance, and a clock that a test moves. */
+/** An in-memory store with one instance, and a clock that the test sets. */
 import type { TestContext } from 'node:test';
 import type { InstanceChange } from '../ports/account-store.js';
 import type { Store } from '../ports/store.js';
@@ -7,17 +7,17 @@ import { openSqliteStore } from '../stores/sqlite/index.js';
 export const INSTANCE = 'qi_1';
 export const OWNER = 'usr_1';
 export const OTHER_OWNER = 'usr_2';
-/** Noon of the last day of November 2026, UTC. */
+/** Noon UTC on November 30, 2026. */
 export const NOON = Date.UTC(2026, 10, 30, 12);
 export const DECEMBER = Date.UTC(2026, 11, 1);
 
 export interface SpendingWorld {
   readonly store: Store;
-  /** Unix ms; to be set. */
+  /** Current time in Unix ms; set by the test. */
   at: number;
-  /** Counts messages at the present time. */
+  /** Counts messages at the current time. */
   send(messages: number): Promise<void>;
-  /** Counts runs as started at the present time, as the units that start them do. */
+  /** Counts runs started at the current time, like the units that start them. */
   start(runs: number): Promise<void>;
   change(change: InstanceChange): Promise<void>;
 }

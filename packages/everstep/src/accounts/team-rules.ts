@@ -8,12 +8,12 @@ import type { LimitOf } from './quotas/account-limits.js';
 
 type TeamPart = Pick<AccountService, 'listTeams' | 'createTeam' | 'deleteTeam' | 'listMembers' | 'putMember' | 'removeMember'>;
 
-const LAST_OWNER = refuse('conflict', 'a team keeps at least one owner; make another member its owner first');
+const LAST_OWNER = refuse('conflict', 'a team must have at least one owner; make another member an owner first');
 
 export function createTeamRules(rules: AccountRules, invitations: Pick<Invitations, 'invite'>, limitOf: LimitOf): TeamPart {
   const { accounts, now } = rules;
 
-  /** A personal account is no team, also the own one. */
+  /** A personal account is not a team, not even the user's own. */
   async function inTeam(principal: Principal, teamId: string, right: Right): Promise<Allowed> {
     if (!(await accounts.findTeam({ teamId }))) return notFound('team');
     return rules.allowed(principal, teamId, right, 'team');
@@ -23,8 +23,8 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
     return (await accounts.listMembers({ teamId })).find((member) => member.email === email);
   }
 
-  /** Only an owner makes owners and unmakes them: an admin could take the team otherwise. */
-  const touchesOwner = (own: Role, ...roles: (Role | undefined)[]): boolean => own !== 'owner' && roles.includes('owner');
+  /** Only an owner changes owners. Otherwise an admin could take over the team. */
+  const changesOwner = (own: Role, ...roles: (Role | undefined)[]): boolean => own !== 'owner' && roles.includes('owner');
 
   return {
     listTeams: ({ user }) => accounts.listTeams({ userId: user.userId }),
@@ -34,10 +34,10 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
         const { userId, email } = principal.user;
         const teams = await accounts.listTeams({ userId });
         if (teams.length >= LIMITS.maxTeams)
-          return refuse('conflict', `a user is in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
+          return refuse('conflict', `a user can be in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
         const most = await limitOf('maxTeams', userId, userId);
         if (teams.filter(({ role }) => role === 'owner').length >= most)
-          return refuse('conflict', `a user may own ${most} teams (maxTeams of its plan); delete one first`);
+          return refuse('conflict', `a user can own at most ${most} teams (maxTeams of its plan); delete one first`);
         const team: TeamRecord = { teamId: rules.newId('team'), name, createdAt: now() };
         const { teamId } = team;
         const owner: MemberRecord = { teamId, userId, email, role: 'owner', addedAt: team.createdAt };
@@ -50,7 +50,7 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
       rules.inTurn(async () => {
         const allowed = await inTeam(principal, teamId, 'give-away');
         if (allowed.kind !== 'allowed') return allowed;
-        // Nobody is in the account any more afterwards: whoever deleted it can still read that.
+        // The deleted account has no members, so the entry also belongs to the user who deleted it.
         const accountIds = [teamId, principal.user.userId];
         const audit = rules.audit(principal, { action: 'team.delete', subject: teamId, accountIds });
         switch (await accounts.deleteTeam({ teamId, audit })) {
@@ -75,13 +75,13 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
         if (allowed.kind !== 'allowed') return allowed;
         const members = await accounts.listMembers({ teamId });
         const before = members.find((member) => member.email === email);
-        if (touchesOwner(allowed.role, before?.role, role))
-          return refuse('forbidden', 'only an owner of the team makes another member an owner, or changes an owner');
+        if (changesOwner(allowed.role, before?.role, role))
+          return refuse('forbidden', 'only an owner of the team can make another member an owner, or change an owner');
         if (!before && members.length >= LIMITS.maxTeamMembers)
-          return refuse('conflict', `a team has at most ${LIMITS.maxTeamMembers} members; remove one first`);
+          return refuse('conflict', `a team can have at most ${LIMITS.maxTeamMembers} members; remove one first`);
         const most = before ? Number.POSITIVE_INFINITY : await limitOf('maxTeamMembers', teamId, principal.user.userId);
         if (members.length >= most)
-          return refuse('conflict', `this team may have ${most} members (maxTeamMembers of its plan); remove one first`);
+          return refuse('conflict', `this team can have at most ${most} members (maxTeamMembers of its plan); remove one first`);
         if (before?.role === 'owner' && role !== 'owner' && members.filter((member) => member.role === 'owner').length === 1)
           return LAST_OWNER;
         if (!before) return invitations.invite(principal, { teamId, email, role });
@@ -100,8 +100,8 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
         const allowed = await inTeam(principal, teamId, leaves ? 'see' : 'manage-members');
         if (allowed.kind !== 'allowed') return allowed;
         const member = await memberOf(teamId, email);
-        if (!member) return refuse('not-found', 'the team has no member of this e-mail');
-        if (touchesOwner(allowed.role, member.role)) return refuse('forbidden', 'only an owner of the team removes an owner');
+        if (!member) return refuse('not-found', 'the team has no member with this email');
+        if (changesOwner(allowed.role, member.role)) return refuse('forbidden', 'only an owner of the team can remove an owner');
         const { userId } = member;
         const details = { email, from: member.role, to: null };
         const change = { action: 'team.remove-member', subject: teamId, details, accountIds: [teamId, userId] };
@@ -109,7 +109,7 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
           case 'done':
             return done(null);
           case 'not-found':
-            return refuse('not-found', 'the team has no member of this e-mail');
+            return refuse('not-found', 'the team has no member with this email');
           case 'last-owner':
             return LAST_OWNER;
         }

@@ -1,4 +1,4 @@
-/** Named tokens: what they may do, how long, and who manages them. */
+/** Tests named tokens: scopes, expiry and management. */
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { createSystemRandom } from '../clock/system-random.js';
@@ -43,11 +43,11 @@ beforeEach(async () => {
     plans: BUILT_IN_PLANS,
   });
   people = await createPeople(store.accounts, service);
-  const wish = { name: 'main', region: REGION, teamId: people.teamId };
-  ({ instanceId } = doneValue(await service.createInstance(as('owner'), wish)).instance);
+  const request = { name: 'main', region: REGION, teamId: people.teamId };
+  ({ instanceId } = doneValue(await service.createInstance(as('owner'), request)).instance);
 });
 
-test('each scope permits what its name says, and write permits everything', () => {
+test('each scope permits exactly its operations, and write permits everything', () => {
   const needs: readonly TokenNeed[] = ['trigger', 'notify', 'read-metadata', 'read', 'write'];
   const permitted = Object.fromEntries(TOKEN_SCOPES.map((scope) => [scope, needs.filter((need) => permits([scope], need))]));
   assert.deepEqual(permitted, {
@@ -61,7 +61,7 @@ test('each scope permits what its name says, and write permits everything', () =
   assert.ok(permits(['notify', 'trigger'], 'trigger'));
 });
 
-test('a created token works with its scopes, and only its hash is stored', async () => {
+test('a created token works within its scopes, and only its hash is stored', async () => {
   const { token, view } = await create('deploy', ['trigger', 'notify']);
   assert.match(token, /^est_[\w-]{43}$/);
   const verdict = await authority.verify(token, REGION);
@@ -82,7 +82,7 @@ test('a token with the scope write has read-write access', async () => {
   assert.ok(verdict.ok && verdict.caller.access === 'read-write');
 });
 
-test('a token is rejected from the moment it expires, also while it is remembered', async () => {
+test('a token is rejected as soon as it expires, even if it is cached', async () => {
   const { token } = await create('short', ['read'], HOUR_MS);
   at += HOUR_MS - 1;
   assert.equal(await isValid(token), true);
@@ -92,7 +92,7 @@ test('a token is rejected from the moment it expires, also while it is remembere
   assert.equal(await isValid(token), false);
 });
 
-test('a revoked token is rejected from the moment that is answered, and cannot be revoked again', async () => {
+test('a revoked token is rejected at once and cannot be revoked again', async () => {
   const { token, view } = await create('gone');
   assert.equal(await isValid(token), true);
   const which = { instanceId, tokenId: view.tokenId };
@@ -102,7 +102,7 @@ test('a revoked token is rejected from the moment that is answered, and cannot b
   assert.equal((await service.revokeToken(as('dev'), which)).kind, 'not-found');
 });
 
-test('after a rotation the old token stays valid for the overlap, and the new one for as long as the old one was made for', async () => {
+test('after rotation the old token stays valid for the overlap, and the new one for the original lifetime', async () => {
   const first = await create('app', ['read'], 10 * HOUR_MS);
   at += 4 * HOUR_MS;
   const which = { instanceId, tokenId: first.view.tokenId };
@@ -119,7 +119,7 @@ test('after a rotation the old token stays valid for the overlap, and the new on
   assert.equal((await service.rotateToken(as('dev'), { ...which, overlapMs: 0 })).kind, 'not-found');
 });
 
-test('the permanent tokens of an instance stay valid until they are revoked one by one', async () => {
+test('the permanent tokens of an instance stay valid until each is revoked', async () => {
   const { token = '', readOnlyToken = '' } = doneValue(await service.findInstance(as('dev'), instanceId));
   const permanent = doneValue(await service.listTokens(as('dev'), instanceId)).filter(({ isPermanent }) => isPermanent);
   assert.deepEqual(
@@ -150,15 +150,15 @@ test('the last use of a token is written at most every ten minutes', async () =>
   assert.equal(await noted(), at);
 });
 
-test('an instance has a bounded number of valid named tokens', async () => {
+test('the number of valid named tokens of an instance is limited', async () => {
   for (let i = 0; i < LIMITS.maxNamedTokens; i++) await create(`token ${i}`, ['read'], HOUR_MS);
-  const wish = { instanceId, name: 'one more', scopes: ['read'], lifetimeMs: null } as const;
-  assert.equal((await service.createToken(as('dev'), wish)).kind, 'conflict');
+  const request = { instanceId, name: 'one more', scopes: ['read'], lifetimeMs: null } as const;
+  assert.equal((await service.createToken(as('dev'), request)).kind, 'conflict');
   at += HOUR_MS;
-  assert.equal((await service.createToken(as('dev'), wish)).kind, 'done');
+  assert.equal((await service.createToken(as('dev'), request)).kind, 'done');
 });
 
-test('who may use an instance manages its tokens, and nobody else sees them', async () => {
+test('roles that may use an instance can manage its tokens, and no one else sees them', async () => {
   const { view } = await create('one');
   const which = { instanceId, tokenId: view.tokenId };
   const outcomes: Record<string, readonly string[]> = {};

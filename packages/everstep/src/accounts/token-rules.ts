@@ -1,12 +1,12 @@
-/** Tokens of queue instances: who creates, rotates and revokes them. A named token is shown once; its hash is stored. */
+/** Creates, rotates and revokes tokens of queue instances. A named token is shown once; only its hash is stored. */
 import { LIMITS } from '../config/limits.js';
 import type { NamedToken } from '../ports/named-tokens.js';
 import { type AccountRules, done, notFound, refuse } from './account-rules.js';
 import type { AccountService, NewToken, Principal, TokenView } from './account-service.js';
 import type { Authority } from './authority.js';
 import { hashOfToken, NAMED_TOKEN_PREFIX } from './named-token.js';
-import { seenInstance } from './seen-instance.js';
 import { scopesOf } from './token-scopes.js';
+import { findVisibleInstance } from './visible-instance.js';
 
 type TokenPart = Pick<AccountService, 'listTokens' | 'createToken' | 'rotateToken' | 'revokeToken'>;
 
@@ -18,7 +18,7 @@ export interface TokenRulesOptions {
 export function createTokenRules({ rules, authority }: TokenRulesOptions): TokenPart {
   const { accounts, now } = rules;
 
-  const isGood = ({ revokedAt, expiresAt }: TokenView): boolean =>
+  const isValid = ({ revokedAt, expiresAt }: TokenView): boolean =>
     revokedAt === null && (expiresAt === null || expiresAt > now());
 
   async function viewsOf(instanceId: string): Promise<readonly TokenView[]> {
@@ -39,17 +39,17 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
     readonly replaces?: { readonly tokenId: string; readonly expiresAt: number };
   }
 
-  async function issue(principal: Principal, { instanceId, owner, token: wish, replaces }: Issue): Promise<NewToken | null> {
+  async function issue(principal: Principal, { instanceId, owner, token: request, replaces }: Issue): Promise<NewToken | null> {
     const token = rules.newSecret(NAMED_TOKEN_PREFIX);
     const record: NamedToken = {
-      ...wish,
+      ...request,
       ...{ tokenId: rules.newId('tok'), instanceId, tokenHash: hashOfToken(token), createdBy: principal.user.email },
       ...{ createdAt: now(), revokedAt: null, lastUsedAt: null },
     };
     const details = {
       tokenId: record.tokenId,
-      name: wish.name,
-      scopes: wish.scopes.join(' '),
+      name: request.name,
+      scopes: request.scopes.join(' '),
       ...(replaces ? { replaces: replaces.tokenId } : {}),
     };
     const action = replaces ? 'queue.rotate-named-token' : 'queue.create-named-token';
@@ -61,43 +61,49 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
 
   return {
     async listTokens(principal, instanceId) {
-      const seen = await seenInstance(rules, principal, instanceId, 'use');
+      const seen = await findVisibleInstance(rules, principal, instanceId, 'use');
       return seen.kind === 'seen' ? done(await viewsOf(instanceId)) : seen;
     },
 
     createToken: (principal, { instanceId, name, scopes, lifetimeMs }) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const seen = await seenInstance(rules, principal, instanceId, 'change');
+        const seen = await findVisibleInstance(rules, principal, instanceId, 'change');
         if (seen.kind !== 'seen') return seen;
-        const good = (await viewsOf(instanceId)).filter((token) => !token.isPermanent && isGood(token));
-        if (good.length >= LIMITS.maxNamedTokens)
-          return refuse('conflict', `a queue instance has at most ${LIMITS.maxNamedTokens} valid named tokens; revoke one first`);
+        const valid = (await viewsOf(instanceId)).filter((token) => !token.isPermanent && isValid(token));
+        if (valid.length >= LIMITS.maxNamedTokens)
+          return refuse(
+            'conflict',
+            `a queue instance can have at most ${LIMITS.maxNamedTokens} valid named tokens; revoke one first`,
+          );
         const expiresAt = lifetimeMs === null ? null : now() + lifetimeMs;
         const made = await issue(principal, { instanceId, owner: seen.owner, token: { name, scopes, expiresAt } });
-        if (!made) throw new Error('a token that replaces none was not created');
+        if (!made) throw new Error('a new token was not created');
         return done(made);
       }),
 
     rotateToken: (principal, { instanceId, tokenId, overlapMs }) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const seen = await seenInstance(rules, principal, instanceId, 'change');
+        const seen = await findVisibleInstance(rules, principal, instanceId, 'change');
         if (seen.kind !== 'seen') return seen;
         const old = (await viewsOf(instanceId)).find((token) => token.tokenId === tokenId);
-        if (!old || !isGood(old)) return notFound('valid token');
+        if (!old || !isValid(old)) return notFound('valid token');
         if (old.isPermanent)
-          return refuse('conflict', 'this token has no name; create a named token, use it, and then revoke this one');
+          return refuse(
+            'conflict',
+            'this token has no name and cannot be rotated; create a named token, use it, and then revoke this one',
+          );
         const { name, scopes, createdAt, expiresAt } = old;
         const token = { name, scopes, expiresAt: expiresAt === null ? null : now() + (expiresAt - createdAt) };
         const replaces = { tokenId, expiresAt: now() + overlapMs };
         const made = await issue(principal, { instanceId, owner: seen.owner, token, replaces });
-        // It is remembered with its former end.
+        // The cached token has the old expiry.
         authority.revoked(instanceId, [tokenId]);
         return made ? done(made) : notFound('valid token');
       }),
 
     revokeToken: (principal, { instanceId, tokenId }) =>
       rules.inTurnOfInstance(instanceId, async () => {
-        const seen = await seenInstance(rules, principal, instanceId, 'change');
+        const seen = await findVisibleInstance(rules, principal, instanceId, 'change');
         if (seen.kind !== 'seen') return seen;
         const old = (await viewsOf(instanceId)).find((token) => token.tokenId === tokenId);
         if (!old || old.revokedAt !== null) return notFound('token');

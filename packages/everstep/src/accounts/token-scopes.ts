@@ -1,9 +1,9 @@
-/** What the scopes of a token permit. */
+/** Defines what the scopes of a token permit. */
 
 import type { TokenRecord } from '../ports/account-store.js';
 import type { TokenScope } from '../ports/named-tokens.js';
 
-/** What an operation asks of a token. `read`: its answer is worth nothing without payloads. */
+/** Scope that an operation requires. `read`: the answer would be useless without payloads. */
 export type TokenNeed = Exclude<TokenScope, 'connect'>;
 
 export function permits(scopes: readonly TokenScope[], need: TokenNeed): boolean {
@@ -11,7 +11,7 @@ export function permits(scopes: readonly TokenScope[], need: TokenNeed): boolean
   return need === 'read-metadata' && scopes.includes('read');
 }
 
-/** The scopes of tokens that have only an access. */
+/** Returns the scopes of a token that only has an access. */
 export const scopesOf = (access: TokenRecord['access']): readonly TokenScope[] => [access === 'read-write' ? 'write' : 'read'];
 
 export const accessOf = (scopes: readonly TokenScope[]): TokenRecord['access'] =>

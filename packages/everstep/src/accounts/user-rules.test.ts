@@ -51,7 +51,7 @@ const isIn = async (secret: string) => (await service.findSession({ secret, addr
 const set = (person: Person, of: Person, isOperator: boolean) =>
   service.setOperator(as(person), { userId: userIdOf(of), isOperator });
 
-test('only operators see the users and change others; for others there is no such user', async () => {
+test('only operators can list and change users, and other callers get not-found', async () => {
   const userId = userIdOf('dev');
   assert.equal((await service.listUsers(as('owner'), { after: null, limit: 9 })).kind, 'forbidden');
   const asked = [
@@ -73,18 +73,18 @@ test('only operators see the users and change others; for others there is no suc
   ]);
 });
 
-test('a user who is disabled has no session and cannot log in; enabled, it can again', async () => {
+test('a disabled user has no session and cannot log in, and an enabled one can', async () => {
   const [secret, other] = [await sessionOf('dev'), await sessionOf('admin')];
-  const wish = { userId: userIdOf('dev'), disabled: true };
-  assert.equal((await service.setUserDisabled(as('operator'), wish)).kind, 'done');
+  const request = { userId: userIdOf('dev'), disabled: true };
+  assert.equal((await service.setUserDisabled(as('operator'), request)).kind, 'done');
   assert.deepEqual([await isIn(secret), await isIn(other)], [false, true]);
   assert.equal((await logIn('dev')).kind, 'refused');
   assert.equal((await service.logIn({ email: emailOf('dev'), apiKey: apiKeyOf('dev'), address: HERE })).kind, 'refused');
-  assert.equal((await service.setUserDisabled(as('operator'), { ...wish, disabled: false })).kind, 'done');
+  assert.equal((await service.setUserDisabled(as('operator'), { ...request, disabled: false })).kind, 'done');
   assert.equal((await logIn('dev')).kind, 'in');
 });
 
-test('a user deletes itself, an operator deletes others, and nobody a last owner without a successor', async () => {
+test('users delete themselves, operators delete others, and a last owner requires a successor', async () => {
   const secret = await sessionOf('dev');
   assert.equal((await service.deleteUser(as('dev'), { userId: userIdOf('dev'), successorId: null })).kind, 'done');
   assert.equal(await isIn(secret), false);
@@ -103,7 +103,7 @@ test('a user deletes itself, an operator deletes others, and nobody a last owner
   );
 });
 
-test('a user who was squatted is deleted by an operator, and the invited person becomes the user', async () => {
+test('an operator deletes a user created by someone else, and the invited person becomes the user', async () => {
   const membership = { teamId: people.otherTeamId, email: 'boss@w.test', role: 'dev' } as const;
   const { userId, apiKey } = await addNewMember(service, as('stranger'), membership);
   assert.equal((await service.deleteUser(as('operator'), { userId, successorId: null })).kind, 'done');
@@ -111,23 +111,23 @@ test('a user who was squatted is deleted by an operator, and the invited person 
   assert.equal((await service.logIn({ email: 'boss@w.test', apiKey, address: HERE })).kind, 'refused');
 });
 
-test('operatorship is granted and handed over, and one operator stays', async () => {
+test('the operator role can be granted and handed over, and one operator remains', async () => {
   assert.equal((await set('operator', 'operator', false)).kind, 'conflict');
   assert.equal((await service.deleteUser(as('operator'), { userId: userIdOf('operator'), successorId: null })).kind, 'conflict');
   assert.equal((await set('operator', 'admin', true)).kind, 'done');
   assert.deepEqual([await service.isOperator(as('operator')), await service.isOperator(as('admin'))], [true, true]);
   assert.equal((await set('operator', 'operator', false)).kind, 'done');
   assert.deepEqual([await service.isOperator(as('operator')), await service.isOperator(as('admin'))], [false, true]);
-  assert.equal((await set('operator', 'dev', true)).kind, 'not-found', 'no operator any more');
+  assert.equal((await set('operator', 'dev', true)).kind, 'not-found', 'no longer an operator');
   assert.equal((await service.setUserDisabled(as('admin'), { userId: userIdOf('admin'), disabled: true })).kind, 'conflict');
   doneValue(await service.setUserDisabled(as('admin'), { userId: userIdOf('dev'), disabled: true }));
   assert.equal((await set('admin', 'dev', true)).kind, 'conflict', 'a disabled user');
 });
 
-test('an operator revokes the keys of others, the last one too, and ends their sessions', async () => {
+test('an operator revokes the keys of other users, including the last one, and ends their sessions', async () => {
   const userId = userIdOf('dev');
   const [first, second] = [await sessionOf('dev'), await sessionOf('dev')];
-  assert.equal((await service.endSessionsOf(as('dev'), userId)).kind, 'done', 'their own');
+  assert.equal((await service.endSessionsOf(as('dev'), userId)).kind, 'their own sessions', 'their own');
   const [ended] = await service.auditLog(as('dev'), { after: null, limit: 1 });
   assert.equal(ended?.action, 'session.end-all');
   assert.deepEqual([await isIn(first), await isIn(second)], [false, false]);
@@ -141,7 +141,7 @@ test('an operator revokes the keys of others, the last one too, and ends their s
   assert.equal((await logIn('admin')).kind, 'refused');
 });
 
-test('what operators do to users is in the audit log of both', async () => {
+test('actions of operators on users are in the audit logs of both', async () => {
   const userId = userIdOf('dev');
   doneValue(await service.setUserDisabled(as('operator'), { userId, disabled: true }));
   doneValue(await service.setUserDisabled(as('operator'), { userId, disabled: false }));

@@ -1,4 +1,4 @@
-/** Users: who disables and deletes them, revokes their keys and ends their sessions, and who is an operator. */
+/** Users: disabling and deleting them, revoking their keys, ending their sessions, and the operator role. */
 import type { UserRecord } from '../ports/account-store.js';
 import { type AccountRules, done, type NotDone, notFound, refuse } from './account-rules.js';
 import type { AccountService, Outcome, Principal } from './account-service.js';
@@ -27,7 +27,7 @@ export async function isOperator({ accounts }: Pick<AccountRules, 'accounts'>, u
 export function createUserRules(rules: AccountRules): UserPart {
   const { accounts, now } = rules;
 
-  /** The user, for an operator and, where `self` is allowed, for the user itself. For others there is no such user. */
+  /** Finds the user for an operator or, with `self`, for the user itself. Other callers get not-found. */
   async function find(
     { user: asking }: Principal,
     userId: string,
@@ -54,7 +54,7 @@ export function createUserRules(rules: AccountRules): UserPart {
 
     async listUsers({ user }, query) {
       if (!(await isOperator(rules, user.userId)))
-        return refuse('forbidden', 'only an operator of this installation lists its users');
+        return refuse('forbidden', 'only an operator of this installation can list its users');
       return done(await accounts.pageOfUsers(query));
     },
 
@@ -106,7 +106,7 @@ export function createUserRules(rules: AccountRules): UserPart {
         if (found.kind !== 'found') return found;
         const entry = { ...audit(principal, 'api-key.revoke', found.user), subject: apiKeyId };
         const revoked = await accounts.revokeApiKey({ apiKeyId, userId, at: now(), audit: entry });
-        return revoked ? done(null) : notFound('good API key');
+        return revoked ? done(null) : notFound('valid API key');
       }),
 
     revokeApiKeysOf: (principal, userId) =>

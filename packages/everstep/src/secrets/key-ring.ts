@@ -20,7 +20,7 @@ export type KeyRingName = (typeof KEY_RINGS)[keyof typeof KEY_RINGS]['name'];
 
 const KEY_BYTES = 32;
 /** How long another process may use the ring as it was before. */
-const REMEMBERED_MS = 3_000;
+const CACHED_MS = 3_000;
 /** A key is replaced for what is made this much later, when every process has read the new ring, whatever its clock says. */
 const OVERLAP_MS = 60_000;
 
@@ -81,7 +81,7 @@ export class KeyRing {
   /** Creates the ring if there is none. Rejects only if it was never read: a store that is away does not stop what is known. */
   async keys(): Promise<Ring> {
     const { known } = this;
-    if (known && this.elapsedMs() - known.readAt < REMEMBERED_MS) return known.ring;
+    if (known && this.elapsedMs() - known.readAt < CACHED_MS) return known.ring;
     this.reading ??= this.read().finally(() => {
       this.reading = null;
     });

@@ -1,5 +1,5 @@
 /** Signing in with the identity provider: what begins it, and what its answer leads to. */
-import type { AccountService, BegunSession } from '../accounts/account-service.js';
+import type { AccountService, StartedSession } from '../accounts/account-service.js';
 import { LIMITS } from '../config/limits.js';
 import type { SignInSettings } from '../config/sign-in-settings.js';
 import { SIGN_IN_CALLBACK, type SignInError } from '../contract/sign-in.js';
@@ -25,7 +25,7 @@ export interface SignIn {
     readonly cookie: string | null;
     readonly address: string;
     readonly isHttps: boolean;
-  }): Promise<({ readonly kind: 'in'; readonly returnTo: string } & BegunSession) | Failed>;
+  }): Promise<({ readonly kind: 'in'; readonly returnTo: string } & StartedSession) | Failed>;
   /** Where the user signs out of the identity provider; null when it offers that not. */
   logoutUrl(): string | null;
 }

@@ -1,4 +1,4 @@
-/** What an account may own, by the plans of its queue instances. */
+/** Tests how many items an account may own by the plans of its queue instances. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSystemRandom } from '../../clock/system-random.js';
@@ -16,7 +16,7 @@ const PLANS = JSON.stringify({
   ],
 });
 
-test('instances, teams and members are bounded by the largest plan of the account, and operators without one are not', async (t) => {
+test("instances, teams and members are limited by the account's largest plan, except for operators without an instance", async (t) => {
   const store = await openSqliteStore({ file: ':memory:' });
   t.after(() => store.close());
   const read = loadPlans(PLANS);

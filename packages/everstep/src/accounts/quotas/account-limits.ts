@@ -1,17 +1,14 @@
-/** Limits of plans that hold over everything that an account owns, whichever of its queue instances has the plan. */
+/** Plan limits that apply to everything an account owns, whichever of its queue instances has the plan. */
 import type { AccountStore } from '../../ports/account-store.js';
 import type { Plan } from '../account-service.js';
 import type { Plans } from '../plans.js';
 
-/** Limits that count what an account has in all. */
+/** Limits for a whole account. */
 export type AccountLimit =
-  /** Of its search indexes together. */
+  /** Shared by all search indexes of the account. */
   'apiCallsPerSecond' | 'maxStoredBytes' | 'maxActiveRuns' | 'maxInstances' | 'maxSearchIndexes' | 'maxTeams' | 'maxTeamMembers';
 
-/**
- * The limit of an account whose queue instances have these plans: the largest one. An account without instances has that of
- * new instances. Null: no limit.
- */
+/** Returns the largest limit of these plans, or that of new instances if there are no plans. Null: no limit. */
 export function limitOfAccount(
   { ofNewInstances }: Pick<Plans, 'ofNewInstances'>,
   plans: readonly Plan[],
@@ -27,7 +24,7 @@ export interface AccountLimitsOptions {
   readonly isOperator: (userId: string) => Promise<boolean>;
 }
 
-/** How many of something the account may have; `Infinity` when its plans say nothing. The user asks for one more. */
+/** Returns the account's limit, or `Infinity` if its plans have none. `userId` is the user who creates another item. */
 export type LimitOf = (which: AccountLimit, accountId: string, userId: string) => Promise<number>;
 
 export const createLimitOf =
@@ -45,7 +42,7 @@ export const createLimitOf =
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** Such as `1.5 GiB`. */
+/** For example `1.5 GiB`. */
 export function bytesText(bytes: number): string {
   let [size, unit] = [bytes, 0];
   while (size >= 1024 && unit < UNITS.length - 1) {

@@ -1,44 +1,44 @@
 /**
- * What all queue instances and search indexes of an account store together, and how many of its runs are active. Counted in
- * the transactions that change it, and read here at most every half second for each account.
+ * Stored bytes of all queue instances and search indexes of an account, and its active runs. They are counted in the
+ * transactions that change them, and read here at most every half second for each account.
  */
 import type { AccountStore } from '../../ports/account-store.js';
 import type { Plan } from '../account-service.js';
-import { FRESH_MS } from '../known-instances.js';
+import { FRESH_MS } from '../instance-cache.js';
 import type { Plans } from '../plans.js';
 import { type AccountLimit, limitOfAccount } from './account-limits.js';
 
 export interface AccountTotals {
   readonly storedBytes: number;
   readonly activeRuns: number;
-  /** Plans of its instances. */
+  /** Plans of the account's instances. */
   readonly plans: readonly Plan[];
-  /** Stored bytes of each instance. */
+  /** Stored bytes by instance. */
   readonly bytesOf: ReadonlyMap<string, number>;
 }
 
-export interface AccountTotalsOptions {
+export interface AccountTotalsCacheOptions {
   readonly accounts: Pick<AccountStore, 'totalsOf'>;
   readonly plans: Plans;
-  /** Of all search indexes of the account. None when absent. */
+  /** Returns the bytes that all search indexes of the account store. Default: none. */
   readonly documentBytes?: (accountId: string) => Promise<number>;
-  /** Ms that only ever grow. */
+  /** A monotonic clock in ms. */
   readonly elapsedMs: () => number;
 }
 
-/** Accounts that are remembered; the oldest reading goes first. */
-const MOST_KEPT = 10_000;
+/** Maximum number of cached accounts. The oldest entry is evicted first. */
+const MAX_CACHED = 10_000;
 
 interface Reading {
   readonly readAt: number;
   readonly totals: Promise<AccountTotals>;
 }
 
-export class KnownTotals {
-  private readonly options: AccountTotalsOptions;
+export class AccountTotalsCache {
+  private readonly options: AccountTotalsCacheOptions;
   private readonly readings = new Map<string, Reading>();
 
-  constructor(options: AccountTotalsOptions) {
+  constructor(options: AccountTotalsCacheOptions) {
     this.options = options;
   }
 
@@ -51,17 +51,17 @@ export class KnownTotals {
     this.readings.delete(accountId);
     this.readings.set(accountId, reading);
     for (const [oldest] of this.readings) {
-      if (this.readings.size <= MOST_KEPT) break;
+      if (this.readings.size <= MAX_CACHED) break;
       this.readings.delete(oldest);
     }
-    // A failure is for those who wait for it; the next one asks the store again.
+    // A failure is only reported to those waiting for this read. The next caller reads again.
     totals.catch(() => {
       if (this.readings.get(accountId) === reading) this.readings.delete(accountId);
     });
     return totals;
   }
 
-  /** A plan or an owner has changed. */
+  /** Clears the cache after a plan or an owner has changed. */
   forget(): void {
     this.readings.clear();
   }

@@ -1,4 +1,4 @@
-/** What an account may store and have active, on a real store in memory, in simulated time. */
+/** Tests quotas for storage and active runs on a real in-memory store in simulated time. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { creation, sampleRun } from '../../stores/conformance/samples.js';
@@ -16,7 +16,7 @@ const PLANS = JSON.stringify({
   ],
 });
 
-/** An account with two instances. */
+/** Opens an account with two instances. */
 async function open(t: TestContext, documents = 0) {
   const world = await openSpending(t);
   const { store } = world;
@@ -39,7 +39,7 @@ async function open(t: TestContext, documents = 0) {
     documentBytes: async (accountId) => (accountId === OWNER ? documents : 0),
   });
   let runs = 0;
-  /** Runs whose payloads count 1,000 bytes each; known at once. */
+  /** Starts runs with payloads of 1,000 bytes each, and clears the cache. */
   async function start(instanceId: string, count: number): Promise<void> {
     for (let n = 0; n < count; n++) {
       const payload = { body: new Uint8Array(1_000 - 512 - 2), contentType: null, forwardHeaders: {} };
@@ -57,13 +57,13 @@ async function open(t: TestContext, documents = 0) {
 
 const FULL = 'storage-quota-exceeded';
 
-test('what all instances of an account store counts together, and a full account starts nothing new anywhere', async (t) => {
+test('storage of all instances of an account counts together, and a full account cannot start anything new', async (t) => {
   const { limits, start, kindOf } = await open(t);
   await start(INSTANCE, 1);
   await start(SECOND, 1);
   assert.equal(await kindOf(INSTANCE), null);
-  assert.equal(await kindOf(INSTANCE, 1_000), null, 'as much as is left');
-  assert.equal(await kindOf(INSTANCE, 1_001), FULL, 'more than is left');
+  assert.equal(await kindOf(INSTANCE, 1_000), null, 'exactly the remaining storage');
+  assert.equal(await kindOf(INSTANCE, 1_001), FULL, 'more than the remaining storage');
   await start(SECOND, 1);
   for (const instanceId of [INSTANCE, SECOND]) {
     assert.equal(await kindOf(instanceId), FULL);
@@ -82,7 +82,7 @@ test('what all instances of an account store counts together, and a full account
   });
 });
 
-test('documents of search indexes count with the runs', async (t) => {
+test('documents of search indexes count together with runs', async (t) => {
   const { limits, start, kindOf } = await open(t, 2_000);
   await start(INSTANCE, 1);
   assert.equal(await kindOf(INSTANCE), FULL);
@@ -90,7 +90,7 @@ test('documents of search indexes count with the runs', async (t) => {
   assert.equal(await limits.refuseDocuments(OTHER_OWNER, 1_000), null);
 });
 
-test('the largest plan of its instances is that of the account, and one without a limit has none', async (t) => {
+test("the account has the largest limit of its instances' plans, and none if one plan has none", async (t) => {
   const { limits, start, setPlan, kindOf } = await open(t);
   await start(INSTANCE, 3);
   assert.equal(await kindOf(INSTANCE), FULL);
@@ -102,15 +102,15 @@ test('the largest plan of its instances is that of the account, and one without 
   assert.equal((await limits.storage(INSTANCE))?.maxBytes, null);
 });
 
-test('calls of the API of search indexes are counted by account, at the rate of its largest plan', async (t) => {
+test('API calls to search indexes are counted by account, at the rate of its largest plan', async (t) => {
   const { limits } = await open(t);
-  for (let n = 0; n < 100; n++) assert.equal(await limits.admitSearchCall(OWNER), null, 'no rate in these plans');
+  for (let n = 0; n < 100; n++) assert.equal(await limits.admitSearchCall(OWNER), null, 'these plans have no rate limit');
   const waits = [];
   for (let n = 0; n < 201; n++) waits.push(await limits.admitSearchCall(OTHER_OWNER));
   assert.deepEqual([waits.slice(0, 200).every((wait) => wait === null), waits[200] !== null], [true, true]);
 });
 
-test('what is given back can be used again', async (t) => {
+test('freed storage can be used again', async (t) => {
   const { store, start, kindOf, at } = await open(t);
   await start(INSTANCE, 3);
   assert.equal(await kindOf(INSTANCE), FULL);
@@ -129,7 +129,7 @@ test('what is given back can be used again', async (t) => {
   assert.equal(await kindOf(INSTANCE), null);
 });
 
-test('an account has as many active runs as its plan allows, over all of its instances', async (t) => {
+test('an account has as many active runs as its plan allows, across all its instances', async (t) => {
   const { limits, start, setPlan } = await open(t);
   await setPlan(SECOND, 'large');
   await start(INSTANCE, 2);
@@ -137,5 +137,5 @@ test('an account has as many active runs as its plan allows, over all of its ins
   assert.equal((await limits.letRunsIn(SECOND, 3)).kind, 'too-many-active-runs');
   await start(SECOND, 2);
   assert.equal((await limits.letRunsIn(INSTANCE, 1)).kind, 'too-many-active-runs');
-  assert.equal(await limits.refuseSpending(INSTANCE), null, 'a schedule may be made');
+  assert.equal(await limits.refuseSpending(INSTANCE), null, 'a schedule can be created');
 });

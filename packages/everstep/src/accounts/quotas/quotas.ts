@@ -1,19 +1,22 @@
-/** What an account may store and have active: asked where something new is created. What was started continues. */
+/**
+ * Quotas for stored bytes and active runs of an account. They are checked when something new is created. Started work
+ * continues.
+ */
 import type { StorageStanding } from '../account-service.js';
-import type { KnownInstances } from '../known-instances.js';
+import type { InstanceCache } from '../instance-cache.js';
 import type { Plans } from '../plans.js';
 import { bytesText } from './account-limits.js';
-import type { AccountTotals, KnownTotals } from './account-totals.js';
+import type { AccountTotals, AccountTotalsCache } from './account-totals.js';
 
 export interface QuotaRefusal {
   readonly kind: 'storage-quota-exceeded' | 'too-many-active-runs';
-  /** For the caller. */
+  /** Text for the caller. */
   readonly message: string;
 }
 
 export interface QuotasOptions {
-  readonly totals: KnownTotals;
-  readonly instances: Pick<KnownInstances, 'find'>;
+  readonly totals: AccountTotalsCache;
+  readonly instances: Pick<InstanceCache, 'find'>;
   readonly plans: Pick<Plans, 'planOf'>;
 }
 
@@ -24,27 +27,27 @@ export class Quotas {
     this.options = options;
   }
 
-  /** Null when the account of the instance may store so many bytes more. */
+  /** Returns null if the account of the instance may store this many additional bytes. */
   async refuseStorage(instanceId: string, bytes: number): Promise<QuotaRefusal | null> {
-    const totals = await this.boundedTotals(instanceId, 'maxStoredBytes');
+    const totals = await this.limitedTotals(instanceId, 'maxStoredBytes');
     return totals && this.refuseBytes(totals, bytes);
   }
 
-  /** The same for documents of a search index of the account. */
+  /** The same check for documents in a search index of the account. */
   async refuseDocuments(accountId: string, bytes: number): Promise<QuotaRefusal | null> {
     return this.refuseBytes(await this.options.totals.of(accountId), bytes);
   }
 
-  /** Null when the account of the instance may have so many active runs more. */
+  /** Returns null if the account of the instance may have this many additional active runs. */
   async refuseActive(instanceId: string, runs: number): Promise<QuotaRefusal | null> {
-    const totals = await this.boundedTotals(instanceId, 'maxActiveRuns');
+    const totals = await this.limitedTotals(instanceId, 'maxActiveRuns');
     const limit = totals && this.options.totals.limit(totals, 'maxActiveRuns');
     if (!totals || limit === null || totals.activeRuns + runs <= limit) return null;
-    const message = `the account of this queue instance may have ${limit} active runs and messages (maxActiveRuns of its plan), and has ${totals.activeRuns}; retry when some have ended, or cancel runs`;
+    const message = `the account of this queue instance can have at most ${limit} active runs and messages (maxActiveRuns of its plan), and has ${totals.activeRuns}; retry when some have ended, or cancel runs`;
     return { kind: 'too-many-active-runs', message };
   }
 
-  /** Null when there is no such instance, or it has no owner. */
+  /** Returns null if the instance does not exist or has no owner. */
   async standing(instanceId: string): Promise<StorageStanding | null> {
     const accountId = (await this.options.instances.find(instanceId))?.accountId;
     if (accountId === undefined) return null;
@@ -59,8 +62,8 @@ export class Quotas {
     };
   }
 
-  /** Null when the account has no such limit: where the plan of one instance has none, so has the account. */
-  private async boundedTotals(instanceId: string, which: 'maxStoredBytes' | 'maxActiveRuns'): Promise<AccountTotals | null> {
+  /** Returns null if the account has no such limit. One instance whose plan has no limit makes the account unlimited. */
+  private async limitedTotals(instanceId: string, which: 'maxStoredBytes' | 'maxActiveRuns'): Promise<AccountTotals | null> {
     const { instances, plans, totals } = this.options;
     const instance = await instances.find(instanceId);
     if (instance?.accountId === undefined || plans.planOf(instance)[which] === null) return null;
@@ -71,8 +74,8 @@ export class Quotas {
     const limit = this.options.totals.limit(totals, 'maxStoredBytes');
     const { storedBytes } = totals;
     if (limit === null || (storedBytes < limit && storedBytes + bytes <= limit)) return null;
-    const more = bytes === 0 || storedBytes >= limit ? '' : `, and this needs ${bytesText(bytes)}`;
-    const message = `the account stores ${bytesText(storedBytes)} of the ${bytesText(limit)} that its plan allows (maxStoredBytes)${more}; delete dead letters, documents or schedules, or shorten the retention of runs; runs under way continue`;
+    const more = bytes === 0 || storedBytes >= limit ? '' : `, and this requires ${bytesText(bytes)}`;
+    const message = `the account stores ${bytesText(storedBytes)} of the ${bytesText(limit)} that its plan allows (maxStoredBytes)${more}; delete dead letters, documents or schedules, or shorten the retention of runs. Active runs continue`;
     return { kind: 'storage-quota-exceeded', message };
   }
 }

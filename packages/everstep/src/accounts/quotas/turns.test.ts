@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Turns } from './turns.js';
 
-/** Changes that end when they are let, and in which order they started. */
+/** Changes that end on request, and the order in which they started. */
 function scene() {
   const turns = new Turns();
   const started: string[] = [];
@@ -21,7 +21,7 @@ function scene() {
   return { started, change, end };
 }
 
-test('changes of one account take turns, and those of others do not wait for them', async () => {
+test('changes of one account run one at a time, and changes of other accounts do not wait', async () => {
   const { started, change, end } = scene();
   const all = [change('a1', ['a']), change('a2', ['a']), change('b1', ['b']), change('ab', ['a', 'b'])];
   await end('none');
@@ -35,7 +35,7 @@ test('changes of one account take turns, and those of others do not wait for the
   assert.deepEqual(await Promise.all(all), ['a1', 'a2', 'b1', 'ab']);
 });
 
-test('a change of all accounts waits for every earlier one, and every later one for it', async () => {
+test('a change of all accounts waits for every earlier one, and every later one waits for it', async () => {
   const { started, change, end } = scene();
   const all = [change('a1', ['a']), change('all', null), change('b1', ['b'])];
   await end('none');
@@ -48,7 +48,7 @@ test('a change of all accounts waits for every earlier one, and every later one 
   await Promise.all(all);
 });
 
-test('a change that fails does not keep the next one from its turn', async () => {
+test('a failed change does not block the next one', async () => {
   const { started, change, end } = scene();
   const failing = change('a1', ['a'], true);
   const next = change('a2', ['a']);

@@ -1,17 +1,17 @@
-/** Who deletes a queue instance, and who sees that it is being deleted. */
+/** Deletes queue instances and lists the ones that are being deleted. */
 import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
 import { type AccountService, type Plan, RIGHTS } from '../account-service.js';
-import { INSTANCE, seenInstance } from '../seen-instance.js';
+import { findVisibleInstance, INSTANCE } from '../visible-instance.js';
 
 type DeletionPart = Pick<AccountService, 'deleteInstance' | 'listDeletedInstances'>;
 
 export interface DeletionOptions {
   readonly rules: AccountRules;
   readonly isOperator: (userId: string) => Promise<boolean>;
-  /** Waited for before the deletion is answered: nothing of the instance is accepted or delivered after it. */
+  /** Awaited before the answer. After it, nothing of the instance is accepted or delivered. */
   readonly instanceDeleted: (instanceId: string) => unknown;
   readonly accountsOf: AccountService['accountsOf'];
-  /** An instance that is being deleted is shown with it. */
+  /** The plan shown for an instance that is being deleted. */
   readonly defaultPlan: Plan;
 }
 
@@ -28,7 +28,7 @@ export function createDeletion({
     deleteInstance: (principal, { instanceId, confirm }) =>
       rules.inTurnOfInstance(instanceId, async () => {
         const { userId } = principal.user;
-        const seen = await seenInstance(rules, principal, instanceId, 'give-away');
+        const seen = await findVisibleInstance(rules, principal, instanceId, 'give-away');
         if (seen.kind !== 'seen' && !(await isOperator(userId))) return seen;
         const instance = await accounts.findInstance({ instanceId });
         if (!instance) return notFound(INSTANCE);

@@ -1,34 +1,34 @@
 /**
- * Which user somebody is who signed in with an identity provider, and what that user may do by the roles that the provider tells.
- *
- * A user is known by issuer and subject. An e-mail alone does not lead to a user that exists: anybody who invited the e-mail first
- * could own that user. The user links the identity while logged in, or an operator decides that e-mails are trusted.
+ * Finds the user for an identity of an identity provider, and applies the roles from the provider. A user is
+ * identified by issuer and subject. An email alone does not identify an existing user, because anyone who invited
+ * that email first could own the user. Instead the user links the identity while logged in, or an operator decides to
+ * trust emails.
  */
 import type { Role, UserRecord } from '../../ports/account-store.js';
 import type { Identity } from '../../ports/sign-in-store.js';
 import type { AccountRules } from '../account-rules.js';
-import type { BegunSession, Principal } from '../account-service.js';
+import type { Principal, StartedSession } from '../account-service.js';
 import { isOperator } from '../user-rules.js';
 
-/** What the identity provider's roles mean. What is not mapped stays as it is. */
+/** Roles that the identity provider assigns. Unmapped roles stay unchanged. */
 export interface MappedRoles {
-  /** Null: the mapping has no operators. */
+  /** Null: operators are not mapped. */
   readonly isOperator: boolean | null;
-  /** Teams of the mapping with the role of the user in each; null: none. */
+  /** Mapped teams with the role of the user in each; null: not a member. */
   readonly teams: ReadonlyMap<string, Role | null>;
 }
 
-/** Who signed in, as the identity provider said and as it was verified. */
+/** Verified identity from the identity provider. */
 export interface VerifiedIdentity extends Identity {
-  /** Lower case, verified by the identity provider. */
+  /** In lower case, verified by the identity provider. */
   readonly email: string;
   readonly roles: MappedRoles;
 }
 
 export interface SignInPolicy {
-  /** Whether a user is created for an identity that is not known. */
+  /** Whether an unknown identity creates a user. */
   readonly createUsers: boolean;
-  /** Whether a verified e-mail leads to the user who has it. */
+  /** Whether a verified email identifies an existing user. */
   readonly linkByEmail: boolean;
 }
 
@@ -37,18 +37,18 @@ export interface IdentitySignIn {
   readonly policy: SignInPolicy;
   readonly address: string;
   readonly isHttps: boolean;
-  /** The user who links the identity; null: somebody signs in. */
+  /** The user who links the identity; null for a sign-in. */
   readonly linkTo: string | null;
 }
 
 export type SignInRefusal = 'sso-unknown-user' | 'sso-email-taken' | 'sso-user-disabled' | 'sso-identity-taken';
 
-export type SignedIn = ({ readonly kind: 'in' } & BegunSession) | { readonly kind: 'refused'; readonly reason: SignInRefusal };
+export type SignedIn = ({ readonly kind: 'in' } & StartedSession) | { readonly kind: 'refused'; readonly reason: SignInRefusal };
 
 export interface IdentityRules {
-  /** Counts an answer of the identity provider that is not valid as a failed login from the address. */
+  /** Counts an invalid answer of the identity provider as a failed login from the address. */
   signInFailed(from: { readonly address: string }): void;
-  signIn(wish: IdentitySignIn): Promise<SignedIn>;
+  signIn(request: IdentitySignIn): Promise<SignedIn>;
 }
 
 type Found = { readonly user: UserRecord } | { readonly reason: SignInRefusal };
@@ -56,10 +56,14 @@ type Found = { readonly user: UserRecord } | { readonly reason: SignInRefusal };
 export interface IdentityRulesOptions {
   readonly rules: AccountRules;
   readonly countFailure: IdentityRules['signInFailed'];
-  readonly begin: (principal: Principal, by: { readonly issuer: string }, isHttps: boolean) => Promise<BegunSession | null>;
+  readonly startSession: (
+    principal: Principal,
+    by: { readonly issuer: string },
+    isHttps: boolean,
+  ) => Promise<StartedSession | null>;
 }
 
-export function createIdentityRules({ rules, begin, countFailure }: IdentityRulesOptions): IdentityRules {
+export function createIdentityRules({ rules, startSession, countFailure }: IdentityRulesOptions): IdentityRules {
   const { accounts, now } = rules;
 
   async function link(user: UserRecord, { identity, address }: IdentitySignIn): Promise<Found> {
@@ -79,22 +83,22 @@ export function createIdentityRules({ rules, begin, countFailure }: IdentityRule
     return created ? { user } : { reason: 'sso-email-taken' };
   }
 
-  async function userOf(wish: IdentitySignIn): Promise<Found> {
-    const { identity, policy, linkTo } = wish;
+  async function userOf(request: IdentitySignIn): Promise<Found> {
+    const { identity, policy, linkTo } = request;
     const { issuer, subject, email } = identity;
     const known = await accounts.findByIdentity({ issuer, subject });
     if (linkTo !== null) {
       if (known) return known.userId === linkTo ? { user: known } : { reason: 'sso-identity-taken' };
       const linking = await accounts.findUser({ userId: linkTo });
-      return linking ? link(linking, wish) : { reason: 'sso-unknown-user' };
+      return linking ? link(linking, request) : { reason: 'sso-unknown-user' };
     }
     if (known) return { user: known };
     const sameEmail = await accounts.findUserByEmail({ email });
-    if (sameEmail) return policy.linkByEmail ? link(sameEmail, wish) : { reason: 'sso-email-taken' };
-    return policy.createUsers ? create(wish) : { reason: 'sso-unknown-user' };
+    if (sameEmail) return policy.linkByEmail ? link(sameEmail, request) : { reason: 'sso-email-taken' };
+    return policy.createUsers ? create(request) : { reason: 'sso-unknown-user' };
   }
 
-  /** The last operator and the last owner of a team stay what they are. */
+  /** The last operator and the last owner of a team keep their roles. */
   async function applyRoles(user: UserRecord, { identity, address }: IdentitySignIn): Promise<void> {
     const { userId, email } = user;
     const { roles, issuer } = identity;
@@ -136,18 +140,22 @@ export function createIdentityRules({ rules, begin, countFailure }: IdentityRule
   return {
     signInFailed: countFailure,
 
-    signIn: (wish) =>
+    signIn: (request) =>
       rules.inTurn(async () => {
-        const found = await userOf(wish);
+        const found = await userOf(request);
         if (!('user' in found)) return { kind: 'refused', reason: found.reason };
         const { userId } = found.user;
         if (found.user.disabledAt !== undefined) {
-          await noteRefused(found.user, wish);
+          await noteRefused(found.user, request);
           return { kind: 'refused', reason: 'sso-user-disabled' };
         }
-        await applyRoles(found.user, wish);
+        await applyRoles(found.user, request);
         const user = (await accounts.findUser({ userId })) ?? found.user;
-        const started = await begin({ user, address: wish.address }, { issuer: wish.identity.issuer }, wish.isHttps);
+        const started = await startSession(
+          { user, address: request.address },
+          { issuer: request.identity.issuer },
+          request.isHttps,
+        );
         return started ? { kind: 'in', ...started } : { kind: 'refused', reason: 'sso-user-disabled' };
       }),
   };

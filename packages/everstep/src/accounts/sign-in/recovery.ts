@@ -1,4 +1,4 @@
-/** Recovery: a link that gives a user one API key. An operator makes it for a user who has none that is good. */
+/** Recovery links: a link gives a user one API key. An operator creates it for a user without a valid key. */
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../../config/limits.js';
 import type { ApiKeyRecord } from '../../ports/account-store.js';
@@ -13,7 +13,7 @@ const NO_LINK = refuse('not-found', 'there is no recovery link with this secret;
 
 export interface RecoveryOptions {
   readonly rules: AccountRules;
-  /** Counts a secret that does not exist as a failed login from the address. */
+  /** Counts an invalid secret as a failed login from the address. */
   readonly countFailure: (from: { readonly address: string }) => void;
 }
 

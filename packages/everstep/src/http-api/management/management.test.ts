@@ -170,7 +170,7 @@ test('all users can list plans and operators can set them', async () => {
   const url = `/v2/queue/set-plan/${queueId}`;
   assert.equal((await call<string>('operator', 'POST', url, { plan_name: 'default' })).body, 'OK');
   const unknown = await call('operator', 'POST', url, { plan_name: 'huge' });
-  assert.deepEqual([unknown.status, unknown.body.error], [400, 'the body.plan_name must be one of default, standard']);
+  assert.deepEqual([unknown.status, unknown.body.error], [400, 'body.plan_name must be one of default, standard']);
 });
 
 test('the stats count messages and accept a period of 1h to 30d', async () => {

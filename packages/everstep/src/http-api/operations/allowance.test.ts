@@ -123,7 +123,7 @@ test('a plan limits the size of messages', async (t) => {
   ] as const) {
     const answer = await world.call('POST', url, { headers, body: '0123456789a' });
     assert.deepEqual([answer.status, codeOf(answer)], [413, 'body-too-large'], url);
-    assert.match(answer.body.error, /the plan small takes messages of at most 10 bytes, and this has 11/);
+    assert.match(answer.body.error, /the plan small allows messages of at most 10 bytes, but this one has 11/);
   }
 });
 

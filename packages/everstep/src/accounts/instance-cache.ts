@@ -1,13 +1,11 @@
 /**
- * Queue instances as the store had them lately, so that a question that every
- * request asks costs no look-up. What is older than that is read again when it
- * is asked for; whoever changes an instance lets it be forgotten, and what was
- * being read meanwhile is forgotten with it.
+ * Caches queue instances, so that checks on every request need no lookup. Expired entries are read again on demand.
+ * After a change to an instance its entry is dropped, and so is a read in progress.
  */
 import type { AccountStore, QueueInstance } from '../ports/account-store.js';
 import type { InstanceOwners } from '../ports/instance-owners.js';
 
-/** The longest that a change made elsewhere goes unnoticed. */
+/** Cache time: how long a change made elsewhere can go unnoticed. */
 export const FRESH_MS = 500;
 
 interface Known {
@@ -15,12 +13,12 @@ interface Known {
   readonly readAt: number;
 }
 
-export interface KnownInstancesOptions {
+export interface InstanceCacheOptions {
   readonly accounts: Pick<AccountStore, 'findInstance'>;
-  /** Ms that only ever grow, also while the clock of the service stands. */
+  /** A monotonic clock in ms, which also advances while the service clock stands still. */
   readonly elapsedMs: () => number;
-  /** Told when an instance is read that is not as it was known: somebody else changed it. */
-  readonly changedElsewhere?: (instanceId: string) => void;
+  /** Called when a read finds that another process has changed the instance. */
+  readonly onChangedElsewhere?: (instanceId: string) => void;
 }
 
 const isSame = (a: QueueInstance, b: QueueInstance): boolean =>
@@ -29,40 +27,41 @@ const isSame = (a: QueueInstance, b: QueueInstance): boolean =>
   a.accountId === b.accountId &&
   a.budgetAlertUrl === b.budgetAlertUrl;
 
-export class KnownInstances implements InstanceOwners {
-  private readonly options: KnownInstancesOptions;
+export class InstanceCache implements InstanceOwners {
+  private readonly options: InstanceCacheOptions;
   private readonly known = new Map<string, Known>();
-  /** How many known instances each account owns. */
+  /** Number of cached instances by account. */
   private readonly owned = new Map<string, number>();
   private readonly reading = new Map<string, Promise<QueueInstance | null>>();
 
-  constructor(options: KnownInstancesOptions) {
+  constructor(options: InstanceCacheOptions) {
     this.options = options;
   }
 
-  /** As the store has just told of them. */
+  /** Adds instances that were just read from the store. */
   learn(instances: readonly QueueInstance[]): void {
     const readAt = this.options.elapsedMs();
     for (const instance of instances) this.note(instance.instanceId, { instance, readAt });
   }
 
-  /** As it was known last, null when it is not; read again in the background when that is a while ago. */
+  /** Returns the cached instance or null, and refreshes an expired entry in the background. */
   recall(instanceId: string): QueueInstance | null {
     const known = this.known.get(instanceId);
-    // What fails here fails again, and is told, where somebody waits for it.
+    // An error is ignored here: it occurs again, and is reported, where a caller waits for the read.
     if (!known || this.isOld(known)) this.read(instanceId).catch(() => {});
     return known?.instance ?? null;
   }
 
-  /** Null when there is none. Rejects when it has to be read and the store fails. */
+  /** Returns null if there is none. Rejects if the store fails. */
   async find(instanceId: string): Promise<QueueInstance | null> {
     const known = this.known.get(instanceId);
     return known && !this.isOld(known) ? known.instance : this.read(instanceId);
   }
 
   /**
-   * What is known counts no more for whoever waits; whoever does not is told of it until the instance has been read again,
-   * and never that there is no limit. Resolves when that is done, or could not be: then it is read when it is asked for.
+   * Invalidates the entry for callers that wait for a read. Until the read ends, `recall` still returns the old
+   * entry, so that limits always apply. Resolves when the read has succeeded or failed; after a failure the next
+   * `find` reads again.
    */
   async forget(instanceId: string): Promise<void> {
     const known = this.known.get(instanceId);
@@ -71,7 +70,7 @@ export class KnownInstances implements InstanceOwners {
     await this.read(instanceId).catch(() => {});
   }
 
-  /** Ids of all that are known. */
+  /** Returns the IDs of all cached instances. */
   ids(): readonly string[] {
     return [...this.known.keys()];
   }
@@ -109,8 +108,8 @@ export class KnownInstances implements InstanceOwners {
   }
 
   private read(instanceId: string): Promise<QueueInstance | null> {
-    const underWay = this.reading.get(instanceId);
-    if (underWay) return underWay;
+    const inProgress = this.reading.get(instanceId);
+    if (inProgress) return inProgress;
     const readAt = this.options.elapsedMs();
     const reading = this.options.accounts.findInstance({ instanceId }).then(
       (instance) => {
@@ -118,7 +117,7 @@ export class KnownInstances implements InstanceOwners {
           this.reading.delete(instanceId);
           const before = this.known.get(instanceId)?.instance;
           this.note(instanceId, { instance, readAt });
-          if (before && instance && !isSame(before, instance)) this.options.changedElsewhere?.(instanceId);
+          if (before && instance && !isSame(before, instance)) this.options.onChangedElsewhere?.(instanceId);
         }
         return instance;
       },

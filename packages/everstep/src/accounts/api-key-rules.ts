@@ -1,16 +1,16 @@
-/** What is the user's own: API keys, the accounts it sees, and their audit log. */
+/** Resources of the user: API keys, the accounts it can see, and their audit log. */
 import { LIMITS } from '../config/limits.js';
 import type { ApiKeyRecord } from '../ports/account-store.js';
 import { type AccountRules, done, notFound, refuse } from './account-rules.js';
 import type { AccountService } from './account-service.js';
 import { hashOfApiKey } from './api-key-hash.js';
 
-type OwnPart = Pick<AccountService, 'listApiKeys' | 'createApiKey' | 'revokeApiKey' | 'accountsOf' | 'auditLog'>;
+type ApiKeyPart = Pick<AccountService, 'listApiKeys' | 'createApiKey' | 'revokeApiKey' | 'accountsOf' | 'auditLog'>;
 
-export function createOwnRules(rules: AccountRules): OwnPart {
+export function createApiKeyRules(rules: AccountRules): ApiKeyPart {
   const { accounts, now } = rules;
 
-  const goodKeys = async (userId: string): Promise<readonly ApiKeyRecord[]> =>
+  const validKeys = async (userId: string): Promise<readonly ApiKeyRecord[]> =>
     (await accounts.listApiKeys({ userId })).filter(({ revokedAt }) => revokedAt === undefined);
 
   const accountsOf: AccountService['accountsOf'] = async ({ user }) => {
@@ -24,8 +24,8 @@ export function createOwnRules(rules: AccountRules): OwnPart {
     createApiKey: (principal, name) =>
       rules.inTurn(async () => {
         const { userId } = principal.user;
-        if ((await goodKeys(userId)).length >= LIMITS.maxApiKeys)
-          return refuse('conflict', `a user has at most ${LIMITS.maxApiKeys} good API keys; revoke one first`);
+        if ((await validKeys(userId)).length >= LIMITS.maxApiKeys)
+          return refuse('conflict', `a user can have at most ${LIMITS.maxApiKeys} valid API keys; revoke one first`);
         const apiKey = rules.newSecret('ek');
         const apiKeyId = rules.newId('key');
         const record: ApiKeyRecord = { apiKeyId, userId, name, keyHash: hashOfApiKey(apiKey), createdAt: now() };
@@ -36,16 +36,16 @@ export function createOwnRules(rules: AccountRules): OwnPart {
     revokeApiKey: (principal, apiKeyId) =>
       rules.inTurn(async () => {
         const { userId } = principal.user;
-        const good = await goodKeys(userId);
-        if (!good.some((key) => key.apiKeyId === apiKeyId)) return notFound('good API key');
-        if (good.length === 1)
+        const valid = await validKeys(userId);
+        if (!valid.some((key) => key.apiKeyId === apiKeyId)) return notFound('valid API key');
+        if (valid.length === 1)
           return refuse(
             'conflict',
-            'this is the last good API key of the user, who could not log in any more; create another first',
+            "this is the user's last valid API key, and without it the user could not log in; create another one first",
           );
         const audit = rules.audit(principal, { action: 'api-key.revoke', subject: apiKeyId, accountIds: [userId] });
         const revoked = await accounts.revokeApiKey({ apiKeyId, userId, at: now(), audit });
-        return revoked ? done(null) : notFound('good API key');
+        return revoked ? done(null) : notFound('valid API key');
       }, [principal.user.userId]),
     async auditLog(principal, { after, limit }) {
       const accountIds = (await accountsOf(principal)).map(({ accountId }) => accountId);

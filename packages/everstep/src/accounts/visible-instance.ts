@@ -1,21 +1,21 @@
-/** An instance that somebody owns, and the role of the caller in that account. */
+/** Finds an instance that has an owner, and the role of the caller in the owning account. */
 import type { QueueInstance, Role } from '../ports/account-store.js';
 import { type AccountRules, type NotDone, notFound } from './account-rules.js';
 import type { Principal, Right } from './account-service.js';
 
 export const INSTANCE = 'queue instance';
 
-export type SeenInstance =
+export type VisibleInstance =
   | { readonly kind: 'seen'; readonly instance: QueueInstance; readonly owner: string; readonly role: Role }
   | NotDone;
 
-/** `not-found` for an id that does not exist and for one that the user may not see. */
-export async function seenInstance(
+/** Returns `not-found` both for an ID that does not exist and for one that the user may not see. */
+export async function findVisibleInstance(
   rules: AccountRules,
   principal: Principal,
   instanceId: string,
   right: Right,
-): Promise<SeenInstance> {
+): Promise<VisibleInstance> {
   const instance = await rules.accounts.findInstance({ instanceId });
   const owner = instance?.accountId;
   if (!instance || owner === undefined) return notFound(INSTANCE);

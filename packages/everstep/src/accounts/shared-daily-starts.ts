@@ -1,17 +1,16 @@
 /**
- * Runs that were started today (UTC) by all processes on one store, for plans
- * that bound them: taken in the store before they are let in. Of one instance
- * one request to the store is under way at a time, and takes what came up
- * meanwhile together. What came to nothing without anybody knowing, as when a
- * process is killed, stays taken until the day ends.
+ * Counts the runs started today (UTC) by all processes on one store, for plans with a daily limit. Runs are counted
+ * in the store before admission. Each instance has at most one store request in progress; runs that arrive meanwhile
+ * share the next request. Runs that never start, for example because a process is killed, stay counted until the day
+ * ends.
  */
 import type { SharedDays } from '../ports/shared-days.js';
+import type { DayDecision } from './daily-starts.js';
 import { dayOf } from './months.js';
-import type { DayDecision } from './starts-of-day.js';
 
-export interface SharedStartsOfDayOptions {
+export interface SharedDailyStartsOptions {
   readonly days: SharedDays;
-  /** Unix ms on the clock of the service. */
+  /** Unix ms. */
   readonly now: () => number;
 }
 
@@ -22,15 +21,15 @@ interface Waiting {
   readonly fail: (error: unknown) => void;
 }
 
-export class SharedStartsOfDay {
-  private readonly options: SharedStartsOfDayOptions;
+export class SharedDailyStarts {
+  private readonly options: SharedDailyStartsOptions;
   private readonly waiting = new Map<string, Waiting[]>();
 
-  constructor(options: SharedStartsOfDayOptions) {
+  constructor(options: SharedDailyStartsOptions) {
     this.options = options;
   }
 
-  /** Counts the runs unless they would be more than `most`. */
+  /** Counts the runs unless the total would exceed `most`. */
   letIn(instanceId: string, runs: number, most: number): Promise<DayDecision> {
     return new Promise((decide, fail) => {
       const one = { runs, most, decide, fail };
@@ -44,7 +43,7 @@ export class SharedStartsOfDay {
     });
   }
 
-  /** So many of those that were let in at `at` (Unix ms) came to nothing. What cannot be given back stays taken. */
+  /** Subtracts runs that were admitted at `at` (Unix ms) but not started. If this fails, they stay counted. */
   giveBack(instanceId: string, runs: number, at: number): void {
     this.options.days.giveBack({ instanceId, day: dayOf(at), runs }).catch(() => {});
   }
@@ -53,7 +52,7 @@ export class SharedStartsOfDay {
     return this.options.days.used({ instanceId, day: dayOf(this.options.now()) });
   }
 
-  /** Nothing is remembered here. */
+  /** Does nothing, because no count is cached. */
   forget(_instanceId: string): void {}
 
   private async takeAll(instanceId: string, first: readonly Waiting[]): Promise<void> {
@@ -61,7 +60,7 @@ export class SharedStartsOfDay {
       const most = Math.min(...batch.map((one) => one.most));
       const runs = batch.reduce((sum, one) => sum + one.runs, 0);
       if (await this.take(instanceId, batch, runs, most)) continue;
-      // Together they are too many: then those that come first, one by one.
+      // The batch exceeds the limit, so the runs are admitted one by one in their order.
       for (const one of batch) await this.take(instanceId, [one], one.runs, one.most);
     }
     this.waiting.delete(instanceId);
@@ -72,7 +71,7 @@ export class SharedStartsOfDay {
     return waiting.splice(0);
   }
 
-  /** False when several are too many together, and nothing was decided. */
+  /** Returns false, without a decision, if a batch of several exceeds the limit. */
   private async take(instanceId: string, batch: readonly Waiting[], runs: number, most: number): Promise<boolean> {
     const at = this.options.now();
     try {

@@ -1,9 +1,7 @@
 /**
- * Runs that were started today (UTC), for plans that bound them. What the store
- * has counted is read once for a day; from then on it is counted here as runs
- * are let in, so that of many that come at once none is let in beyond the plan.
- * A run counts for the day on which it was let in, also when it is started after
- * midnight: the unit that starts it says when that was.
+ * Counts the runs started today (UTC), for plans with a daily limit. The stored count is read once a day. Later runs
+ * are counted here on admission, so that concurrent runs cannot exceed the plan. A run counts for the day of its
+ * admission, even if it starts after midnight: the unit that starts it records the admission time.
  */
 import type { AccountStore } from '../ports/account-store.js';
 import { dayOf } from './months.js';
@@ -13,32 +11,32 @@ interface Day {
   runs: number;
 }
 
-/** `at` is Unix ms. */
+/** `at` is in Unix ms. */
 export type DayDecision =
   | { readonly kind: 'let-in'; readonly at: number }
   | { readonly kind: 'full'; readonly at: number; readonly startedToday: number };
 
-export interface StartsOfDayOptions {
+export interface DailyStartsOptions {
   readonly accounts: Pick<AccountStore, 'countsOfDays'>;
-  /** Unix ms on the clock of the service, by which runs are counted. */
+  /** Unix ms from the clock by which runs are counted. */
   readonly now: () => number;
 }
 
-export class StartsOfDay {
-  private readonly options: StartsOfDayOptions;
+export class DailyStarts {
+  private readonly options: DailyStartsOptions;
   private readonly days = new Map<string, Day>();
   private readonly reading = new Map<string, Promise<void>>();
 
-  constructor(options: StartsOfDayOptions) {
+  constructor(options: DailyStartsOptions) {
     this.options = options;
   }
 
-  /** Counts the runs unless they would be more than `most`. `at`: the clock reading that this was decided by. */
+  /** Counts the runs unless the total would exceed `most`. `at` is the time of the decision. */
   async letIn(instanceId: string, runs: number, most: number): Promise<DayDecision> {
     for (;;) {
       const today = await this.today(instanceId);
       const at = this.options.now();
-      // Midnight may come while this waits for the day to be read.
+      // Midnight may pass while the count is being read.
       if (dayOf(at) !== today.day) continue;
       if (today.runs + runs > most) return { kind: 'full', at, startedToday: today.runs };
       today.runs += runs;
@@ -46,7 +44,7 @@ export class StartsOfDay {
     }
   }
 
-  /** So many of those that were let in at `at` (Unix ms) came to nothing. */
+  /** Subtracts runs that were admitted at `at` (Unix ms) but not started. */
   giveBack(instanceId: string, runs: number, at: number): void {
     const known = this.days.get(instanceId);
     if (known?.day === dayOf(at)) known.runs = Math.max(0, known.runs - runs);
@@ -56,12 +54,12 @@ export class StartsOfDay {
     return (await this.today(instanceId)).runs;
   }
 
-  /** Its runs are not let in here now: what is known of it is no more true. */
+  /** Drops the cached count of an instance whose runs are not admitted here, because the count becomes outdated. */
   forget(instanceId: string): void {
     if (this.days.size > 0) this.days.delete(instanceId);
   }
 
-  /** From the last look to the use of what it returns nothing must wait. */
+  /** Callers must not wait between the last check and the use of the result. */
   private async today(instanceId: string): Promise<Day> {
     for (;;) {
       const known = this.days.get(instanceId);
