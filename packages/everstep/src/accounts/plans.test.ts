@@ -68,8 +68,8 @@ for (const [what, plan, problem] of [
   ['zero parallelism', { name: 'a', maxParallelism: 0 }, /maxParallelism must be a whole number from 1/],
   ['a negative price', { name: 'a', pricePer100kMessages: -1 }, /pricePer100kMessages must be a number of dollars/],
   ['an unknown limit', { name: 'a', maxSchedule: 5 }, /maxSchedule is not a known field/],
-  ['a name with a space', { name: 'my plan' }, /name must be/],
-  ['a missing name', {}, /name must be/],
+  ['a name with a space', { name: 'my plan' }, /name must consist of/],
+  ['a missing name', {}, /name must consist of/],
   ['an entry that is not an object', 5, /an object/],
 ] as const) {
   test(`a file with ${what} is rejected with a clear error`, () => {

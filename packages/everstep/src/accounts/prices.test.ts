@@ -24,7 +24,7 @@ async function open(t: TestContext, more: InstanceChange = {}) {
     start: (plans: Plans) => recordPrices({ accounts, plans, now: () => NOON, random }),
     spent: (plans: Plans) => createBudgets({ accounts, plans, now: () => NOON }).spent(INSTANCE),
     price: async () => (await accounts.findInstance({ instanceId: INSTANCE }))?.price,
-    told: async () =>
+    auditEntries: async () =>
       (await accounts.listAudit({ accountIds: [OWNER], after: null, limit: 9 })).map(
         ({ actor, action, subject, details, address }) => ({ actor, action, subject, details, address }),
       ),
@@ -60,11 +60,11 @@ test("a price change is in the owner's audit log, and a start with the same pric
   const world = await open(t);
   await world.start(BUILT_IN_PLANS);
   await world.start(BUILT_IN_PLANS);
-  assert.deepEqual([await world.price(), await world.told()], [1, []]);
+  assert.deepEqual([await world.price(), await world.auditEntries()], [1, []]);
   await world.start(plansOf({ name: 'default', pricePer100kMessages: 2.5 }));
   const details = { plan: 'default', from: 1, to: 2.5 };
   const entry = { actor: 'operator', action: 'queue.set-price', subject: INSTANCE, details, address: 'start' };
-  assert.deepEqual([await world.price(), await world.told()], [2.5, [entry]]);
+  assert.deepEqual([await world.price(), await world.auditEntries()], [2.5, [entry]]);
 });
 
 test('sums of fractions reach the budget exactly', () => {

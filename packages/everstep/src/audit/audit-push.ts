@@ -1,6 +1,6 @@
 /**
- * Pushes new entries of the audit log to the operator's webhook, in their order, at least once: the position is stored after the
- * endpoint has taken a batch. Of several processes one pushes at a time.
+ * Pushes new audit log entries to the operator's webhook, in order and at least once: the position is stored after
+ * the endpoint accepted a batch. Only one process pushes at a time.
  */
 import { LIMITS } from '../config/limits.js';
 import type { AuditStore } from '../ports/audit-store.js';
@@ -10,10 +10,10 @@ import { PeriodicLog } from '../ports/periodic-log.js';
 import { exportedLines, NDJSON_TYPE } from './exported-entry.js';
 
 const TIMEOUT_MS = 30_000;
-/** Who ends in the middle of a push keeps the right to it for so long. */
+/** A process that ends during a push keeps its claim for this time. */
 const CLAIM_MS = 2 * TIMEOUT_MS;
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** After a failure the wait doubles up to this. */
+/** After failures the wait doubles up to this maximum. */
 const MAX_WAIT_MS = 300_000;
 
 /** Messages of the installation itself belong to no queue instance. */
@@ -23,7 +23,7 @@ export interface AuditPushOptions {
   readonly audit: Pick<AuditStore, 'chained' | 'claimPush' | 'movePush'>;
   readonly sender: MessageSender;
   readonly url: string;
-  /** Unix ms on the clock of the service. */
+  /** Unix ms from the service clock. */
   readonly now: () => number;
   readonly log: Log;
 }
@@ -40,7 +40,7 @@ export class AuditPush {
     this.failed = new PeriodicLog(options.log, 'audit log push failed, retrying');
   }
 
-  /** Pushes all that is new, unless the endpoint failed lately or another process pushes. Rejects when the store fails. */
+  /** Pushes all new entries, unless the endpoint failed recently or another process pushes. Rejects if the store fails. */
   async pushNew(): Promise<void> {
     const { audit, now } = this.options;
     if (now() < this.notBefore || this.stopped.signal.aborted) return;
@@ -50,14 +50,14 @@ export class AuditPush {
       const batch = await audit.chained({ after: seq, limit: LIMITS.auditPushBatch, from: null, to: null });
       const last = batch.at(-1);
       const taken = last !== undefined && (await this.send(exportedLines(batch)));
-      // Another process may continue at once where this one has nothing to send.
+      // Another process may continue at once if this one has nothing to send.
       if (!taken) return audit.movePush({ seq, until: now() });
       seq = last.seq;
       await audit.movePush({ seq, until: now() + CLAIM_MS });
     }
   }
 
-  /** Gives up what is being sent; it is sent again after the next start. */
+  /** Aborts the current push. It is repeated after the next start. */
   stop(): void {
     this.stopped.abort();
   }

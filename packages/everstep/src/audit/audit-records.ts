@@ -1,4 +1,4 @@
-/** Writes entries of the audit log for requests: those that succeeded one by one, those that were refused in counts. */
+/** Writes audit log entries for requests: successful ones individually, refused ones as counts. */
 import { newKey } from '../engine/ids.js';
 import type { AuditNote, AuditRequest } from '../engine/writes.js';
 import type { AccountStore } from '../ports/account-store.js';
@@ -8,34 +8,34 @@ import type { Random } from '../ports/random.js';
 import { RecentTimes } from './recent-times.js';
 import { type RefusedRequest, RefusedRequests } from './refused-requests.js';
 
-/** Refusals of so long are one entry. */
+/** Refusals within this time share one entry. */
 const REFUSALS_TOGETHER_MS = 60_000;
-/** A login with each request, as HTTP Basic is, is recorded once in so long. */
+/** Every request with HTTP Basic is a login; such logins are recorded at most once within this time. */
 const LOGIN_AGAIN_MS = 3_600_000;
-/** Reads of a secret that repeat within so long are one entry: pages ask again and again. */
+/** Repeated reads of a secret within this time share one entry, because pages request it repeatedly. */
 const READ_AGAIN_MS = 60_000;
-const REMEMBERED = 10_000;
-/** Commands of the control socket, with their actions. */
+const MAX_REMEMBERED = 10_000;
+/** Audit actions of the control socket's commands. */
 const COMMANDS = { backup: 'backup.create', 'rotate-secrets': 'secrets.rotate' } as const;
 
 export interface AuditRecordsOptions {
   readonly accounts: Pick<AccountStore, 'addAudit' | 'findInstance'>;
-  /** Unix ms on the clock of the service. */
+  /** Unix ms from the service clock. */
   readonly now: () => number;
-  /** Of the machine: when counts are written has nothing to do with the time of the service. */
+  /** Clock of the machine. Writing the counts does not depend on the service clock. */
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Pick<Log, 'warn'>;
 }
 
-/** An entry without what is the same for all. */
+/** An entry without the fields that are always set the same way. */
 export type NewEntry = Omit<AuditNote, 'auditId' | 'at'>;
 
 export class AuditRecords {
   private readonly options: AuditRecordsOptions;
   private readonly refused = new RefusedRequests();
-  private readonly logins = new RecentTimes(REMEMBERED, LOGIN_AGAIN_MS);
-  private readonly reads = new RecentTimes(REMEMBERED, READ_AGAIN_MS);
+  private readonly logins = new RecentTimes(MAX_REMEMBERED, LOGIN_AGAIN_MS);
+  private readonly reads = new RecentTimes(MAX_REMEMBERED, READ_AGAIN_MS);
   private cancelTimer: (() => void) | null = null;
   private writing: Promise<void> = Promise.resolve();
 
@@ -60,7 +60,7 @@ export class AuditRecords {
     return this.options.accounts.addAudit(entry);
   }
 
-  /** Returns the account that owns the instance now, as a list. */
+  /** Returns the current owner of the instance as a list. */
   async ownersOf(instanceId: string): Promise<readonly string[]> {
     const owner = (await this.options.accounts.findInstance({ instanceId }))?.accountId;
     return owner === undefined ? [] : [owner];
@@ -87,7 +87,7 @@ export class AuditRecords {
     }
   }
 
-  /** Counts a request that was refused. It is written within a minute, together with those like it; a crash loses the counts. */
+  /** Counts a refused request. Counts are written within a minute, combined by kind. A crash loses them. */
   refuse(request: RefusedRequest): void {
     this.refused.count(request);
     if (this.cancelTimer) return;
@@ -95,7 +95,7 @@ export class AuditRecords {
     this.cancelTimer = clock.setTimer(clock.now() + REFUSALS_TOGETHER_MS, () => void this.writeRefused());
   }
 
-  /** Resolves when all that was counted is written, or could not be. */
+  /** Resolves when all counts are written, or could not be written. */
   async writeRefused(): Promise<void> {
     this.cancelTimer?.();
     this.cancelTimer = null;

@@ -1,6 +1,6 @@
 /**
- * Keeps the audit log in the background: adds entries to its hash chain, removes those that are older than the retention, and
- * pushes what is new to the webhook of the operator.
+ * Background work on the audit log: adds entries to the hash chain, removes entries older than the retention, and
+ * pushes new entries to the operator's webhook.
  */
 import { LIMITS } from '../config/limits.js';
 import type { AuditStore } from '../ports/audit-store.js';
@@ -10,27 +10,27 @@ import { PeriodicLog } from '../ports/periodic-log.js';
 import { ALWAYS_OPEN, type StoreWritesState } from '../ports/store-writes.js';
 import type { AuditPush } from './audit-push.js';
 
-/** Where entries are chained in the background: how long one may be without a hash. */
+/** Interval for chaining entries in the background: the maximum time for which an entry has no hash. */
 const SEAL_EVERY_MS = 1_000;
 const SEALED_AT_ONCE = 1_000;
 const REMOVE_EVERY_MS = 3_600_000;
 const REMOVED_AT_ONCE = 200;
-/** So that others have their turn between two steps. */
+/** Pause between two steps, so that other work can run. */
 const BETWEEN_STEPS_MS = 20;
 
 export interface AuditUpkeepOptions {
   readonly audit: Pick<AuditStore, 'seal' | 'removeBefore'>;
-  /** Unix ms on the clock of the service. */
+  /** Unix ms from the service clock. */
   readonly now: () => number;
   readonly clock: Clock;
   readonly log: Log;
-  /** While it is closed nothing is done; absent: it never is. */
+  /** If closed, no work is done. Absent: always open. */
   readonly writes?: StoreWritesState;
   /** How long entries are kept; null: forever. */
   readonly retentionMs: number | null;
   /** Null: entries are not pushed. */
   readonly push: AuditPush | null;
-  /** Several processes use the store: entries are chained by one of them, a moment after they were added. */
+  /** True if several processes use the store. One of them then chains entries shortly after they were added. */
   readonly isShared: boolean;
 }
 
@@ -38,7 +38,7 @@ export class AuditUpkeep {
   private readonly options: AuditUpkeepOptions;
   private readonly failed: PeriodicLog;
   private readonly cancels = new Map<string, () => void>();
-  private readonly underWay = new Set<Promise<void>>();
+  private readonly inProgress = new Set<Promise<void>>();
   private stopped = false;
 
   constructor(options: AuditUpkeepOptions) {
@@ -46,7 +46,7 @@ export class AuditUpkeep {
     this.failed = new PeriodicLog(options.log, 'audit log maintenance failed, retrying');
   }
 
-  /** Does all of it now and again from then on; does not wait for it. */
+  /** Starts all work now and repeats it regularly. */
   start(): void {
     const { isShared, push } = this.options;
     this.repeat('seal', () => this.seal(), isShared ? SEAL_EVERY_MS : null);
@@ -54,25 +54,25 @@ export class AuditUpkeep {
     if (push) this.repeat('push', () => push.pushNew(), LIMITS.auditPushEveryMs);
   }
 
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when no work is in progress. */
   async stop(): Promise<void> {
     this.stopped = true;
     for (const cancel of this.cancels.values()) cancel();
     this.options.push?.stop();
-    await Promise.allSettled([...this.underWay]);
+    await Promise.allSettled([...this.inProgress]);
   }
 
-  /** Resolves when what is under way now is done. */
+  /** Resolves when the work in progress has ended. */
   async settled(): Promise<void> {
-    await Promise.allSettled([...this.underWay]);
+    await Promise.allSettled([...this.inProgress]);
   }
 
-  /** `everyMs`: null: once, and again only after a failure. */
+  /** `everyMs` null: runs once, and again only after a failure. */
   private repeat(what: string, work: () => Promise<void>, everyMs: number | null): void {
     if (this.stopped) return;
     const { clock, writes = ALWAYS_OPEN } = this.options;
     const again = (delayMs: number) => {
-      // A timer that is set now would keep the process alive.
+      // A timer set now would keep the process alive.
       if (this.stopped) return;
       const cancel = clock.setTimer(clock.now() + delayMs, () => this.repeat(what, work, everyMs));
       this.cancels.set(what, cancel);
@@ -87,8 +87,8 @@ export class AuditUpkeep {
           again(Math.max(everyMs ?? 0, SEAL_EVERY_MS));
         },
       )
-      .finally(() => this.underWay.delete(done));
-    this.underWay.add(done);
+      .finally(() => this.inProgress.delete(done));
+    this.inProgress.add(done);
   }
 
   private async seal(): Promise<void> {

@@ -17,7 +17,7 @@ const log = { debug() {}, info() {}, warn() {}, error() {} };
 const entry = sampleAudit(1, ['acc']);
 const request = { operation: 'cancelRun', credential: 'token t', userAgent: '', instanceId: 'qi', outcome: 'done' } as const;
 
-/** Time that stands still until it is moved; what is due is called at once. */
+/** A clock that the test advances. Due timers fire at once. */
 class StillClock implements Clock {
   time = T0;
   timers: { readonly at: number; readonly fire: () => void }[] = [];
@@ -46,7 +46,7 @@ describe('the entry of a request', () => {
   const audited = (withChange = true) => new AuditedRequest({ entry, request, withChange });
   const kinds = ({ unit: { writes } }: ReturnType<typeof withEntry>) => writes.map(({ kind }) => kind);
 
-  test('is in the first unit that writes something, and in no other one', async () => {
+  test('is in the first unit that writes something, and in no other', async () => {
     const of = audited();
     await runAudited(of, async () => {
       assert.deepEqual(kinds(withEntry(confirmation)), []);
@@ -59,7 +59,7 @@ describe('the entry of a request', () => {
     assert.deepEqual(kinds(withEntry(unit)), ['delete-queue'], 'outside of a request');
   });
 
-  test('is in the next unit after one that was refused, and is left over when there was none', () => {
+  test('is in the next unit after a refused one, and remains if there is no unit', () => {
     const of = audited();
     runAudited(of, () => {
       withEntry(unit).settle(false);
@@ -68,10 +68,10 @@ describe('the entry of a request', () => {
     const bulk = audited(false);
     runAudited(bulk, () => assert.deepEqual(kinds(withEntry(unit)), ['delete-queue']));
     assert.equal(bulk.close(), entry);
-    runAudited(bulk, () => assert.deepEqual(kinds(withEntry(unit)), ['delete-queue'], 'what comes after the answer'));
+    runAudited(bulk, () => assert.deepEqual(kinds(withEntry(unit)), ['delete-queue'], 'after the answer'));
   });
 
-  test('is the one that a part of the service makes itself, with the request', () => {
+  test('is the entry that a part of the service makes itself, marked with the request', () => {
     const of = audited();
     const own = runAudited(of, () => ofThisRequest({ ...entry, action: 'own' }));
     assert.deepEqual([own.action, own.request], ['own', request]);
@@ -81,7 +81,7 @@ describe('the entry of a request', () => {
 });
 
 describe('refused requests', () => {
-  test('are one entry a minute for each caller, operation and code, and their number is bounded', async () => {
+  test('cause one entry a minute for each caller, operation and code, in limited number', async () => {
     const [clock, written]: [StillClock, AuditNote[]] = [new StillClock(), []];
     const accounts = {
       addAudit: async (added: AuditNote) => void written.push(added),
@@ -107,7 +107,7 @@ describe('refused requests', () => {
   });
 });
 
-describe('the check of the chain', () => {
+describe('verification of the chain', () => {
   const entries = [1, 2, 3, 4].map((n) => sampleAudit(n, ['acc']));
   let hash = GENESIS;
   const links = entries.map((each, index) => {
@@ -117,20 +117,20 @@ describe('the check of the chain', () => {
   const kindsOf = (changed: Parameters<typeof verifyLinks>[1]) =>
     verifyLinks(GENESIS, changed).faults.map(({ seq, kind }) => `${seq} ${kind}`);
 
-  test('finds what was changed, removed, inserted or exchanged, and nothing else', () => {
+  test('finds exactly the entries that were changed, removed, inserted or exchanged', () => {
     assert.deepEqual(verifyLinks(GENESIS, links), { faults: [], hash });
     const at = (seq: number, part: object) => links.map((link) => (link.seq === seq ? { ...link, ...part } : link));
     assert.deepEqual(kindsOf(at(2, { entry: { ...entries[1], actor: 'nobody' } })), ['2 changed']);
     assert.deepEqual(kindsOf(at(2, { entry: { ...entries[1], request } })), ['2 changed']);
     assert.deepEqual(kindsOf(at(3, { entry: null })), ['3 removed']);
     assert.deepEqual(kindsOf(at(3, { hash: null })), ['3 inserted', '4 changed']);
-    assert.deepEqual(kindsOf(links.filter(({ seq }) => seq !== 2)), ['3 changed'], 'gone with its hash');
+    assert.deepEqual(kindsOf(links.filter(({ seq }) => seq !== 2)), ['3 changed'], 'missing together with its hash');
     const inserted = { seq: 2.5, hash: null, entry: sampleAudit(9, []) };
     assert.deepEqual(kindsOf([...links.slice(0, 2), inserted, ...links.slice(2)]), ['2.5 inserted']);
   });
 });
 
-describe('the upkeep of the audit log', () => {
+describe('audit log upkeep', () => {
   async function world(answer: (sent: readonly Message[]) => MessageAnswer) {
     const store = await openSqliteStore({ file: ':memory:' });
     const clock = new StillClock();
@@ -153,14 +153,14 @@ describe('the upkeep of the audit log', () => {
       .split('\n')
       .flatMap((line) => (line === '' ? [] : [JSON.parse(line).id]));
 
-  test('leaves no timer behind when it is stopped while its first work is under way', async () => {
+  test('leaves no timer when stopped during its first work', async () => {
     const { clock, upkeep } = await world(() => answered(204));
     upkeep.start();
     await upkeep.stop();
     assert.deepEqual(clock.timers, []);
   });
 
-  test('pushes what is new in its order, again after a failure, and not twice', async () => {
+  test('pushes new entries in order, again after a failure, and not twice', async () => {
     const { store, clock, sent, upkeep } = await world((all) => answered(all.length === 1 ? 503 : 204));
     for (const n of [1, 2]) await store.accounts.addAudit(sampleAudit(n, [], { at: T0 }));
     upkeep.start();
@@ -178,7 +178,7 @@ describe('the upkeep of the audit log', () => {
     await store.close();
   });
 
-  test('removes what is older than the retention when it starts, and every hour', async () => {
+  test('removes entries older than the retention at the start and every hour', async () => {
     const { store, clock, upkeep } = await world(() => answered(204));
     const left = async () =>
       (await store.accounts.listAudit({ accountIds: null, after: null, limit: 9 })).map(({ auditId }) => auditId);

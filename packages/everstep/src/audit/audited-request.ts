@@ -1,17 +1,17 @@
 /**
- * The entry of the audit log that the request being handled leads to. It follows the request through asynchronous calls, so
- * that the first unit of writes of the request carries it, whichever part of the service makes that unit. Operations only
+ * The audit log entry of the request being handled. It follows the request through asynchronous calls, so that the
+ * first unit of writes of the request includes it, whichever part of the service makes that unit. Operations only
  * declare that they are audited.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AuditNote, AuditRequest, CommitUnit, StoreWrite } from '../engine/writes.js';
 
-/** What the declaration of the operation and its request say, before the operation runs. */
+/** Facts from the operation's declaration and the request, known before the operation runs. */
 export interface AuditedFacts {
-  /** Null: the operation is not audited, and only entries that it makes itself are marked with the request. */
+  /** Null: the operation is not audited. Entries that it makes itself are still marked with the request. */
   readonly entry: AuditNote | null;
   readonly request: AuditRequest;
-  /** Whether a unit of writes may carry the entry. False for bulk actions, whose counts are known at the end. */
+  /** Whether a unit of writes may include the entry. False for bulk actions, whose counts are known only at the end. */
   readonly withChange: boolean;
 }
 
@@ -23,7 +23,7 @@ export class AuditedRequest {
     this.facts = facts;
   }
 
-  /** Returns the entry if nothing carries it yet: the unit is to be written with it. */
+  /** Returns the entry if no unit includes it yet. It must be written with the unit. */
   take(unit: CommitUnit): AuditNote | null {
     const { entry, withChange } = this.facts;
     if (!entry || !withChange || this.state !== 'open' || unit.writes.length === 0) return null;
@@ -31,19 +31,19 @@ export class AuditedRequest {
     return entry.subject === '' ? { ...entry, subject: subjectOf(unit.writes) } : entry;
   }
 
-  /** `applied`: whether the unit that carried the entry was written. */
+  /** `applied`: whether the unit with the entry was written. */
   settle(applied: boolean): void {
     if (this.state === 'taken') this.state = applied ? 'recorded' : 'open';
   }
 
-  /** Marks an entry that a part of the service made itself with the request. It takes the place of the declared one. */
+  /** Marks an entry that a part of the service made itself with the request. It replaces the declared entry. */
   mark(entry: AuditNote): AuditNote {
     if (this.state === 'closed') return entry;
     this.state = 'recorded';
     return { ...entry, request: this.facts.request };
   }
 
-  /** Returns the entry that is still to be written, as the request has succeeded; null if there is none. */
+  /** Returns the entry that must still be written after the request succeeded; null if there is none. */
   close(): AuditNote | null {
     const { state } = this;
     this.state = 'closed';
@@ -51,7 +51,7 @@ export class AuditedRequest {
   }
 }
 
-/** What a unit creates, where the request does not name it. */
+/** Returns the ID of what a unit creates, if the request does not contain it. */
 function subjectOf(writes: readonly StoreWrite[]): string {
   for (const write of writes) {
     if (write.kind === 'put-schedule') return write.schedule.scheduleId;
@@ -62,10 +62,10 @@ function subjectOf(writes: readonly StoreWrite[]): string {
 
 const requests = new AsyncLocalStorage<AuditedRequest>();
 
-/** Runs the work; units of writes and entries that it makes belong to the request. */
+/** Runs the work. Units of writes and entries made by it belong to the request. */
 export const runAudited = <Result>(request: AuditedRequest, work: () => Result): Result => requests.run(request, work);
 
-/** Returns the entry, marked with the request being handled if there is one. */
+/** Marks the entry with the request being handled, if there is one. */
 export const ofThisRequest = (entry: AuditNote): AuditNote => requests.getStore()?.mark(entry) ?? entry;
 
 /** A unit with the entry of the request that submits it. */
@@ -76,7 +76,7 @@ export interface AuditedUnit {
 
 const nothingToSettle = (): void => {};
 
-/** Adds the entry of the request being handled, if there is one that nothing carries yet. */
+/** Adds the entry of the request being handled, if there is one that no unit includes yet. */
 export function withEntry(unit: CommitUnit): AuditedUnit {
   const request = requests.getStore();
   const entry = request?.take(unit);

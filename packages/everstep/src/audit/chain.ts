@@ -1,15 +1,15 @@
 /**
- * The hash chain over the audit log: the hash of an entry covers the entry and the hash of the one before it. So an entry
- * that was changed, removed or inserted by other means than the service is found.
+ * The hash chain of the audit log: the hash of an entry covers the entry and the previous hash. It reveals entries
+ * that were changed, removed or inserted outside the service.
  */
 import { createHash } from 'node:crypto';
 import type { AuditNote } from '../engine/writes.js';
 import type { ChainLink } from '../ports/audit-store.js';
 
-/** What the first entry of all has in the place of the hash before it. */
+/** Replaces the previous hash for the first entry. */
 export const GENESIS = '0'.repeat(64);
 
-/** Returns SHA-256, hex, over the JSON of a list: the hash before, and the fields of the entry in this order. */
+/** Returns the SHA-256 hash, in hex, of a JSON list: the previous hash, and the fields of the entry in this order. */
 export function hashOf(previous: string, entry: AuditNote): string {
   const { auditId, at, actor, action, subject, address, accountIds, details, request } = entry;
   const of = request && [request.operation, request.credential, request.userAgent, request.instanceId, request.outcome];
@@ -17,7 +17,7 @@ export function hashOf(previous: string, entry: AuditNote): string {
   return createHash('sha256').update(JSON.stringify(fields)).digest('hex');
 }
 
-/** Joins hashes and entries by their numbers, in that order; at most `limit`, so that the next page misses nothing. */
+/** Joins hashes and entries by number, in order. Returns at most `limit`, so that the next page misses nothing. */
 export function linksOf(
   hashes: ReadonlyMap<number, string>,
   entries: ReadonlyMap<number, AuditNote>,

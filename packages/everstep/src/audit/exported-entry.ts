@@ -1,9 +1,9 @@
-/** An entry of the audit log as it is exported and pushed: a line of JSON. */
+/** An audit log entry as exported and pushed: a line of JSON. */
 import type { ChainedEntry } from '../ports/audit-store.js';
 
 export const NDJSON_TYPE = 'application/x-ndjson';
 
-/** The hash can be computed from the line and the hash of the line before; see `docs/operations/audit.md`. */
+/** The hash can be computed from this line and the hash of the previous line; see `docs/operations/audit.md`. */
 export function exportedLine({ seq, hash, entry }: ChainedEntry): string {
   const { auditId, at, actor, action, subject, address, accountIds, details, request } = entry;
   const of = request && {
@@ -17,5 +17,5 @@ export function exportedLine({ seq, hash, entry }: ChainedEntry): string {
   return `${JSON.stringify({ ...fields, request: of ?? null })}\n`;
 }
 
-/** One after the other, as NDJSON. */
+/** Returns the entries as NDJSON. */
 export const exportedLines = (entries: readonly ChainedEntry[]): Buffer => Buffer.from(entries.map(exportedLine).join(''));

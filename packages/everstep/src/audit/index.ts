@@ -1,4 +1,4 @@
-/** The audit log of a service: what requests add to it, and what is done with it in the background. */
+/** The audit log of a service: entries of requests, and background work. */
 import type { AuditStore } from '../ports/audit-store.js';
 import type { Log } from '../ports/log.js';
 import type { MessageSender } from '../ports/message-sender.js';
@@ -10,14 +10,14 @@ export interface AuditOptions extends AuditRecordsOptions, Omit<AuditUpkeepOptio
   readonly audit: AuditStore;
   readonly log: Log;
   readonly sender: MessageSender;
-  /** Where new entries are pushed; null: nowhere. */
+  /** URL to which new entries are pushed; null: they are not pushed. */
   readonly webhookUrl: string | null;
 }
 
 export interface Audit {
   readonly records: AuditRecords;
   start(): void;
-  /** Resolves when what was counted is written, and nothing is under way. */
+  /** Resolves when all counts are written and no work is in progress. */
   stop(): Promise<void>;
 }
 
@@ -36,13 +36,13 @@ export function createAudit(options: AuditOptions): Audit {
   };
 }
 
-/** Which keys sign a message, by the ID of the queue instance. */
+/** Signing keys of messages, by the ID of the queue instance. */
 interface Keys {
   readonly privateKey: (instanceId: string) => { readonly kid: string; readonly privateKey: string } | null;
   readonly messageKeyFor: (instanceId: string, origin: string) => string | null;
 }
 
-/** Adds the key that signs messages of the installation itself; null: there are none. */
+/** Adds the key for messages of the installation itself; null: they are not signed separately. */
 export const withAuditKey = ({ privateKey, messageKeyFor }: Keys, key: string | null): Keys => ({
   privateKey: (instanceId) => (instanceId === INSTALLATION ? null : privateKey(instanceId)),
   messageKeyFor: (instanceId, origin) => (instanceId === INSTALLATION ? key : messageKeyFor(instanceId, origin)),

@@ -1,4 +1,4 @@
-/** When things happened last, for the things that happened last. */
+/** Remembers when events last occurred, for a limited number of events. */
 export class RecentTimes {
   private readonly most: number;
   private readonly againMs: number;
@@ -9,7 +9,7 @@ export class RecentTimes {
     this.againMs = againMs;
   }
 
-  /** Whether the thing was not due within the last `againMs`; it is noted then. `now` in ms. */
+  /** Returns true, and records the time, unless the event occurred within the last `againMs`. `now` is in ms. */
   isDue(key: string, now: number): boolean {
     const last = this.times.get(key);
     if (last !== undefined && now - last < this.againMs) return false;

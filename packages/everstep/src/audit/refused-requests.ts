@@ -1,7 +1,10 @@
-/** Counts refused requests. The number of different counts is bounded, so a flood of them cannot fill the audit log. */
+/**
+ * Counts refused requests. The number of distinct counts is limited, so that a flood of requests cannot fill the
+ * audit log.
+ */
 
 export interface RefusedRequest {
-  /** `operationId`; of anonymous requests that are counted together that of the first. */
+  /** `operationId`. For anonymous requests that are counted together, that of the first one. */
   readonly operation: string;
   /** Error code of the answer. */
   readonly code: string;
@@ -11,13 +14,13 @@ export interface RefusedRequest {
   readonly instanceId: string | null;
   /** Null: no user was logged in. */
   readonly userId: string | null;
-  /** Network of the client: of an IPv6 address the first 64 bits. */
+  /** Network of the client: the first 64 bits of an IPv6 address. */
   readonly network: string;
 }
 
-/** Entries that callers who are known may lead to until the counts are taken, and entries of all others. */
-const MOST_KNOWN = 100;
-const MOST_ANONYMOUS = 20;
+/** Maximum number of distinct counts from known callers, and from all others, until the counts are taken. */
+const MAX_KNOWN = 100;
+const MAX_ANONYMOUS = 20;
 const VARIOUS = 'various';
 
 export class RefusedRequests {
@@ -26,12 +29,12 @@ export class RefusedRequests {
   private anonymous = 0;
 
   count(request: RefusedRequest): void {
-    if (this.add(request, this.hasRoom(request))) return;
-    // Who it was is lost, how many there were is not. There are only so many codes.
+    if (this.add(request, this.isBelowLimit(request))) return;
+    // The caller is lost, but the number is kept. The number of codes is limited.
     this.add({ ...ANY, code: request.code }, true);
   }
 
-  /** Returns what was counted, and counts from 0 again. */
+  /** Returns the counts and resets them. */
   take(): readonly { readonly request: RefusedRequest; readonly count: number }[] {
     const taken = [...this.counts.values()];
     this.counts.clear();
@@ -39,19 +42,19 @@ export class RefusedRequests {
     return taken;
   }
 
-  private hasRoom({ credential }: RefusedRequest): boolean {
-    return credential === NO_CREDENTIAL ? this.anonymous < MOST_ANONYMOUS : this.known < MOST_KNOWN;
+  private isBelowLimit({ credential }: RefusedRequest): boolean {
+    return credential === NO_CREDENTIAL ? this.anonymous < MAX_ANONYMOUS : this.known < MAX_KNOWN;
   }
 
-  /** False: there is no count of this kind, and none may be added. */
-  private add(request: RefusedRequest, mayBegin: boolean): boolean {
+  /** Returns false if there is no count of this kind and none may be added. */
+  private add(request: RefusedRequest, canAdd: boolean): boolean {
     const { operation, code, credential, instanceId, network } = request;
-    // Who is unknown may try every operation; the first of them is recorded.
+    // Anonymous callers may try every operation, so only the first one is recorded.
     const tried = credential === NO_CREDENTIAL ? '' : operation;
     const key = JSON.stringify([tried, code, credential, instanceId, network]);
     const known = this.counts.get(key);
     if (known) known.count++;
-    else if (!mayBegin) return false;
+    else if (!canAdd) return false;
     else {
       this.counts.set(key, { request, count: 1 });
       if (credential === NO_CREDENTIAL) this.anonymous++;

@@ -1,25 +1,28 @@
-/** Holds a part of the audit log against its hash chain. */
+/** Verifies a part of the audit log against its hash chain. */
 import type { ChainLink } from '../ports/audit-store.js';
 import { hashOf } from './chain.js';
 
 export interface ChainFault {
   readonly seq: number;
-  /** Null: the entry is gone. */
+  /** Null: the entry is missing. */
   readonly auditId: string | null;
   /**
-   * `changed`: the entry does not have the hash of the chain, or an entry before it and its hash are gone. `removed`: the chain
-   * has a hash of an entry that is gone. `inserted`: the chain has no hash of the entry.
+   * `changed`: the hash does not match the entry, or an earlier entry and its hash are missing. `removed`: the chain
+   * has a hash, but the entry is missing. `inserted`: the chain has no hash for the entry.
    */
   readonly kind: 'changed' | 'removed' | 'inserted';
 }
 
 export interface Verified {
   readonly faults: readonly ChainFault[];
-  /** The hash before the next link. */
+  /** The hash that precedes the next link. */
   readonly hash: string;
 }
 
-/** `previous` is the hash before the first of the links. What follows a fault is held against the hash that the chain has. */
+/**
+ * Verifies the links. `previous` is the hash before the first one. After a fault, verification continues with the
+ * stored hash.
+ */
 export function verifyLinks(previous: string, links: readonly ChainLink[]): Verified {
   const faults: ChainFault[] = [];
   let before = previous;

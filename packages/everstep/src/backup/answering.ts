@@ -1,4 +1,4 @@
-/** What the running service does for the commands on its data directory: it alone has its files open. */
+/** Handles commands in the running service, because it alone has access to its open files. */
 import type { AuditEntry } from '../ports/account-store.js';
 import type { Log } from '../ports/log.js';
 import type { EmbeddedStore } from '../stores/sqlite/index.js';
@@ -18,11 +18,11 @@ export interface AnsweringOptions {
   readonly documents: EmbeddedDocuments;
   readonly log: Log;
   readonly rotate: (request: RotateRequest) => Promise<RotateAnswer>;
-  /** Writes the entry of the audit log about a command. */
+  /** Writes the audit log entry of a command. */
   readonly record: (command: 'backup' | 'rotate-secrets', details: AuditEntry['details']) => Promise<void>;
 }
 
-/** Answers the commands of users who may use the data directory; null where the file system takes no socket. */
+/** Answers the commands of users with access to the data directory; null if the file system does not support sockets. */
 export async function answerCommands(options: AnsweringOptions): Promise<ControlChannel | null> {
   const { dataDir, store, documents, log } = options;
   const source: BackupSource = {

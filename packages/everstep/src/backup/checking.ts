@@ -1,4 +1,4 @@
-/** Whether the files of a back-up are whole, sound, and those that its manifest tells of. */
+/** Checks that the files of a backup are complete, sound, and match the manifest. */
 import { join } from 'node:path';
 import { inspectDocuments, inspectStore, type StoreCounts } from '../stores/sqlite/store-at-rest.js';
 import { BackupError, type Manifest, readManifest, STORE_FILE, sealedText } from './contents.js';
@@ -17,7 +17,7 @@ export function assertSound(path: string, problems: readonly string[]): void {
   if (problems.length > 0) throw new BackupError(`${path} is damaged: ${problems.join('; ')}`);
 }
 
-/** Reads every database whole. Rejects with BackupError or StoreOpenError when one is not sound. */
+/** Reads every database completely. Rejects with BackupError or StoreOpenError if one is damaged. */
 export async function inspectFiles(directory: string, paths: readonly string[]): Promise<FoundInFiles> {
   const store = inspectStore(locate(directory, STORE_FILE));
   assertSound(STORE_FILE, store.problems);
@@ -33,7 +33,7 @@ export async function inspectFiles(directory: string, paths: readonly string[]):
 
 export interface Verified {
   readonly manifest: Manifest;
-  /** Of an encrypted back-up. */
+  /** Cipher of an encrypted backup. */
   readonly cipher: BackupCipher | null;
 }
 
@@ -41,24 +41,24 @@ function cipherOf(manifest: Manifest, secret: BackupSecret | null): BackupCipher
   if (!manifest.encryption) return null;
   const cipher = cipherFor(manifest.encryption, secret);
   if (!isSameSeal(manifest.seal ?? '', cipher.sealOf(sealedText(manifest))))
-    throw new BackupError('The passphrase is wrong, or the manifest has changed since the back-up was made.');
+    throw new BackupError('The passphrase is wrong, or the manifest has changed since the backup was made.');
   return cipher;
 }
 
-/** Resolves with the manifest when all is as it says. Rejects with BackupError or StoreOpenError, which say what is not. */
+/** Resolves with the manifest if everything matches it. Otherwise rejects with BackupError or StoreOpenError. */
 export async function verifyBackup(directory: string, secret: BackupSecret | null = null): Promise<Verified> {
   const manifest = await readManifest(directory);
   const cipher = cipherOf(manifest, secret);
   for (const file of manifest.files) await assertSame(directory, file, cipher);
-  // They were inspected before they were encrypted, and are the same.
+  // The databases were inspected before encryption, and the checksums show that they are unchanged.
   if (cipher) return { manifest, cipher };
   const paths = manifest.files.map(({ path }) => path);
   const { schema, counts } = await inspectFiles(directory, paths);
-  const told = new Map<string, number>(Object.entries(manifest.counts));
+  const manifestCounts = new Map<string, number>(Object.entries(manifest.counts));
   for (const [what, count] of Object.entries({ ...counts }))
-    if (told.get(what) !== count)
-      throw new BackupError(`The back-up has ${count} ${what}, and its manifest says ${told.get(what)}.`);
+    if (manifestCounts.get(what) !== count)
+      throw new BackupError(`The backup has ${count} ${what}, but its manifest states ${manifestCounts.get(what)}.`);
   if (schema !== manifest.schema)
-    throw new BackupError(`The store has schema ${schema}, and the manifest says ${manifest.schema}.`);
+    throw new BackupError(`The store has schema ${schema}, but the manifest states ${manifest.schema}.`);
   return { manifest, cipher };
 }

@@ -1,4 +1,4 @@
-/** What lies in the directory of a back-up, and what its manifest says of it. */
+/** The contents of a backup directory, and its manifest. */
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -12,56 +12,59 @@ import type { StoreCounts } from '../stores/sqlite/store-at-rest.js';
 export const STORE_FILE = 'everstep.db';
 export const SEARCH_DIRECTORY = 'search';
 export const CREDENTIALS_FILE = 'credentials.json';
-/** Written last: a directory without it is no back-up. */
+/** Written last. A directory without it is not a backup. */
 export const MANIFEST_FILE = 'manifest.json';
 const FORMAT = 'everstep-backup-1';
 const ENCRYPTED_FORMAT = 'everstep-backup-2';
 
-/** Why a back-up could not be made, or cannot be used; the message is for the operator. */
+/** Reports why a backup could not be made or used. The message is for the operator. */
 export class BackupError extends Error {
   override readonly name = 'BackupError';
 }
 
-/** What of the data directory is in a back-up besides the store. */
+/** Parts of the data directory that a backup includes besides the store. */
 export interface BackupParts {
   readonly credentials: boolean;
-  /** The file with the key of the secrets in the store, if the data directory has one. */
+  /** The key file of the secrets, if the data directory has one. */
   readonly secretsKey: boolean;
 }
 
 export interface BackedUpFile {
-  /** Below the directory of the back-up, with `/`. */
+  /** Relative to the backup directory, with `/`. */
   readonly path: string;
   readonly bytes: number;
   readonly sha256: string;
 }
 
-/** How the files of a back-up are encrypted. */
+/** How the files of a backup are encrypted. */
 export type Encryption =
   | { readonly method: 'key'; readonly keyId: string /** Base64url. */; readonly salt: string }
   | { readonly method: 'passphrase'; readonly salt: string };
 
 export interface Manifest {
   readonly format: typeof FORMAT | typeof ENCRYPTED_FORMAT;
-  /** Absent: the files are as they were. Sizes and sums are of what they were before. */
+  /** Absent: the files are plain. Sizes and checksums refer to the plain files. */
   readonly encryption?: Encryption;
-  /** Of an encrypted back-up: authenticates all else. */
+  /** Of an encrypted backup: authenticates all other fields. */
   readonly seal?: string;
-  /** Of the program that made it. */
+  /** Version of the program that made the backup. */
   readonly version: string;
-  /** ISO 8601. All that was acknowledged before is in it, and something of what was acknowledged until `endedAt`. */
+  /**
+   * ISO 8601. The backup includes everything acknowledged before this time, and a part of what was acknowledged until
+   * `endedAt`.
+   */
   readonly beganAt: string;
   readonly endedAt: string;
-  /** Of the store's tables. */
+  /** Version of the store's tables. */
   readonly schema: number;
   readonly counts: StoreCounts & { readonly documents: number };
   readonly files: readonly BackedUpFile[];
 }
 
-/** What is sealed: the manifest without its seal. */
+/** The sealed text: the manifest without its seal. */
 export const sealedText = ({ seal: _, ...rest }: Manifest): string => JSON.stringify(rest);
 
-/** `sealOf` seals the manifest of an encrypted back-up. */
+/** `sealOf` seals the manifest of an encrypted backup. */
 export function manifestText(facts: Omit<Manifest, 'format' | 'seal'>, sealOf?: (text: string) => string): string {
   const manifest: Manifest = { format: facts.encryption ? ENCRYPTED_FORMAT : FORMAT, ...facts };
   const whole = sealOf ? { ...manifest, seal: sealOf(sealedText(manifest)) } : manifest;
@@ -70,7 +73,7 @@ export function manifestText(facts: Omit<Manifest, 'format' | 'seal'>, sealOf?: 
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
-/** Only names that we give: a manifest leads nowhere else. */
+/** Only known file names, so that a manifest cannot refer to other paths. */
 const PATHS = new RegExp(`^(?:${STORE_FILE}|${CREDENTIALS_FILE}|${SECRETS_KEY_FILE}|${SEARCH_DIRECTORY}/[\\w-]+\\.db)$`);
 
 const isFile = (value: unknown): value is BackedUpFile =>
@@ -99,12 +102,12 @@ function isManifest(value: unknown): value is Manifest {
   return Array.isArray(files) && files.every(isFile) && files.some(({ path }) => path === STORE_FILE);
 }
 
-/** Rejects with BackupError when there is none, or it is not one of ours. */
+/** Rejects with BackupError if the manifest is missing or invalid. */
 export async function readManifest(directory: string): Promise<Manifest> {
   const file = join(directory, MANIFEST_FILE);
   const written = await readFile(file, 'utf8').catch((error) => {
     if (codeOf(error) !== 'ENOENT') throw error;
-    throw new BackupError(`${directory} holds no back-up, or one that was not finished: it has no ${MANIFEST_FILE}.`);
+    throw new BackupError(`${directory} does not contain a backup, or an unfinished one: ${MANIFEST_FILE} is missing.`);
   });
   const value: unknown = (() => {
     try {
@@ -114,10 +117,10 @@ export async function readManifest(directory: string): Promise<Manifest> {
     }
   })();
   if (isManifest(value)) return value;
-  throw new BackupError(`${file} is damaged, or of a version of Everstep that this one does not know.`);
+  throw new BackupError(`${file} is damaged, or was made by an unsupported version of Everstep.`);
 }
 
-/** SHA-256 of a file, in hex. */
+/** Returns the SHA-256 hash of a file, in hex. */
 export async function digestOf(file: string): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(file)) hash.update(chunk);

@@ -13,16 +13,16 @@ async function emptyDirectory(t: TestContext): Promise<string> {
   return path;
 }
 
-test('one back-up is made at a time; who goes away takes the request back; a service that stops ends it', async (t) => {
+test('one backup is made at a time; disconnecting cancels it; stopping the service aborts it', async (t) => {
   const dataDir = await emptyDirectory(t);
   const reasons: string[] = [];
-  let begun = (): void => {};
+  let started = (): void => {};
   const channel = await listenForCommands({
     dataDir,
     rotate: async () => ({ replaced: [], encrypted: 0 }),
     backUp: (_request, signal) =>
       new Promise((_resolve, reject) => {
-        begun();
+        started();
         signal.addEventListener('abort', () => {
           reasons.push(signal.reason.message);
           reject(signal.reason);
@@ -32,7 +32,7 @@ test('one back-up is made at a time; who goes away takes the request back; a ser
   const request = { to: join(dataDir, 'z'), credentials: true, secretsKey: true };
   const nextBegun = () =>
     new Promise<void>((resolve) => {
-      begun = resolve;
+      started = resolve;
     });
   const { socket } = JSON.parse(await readFile(join(dataDir, 'control.json'), 'utf8'));
   const impatient = connect(socket);
@@ -42,16 +42,16 @@ test('one back-up is made at a time; who goes away takes the request back; a ser
   impatient.destroy();
   while (reasons.length === 0) await new Promise((resolve) => setImmediate(resolve));
   const firstBegun = nextBegun();
-  const first = assert.rejects(askForBackup(dataDir, request), /The service stopped meanwhile/);
+  const first = assert.rejects(askForBackup(dataDir, request), /The service stopped in the meantime/);
   await firstBegun;
-  await assert.rejects(askForBackup(dataDir, request), /Another back-up is being made/);
+  await assert.rejects(askForBackup(dataDir, request), /Another backup or rotation is in progress/);
   await channel.close();
   await first;
-  assert.deepEqual(reasons, ['nobody waits for the back-up any more', 'the service stops']);
-  assert.equal(await askForBackup(dataDir, request), null, 'nobody listens any more');
+  assert.deepEqual(reasons, ['the client disconnected', 'the service is stopping']);
+  assert.equal(await askForBackup(dataDir, request), null, 'no service is listening');
 });
 
-test('the socket is for its owner alone from the moment at which it is there', async (t) => {
+test('the socket is accessible only by its owner from its creation on', async (t) => {
   const path = join(await emptyDirectory(t), 's');
   const server = createServer();
   t.after(() => server.close());
@@ -64,7 +64,7 @@ test('the socket is for its owner alone from the moment at which it is there', a
   assert.equal(process.umask(), mask);
 });
 
-test('a service of another version that answers nothing has made no back-up', async (t) => {
+test('a service of another version that does not answer has made no backup', async (t) => {
   const dataDir = await emptyDirectory(t);
   const socket = join(dataDir, 's');
   const server = createServer((client) => client.once('data', () => client.end()));
@@ -72,7 +72,7 @@ test('a service of another version that answers nothing has made no back-up', as
   await writeFile(join(dataDir, 'control.json'), JSON.stringify({ socket }));
   await assert.rejects(
     askForBackup(dataDir, { to: join(dataDir, 'z'), credentials: true, secretsKey: true }),
-    /ended before it was done/,
+    /ended before the command was done/,
   );
   await new Promise((resolve) => server.close(resolve));
 });

@@ -1,8 +1,8 @@
 /**
- * How the command reaches the running service: a socket that those alone can open who may use the data directory. The
- * service has its files locked for itself, so it must make the copies; and where they go is not for an API to say.
- *
- * A request is a line of JSON, an answer too. Who goes away before the answer takes the request back.
+ * The channel between the commands and the running service: a socket that only users with access to the data
+ * directory can open. The service locks its files, so it must make the copies. Their destination must not be set
+ * through an API. A request is a line of JSON, and so is an answer. Disconnecting before the answer cancels the
+ * request.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -15,30 +15,30 @@ import { writePrivately } from '../bootstrap/private-file.js';
 import { codeOf } from '../bootstrap/start-error.js';
 import { BackupError, type BackupParts } from './contents.js';
 
-/** Says where the socket is: its path may have to be shorter than one in the data directory. */
+/** Contains the path of the socket, which may have to be shorter than one in the data directory. */
 const ADDRESS_FILE = 'control.json';
 const SOCKET = 'control.sock';
-/** What every system allows for the path of a socket. */
+/** Maximum length of a socket path on all systems. */
 const MAX_SOCKET_PATH_BYTES = 100;
 const OWNER_ONLY_MASK = 0o177;
 const MAX_REQUEST_BYTES = 64 * 1024;
 
 export interface BackupRequest extends BackupParts {
-  /** Absolute, on the service's machine. */
+  /** Absolute path on the service's machine. */
   readonly to: string;
 }
 
 export interface RotateRequest {
-  /** Whether permanent tokens that were issued until now are refused from then on. */
+  /** Whether permanent tokens issued so far are refused afterwards. */
   readonly endTokens: boolean;
-  /** Encrypts only: no key is replaced. */
+  /** Only encrypts: no key is replaced. */
   readonly onlyEncrypt: boolean;
 }
 
 export interface RotateAnswer {
-  /** Names of the secrets that have a new key. */
+  /** Names of the secrets with a new key. */
   readonly replaced: readonly string[];
-  /** Rows that were encrypted under another key, or not at all. */
+  /** Number of rows that were encrypted under another key, or not at all. */
   readonly encrypted: number;
 }
 
@@ -51,13 +51,13 @@ type Answer =
   | { readonly kind: 'refused'; readonly message: string };
 
 export interface ControlChannel {
-  /** Ends what is under way, and resolves when it has ended. */
+  /** Aborts work in progress, and resolves when it has ended. */
   close(): Promise<void>;
 }
 
 export interface ControlOptions {
   readonly dataDir: string;
-  /** Resolves with what was written; what it rejects with is told to who asked. */
+  /** Resolves with the paths written. A rejection is reported to the client. */
   readonly backUp: (request: BackupRequest, signal: AbortSignal) => Promise<readonly string[]>;
   readonly rotate: (request: RotateRequest) => Promise<RotateAnswer>;
 }
@@ -89,8 +89,8 @@ function parseRequest(line: string): Request | null {
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * The socket has its mode from the moment at which it is there: with a `chmod` after that, others could connect in between.
- * `listen` makes it before it returns, so nothing else is made with this mask but by other threads, whose files lose rights.
+ * Creates the socket with its final mode: with a later `chmod`, others could connect in between. `listen` creates it
+ * before it returns, so the mask affects no other files, except those of other threads, which get fewer permissions.
  */
 export async function listenPrivately(server: Server, path: string): Promise<void> {
   const listening = once(server, 'listening');
@@ -103,7 +103,7 @@ export async function listenPrivately(server: Server, path: string): Promise<voi
   await listening;
 }
 
-/** Listens in the data directory of a service that has its store open. Rejects when the file system takes no socket. */
+/** Listens in the data directory of a service with an open store. Rejects if the file system does not support sockets. */
 export async function listenForCommands({ dataDir, backUp, rotate }: ControlOptions): Promise<ControlChannel> {
   const path = await socketIn(dataDir);
   const stopping = new AbortController();
@@ -113,14 +113,18 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
 
   async function perform(line: string, gone: AbortSignal): Promise<Answer> {
     const request = parseRequest(line);
-    if (!request) return { kind: 'refused', message: 'the running service does not know this request: it is of another version' };
-    if (isBusy) return { kind: 'refused', message: 'Another back-up is being made: try again when it is done.' };
+    if (!request)
+      return {
+        kind: 'refused',
+        message: 'the running service does not support this request, because it has a different version',
+      };
+    if (isBusy) return { kind: 'refused', message: 'Another backup or rotation is in progress. Try again when it is done.' };
     isBusy = true;
     try {
       if (request.kind === 'rotate-secrets') return { kind: 'rotated', rotation: await rotate(request.rotate) };
       return { kind: 'done', written: await backUp(request.backup, AbortSignal.any([gone, stopping.signal])) };
     } catch (error) {
-      return { kind: 'refused', message: stopping.signal.aborted ? 'The service stopped meanwhile.' : messageOf(error) };
+      return { kind: 'refused', message: stopping.signal.aborted ? 'The service stopped in the meantime.' : messageOf(error) };
     } finally {
       isBusy = false;
     }
@@ -132,7 +136,7 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
     socket.on('error', () => {});
     socket.once('close', () => {
       sockets.delete(socket);
-      gone.abort(new Error('nobody waits for the back-up any more'));
+      gone.abort(new Error('the client disconnected'));
     });
     let line = '';
     const take = (chunk: string): void => {
@@ -140,7 +144,7 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
       if (line.length > MAX_REQUEST_BYTES) socket.destroy();
       if (!line.includes('\n')) return;
       socket.off('data', take);
-      // What else comes is read, so that its end is seen.
+      // Further data is read and ignored, so that the end of the connection is noticed.
       socket.resume();
       const answered = perform(line, gone.signal).then((answer) => {
         socket.end(`${JSON.stringify(answer)}\n`);
@@ -150,19 +154,19 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
     };
     socket.setEncoding('utf8').on('data', take);
   });
-  // What a crash has left: the store's lock says that nobody listens there.
+  // Removes a socket left by a crash. The store's lock ensures that no service listens on it.
   if (process.platform !== 'win32') await rm(path, { force: true });
   await listenPrivately(server, path);
   await writePrivately(join(dataDir, ADDRESS_FILE), `${JSON.stringify({ socket: path })}\n`);
   return {
     async close() {
-      stopping.abort(new Error('the service stops'));
+      stopping.abort(new Error('the service is stopping'));
       const closed = new Promise((resolve) => server.close(resolve));
       await Promise.all(answering);
       for (const socket of sockets) socket.destroySoon();
       await closed;
       await rm(join(dataDir, ADDRESS_FILE), { force: true });
-      // The socket went with the server; a directory that was made for it goes too.
+      // The server removed the socket. A directory created for it is removed too.
       if (process.platform !== 'win32' && dirname(path) !== dataDir) await rmdir(dirname(path)).catch(() => {});
     },
   };
@@ -179,7 +183,7 @@ async function socketOf(dataDir: string): Promise<string | null> {
   }
 }
 
-/** Asks the service that runs on the data directory; null when no service runs there. Rejects with BackupError. */
+/** Sends a request to the service on the data directory; null if none is running. Rejects with BackupError. */
 async function ask(dataDir: string, request: object): Promise<Answer | null> {
   const path = await socketOf(dataDir);
   if (path === null) return null;
@@ -187,7 +191,7 @@ async function ask(dataDir: string, request: object): Promise<Answer | null> {
   const connected = await new Promise<boolean>((resolve, reject) => {
     socket.once('connect', () => resolve(true));
     socket.once('error', (error) => {
-      // The file is left of a service that was killed.
+      // A killed service left the file behind.
       if (['ECONNREFUSED', 'ENOENT'].includes(codeOf(error))) resolve(false);
       else reject(new BackupError(`The running service cannot be reached at ${path}: ${error.message}.`, { cause: error }));
     });
@@ -200,19 +204,19 @@ async function ask(dataDir: string, request: object): Promise<Answer | null> {
     if (answer.kind === 'refused') throw new BackupError(answer.message);
     return answer;
   }
-  throw new BackupError('The service ended before it was done; run the command again.');
+  throw new BackupError('The service ended before the command was done. Run it again.');
 }
 
 /**
- * Asks the service that runs on the data directory for a back-up: resolves with what was written, or null when no service
- * runs there. Rejects with BackupError when it could not.
+ * Requests a backup from the service on the data directory. Resolves with the paths written, or null if no service is
+ * running. Rejects with BackupError.
  */
 export async function askForBackup(dataDir: string, request: BackupRequest): Promise<readonly string[] | null> {
   const answer = await ask(dataDir, request);
   return answer?.kind === 'done' ? answer.written : null;
 }
 
-/** The same for a rotation of its secrets. */
+/** Requests a rotation of the secrets in the same way. */
 export async function askToRotate(dataDir: string, request: RotateRequest): Promise<RotateAnswer | null> {
   const answer = await ask(dataDir, { kind: 'rotate-secrets', ...request });
   return answer?.kind === 'rotated' ? answer.rotation : null;

@@ -1,6 +1,6 @@
 /**
- * Puts copies of everything into the directory of a back-up. This is the part that the running service does itself, as
- * it alone has its files open; what takes long and needs no service (checks, sums) is left to the command.
+ * Copies everything into a backup directory. The running service does this part itself, because it alone has access
+ * to its open files. Slow work that does not need the service (checks, checksums) is left to the command.
  */
 import { chmod, mkdir, readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -14,29 +14,29 @@ import { BackupError, type BackupParts, CREDENTIALS_FILE, SEARCH_DIRECTORY, STOR
 
 const OWNER_ONLY = 0o700;
 
-/** Where the copies come from: a running service, or the files of one that is stopped. */
+/** Source of the copies: a running service, or the files of a stopped one. */
 export interface BackupSource {
   copyStore(request: CopyRequest): Promise<void>;
-  /** Asked when the store is copied. */
+  /** Called after the store was copied. */
   searchIndexIds(): Promise<readonly string[]>;
-  /** False when the index has no documents. */
+  /** Returns false if the index has no documents. */
   copyDocuments(request: CopyRequest & { readonly indexId: string }): Promise<boolean>;
   readonly dataDir: string;
 }
 
 export interface CopyingOptions extends BackupParts {
-  /** Absolute; empty, or made. */
+  /** Absolute path of a directory that is empty or is created. */
   readonly to: string;
   readonly signal?: AbortSignal;
 }
 
-/** Makes the directory of a back-up. Resolves with whether it did not exist. Rejects with BackupError when something lies in it. */
+/** Creates the backup directory. Resolves with true if it did not exist. Rejects with BackupError if it is not empty. */
 export async function claimDirectory(directory: string): Promise<boolean> {
   try {
     const first = await mkdir(directory, { recursive: true, mode: OWNER_ONLY });
     if (first !== undefined) return true;
     if ((await readdir(directory)).some((name) => name !== 'lost+found'))
-      throw new BackupError(`${directory} is not empty: a back-up is written into a directory of its own.`);
+      throw new BackupError(`${directory} is not empty. A backup requires a directory of its own.`);
     return false;
   } catch (error) {
     if (error instanceof BackupError) throw error;
@@ -44,7 +44,7 @@ export async function claimDirectory(directory: string): Promise<boolean> {
   }
 }
 
-/** False when there is no such file. */
+/** Returns false if the file does not exist. */
 async function copyText(from: string, to: string): Promise<boolean> {
   const text = await readFile(from, 'utf8').catch((error) => {
     if (codeOf(error) === 'ENOENT') return null;
@@ -55,7 +55,7 @@ async function copyText(from: string, to: string): Promise<boolean> {
   return true;
 }
 
-/** Resolves with what was written, below `to`. What fails, or is ended, leaves nothing behind. */
+/** Resolves with the paths written, relative to `to`. A failed or aborted copy leaves nothing behind. */
 export async function copyEverything(source: BackupSource, options: CopyingOptions): Promise<readonly string[]> {
   const { to, signal } = options;
   const made = await claimDirectory(to);
@@ -68,7 +68,7 @@ export async function copyEverything(source: BackupSource, options: CopyingOptio
   const ending = signal ? { signal } : {};
   try {
     await source.copyStore({ file: begin(STORE_FILE), ...ending });
-    // Indexes after the store, so that one whose record is in the copy has the documents that it had then.
+    // Indexes are copied after the store, so that every index in the copied store has its documents.
     for (const indexId of await source.searchIndexIds()) {
       await mkdir(join(to, SEARCH_DIRECTORY), { recursive: true, mode: OWNER_ONLY });
       const path = `${SEARCH_DIRECTORY}/${indexId}.db`;
@@ -93,10 +93,10 @@ export async function copyEverything(source: BackupSource, options: CopyingOptio
   }
 }
 
-/** Of a stopped service. Throws BackupError when there is no store, StoreOpenError when a service uses it. */
+/** Opens a stopped service's files. Throws BackupError if there is no store, and StoreOpenError if a service uses it. */
 export function openSourceAtRest({ dataDir, storeFile }: { readonly dataDir: string; readonly storeFile: string }) {
   const store = openStoreAtRest(storeFile);
-  if (!store) throw new BackupError(`There is no store at ${storeFile}: name the data directory with --data-dir.`);
+  if (!store) throw new BackupError(`There is no store at ${storeFile}. Set the data directory with --data-dir.`);
   const source: BackupSource = {
     dataDir,
     copyStore: (request) => store.copyTo(request),

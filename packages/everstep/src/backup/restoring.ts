@@ -1,4 +1,4 @@
-/** Puts a back-up into an empty data directory, for a service to be started on. */
+/** Restores a backup into an empty data directory. */
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf, fileError } from '../bootstrap/start-error.js';
@@ -8,15 +8,15 @@ import { copyOut } from './encryption/backed-up-files.js';
 import type { BackupSecret } from './encryption/backup-cipher.js';
 
 const DIRECTORY_MODE = 0o700;
-/** Until all else is there, the store has a name that no service opens. */
+/** Name of the store until all other files are restored, so that no service opens it. */
 const UNFINISHED = `${STORE_FILE}.restoring`;
 
 export interface RestoringOptions {
-  /** Absolute, as the next one. */
+  /** Absolute path of the backup. */
   readonly from: string;
-  /** Does not exist, or is empty. */
+  /** Absolute path of a directory that is empty or does not exist. */
   readonly dataDir: string;
-  /** Of an encrypted back-up. */
+  /** Secret of an encrypted backup. */
   readonly secret: BackupSecret | null;
 }
 
@@ -25,15 +25,15 @@ async function claimEmpty(dataDir: string): Promise<void> {
     if (codeOf(error) === 'ENOENT') return [];
     throw fileError(`The directory ${dataDir} cannot be used`, error);
   });
-  // A disk that was just formatted has this one.
+  // A newly formatted disk contains this directory.
   if (present.some((name) => name !== 'lost+found'))
-    throw new BackupError(`${dataDir} is not empty: a back-up is restored into an empty directory only. Nothing was changed.`);
+    throw new BackupError(`${dataDir} is not empty. A backup can only be restored into an empty directory. Nothing was changed.`);
   await mkdir(dataDir, { recursive: true, mode: DIRECTORY_MODE }).catch((error) => {
-    throw fileError(`The directory ${dataDir} cannot be made`, error);
+    throw fileError(`The directory ${dataDir} cannot be created`, error);
   });
 }
 
-/** Verifies the back-up, and each file once more where it was put. Rejects with BackupError, StoreOpenError or StartError. */
+/** Verifies the backup, and each file again after it was restored. Rejects with BackupError, StoreOpenError or StartError. */
 export async function restoreBackup({ from, dataDir, secret }: RestoringOptions): Promise<Manifest> {
   const { manifest, cipher } = await verifyBackup(from, secret);
   await claimEmpty(dataDir);
@@ -45,7 +45,7 @@ export async function restoreBackup({ from, dataDir, secret }: RestoringOptions)
       await mkdir(dirname(file), { recursive: true, mode: DIRECTORY_MODE });
       await copyOut(from, path, file, cipher);
       if ((await digestOf(file)) !== sha256)
-        throw new BackupError(`${path} was not written as it was read: the disk may be failing.`);
+        throw new BackupError(`${path} was not restored correctly: the disk may be failing.`);
     }
     await rename(join(dataDir, UNFINISHED), join(dataDir, STORE_FILE));
     return manifest;

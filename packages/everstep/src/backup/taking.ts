@@ -1,4 +1,4 @@
-/** Makes a back-up: has the copies made, then checks them, and says in the manifest what they are. */
+/** Makes a backup: copies everything, checks the copies, and writes the manifest. */
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -16,29 +16,29 @@ import {
 } from './contents.js';
 import { askForBackup } from './control-channel.js';
 import { claimDirectory, copyEverything, openSourceAtRest } from './copying.js';
-import { encryptInto, placeOf } from './encryption/backed-up-files.js';
+import { encryptInto, pathInBackup } from './encryption/backed-up-files.js';
 import { type BackupSecret, newCipher } from './encryption/backup-cipher.js';
 
 const OWNER_ONLY = 0o700;
 
 export interface TakingOptions extends BackupParts {
-  /** Absolute, as the next two. */
+  /** Absolute path, like the next two. */
   readonly dataDir: string;
   readonly storeFile: string;
   readonly to: string;
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
-  /** The files are encrypted with it; null: they are not. */
+  /** Secret for encrypting the files; null: they are not encrypted. */
   readonly secret: BackupSecret | null;
 }
 
 export interface Taken {
   readonly manifest: Manifest;
-  /** Whether a running service made the copies; otherwise they were made of files that nobody used. */
+  /** Whether a running service made the copies; otherwise they were made from files not in use. */
   readonly online: boolean;
 }
 
-/** Nothing of a back-up is believed before it is on the disk. */
+/** Ensures that the file is on disk before the backup is reported as made. */
 async function sync(path: string): Promise<void> {
   const file = await open(path, 'r');
   try {
@@ -63,7 +63,7 @@ interface Copied {
   readonly facts: Pick<Manifest, 'version' | 'beganAt' | 'endedAt' | 'schema' | 'counts'>;
 }
 
-/** Copies and checks everything. What fails leaves nothing behind. */
+/** Copies and checks everything. A failure leaves nothing behind. */
 async function copyChecked(options: TakingOptions): Promise<Copied> {
   const { dataDir, to, credentials, secretsKey, version } = options;
   const beganAt = new Date().toISOString();
@@ -80,13 +80,14 @@ async function copyChecked(options: TakingOptions): Promise<Copied> {
     }
     return { files, online: copied !== null, facts: { version, beganAt, endedAt, schema, counts } };
   } catch (error) {
-    // Not found sound: nobody should take it for a back-up, nor find the directory taken at the next try.
+    // Removes an unsound copy, so that no one mistakes it for a backup, and the next attempt finds an empty
+    // directory.
     for (const path of written) await rm(located(path), { force: true });
     throw error;
   }
 }
 
-/** Everything is copied in the data directory, where it is plain anyway, and encrypted from there. */
+/** Copies everything within the data directory, where it is plain anyway, and encrypts it from there. */
 async function takeEncrypted(options: TakingOptions, secret: BackupSecret): Promise<Copied> {
   const { dataDir, to } = options;
   const made = await claimDirectory(to);
@@ -97,7 +98,7 @@ async function takeEncrypted(options: TakingOptions, secret: BackupSecret): Prom
     const copied = await copyChecked({ ...options, to: work });
     const { files, facts } = copied;
     for (const { path } of files) {
-      const place = placeOf(to, path, cipher);
+      const place = pathInBackup(to, path, cipher);
       await mkdir(dirname(place), { recursive: true, mode: OWNER_ONLY });
       written.push(place);
       await encryptInto(to, path, join(work, ...path.split('/')), cipher);
@@ -121,7 +122,7 @@ async function takePlain(options: TakingOptions): Promise<Copied> {
   return copied;
 }
 
-/** Rejects with BackupError, StoreOpenError or StartError, whose messages are for the operator; then there is no back-up. */
+/** Rejects with BackupError, StoreOpenError or StartError, whose messages are for the operator. No backup exists then. */
 export async function takeBackup(options: TakingOptions): Promise<Taken> {
   const { to, secret } = options;
   const { online } = secret ? await takeEncrypted(options, secret) : await takePlain(options);

@@ -1,4 +1,4 @@
-/** Whether the store of a service is sound, while the service runs or not. */
+/** Verifies the store of a service, running or stopped. */
 import { randomUUID } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -10,19 +10,19 @@ import { BackupError, SEARCH_DIRECTORY, STORE_FILE } from './contents.js';
 import { askForBackup } from './control-channel.js';
 
 export interface VerifyingOptions {
-  /** Absolute, as the next one. */
+  /** Absolute path. */
   readonly dataDir: string;
   readonly storeFile: string;
 }
 
 export interface Verified extends FoundInFiles {
-  /** Whether a running service made a copy, which was checked; otherwise the files themselves were. */
+  /** Whether a running service made a copy for the check; otherwise the files themselves were checked. */
   readonly online: boolean;
-  /** What is odd, but proves no damage. */
+  /** Findings that are unusual but do not prove damage. */
   readonly doubts: readonly string[];
 }
 
-/** The service has its files locked, so a copy of one moment is checked, which is removed again. */
+/** The service locks its files, so it makes a consistent copy, which is checked and removed. */
 async function verifyRunning(dataDir: string): Promise<Verified | null> {
   const to = join(dataDir, `verify.${randomUUID()}.tmp`);
   try {
@@ -43,7 +43,7 @@ async function namesIn(directory: string): Promise<readonly string[]> {
 async function verifyAtRest({ dataDir, storeFile }: VerifyingOptions): Promise<Verified> {
   const belongings = dirname(storeFile) === dataDir ? [credentialsFile(dataDir)] : [];
   const store = inspectLiveStore(storeFile, belongings);
-  if (!store) throw new BackupError(`There is no store at ${storeFile}: name the data directory with --data-dir.`);
+  if (!store) throw new BackupError(`There is no store at ${storeFile}. Set the data directory with --data-dir.`);
   const { schema, counts, problems, doubts } = store;
   assertSound(STORE_FILE, problems);
   const directory = join(dirname(storeFile), SEARCH_DIRECTORY);
@@ -57,7 +57,7 @@ async function verifyAtRest({ dataDir, storeFile }: VerifyingOptions): Promise<V
   return { schema, counts: { ...counts, documents }, online: false, doubts: doubts.map(({ event }) => event) };
 }
 
-/** Reads every database whole. Rejects with BackupError or StoreOpenError, which say what is damaged or lost. */
+/** Reads every database completely. Rejects with BackupError or StoreOpenError, which report what is damaged or lost. */
 export async function verifyStore(options: VerifyingOptions): Promise<Verified> {
   return (await verifyRunning(options.dataDir)) ?? verifyAtRest(options);
 }

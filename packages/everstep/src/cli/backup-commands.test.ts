@@ -165,7 +165,7 @@ describe('backup commands', () => {
     await writeFile(at('occupied/everstep.db'), 'precious');
     const { code, stderr } = await everstep('restore', '--from', sound, '--data-dir', at('occupied'));
     assert.equal(code, 1);
-    assert.match(stderr, /is not empty: a back-up is restored into an empty directory only/);
+    assert.match(stderr, /is not empty. A backup can only be restored into an empty directory/);
     assert.equal(await readFile(at('occupied/everstep.db'), 'utf8'), 'precious');
   });
 
@@ -176,7 +176,7 @@ describe('backup commands', () => {
     await service.end();
     for (const { code, stderr } of [first, second]) {
       assert.equal(code, 1);
-      assert.match(stderr, /is not empty: a back-up is written into a directory of its own/);
+      assert.match(stderr, /is not empty. A backup requires a directory of its own/);
     }
     assert.equal((await everstep('verify-backup', '--from', sound)).code, 0);
   });
@@ -189,7 +189,7 @@ describe('backup commands', () => {
       /credentials\.json has \d+ bytes, but had/,
     ],
     ['a missing file', (backup) => rm(join(backup, 'credentials.json')), /credentials\.json is missing/],
-    ['no manifest', (backup) => rm(join(backup, 'manifest.json')), /no back-up, or one that was not finished/],
+    ['no manifest', (backup) => rm(join(backup, 'manifest.json')), /does not contain a backup, or an unfinished one/],
     [
       'an invalid manifest',
       (backup) => writeFile(join(backup, 'manifest.json'), '{}'),

@@ -1,4 +1,4 @@
-/** `everstep rotate-secrets`: asks the service that runs on the data directory, or opens the store itself. */
+/** `everstep rotate-secrets`: sends the request to the service that uses the data directory, or opens the store itself. */
 import { existsSync } from 'node:fs';
 import { askToRotate, type RotateAnswer, type RotateRequest } from '../backup/control-channel.js';
 import { findSealer } from '../bootstrap/secrets-key.js';
@@ -10,7 +10,7 @@ import type { Store } from '../ports/store.js';
 import { rotateSecrets } from './rotating.js';
 
 export interface OfflineRotation extends RotateRequest {
-  /** Absolute. */
+  /** Absolute path. */
   readonly dataDir: string;
   readonly store: StoreSetting;
   readonly secretsKeys: SecretKeys | null;
@@ -23,13 +23,13 @@ async function openStore(store: StoreSetting, log: Log): Promise<Store> {
     return openPostgresStore({ url: store.url, log });
   }
   if (!existsSync(store.file))
-    throw new StartError(`There is no store at ${store.file}: name the data directory with --data-dir.`);
+    throw new StartError(`There is no store at ${store.file}. Set the data directory with --data-dir.`);
   const { openSqliteStore } = await import('../stores/sqlite/index.js');
   return openSqliteStore({ file: store.file });
 }
 
 /**
- * A database is changed directly, also while nodes run on it. Rejects with BackupError, SecretsError, StoreOpenError or
+ * A database is changed directly, even while nodes use it. Rejects with BackupError, SecretsError, StoreOpenError or
  * StartError, whose messages are for the operator.
  */
 export async function rotateFromOutside(options: OfflineRotation): Promise<RotateAnswer> {

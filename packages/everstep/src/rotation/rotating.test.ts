@@ -43,13 +43,13 @@ async function openWorld(t: TestContext) {
 const issued = (authority: Awaited<ReturnType<typeof createAuthority>>) =>
   authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
 
-test('tokens stay valid and are shown as they were, on every node; later ones are signed with the new key', async (t) => {
+test('after a rotation, tokens stay valid and unchanged on every node, and later tokens use the new key', async (t) => {
   const { accounts, node, rotate, pass } = await openWorld(t);
   const [one, two] = [await node(), await node()];
   const before = await issued(one);
   const oldValue = await accounts.findSecret({ name: 'token-signing-key' });
   assert.deepEqual((await rotate()).replaced, ['token-signing-key']);
-  // A node that has not read the new key yet makes tokens that all accept.
+  // A node that has not read the new key yet still issues tokens that all nodes accept.
   const meanwhile = await issued(two);
   pass(MINUTE_MS);
   const after = await issued(two);
@@ -67,7 +67,7 @@ test('tokens stay valid and are shown as they were, on every node; later ones ar
   assert.equal(last && (await (await node()).isValid(await forger.tokenOf(last), 'qi_1')), false);
 });
 
-test('ended tokens are refused within seconds, and the same records have new ones', async (t) => {
+test('ended tokens are refused within seconds, and their records get new tokens', async (t) => {
   const { accounts, node, rotate, pass } = await openWorld(t);
   const authority = await node();
   const before = await issued(authority);
@@ -79,7 +79,7 @@ test('ended tokens are refused within seconds, and the same records have new one
   assert.ok(record && (await authority.isValid(await authority.tokenOf(record), 'qi_1')));
 });
 
-test('a cursor stays valid over one rotation, and not over two', async (t) => {
+test('a cursor stays valid across one rotation but not two', async (t) => {
   const { accounts, rotate } = await openWorld(t);
   const scope = { operation: 'logs', instanceId: 'qi_1', filters: {} };
   const state = { after: '1', horizon: null, left: null };
@@ -90,7 +90,7 @@ test('a cursor stays valid over one rotation, and not over two', async (t) => {
   await assert.rejects(createCursorSeal(accounts).open(scope, cursor), /cursor is not valid/);
 });
 
-test('everything is encrypted under the current key, and without keys to replace only that', async (t) => {
+test('all secrets are encrypted under the current key, and without keys to replace only that happens', async (t) => {
   const { store, accounts, rotate } = await openWorld(t);
   await accounts.secret({ name: 'cursor-key', value: 'one' });
   await accounts.secret({ name: SEARCH_TOKEN_KEY, value: 'derives tokens' });
@@ -108,7 +108,7 @@ test('everything is encrypted under the current key, and without keys to replace
   );
 });
 
-test('two rotations at once on a database lose no key', async (t) => {
+test('two concurrent rotations of a database lose no key', async (t) => {
   const { accounts, node, rotate, sealer, store } = await openWorld(t);
   const token = await issued(await node());
   await Promise.all([rotate(), rotate(), sealStored(store.accounts, sealer)]);

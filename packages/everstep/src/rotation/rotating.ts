@@ -1,4 +1,4 @@
-/** Replaces the keys of the installation, and encrypts everything under the current key of the secrets. */
+/** Replaces the keys of the installation, and encrypts all secrets under the current key. */
 import type { RotateAnswer, RotateRequest } from '../backup/control-channel.js';
 import type { Store } from '../ports/store.js';
 import { endDerivedTokens } from '../search/search-tokens.js';
@@ -7,7 +7,7 @@ import { sealAccounts, sealStored } from '../secrets/sealed-accounts.js';
 import type { Sealer } from '../secrets/sealed-values.js';
 
 export interface RotatingOptions extends RotateRequest {
-  /** The store as it was opened: its secrets are sealed. */
+  /** The opened store, with sealed secrets. */
   readonly store: Pick<Store, 'accounts' | 'searchIndexes'>;
   readonly sealer: Sealer;
   /** Unix ms. */
@@ -15,8 +15,8 @@ export interface RotatingOptions extends RotateRequest {
 }
 
 /**
- * Safe on a store that services use: each value is replaced only if it is what was read, and services read keys again every few
- * seconds. When it is cut off, run it again. Rejects with SecretsError.
+ * Safe on a store in use: a value is replaced only if it is unchanged, and services read keys again every few
+ * seconds. If it is interrupted, run it again. Rejects with SecretsError.
  */
 export async function rotateSecrets(options: RotatingOptions): Promise<RotateAnswer> {
   const { store, sealer, now, endTokens, onlyEncrypt } = options;

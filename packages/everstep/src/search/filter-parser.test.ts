@@ -7,7 +7,7 @@ const field = (...steps: (string | number)[]) => ({ of: 'content', steps }) as c
 const is = (name: string, value: string | number | boolean) =>
   ({ kind: 'compare', field: field(name), operator: '=', value }) as const;
 
-test('a filter is read as its conditions say', async (t) => {
+test('parses filters into conditions', async (t) => {
   const table: readonly (readonly [source: string, filter: object])[] = [
     ["a = 'x'", is('a', 'x')],
     ['a = "x"', is('a', 'x')],
@@ -36,35 +36,35 @@ test('a filter is read as its conditions say', async (t) => {
   for (const [source, filter] of table) await t.test(source, () => assert.deepEqual(parseFilter(source), { ok: true, filter }));
 });
 
-test('what cannot be read is told with its place', async (t) => {
+test('reports the position of a syntax error', async (t) => {
   const table: readonly (readonly [source: string, message: RegExp])[] = [
-    ['', /it ends where the name of a field is expected/],
-    ['a', /it ends where an operator/],
-    ['a =', /it ends where a number, a text/],
-    ['a = b', /at character 4: a number, a text/],
-    ["a = 'x", /at character 4 stands nothing/],
-    ['a = 1 b = 2', /at character 6: AND, OR or the end/],
-    ['a = 1 AND', /it ends where the name of a field/],
-    ['(a = 1', /it ends where "\)", AND or OR/],
-    ['a IN ()', /at character 7: a number/],
-    ['a IN (1', /"," or "\)" is expected/],
-    ['a NOT = 1', /GLOB, IN or CONTAINS is expected/],
-    ['a GLOB 1', /a pattern is a text/],
-    ["a GLOB '*****'", /4 times \* at most/],
-    ['@other.a = 1', /the only field that begins with @/],
-    ['@metadata = 1', /the only field that begins with @/],
-    ['a[#-0] = 1', /no position #-0/],
-    ['a = 1; DROP TABLE x', /at character 6 stands nothing/],
-    ['a = 1e', /stands nothing/],
+    ['', /unexpected end of the filter: expected a field name/],
+    ['a', /unexpected end of the filter: expected an operator/],
+    ['a =', /unexpected end of the filter: expected a number, a quoted string/],
+    ['a = b', /at character 4: expected a number, a quoted string/],
+    ["a = 'x", /at character 4: unexpected character/],
+    ['a = 1 b = 2', /at character 6: expected AND, OR or the end/],
+    ['a = 1 AND', /unexpected end of the filter: expected a field name/],
+    ['(a = 1', /unexpected end of the filter: expected "\)", AND or OR/],
+    ['a IN ()', /at character 7: expected a number/],
+    ['a IN (1', /expected "," or "\)"/],
+    ['a NOT = 1', /expected GLOB, IN or CONTAINS/],
+    ['a GLOB 1', /the pattern must be a quoted string/],
+    ["a GLOB '*****'", /at most 4 asterisks/],
+    ['@other.a = 1', /the only field that starts with @/],
+    ['@metadata = 1', /the only field that starts with @/],
+    ['a[#-0] = 1', /invalid array index #-0/],
+    ['a = 1; DROP TABLE x', /at character 6: unexpected character/],
+    ['a = 1e', /unexpected character/],
     ["a = 1 AND OR b = 'x'", /operator/],
-    [`${'('.repeat(LIMITS.maxSearchFilterDepth + 1)}a = 1`, /deeper than 20/],
+    [`${'('.repeat(LIMITS.maxSearchFilterDepth + 1)}a = 1`, /at most 20 levels/],
     [`a IN (${Array.from({ length: 101 }, () => 1).join(',')})`, /more than 100 conditions/],
-    ['a'.repeat(LIMITS.maxSearchFilterLength + 1), /longer than 4096/],
+    ['a'.repeat(LIMITS.maxSearchFilterLength + 1), /at most 4096/],
   ];
   for (const [source, message] of table) {
     await t.test(source.slice(0, 40), () => {
       const parsed = parseFilter(source);
-      assert.match(parsed.ok ? 'it was read' : parsed.message, message);
+      assert.match(parsed.ok ? 'the filter was accepted' : parsed.message, message);
     });
   }
 });

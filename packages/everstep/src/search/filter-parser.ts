@@ -1,5 +1,5 @@
 /**
- * Reads filters such as `genre = 'drama' AND (year >= 1990 OR @metadata.tags CONTAINS 'new')`.
+ * Parses filters such as `genre = 'drama' AND (year >= 1990 OR @metadata.tags CONTAINS 'new')`.
  *
  *   or        = and { OR and }
  *   and       = condition { AND condition }
@@ -7,16 +7,15 @@
  *   operator  = ("=" | "!=" | "<" | "<=" | ">" | ">=") value | [NOT] GLOB text
  *             | [NOT] IN "(" value { "," value } ")" | [NOT] CONTAINS value
  *
- * Words are read in any case. A text stands in single or double quotes, which
- * are doubled inside it. A field is a name, with dots and positions of arrays:
- * `author.name`, `tags[0]`, `tags[#-1]`; `@metadata.` in front means the metadata.
+ * Keywords are case-insensitive. A string is in single or double quotes, which are doubled inside it. A field is a name with
+ * dots and array indexes: `author.name`, `tags[0]`, `tags[#-1]`. The prefix `@metadata.` refers to the metadata.
  */
 import { LIMITS } from '../config/limits.js';
 import type { FieldPath, Filter, FilterValue } from '../ports/search-store.js';
 
 export type ParsedFilter =
   | { readonly ok: true; readonly filter: Filter }
-  /** `message` is for the one who wrote the filter. */
+  /** `message` is for the author of the filter. */
   | { readonly ok: false; readonly message: string };
 
 type Token =
@@ -25,7 +24,7 @@ type Token =
   | { readonly kind: 'value'; readonly value: FilterValue; readonly at: number }
   | { readonly kind: 'end'; readonly at: number };
 
-class Unreadable extends Error {}
+class FilterSyntaxError extends Error {}
 
 const TOKENS =
   /\s*(?:(?<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.]))|(?<name>@?[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*|\[(?:\d+|#-\d+)\])*)|(?<text>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?<symbol>!=|<=|>=|[=<>(),]))/y;
@@ -40,7 +39,7 @@ function tokensOf(source: string): Token[] {
   for (let at = 0; at < end; at = TOKENS.lastIndex) {
     TOKENS.lastIndex = at;
     const groups = TOKENS.exec(source)?.groups;
-    if (!groups) throw new Unreadable(`at character ${at + 1} stands nothing that belongs to a filter`);
+    if (!groups) throw new FilterSyntaxError(`at character ${at + 1}: unexpected character`);
     const { number, name, text, symbol } = groups;
     if (number !== undefined) tokens.push({ kind: 'value', value: Number(number), at });
     else if (text !== undefined) {
@@ -58,12 +57,14 @@ function tokensOf(source: string): Token[] {
 function fieldOf(name: string, at: number): FieldPath {
   const inMetadata = name.startsWith(METADATA);
   if (name.startsWith('@') && !inMetadata)
-    throw new Unreadable(`at character ${at + 1}: the only field that begins with @ is @metadata, with a name behind it`);
+    throw new FilterSyntaxError(
+      `at character ${at + 1}: the only field that starts with @ is @metadata, followed by a dot and a name`,
+    );
   const steps = [...(inMetadata ? name.slice(METADATA.length) : name).matchAll(STEPS)].map(([, step, fromEnd, position]) => {
     if (step !== undefined) return step;
     const number = Number(position);
     if (number > MAX_POSITION || (fromEnd && number === 0))
-      throw new Unreadable(`at character ${at + 1}: an array has no position ${fromEnd ?? ''}${position}`);
+      throw new FilterSyntaxError(`at character ${at + 1}: invalid array index ${fromEnd ?? ''}${position}`);
     return fromEnd ? -number : number;
   });
   return { of: inMetadata ? 'metadata' : 'content', steps };
@@ -103,7 +104,7 @@ class Reader {
     if (this.takeSymbol('(')) {
       this.depth++;
       if (this.depth > LIMITS.maxSearchFilterDepth)
-        throw new Unreadable(`brackets may not be deeper than ${LIMITS.maxSearchFilterDepth}`);
+        throw new FilterSyntaxError(`parentheses can be nested to at most ${LIMITS.maxSearchFilterDepth} levels`);
       const inner = this.any();
       if (!this.takeSymbol(')')) throw this.expected('")", AND or OR');
       this.depth--;
@@ -147,14 +148,14 @@ class Reader {
 
   private field(): FieldPath {
     const token = this.token();
-    if (token.kind !== 'name') throw this.expected('the name of a field');
+    if (token.kind !== 'name') throw this.expected('a field name');
     this.next++;
     return fieldOf(token.text, token.at);
   }
 
   private value(): FilterValue {
     const token = this.token();
-    if (token.kind !== 'value') throw this.expected('a number, a text in quotes, true or false');
+    if (token.kind !== 'value') throw this.expected('a number, a quoted string, true or false');
     this.next++;
     return token.value;
   }
@@ -162,21 +163,21 @@ class Reader {
   private pattern(): string {
     const { at } = this.token();
     const value = this.value();
-    if (typeof value !== 'string') throw new Unreadable(`at character ${at + 1}: a pattern is a text in quotes`);
+    if (typeof value !== 'string') throw new FilterSyntaxError(`at character ${at + 1}: the pattern must be a quoted string`);
     if (value.split('*').length - 1 > LIMITS.maxSearchGlobStars)
-      throw new Unreadable(`at character ${at + 1}: a pattern may have ${LIMITS.maxSearchGlobStars} times * at most`);
+      throw new FilterSyntaxError(`at character ${at + 1}: a pattern can contain at most ${LIMITS.maxSearchGlobStars} asterisks`);
     return value;
   }
 
   private countValue(): void {
     this.values++;
     if (this.values > LIMITS.maxSearchFilterValues)
-      throw new Unreadable(`it has more than ${LIMITS.maxSearchFilterValues} conditions and values`);
+      throw new FilterSyntaxError(`the filter has more than ${LIMITS.maxSearchFilterValues} conditions and values`);
   }
 
   private token(): Token {
     const token = this.tokens[this.next];
-    if (!token) throw new Error('a filter was read beyond its end');
+    if (!token) throw new Error('a filter was read past its end');
     return token;
   }
 
@@ -198,19 +199,21 @@ class Reader {
     return found;
   }
 
-  private expected(what: string): Unreadable {
+  private expected(what: string): FilterSyntaxError {
     const { at, kind } = this.token();
-    return new Unreadable(kind === 'end' ? `it ends where ${what} is expected` : `at character ${at + 1}: ${what} is expected`);
+    return new FilterSyntaxError(
+      kind === 'end' ? `unexpected end of the filter: expected ${what}` : `at character ${at + 1}: expected ${what}`,
+    );
   }
 }
 
 export function parseFilter(source: string): ParsedFilter {
   if (source.length > LIMITS.maxSearchFilterLength)
-    return { ok: false, message: `the filter must not be longer than ${LIMITS.maxSearchFilterLength} characters` };
+    return { ok: false, message: `the filter can have at most ${LIMITS.maxSearchFilterLength} characters` };
   try {
     return { ok: true, filter: new Reader(tokensOf(source)).whole() };
   } catch (error) {
-    if (error instanceof Unreadable) return { ok: false, message: `the filter cannot be read: ${error.message}` };
+    if (error instanceof FilterSyntaxError) return { ok: false, message: `invalid filter: ${error.message}` };
     throw error;
   }
 }

@@ -45,7 +45,7 @@ async function openWorld(t: TestContext, directory: string | null = null) {
   return { store, accounts, service, people, documents, search, serviceOn, as, create, errors };
 }
 
-test('an index is shown with its endpoint, and with tokens only when they are made', async (t) => {
+test('an index is shown with its endpoint, and with tokens only when they are created', async (t) => {
   const { store, search, people, as, create } = await openWorld(t);
   const made = await create('owner', people.teamId);
   const { indexId } = made.index;
@@ -56,13 +56,13 @@ test('an index is shown with its endpoint, and with tokens only when they are ma
   assert.deepEqual(doneValue(await search.find(as('dev'), indexId)), shown);
   assert.deepEqual(await search.list(as('admin')), [shown]);
   assert.deepEqual([shown.access, doneValue(await search.find(as('finance'), indexId)).access], ['read-write', 'read-only']);
-  assert.ok(!JSON.stringify(await store.searchIndexes.find({ indexId })).includes(token.slice(4)), 'the store has hashes');
+  assert.ok(!JSON.stringify(await store.searchIndexes.find({ indexId })).includes(token.slice(4)), 'the store contains hashes');
   assert.deepEqual(await search.admit({ indexId, token: readOnlyToken }), { indexId, access: 'read-only' });
   assert.equal((await search.find(as('stranger'), indexId)).kind, 'not-found');
   assert.deepEqual(await search.list(as('stranger')), []);
 });
 
-test('a transfer goes to a team in which one may change things, and to no personal account', async (t) => {
+test('a transfer requires a team in which the user may make changes, and personal accounts are refused', async (t) => {
   const { search, people, as, create } = await openWorld(t);
   const { index, token } = await create('owner');
   const { indexId } = index;
@@ -71,16 +71,16 @@ test('a transfer goes to a team in which one may change things, and to no person
     assert.equal((await transfer('owner', accountId)).kind, 'invalid', accountId);
   assert.equal((await transfer('owner', people.otherTeamId)).kind, 'not-found');
   assert.equal((await transfer('owner', 'team_none')).kind, 'not-found');
-  assert.equal((await transfer('admin', people.teamId)).kind, 'not-found', 'it is not in the team yet');
+  assert.equal((await transfer('admin', people.teamId)).kind, 'not-found', 'not a team member yet');
   assert.equal((await transfer('owner', people.teamId)).kind, 'done');
   assert.equal((await transfer('dev', people.teamId)).kind, 'forbidden');
-  assert.equal((await transfer('owner', people.teamId)).kind, 'done', 'it is there already');
+  assert.equal((await transfer('owner', people.teamId)).kind, 'done', 'it is already there');
   const seen = doneValue(await search.find(as('dev'), indexId));
   assert.equal(seen.index.accountId, people.teamId);
   assert.equal((await search.admit({ indexId, token }))?.access, 'read-write', 'its tokens stay valid');
 });
 
-test('tokens that an earlier version derived are valid until they are replaced, also when their key is deleted', async (t) => {
+test('tokens derived by an earlier version are valid until replaced, even after their key is deleted', async (t) => {
   const { store, search, as, accounts } = await openWorld(t);
   const { searchIndexes } = store;
   const [indexId, key] = ['idx_old', 'k'.repeat(43)];
@@ -101,7 +101,7 @@ test('tokens that an earlier version derived are valid until they are replaced, 
   );
 });
 
-test('every change is in the audit log of its accounts, without a secret', async (t) => {
+test('every change is in the audit log of its accounts, without secrets', async (t) => {
   const { search, service, people, as, create } = await openWorld(t);
   const { index, token } = await create('owner');
   const { indexId } = index;
@@ -120,15 +120,15 @@ test('every change is in the audit log of its accounts, without a secret', async
       ['search.create', 'owner@w.test', { name: 'films', region: 'eu-central-1', type: 'payg' }],
     ],
   );
-  const told = JSON.stringify(entries);
-  for (const secret of [token, newToken]) assert.ok(secret && !told.includes(secret));
+  const auditedChange = JSON.stringify(entries);
+  for (const secret of [token, newToken]) assert.ok(secret && !auditedChange.includes(secret));
   assert.equal(
     (await service.auditLog(as('stranger'), { after: null, limit: 100 })).some(({ subject }) => subject === indexId),
     false,
   );
 });
 
-test('what is left of a deleted index goes at the next start', async (t) => {
+test('remaining data of a deleted index is removed at the next start', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-search-'));
   t.after(() => rm(directory, { recursive: true }));
   const { search, serviceOn, store, documents, as, create, errors } = await openWorld(t, directory);
@@ -143,7 +143,7 @@ test('what is left of a deleted index goes at the next start', async (t) => {
   assert.equal((await readdir(directory)).length > 0, true);
   search.start();
   await search.stop();
-  assert.deepEqual(await store.searchIndexes.deleted(), [indexId], 'a stopped service begins no removal');
+  assert.deepEqual(await store.searchIndexes.deleted(), [indexId], 'a stopped service does not start a removal');
   const next = serviceOn(documents);
   next.start();
   while ((await store.searchIndexes.deleted()).length > 0) await new Promise((resolve) => setImmediate(resolve));
@@ -151,7 +151,7 @@ test('what is left of a deleted index goes at the next start', async (t) => {
   assert.deepEqual(await readdir(directory), []);
 });
 
-test('stats count documents, namespaces and bytes of the indexes that one may see', async (t) => {
+test('stats count documents, namespaces and bytes of the indexes that the user can see', async (t) => {
   const { search, documents, as, create } = await openWorld(t);
   const { index } = await create('owner');
   const { indexId } = index;
@@ -168,14 +168,14 @@ test('stats count documents, namespaces and bytes of the indexes that one may se
   assert.equal((await search.statsOf(as('stranger'), indexId)).kind, 'not-found');
 });
 
-test('an index that is made while its team is deleted is there with its team, or is not made', async (t) => {
+test('an index created while its team is being deleted is either created with the team or not at all', async (t) => {
   const { search, service, people, store, as, create } = await openWorld(t);
   const { index: moved } = await create('owner');
-  const wish = { name: 'films', region: 'eu-central-1', type: 'payg' } as const;
+  const request = { name: 'films', region: 'eu-central-1', type: 'payg' } as const;
   for (let round = 0; round < 6; round++) {
     const { teamId } = doneValue(await service.createTeam(as('owner'), `team ${round}`));
     const makes = [
-      () => search.create(as('owner'), { ...wish, teamId }),
+      () => search.create(as('owner'), { ...request, teamId }),
       () => search.transfer(as('owner'), { indexId: moved.indexId, accountId: teamId }),
     ];
     const make = makes[round % 2] ?? assert.fail();

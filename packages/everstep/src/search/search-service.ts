@@ -1,6 +1,6 @@
 /**
- * What can be asked of search indexes: by users, who make, see, move and delete
- * them, and by those who hold a token of one, who work with its documents.
+ * Operations on search indexes: for users, who create, see, transfer and delete them, and for holders of an index
+ * token, who work with its documents.
  */
 import { AccountRules, done, notFound, refuse } from '../accounts/account-rules.js';
 import { type Outcome, type Principal, RIGHTS, type Right } from '../accounts/account-service.js';
@@ -22,19 +22,19 @@ import type {
 import { issueSearchTokens, type SearchAccess, searchAccessOf } from './search-tokens.js';
 
 const INDEX = 'search index';
-/** Tokens of new indexes are not derived. */
+/** Tokens of new indexes are random instead of derived. */
 const NOT_DERIVED = 0;
 
-/** An index with what who asks may see of it. */
+/** An index with the fields that the caller may see. */
 export interface SearchIndexView {
   readonly index: SearchIndexRecord;
-  /** URL of its own API. */
+  /** URL of the index API. */
   readonly endpoint: string;
-  /** What the user may do with its documents. */
+  /** Access of the user to the documents. */
   readonly access: SearchAccess;
 }
 
-/** The only time that its tokens are known. */
+/** A view with tokens, which are shown only once. */
 export interface IssuedSearchIndex extends SearchIndexView {
   readonly token: string;
   readonly readOnlyToken: string;
@@ -44,52 +44,52 @@ export interface SearchIndexStats extends SearchIndexInfo {
   readonly index: SearchIndexRecord;
 }
 
-/** Who holds a token of an index. */
+/** The holder of a token of an index, or a user. */
 export interface SearchCaller {
   readonly indexId: string;
   readonly access: SearchAccess;
   /** The account that owns the index; absent for the holder of a token. */
   readonly accountId?: string;
-  /** The user who asks; absent for the holder of a token. */
+  /** The user; absent for the holder of a token. */
   readonly principal?: Principal;
 }
 
 export interface SearchService {
-  /** Of all accounts that the user may see. */
+  /** Lists the indexes of all accounts that the user can see. */
   list(principal: Principal): Promise<readonly SearchIndexView[]>;
   find(principal: Principal, indexId: string): Promise<Outcome<SearchIndexView>>;
-  /** In the personal account, or in a team. */
+  /** Creates an index in the personal account, or in a team. */
   create(
     principal: Principal,
-    wish: { readonly name: string; readonly region: string; readonly type: SearchType; readonly teamId?: string },
+    request: { readonly name: string; readonly region: string; readonly type: SearchType; readonly teamId?: string },
   ): Promise<Outcome<IssuedSearchIndex>>;
-  rename(principal: Principal, wish: { readonly indexId: string; readonly name: string }): Promise<Outcome<null>>;
-  /** Needs rights on both sides; to a personal account is invalid. */
+  rename(principal: Principal, request: { readonly indexId: string; readonly name: string }): Promise<Outcome<null>>;
+  /** Requires rights on both sides. A personal account as target is `invalid`. */
   transfer(principal: Principal, move: { readonly indexId: string; readonly accountId: string }): Promise<Outcome<null>>;
-  /** From the moment it resolves the old tokens are refused. */
+  /** When it resolves, the old tokens are refused. */
   resetPassword(principal: Principal, indexId: string): Promise<Outcome<IssuedSearchIndex>>;
-  /** From the moment it resolves nobody finds the index; its documents go after. */
+  /** When it resolves, the index is not found. Its documents are removed later. */
   remove(principal: Principal, indexId: string): Promise<Outcome<null>>;
   stats(principal: Principal): Promise<readonly SearchIndexStats[]>;
   statsOf(principal: Principal, indexId: string): Promise<Outcome<SearchIndexStats>>;
-  /** Null for a token that is not good for this index, and for an index that does not exist. */
+  /** Returns null for an invalid token of this index, and for an index that does not exist. */
   admit(query: { readonly indexId: string; readonly token: string }): Promise<SearchCaller | null>;
-  /** Read-write for roles that may use the index, read-only for those that see it. */
+  /** Returns read-write access for roles that may use the index, and read-only access for roles that only see it. */
   accessTo(principal: Principal, indexId: string): Promise<Outcome<SearchCaller>>;
   readonly documents: SearchDocuments;
-  /** Of all indexes of the account. */
+  /** Returns the bytes of all indexes of the account. */
   storedBytes(accountId: string): Promise<number>;
-  /** Null when the index does not exist. */
+  /** Returns null if the index does not exist. */
   ownerOf(indexId: string): Promise<string | null>;
-  /** Goes on with removals that were cut off. */
+  /** Continues interrupted removals. */
   start(): void;
-  /** Resolves when no removal is under way; what is left goes after the next start. */
+  /** Resolves when no removal is in progress. Remaining ones continue after the next start. */
   stop(): Promise<void>;
 }
 
 export interface SearchServiceOptions {
   readonly accounts: AccountStore;
-  /** How many indexes an account may have. No limit besides that of the service when absent. */
+  /** Plans limit the number of indexes of an account. Absent: only the limit of the service applies. */
   readonly plans?: Plans;
   readonly indexes: SearchIndexStore;
   readonly documents: SearchDocuments;
@@ -97,15 +97,15 @@ export interface SearchServiceOptions {
   readonly now: () => number;
   readonly random: Random;
   readonly log: Log;
-  /** Where the service is reached, without a slash at the end. */
+  /** URL of the service, without a trailing slash. */
   readonly publicUrl: () => string;
 }
 
-type Seen =
+type VisibleIndex =
   | { readonly kind: 'seen'; readonly index: SearchIndexRecord; readonly role: Role }
   | Exclude<Outcome<never>, { readonly kind: 'done' }>;
 
-/** A removal behind the scenes, one at a time. */
+/** Runs removals in the background, one at a time. */
 class Removals {
   private readonly options: Pick<SearchServiceOptions, 'indexes' | 'documents' | 'log'>;
   private latest: Promise<void> = Promise.resolve();
@@ -162,14 +162,14 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
     return { index, endpoint: endpointOf(index.indexId), access: accessOf(role) };
   };
 
-  async function find(principal: Principal, indexId: string, right: Right): Promise<Seen> {
+  async function find(principal: Principal, indexId: string, right: Right): Promise<VisibleIndex> {
     const index = await indexes.find({ indexId });
     if (!index) return notFound(INDEX);
     const allowed = await rules.allowed(principal, index.accountId, right, INDEX);
     return allowed.kind === 'allowed' ? { kind: 'seen', index, role: allowed.role } : allowed;
   }
 
-  /** The role in each account that the user may see. */
+  /** Returns the role in each account that the user can see. */
   async function rolesOf({ user }: Principal): Promise<ReadonlyMap<string, Role>> {
     const teams = await accounts.listTeams({ userId: user.userId });
     return new Map([[user.userId, 'owner' as const], ...teams.map(({ teamId, role }) => [teamId, role] as const)]);
@@ -184,21 +184,23 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
     });
   }
 
-  interface Told {
+  interface AuditedChange {
     readonly action: string;
     readonly details?: Readonly<Record<string, string | number>>;
     readonly accountIds: readonly string[];
   }
 
-  const change = (principal: Principal, indexId: string, wish: SearchIndexChange, told: Told) =>
-    indexes.change({ indexId, change: wish, audit: rules.audit(principal, { subject: indexId, ...told }) });
+  const change = (principal: Principal, indexId: string, request: SearchIndexChange, auditedChange: AuditedChange) =>
+    indexes.change({ indexId, change: request, audit: rules.audit(principal, { subject: indexId, ...auditedChange }) });
 
-  /** Null: there is room for one more. */
+  /** Returns null if the account may own another index. */
   async function full({ user }: Principal, accountId: string) {
     const limit = (await limitOf?.('maxSearchIndexes', accountId, user.userId)) ?? LIMITS.maxSearchIndexes;
     const most = Math.min(LIMITS.maxSearchIndexes, limit);
     const owned = await indexes.list({ accountIds: [accountId] });
-    return owned.length < most ? null : refuse('conflict', `this account may own ${most} search indexes (maxSearchIndexes)`);
+    return owned.length < most
+      ? null
+      : refuse('conflict', `this account can own at most ${most} search indexes (maxSearchIndexes)`);
   }
 
   return {
@@ -222,8 +224,13 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
         const { hashes: tokenHashes, ...tokens } = issueSearchTokens();
         const identity = { indexId, accountId, name, region, type, createdAt: rules.now() };
         const index = { ...identity, tokenHashes, derivedNumber: NOT_DERIVED };
-        const told = { action: 'search.create', subject: indexId, details: { name, region, type }, accountIds: [accountId] };
-        await indexes.create(index, rules.audit(principal, told));
+        const auditedChange = {
+          action: 'search.create',
+          subject: indexId,
+          details: { name, region, type },
+          accountIds: [accountId],
+        };
+        await indexes.create(index, rules.audit(principal, auditedChange));
         return done({ ...view(index, allowed.role), ...tokens });
       }, [teamId ?? principal.user.userId]),
 
@@ -234,8 +241,8 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
           const seen = await find(principal, indexId, 'change');
           if (seen.kind !== 'seen') return seen;
           const details = { from: seen.index.name, to: name };
-          const told = { action: 'search.rename', details, accountIds: [seen.index.accountId] };
-          return (await change(principal, indexId, { name }, told)) ? done(null) : notFound(INDEX);
+          const auditedChange = { action: 'search.rename', details, accountIds: [seen.index.accountId] };
+          return (await change(principal, indexId, { name }, auditedChange)) ? done(null) : notFound(INDEX);
         },
       ),
 
@@ -243,11 +250,11 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
       rules.inTurn(async () => {
         const seen = await find(principal, indexId, 'give-away');
         if (seen.kind !== 'seen') return seen;
-        // By the form of the id, so that it says nothing of whether the account exists.
+        // Checks only the format of the ID, so that it does not reveal whether the account exists.
         if (accountId.startsWith('usr_') || accountId === principal.user.userId)
           return refuse(
             'invalid',
-            'the body.target_account is that of a personal account, and a transfer to a personal account is not supported',
+            'body.target_account is the ID of a personal account; a transfer to a personal account is not supported',
           );
         if (!(await accounts.findTeam({ teamId: accountId }))) return notFound('team');
         const allowed = await rules.allowed(principal, accountId, 'change', 'team');
@@ -256,8 +263,8 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
         if (from === accountId) return done(null);
         const tooMany = await full(principal, accountId);
         if (tooMany) return tooMany;
-        const told = { action: 'search.transfer', details: { from, to: accountId }, accountIds: [from, accountId] };
-        return (await change(principal, indexId, { accountId }, told)) ? done(null) : notFound(INDEX);
+        const auditedChange = { action: 'search.transfer', details: { from, to: accountId }, accountIds: [from, accountId] };
+        return (await change(principal, indexId, { accountId }, auditedChange)) ? done(null) : notFound(INDEX);
       }),
 
     resetPassword: (principal, indexId) =>
@@ -266,9 +273,9 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
         async () => {
           const seen = await find(principal, indexId, 'change');
           if (seen.kind !== 'seen') return seen;
-          const told = { action: 'search.reset-password', accountIds: [seen.index.accountId] };
+          const auditedChange = { action: 'search.reset-password', accountIds: [seen.index.accountId] };
           const { hashes: tokenHashes, ...tokens } = issueSearchTokens();
-          const changed = await change(principal, indexId, { tokenHashes }, told);
+          const changed = await change(principal, indexId, { tokenHashes }, auditedChange);
           return changed ? done({ ...view(changed, seen.role), ...tokens }) : notFound(INDEX);
         },
       ),
@@ -280,8 +287,8 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
           const seen = await find(principal, indexId, 'give-away');
           if (seen.kind !== 'seen') return seen;
           const { name, accountId } = seen.index;
-          const told = { action: 'search.delete', subject: indexId, details: { name }, accountIds: [accountId] };
-          if (!(await indexes.markDeleted({ indexId, audit: rules.audit(principal, told) }))) return notFound(INDEX);
+          const auditedChange = { action: 'search.delete', subject: indexId, details: { name }, accountIds: [accountId] };
+          if (!(await indexes.markDeleted({ indexId, audit: rules.audit(principal, auditedChange) }))) return notFound(INDEX);
           removals.begin(indexId);
           return done(null);
         },

@@ -1,13 +1,13 @@
 /**
- * Tokens of search indexes: random, shown when they are made, and stored as hashes. Those of an index that an earlier version
- * made were derived from a key of the installation; they are valid until they are replaced.
+ * Tokens of search indexes are random, shown only at creation, and stored as hashes. Tokens created by an earlier
+ * version were derived from a key of the installation. They stay valid until they are replaced.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { hashOfToken } from '../accounts/named-token.js';
 import type { AccountStore } from '../ports/account-store.js';
 import type { SearchIndexRecord, SearchIndexStore, SearchTokenHashes } from '../ports/search-store.js';
 
-/** Name of the secret that tokens were derived from. */
+/** Name of the secret from which tokens were derived. */
 export const SEARCH_TOKEN_KEY = 'search-token-key';
 const TOKEN_BYTES = 32;
 const PREFIXES = { 'read-write': 'srw', 'read-only': 'sro' } as const;
@@ -32,7 +32,7 @@ export function issueSearchTokens(): IssuedSearchTokens {
   return { token: tokens['read-write'], readOnlyToken: tokens['read-only'], hashes: hashesOf((access) => tokens[access]) };
 }
 
-/** Of an index without hashes; null when the key is gone, so that its tokens are invalid. */
+/** Returns the hashes for an index without stored hashes; null if the key was deleted, which makes its tokens invalid. */
 async function derivedHashes(
   accounts: Pick<AccountStore, 'findSecret'>,
   { indexId, derivedNumber }: SearchIndexRecord,
@@ -47,7 +47,7 @@ async function derivedHashes(
 
 const isSame = (hash: string, other: string): boolean => timingSafeEqual(Buffer.from(hash, 'hex'), Buffer.from(other, 'hex'));
 
-/** What the token may do with the index; null: nothing. Takes as long for any token. */
+/** Returns the access of a token to the index; null: none. Takes the same time for every token. */
 export async function searchAccessOf(
   accounts: Pick<AccountStore, 'findSecret'>,
   index: SearchIndexRecord,
@@ -61,7 +61,7 @@ export async function searchAccessOf(
   return mayRead ? 'read-only' : null;
 }
 
-/** Stores the hashes of derived tokens, which stay valid, and deletes the key, so that no others can be derived. */
+/** Stores the hashes of derived tokens, which stay valid, and deletes the key, so that no further tokens can be derived. */
 export async function endDerivedTokens(accounts: AccountStore, indexes: SearchIndexStore): Promise<void> {
   for (const indexId of await indexes.listIds()) {
     const index = await indexes.find({ indexId });

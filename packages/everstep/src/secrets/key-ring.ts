@@ -1,48 +1,48 @@
 /**
- * Keys of the installation that are replaced while it runs. What an earlier key made stays valid as long as the key is in the
- * ring. Each ring is one secret; a secret of an earlier version is a ring of one key.
+ * Keys of the installation that can be replaced while it runs. Values made with an earlier key stay valid as long as
+ * the key is in the ring. Each ring is one secret. A secret from an earlier version is a ring with one key.
  */
 import { randomBytes } from 'node:crypto';
 import type { AccountStore } from '../ports/account-store.js';
 
-/** Every ring: the name of its secret, and how many keys it has at most. */
+/** All rings: the name of the secret, and the maximum number of keys. */
 export const KEY_RINGS = Object.freeze({
   /** Signs the permanent tokens. */
   tokens: { name: 'token-signing-key', maxKeys: 10 },
-  /** Seals cursors of listings. */
+  /** Seals listing cursors. */
   cursors: { name: 'cursor-key', maxKeys: 2 },
-  /** Seals sign-ins that are under way at the identity provider. */
+  /** Seals sign-ins in progress at the identity provider. */
   signIns: { name: 'sign-in-state-key', maxKeys: 2 },
-  /** Hashes the places that users log in from. */
+  /** Hashes the networks from which users log in. */
   places: { name: 'login-places', maxKeys: 1 },
 } as const);
 export type KeyRingName = (typeof KEY_RINGS)[keyof typeof KEY_RINGS]['name'];
 
 const KEY_BYTES = 32;
-/** How long another process may use the ring as it was before. */
+/** How long another process may use an outdated ring. */
 const CACHED_MS = 3_000;
-/** A key is replaced for what is made this much later, when every process has read the new ring, whatever its clock says. */
+/** A new key is used only after this time, when every process has read the new ring despite clock differences. */
 const OVERLAP_MS = 60_000;
 
 export interface RingKey {
   readonly key: string;
-  /** Unix ms from which on a later key is used; null: this is the current one. */
+  /** Unix ms from which the next key is used; null: this is the current key. */
   readonly until: number | null;
 }
 
-/** The oldest first, the current one last. */
+/** Oldest key first, current key last. */
 export type Ring = readonly RingKey[];
 
 const newKey = (): string => randomBytes(KEY_BYTES).toString('base64url');
 
-/** Reads the value of a secret: JSON of a ring, or a key of an earlier version. */
+/** Parses the value of a secret: a ring as JSON, or a key from an earlier version. */
 export function parseRing(value: string): Ring {
   if (!value.startsWith('[')) return [{ key: value, until: null }];
   const ring: Ring = JSON.parse(value);
   return ring;
 }
 
-/** The key that made what was made at a time (Unix ms). */
+/** Returns the key for values made at a time (Unix ms). */
 export function keyAt(ring: Ring, at: number): string {
   const found = ring.find(({ until }) => until === null || at < until) ?? ring.at(-1);
   if (!found) throw new Error('a ring has no key');
@@ -51,7 +51,7 @@ export function keyAt(ring: Ring, at: number): string {
 
 export const currentKey = (ring: Ring): string => keyAt(ring, Number.POSITIVE_INFINITY);
 
-/** The ring with a new key. `end`: without the earlier ones, so that nothing they made stays valid. */
+/** Returns the ring with a new key. `end` drops the earlier keys, so that their values become invalid. */
 export function rotated(ring: Ring, rotation: { readonly now: number; readonly maxKeys: number; readonly end: boolean }): Ring {
   const { now, maxKeys, end } = rotation;
   const fresh: RingKey = { key: newKey(), until: null };
@@ -64,11 +64,11 @@ export function rotated(ring: Ring, rotation: { readonly now: number; readonly m
 export interface KeyRingOptions {
   readonly accounts: Pick<AccountStore, 'secret'>;
   readonly name: KeyRingName;
-  /** Ms that only ever grow. */
+  /** A monotonic clock in ms. */
   readonly elapsedMs?: () => number;
 }
 
-/** A ring as the store has it, which is read again every few seconds. */
+/** A cached ring that is read again every few seconds. */
 export class KeyRing {
   private readonly options: KeyRingOptions;
   private known: { readonly ring: Ring; readonly readAt: number } | null = null;
@@ -78,7 +78,10 @@ export class KeyRing {
     this.options = options;
   }
 
-  /** Creates the ring if there is none. Rejects only if it was never read: a store that is away does not stop what is known. */
+  /**
+   * Returns the ring and creates it if there is none. Rejects only if it was never read: if the store fails, the
+   * cached ring is used.
+   */
   async keys(): Promise<Ring> {
     const { known } = this;
     if (known && this.elapsedMs() - known.readAt < CACHED_MS) return known.ring;
@@ -88,7 +91,7 @@ export class KeyRing {
     return known ? this.reading.catch(() => known.ring) : this.reading;
   }
 
-  /** The ring was changed: the next use reads it. */
+  /** Drops the cached ring after a change. */
   forget(): void {
     if (this.known) this.known = { ...this.known, readAt: Number.NEGATIVE_INFINITY };
   }

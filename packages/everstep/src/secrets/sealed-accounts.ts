@@ -1,9 +1,9 @@
-/** Accounts whose secrets are encrypted in the store: the one place where they are sealed and opened, whichever store it is. */
+/** An account store that encrypts secrets. All sealing and opening happens here, for every kind of store. */
 import type { AccountStore, InstanceKeys, QueueInstance, SigningKeyPairs } from '../ports/account-store.js';
 import { isSealed, type Sealer } from './sealed-values.js';
 
 const secretName = (name: string): string => `secret/${name}`;
-/** The same for the current and the next key: a rotation makes one of the other. */
+/** The current and the next key share a name, because a rotation makes the next key the current one. */
 const signingKeyName = (instanceId: string): string => `queue_instance/${instanceId}/signing-key`;
 const keyPairName = (instanceId: string): string => `queue_instance/${instanceId}/key-pair`;
 
@@ -12,7 +12,7 @@ const mapPairs = ({ current, next }: SigningKeyPairs, of: (key: string) => strin
   next: of(next),
 });
 
-/** The secrets of an instance, each as `of` makes it. */
+/** Maps each secret of an instance with `of`. */
 function mapSecrets<Secrets extends InstanceKeys>(
   instanceId: string,
   secrets: Secrets,
@@ -34,7 +34,7 @@ const valuesOf = ({ currentSigningKey, nextSigningKey, keyPairs }: InstanceKeys)
   ...(keyPairs ? [keyPairs.current, keyPairs.next] : []),
 ];
 
-/** Everything that is written through it is sealed, and everything that is read opened. Methods reject with SecretsError. */
+/** Seals everything that is written and opens everything that is read. Methods reject with SecretsError. */
 export function sealAccounts(accounts: AccountStore, { seal, open }: Sealer): AccountStore {
   const openSecret = (name: string, value: string): string => open(secretName(name), value);
   const openInstance = (instance: QueueInstance): QueueInstance => mapSecrets(instance.instanceId, instance, open);
@@ -50,7 +50,7 @@ export function sealAccounts(accounts: AccountStore, { seal, open }: Sealer): Ac
     },
     listSecrets: async () => (await accounts.listSecrets()).map(({ name, value }) => ({ name, value: openSecret(name, value) })),
     async replaceSecret({ name, from, to }) {
-      // Sealed twice a value is two texts, so what is compared is what it says.
+      // Sealing is not deterministic, so the plain values are compared.
       const stored = await accounts.findSecret({ name });
       if (stored === null || openSecret(name, stored) !== from) return false;
       return accounts.replaceSecret({ name, from: stored, to: seal(secretName(name), to) });
@@ -73,12 +73,12 @@ export function sealAccounts(accounts: AccountStore, { seal, open }: Sealer): Ac
 }
 
 export interface StoredSecrets {
-  /** Whether there is a secret at all: a store that was never used has none. */
+  /** False if the store contains any secret. A new store contains none. */
   readonly isEmpty: boolean;
   readonly isSealed: boolean;
 }
 
-/** What of the secrets is encrypted. `accounts` as the store has them. */
+/** Returns whether stored secrets are encrypted. `accounts` is the unwrapped store. */
 export async function inspectSecrets(accounts: AccountStore): Promise<StoredSecrets> {
   const secrets = (await accounts.listSecrets()).map(({ value }) => value);
   const values = [...secrets, ...(await accounts.listInstances()).flatMap(valuesOf)];
@@ -86,9 +86,9 @@ export async function inspectSecrets(accounts: AccountStore): Promise<StoredSecr
 }
 
 /**
- * Encrypts everything under the current key that is not, and so shows that the keys are the right ones. Each value is replaced
- * only if it is what was read: so it may be cut off at any point, and run on several nodes that work. Returns how many rows
- * were written. `accounts` as the store has them. Rejects with SecretsError.
+ * Encrypts every value that is not sealed under the current key, which also verifies the keys. A value is replaced
+ * only if it is unchanged, so the work can be interrupted at any point and run on several active nodes. Returns the
+ * number of rows written. `accounts` is the unwrapped store. Rejects with SecretsError.
  */
 export async function sealStored(accounts: AccountStore, { seal, open, isCurrent }: Sealer): Promise<number> {
   const reseal = (name: string, value: string): string => {
@@ -96,7 +96,7 @@ export async function sealStored(accounts: AccountStore, { seal, open, isCurrent
     return isCurrent(value) ? value : seal(name, plain);
   };
   let written = 0;
-  // What another one changes meanwhile is read again; it writes under its own current key.
+  // A value changed by another process is read again. That process uses its own current key.
   for (const { name } of await accounts.listSecrets()) {
     for (;;) {
       const value = await accounts.findSecret({ name });

@@ -7,7 +7,7 @@ const [first, second] = [randomBytes(32), randomBytes(32)];
 const isError = (code: SecretsErrorCode) => (error: unknown) =>
   error instanceof SecretsError && error.code === code && error.message.endsWith(`(${code})`);
 
-test('a value is sealed under the first key, and opened with any of them', () => {
+test('a value is sealed under the first key and can be opened with any of them', () => {
   const old = createSealer([first]);
   const sealed = old.seal('secret/a', 'plain');
   assert.ok(isSealed(sealed) && !sealed.includes('plain'));

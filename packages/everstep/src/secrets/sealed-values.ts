@@ -1,8 +1,7 @@
 /**
- * Encryption of secrets in the store: AES-256-GCM with a random nonce. The name of a value (its table, row and column) is
- * authenticated with it, so that a sealed value is valid in its own place only.
- *
- * A sealed value is `enc1.<id of the key>.<base64url of nonce, ciphertext and tag>`.
+ * Encryption of stored secrets: AES-256-GCM with a random nonce. The name of a value (table, row and column) is
+ * authenticated too, so a sealed value is valid only in its own place. A sealed value is `enc1.<key id>.<base64url of
+ * nonce, ciphertext and tag>`.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
@@ -14,18 +13,18 @@ const KEY_ID_BYTES = 6;
 const KEY_ID_CONTEXT = 'everstep secrets key id';
 
 export type SecretsErrorCode =
-  /** The store has sealed values, and no key is given. */
+  /** The store has sealed values, but no key is configured. */
   | 'secrets-key-missing'
-  /** A value is sealed under a key that is not among the given ones. */
+  /** A value is sealed under a key that is not configured. */
   | 'secrets-key-wrong'
-  /** A new database is not used without a key. */
+  /** A new database cannot be used without a key. */
   | 'secrets-key-required'
-  /** The file with the key cannot be read or written. */
+  /** The key file cannot be read or written. */
   | 'secrets-key-file'
   /** A sealed value was altered, or moved to another row. */
   | 'secret-damaged';
 
-/** Why secrets cannot be read. The message is for the operator, without any secret, and ends with the code. */
+/** Reports why secrets cannot be read. The message is for the operator, contains no secret, and ends with the code. */
 export class SecretsError extends Error {
   override readonly name = 'SecretsError';
   readonly code: SecretsErrorCode;
@@ -35,36 +34,36 @@ export class SecretsError extends Error {
   }
 }
 
-/** Id of a key of 32 bytes, which says nothing of the key. */
+/** Returns the ID of a 32-byte key. It reveals nothing about the key. */
 export const keyIdOf = (key: Uint8Array): string =>
   createHash('sha256').update(KEY_ID_CONTEXT).update(key).digest().subarray(0, KEY_ID_BYTES).toString('hex');
 
-/** Whether the value in the store is encrypted. No other value that the store keeps starts like this. */
+/** Returns whether a stored value is encrypted. No other stored value starts with this prefix. */
 export const isSealed = (value: string): boolean => value.startsWith(`${PREFIX}.`);
 
 export interface Sealer {
   /** Encrypts a value under the current key. */
   seal(name: string, plain: string): string;
-  /** Returns the plain text of a value, which may be plain already. Throws SecretsError. */
+  /** Returns the plain text of a value, which may already be plain. Throws SecretsError. */
   open(name: string, value: string): string;
-  /** Whether the value is sealed under the current key. */
+  /** Returns whether the value is sealed under the current key. */
   isCurrent(value: string): boolean;
 }
 
-/** Leaves values plain; refuses those that are sealed. */
+/** Leaves values plain, and refuses sealed ones. */
 export const NO_KEY: Sealer = Object.freeze({
   seal: (_name, plain) => plain,
   open(name, value) {
     if (!isSealed(value)) return value;
     throw new SecretsError(
       'secrets-key-missing',
-      `The store is encrypted (${name}), and no key is given. Set EVERSTEP_SECRETS_KEY_FILE to the file with its key.`,
+      `The store is encrypted (${name}), but no key is configured. Set EVERSTEP_SECRETS_KEY_FILE to the file with its key.`,
     );
   },
   isCurrent: (value) => !isSealed(value),
 } satisfies Sealer);
 
-/** Seals under the first key (32 bytes each), and opens what is sealed under any of them. */
+/** Seals under the first key (32 bytes each), and opens values sealed under any of them. */
 export function createSealer(keys: readonly [Uint8Array, ...Uint8Array[]]): Sealer {
   const byId = new Map(keys.map((key) => [keyIdOf(key), key]));
   const [current] = keys;
@@ -75,7 +74,7 @@ export function createSealer(keys: readonly [Uint8Array, ...Uint8Array[]]): Seal
     if (!key)
       throw new SecretsError(
         'secrets-key-wrong',
-        `The store is encrypted under the key ${id} (${name}), and the given keys are ${[...byId.keys()].join(', ')}. ` +
+        `The store is encrypted under the key ${id} (${name}), but the configured keys are ${[...byId.keys()].join(', ')}. ` +
           'Add the right key to EVERSTEP_SECRETS_KEY or its file.',
       );
     const bytes = Buffer.from(text, 'base64url');

@@ -1,11 +1,11 @@
-/** Requests to the identity provider, with a deadline and a bound on the bytes of each answer. */
+/** Requests to the identity provider, with a timeout and a size limit for answers. */
 
 export interface FetchBounds {
   readonly timeoutMs: number;
   readonly maxBytes: number;
 }
 
-/** Statuses whose answers have no body. */
+/** Statuses without a body. */
 const BODILESS: readonly number[] = [101, 204, 205, 304];
 
 async function readBounded(response: Response, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
@@ -16,14 +16,14 @@ async function readBounded(response: Response, maxBytes: number): Promise<Uint8A
     bytes += part.value.byteLength;
     if (bytes > maxBytes) {
       await reader?.cancel();
-      throw new Error(`the identity provider answered more than ${maxBytes} bytes`);
+      throw new Error(`the answer of the identity provider exceeds ${maxBytes} bytes`);
     }
     chunks.push(part.value);
   }
   return new Uint8Array(Buffer.concat(chunks));
 }
 
-/** Redirects are not followed. Rejects when the answer is late or too long. */
+/** Does not follow redirects. Rejects if the answer is late or too long. */
 export const boundedFetch =
   ({ timeoutMs, maxBytes }: FetchBounds) =>
   async (url: string, { signal, ...options }: RequestInit): Promise<Response> => {

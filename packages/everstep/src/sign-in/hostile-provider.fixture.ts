@@ -1,4 +1,4 @@
-/** An identity provider for tests, which lies as a test says. */
+/** An identity provider for tests that can give invalid answers. */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
@@ -8,22 +8,22 @@ export const CLIENT_ID = 'everstep';
 
 type Claims = Record<string, unknown>;
 
-export interface Lies {
-  /** Claims of the ID token besides, or instead of, the honest ones; undefined takes one away. */
+export interface Overrides {
+  /** Claims that add to or replace the valid ones. Undefined removes a claim. */
   readonly claims?: Claims;
   /** `none`: not signed. `other`: signed by a key that the provider does not publish. */
   readonly signed?: 'none' | 'other';
-  /** What the token endpoint answers, instead of tokens. */
+  /** Body of the token endpoint that replaces the tokens. */
   readonly body?: string;
   readonly issuer?: string;
 }
 
 export interface HostileProvider {
   readonly issuer: string;
-  lies: Lies;
-  /** Parameters of the latest request of the token endpoint. */
+  overrides: Overrides;
+  /** Parameters of the requests to the token endpoint. */
   readonly asked: URLSearchParams[];
-  /** What the provider answers to an authorization request: the query with which the browser comes back. */
+  /** Answers an authorization request: returns the query with which the browser comes back. */
   authorize(url: string): string;
   close(): Promise<void>;
 }
@@ -36,16 +36,16 @@ export async function openHostileProvider(): Promise<HostileProvider> {
   let codes = 0;
 
   async function idToken(code: string): Promise<string> {
-    const { claims = {}, signed } = provider.lies;
+    const { claims = {}, signed } = provider.overrides;
     const now = Math.floor(Date.now() / 1000);
     const honest: Claims = {
       ...{ iss: provider.issuer, aud: CLIENT_ID, sub: 'subject-1', iat: now, exp: now + 60, nonce: nonces.get(code) },
       ...{ email: 'ann@corp.test', email_verified: true },
     };
-    const told = Object.fromEntries(Object.entries({ ...honest, ...claims }).filter(([, value]) => value !== undefined));
-    if (signed === 'none') return new UnsecuredJWT(told).encode();
+    const payload = Object.fromEntries(Object.entries({ ...honest, ...claims }).filter(([, value]) => value !== undefined));
+    if (signed === 'none') return new UnsecuredJWT(payload).encode();
     const key = signed === 'other' ? other.privateKey : own.privateKey;
-    return new SignJWT(told).setProtectedHeader({ alg: 'RS256', kid: 'one' }).sign(key);
+    return new SignJWT(payload).setProtectedHeader({ alg: 'RS256', kid: 'one' }).sign(key);
   }
 
   async function answer(request: IncomingMessage): Promise<string> {
@@ -54,7 +54,7 @@ export async function openHostileProvider(): Promise<HostileProvider> {
       case '/.well-known/openid-configuration':
         return JSON.stringify({
           ...{
-            issuer: provider.lies.issuer ?? issuer,
+            issuer: provider.overrides.issuer ?? issuer,
             authorization_endpoint: `${issuer}/authorize`,
             jwks_uri: `${issuer}/jwks`,
           },
@@ -67,7 +67,7 @@ export async function openHostileProvider(): Promise<HostileProvider> {
       default: {
         const parameters = new URLSearchParams(await readText(request));
         asked.push(parameters);
-        if (provider.lies.body !== undefined) return provider.lies.body;
+        if (provider.overrides.body !== undefined) return provider.overrides.body;
         const id_token = await idToken(parameters.get('code') ?? '');
         return JSON.stringify({ access_token: 'at', token_type: 'Bearer', expires_in: 60, id_token });
       }
@@ -81,7 +81,7 @@ export async function openHostileProvider(): Promise<HostileProvider> {
   const { port } = server.address() as AddressInfo;
   const provider: HostileProvider = {
     issuer: `http://127.0.0.1:${port}`,
-    lies: {},
+    overrides: {},
     asked,
     authorize(url) {
       const { searchParams } = new URL(url);

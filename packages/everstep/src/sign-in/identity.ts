@@ -1,4 +1,4 @@
-/** Who somebody is by the verified claims of the identity provider. Pure. */
+/** Maps the verified claims of the identity provider to an identity and its roles. Pure. */
 import type { MappedRoles, VerifiedIdentity } from '../accounts/sign-in/identity-sign-in.js';
 import { LIMITS } from '../config/limits.js';
 import { type RoleGrant, type SignInSettings, TEAM_ROLES, type TeamRole } from '../config/sign-in-settings.js';
@@ -12,7 +12,7 @@ const MAX_VALUES = 1_000;
 
 const isObject = (value: unknown): value is Claims => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** By the name itself, or by a path with dots. */
+/** Finds a claim by its name or by a dotted path. */
 function claimAt(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   let value: unknown = claims;
@@ -23,13 +23,13 @@ function claimAt(claims: Claims, name: string): unknown {
   return value;
 }
 
-/** Some identity providers write a single value without a list. */
+/** Some identity providers send a single value without a list. */
 function valuesOf(claim: unknown): ReadonlySet<string> {
   const values: readonly unknown[] = Array.isArray(claim) ? claim.slice(0, MAX_VALUES) : [claim];
   return new Set(values.filter((value): value is string => typeof value === 'string'));
 }
 
-/** Of several roles in a team the one that may do most. */
+/** If a user has several roles in a team, the one with the most rights counts. */
 export function mappedRoles(values: ReadonlySet<string>, grants: readonly RoleGrant[]): MappedRoles {
   const teams = new Map<string, TeamRole | null>();
   let isOperator: boolean | null = null;
@@ -52,7 +52,7 @@ export function identityOf(
 ): VerifiedIdentity | { readonly reason: SignInError } {
   const { sub, email: given, email_verified: isVerified } = claims;
   if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH) return { reason: 'sso-invalid' };
-  // Some identity providers write it as a text.
+  // Some identity providers send it as text.
   if (isVerified !== true && isVerified !== 'true') return { reason: 'sso-email-unverified' };
   const email = typeof given === 'string' ? given.toLowerCase() : '';
   if (email.length > LIMITS.maxEmailLength || !EMAIL.test(email)) return { reason: 'sso-email-unverified' };

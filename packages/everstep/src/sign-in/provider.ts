@@ -1,4 +1,4 @@
-/** The identity provider, spoken to with OpenID Connect: authorization code flow with PKCE, and verified ID tokens. */
+/** The OpenID Connect client for the identity provider: authorization code flow with PKCE, and verified ID tokens. */
 import type * as Oidc from 'openid-client';
 import { LIMITS } from '../config/limits.js';
 import type { SignInSettings } from '../config/sign-in-settings.js';
@@ -6,17 +6,17 @@ import { boundedFetch } from './bounded-fetch.js';
 import type { Claims } from './identity.js';
 
 const MS_PER_SECOND = 1_000;
-/** How long what the identity provider says of itself is used. */
+/** Cache time of the provider's metadata. */
 const FRESH_MS = 60 * 60_000;
 
-/** What of one sign-in is checked in the answer to it. */
+/** Values of a sign-in that its answer must match. */
 export interface SignInChecks {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
 }
 
-/** The identity provider cannot be used now. */
+/** The identity provider is currently unavailable. */
 export class ProviderUnavailableError extends Error {}
 
 interface Discovered {
@@ -28,21 +28,21 @@ interface Discovered {
 export interface IdentityProviderOptions {
   readonly settings: SignInSettings;
   readonly redirectUri: () => string;
-  /** Ms that only grow. */
+  /** A monotonic clock in ms. */
   readonly elapsedMs: () => number;
 }
 
 export class IdentityProvider {
   private readonly options: IdentityProviderOptions;
   private discovered: Promise<Discovered> | null = null;
-  /** The last that was read; null until then. */
+  /** The latest metadata; null until it is read. */
   private latest: Discovered | null = null;
 
   constructor(options: IdentityProviderOptions) {
     this.options = options;
   }
 
-  /** New random values. */
+  /** Creates new random values. */
   async checks(): Promise<SignInChecks> {
     const { oidc } = await this.discover();
     return { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier: oidc.randomPKCECodeVerifier() };
@@ -63,8 +63,8 @@ export class IdentityProvider {
   }
 
   /**
-   * Claims of the ID token that the code stands for, with those of the userinfo endpoint that it lacks. Rejects with
-   * ProviderUnavailableError, or with another error when the answer is not as it has to be.
+   * Returns the claims of the ID token for the code, completed with claims of the userinfo endpoint. Rejects with
+   * ProviderUnavailableError, or with another error if the answer is invalid.
    */
   async claims(query: string, { state, nonce, verifier }: SignInChecks): Promise<Claims> {
     const { oidc, config } = await this.discover();
@@ -83,7 +83,7 @@ export class IdentityProvider {
     return { ...more, ...claims };
   }
 
-  /** Where the user signs out of the identity provider; null when it offers that not, or is not known yet. */
+  /** URL for signing out of the identity provider; null if the provider does not support it or is not known yet. */
   logoutUrl(returnTo: string): string | null {
     if (this.latest?.config.serverMetadata().end_session_endpoint === undefined) return null;
     const { oidc, config } = this.latest;
@@ -98,14 +98,14 @@ export class IdentityProvider {
       this.latest = await this.discovered;
       return this.latest;
     } catch (error) {
-      // What was true an hour ago is better than nothing.
+      // Outdated metadata is better than none.
       if (this.latest) return this.latest;
-      throw new ProviderUnavailableError('the identity provider cannot be used', { cause: error });
+      throw new ProviderUnavailableError('the identity provider is unavailable', { cause: error });
     }
   }
 
   private async read(): Promise<Discovered> {
-    // Only now: a service without single sign-on starts sooner.
+    // Loaded on demand, so that a service without single sign-on starts faster.
     const oidc = await import('openid-client');
     const { issuer, clientId, clientSecret } = this.options.settings;
     const bounds = { timeoutMs: LIMITS.identityProviderTimeoutMs, maxBytes: LIMITS.maxIdentityProviderBytes };
@@ -114,10 +114,10 @@ export class IdentityProvider {
     const config = await oidc.discovery(new URL(issuer), clientId, {}, authentication, {
       execute: issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : [],
       timeout: LIMITS.identityProviderTimeoutMs / MS_PER_SECOND,
-      // Its body is a text or parameters, which every fetch takes.
+      // The body is text or parameters, which every fetch accepts.
       [oidc.customFetch]: (url, options) => bounded(url, options as RequestInit),
     });
-    // Signatures of ID tokens are verified with the keys of the identity provider, although they come from it directly.
+    // Also verifies signatures of ID tokens, although they are received directly from the identity provider.
     oidc.enableNonRepudiationChecks(config);
     return { oidc, config, readAt: this.options.elapsedMs() };
   }

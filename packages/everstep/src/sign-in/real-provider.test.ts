@@ -1,4 +1,4 @@
-/** Single sign-on with an OpenID Connect provider that others wrote: what it demands of clients is demanded here. */
+/** Tests single sign-on with a real third-party OpenID Connect provider, which enforces its own client requirements. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +10,7 @@ import { createSignIn } from './sign-in.js';
 const QUIET = { warn() {} };
 const DASHBOARD = 'https://everstep.test';
 
-/** Follows the provider as a browser does, with its cookies, until it leads back to the dashboard. */
+/** Follows the provider like a browser, with cookies, until it redirects to the dashboard. */
 async function browse(start: string): Promise<URL> {
   const cookies = new Map<string, string>();
   for (let url = new URL(start), hops = 0; hops < 20; hops++) {
@@ -26,10 +26,10 @@ async function browse(start: string): Promise<URL> {
     assert.ok(location !== null, `${answer.status} ${url.href}`);
     url = new URL(location, url);
   }
-  throw new Error('the provider led nowhere');
+  throw new Error('the provider did not redirect to the dashboard');
 }
 
-test('a user signs in with an OpenID Connect provider, and is known by its claims', async () => {
+test('a user signs in with an OpenID Connect provider and is identified by its claims', async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -1,20 +1,20 @@
 /**
- * What a sign-in has under way, sealed into a cookie of the browser that began it: so the answer of the identity provider counts in
- * that browser alone, and a node needs to know nothing of what another one began.
+ * The state of a sign-in in progress, sealed in a cookie. The answer of the identity provider is therefore accepted
+ * only in the browser that started the sign-in, and any node can handle it.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import type { Ring } from '../secrets/key-ring.js';
 
 export interface SignInState {
-  /** Random; comes back from the identity provider. */
+  /** Random. The identity provider returns it. */
   readonly state: string;
-  /** Random; comes back in the ID token. */
+  /** Random. The ID token contains it. */
   readonly nonce: string;
-  /** PKCE. */
+  /** PKCE code verifier. */
   readonly verifier: string;
   /** A path of the dashboard. */
   readonly returnTo: string;
-  /** The user who links the identity; null: somebody signs in. */
+  /** The user who links the identity; null for a sign-in. */
   readonly linkTo: string | null;
   /** Unix ms. */
   readonly expiresAt: number;
@@ -34,7 +34,7 @@ export function seal(secret: string, state: SignInState): string {
   return Buffer.concat([iv, cipher.getAuthTag(), ...sealed]).toString('base64url');
 }
 
-/** Null for what was not sealed with a key of the ring, and for what has expired. */
+/** Returns null if no key of the ring sealed the text, or if the state has expired. */
 export function unseal(ring: Ring, text: string, now: number): SignInState | null {
   for (const { key } of ring) {
     const state = opened(key, text);
@@ -51,7 +51,7 @@ function opened(secret: string, text: string): SignInState | null {
   decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
   try {
     const plain = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
-    // It is this service's own: the tag says so.
+    // The authentication tag proves that this service sealed it.
     const state: SignInState = JSON.parse(plain);
     return isText(state.state) ? state : null;
   } catch {

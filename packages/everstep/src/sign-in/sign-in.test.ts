@@ -1,4 +1,4 @@
-/** Single sign-on against an identity provider that lies. */
+/** Tests single sign-on against an identity provider that gives invalid answers. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { apiKeyOf, createPeople, emailOf, type People } from '../accounts/people.fixture.js';
@@ -6,14 +6,14 @@ import type { SignInSettings } from '../config/sign-in-settings.js';
 import type { SignInError } from '../contract/sign-in.js';
 import { createHttpApi, type HttpApi } from '../http-api/index.js';
 import { ApiWorld } from '../http-api/testing/api-world.js';
-import { CLIENT_ID, type HostileProvider, type Lies, openHostileProvider } from './hostile-provider.fixture.js';
+import { CLIENT_ID, type HostileProvider, type Overrides, openHostileProvider } from './hostile-provider.fixture.js';
 import { createSignIn } from './sign-in.js';
 
 const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
 const DASHBOARD = 'http://everstep.test';
 const CALLBACK = '/v2/session/sso/callback';
 
-interface Begun {
+interface StartedSignIn {
   readonly url: string;
   readonly cookie: string;
 }
@@ -30,7 +30,7 @@ describe('single sign-on', () => {
   });
   after(() => provider.close());
   beforeEach(async (context) => {
-    provider.lies = {};
+    provider.overrides = {};
     time = Date.now();
     world = await ApiWorld.open();
     people = await createPeople(world.store.accounts, world.accounts);
@@ -65,7 +65,7 @@ describe('single sign-on', () => {
 
   const cookieOf = (setCookie: unknown): string => String(setCookie).split(';', 1)[0] ?? '';
 
-  async function begin(api: HttpApi, query = ''): Promise<Begun> {
+  async function begin(api: HttpApi, query = ''): Promise<StartedSignIn> {
     const { statusCode, headers } = await api.inject({ method: 'GET', url: `/v2/session/sso${query}` });
     assert.equal(statusCode, 303);
     return { url: String(headers.location), cookie: cookieOf(headers['set-cookie']) };
@@ -77,14 +77,14 @@ describe('single sign-on', () => {
     return { location: String(headers.location), cookie: cookieOf(headers['set-cookie']) };
   }
 
-  async function signIn(api: HttpApi, lies: Lies = {}) {
-    provider.lies = lies;
+  async function signIn(api: HttpApi, overrides: Overrides = {}) {
+    provider.overrides = overrides;
     const { url, cookie } = await begin(api);
     return comeBack(api, provider.authorize(url), cookie);
   }
 
-  const fails = async (api: HttpApi, error: SignInError, lies: Lies) => {
-    const { location, cookie } = await signIn(api, lies);
+  const fails = async (api: HttpApi, error: SignInError, overrides: Overrides) => {
+    const { location, cookie } = await signIn(api, overrides);
     assert.equal(location, `/login?sign-in-error=${error}`);
     assert.match(cookie, /^everstep_sign_in=$/);
   };
@@ -94,7 +94,7 @@ describe('single sign-on', () => {
     return statusCode === 200 ? JSON.parse(payload) : null;
   };
 
-  test('begins an ordinary session, with PKCE and a bound state, and leads back to the page that was asked for', async () => {
+  test('starts a normal session with PKCE and a bound state, and redirects to the requested page', async () => {
     const api = await open();
     const { url, cookie } = await begin(api, '?return=/runs%3Fstate%3Dfailed');
     const { searchParams } = new URL(url);
@@ -113,15 +113,15 @@ describe('single sign-on', () => {
       log.map(({ action }) => action),
       ['session.begin', 'user.create'],
     );
-    // The same subject is the same user, whatever the e-mail is by now.
+    // The same subject is the same user, whatever its current email.
     const again = await sessionOf(api, (await signIn(api, { claims: { email: 'new@corp.test' } })).cookie);
     assert.equal(again.user.id, session.user.id);
-    // It is revoked like any other.
+    // It is revoked like any other session.
     await world.accounts.endSessions({ user, address: '' });
     assert.equal(await sessionOf(api, back.cookie), null);
   });
 
-  test('leads to no other host', async () => {
+  test('does not redirect to another host', async () => {
     const api = await open();
     for (const page of ['//evil.test/', '/%5Cevil.test', 'https://evil.test/', 'javascript:alert(1)', `/${'x'.repeat(600)}`]) {
       const { url, cookie } = await begin(api, `?return=${page}`);
@@ -129,7 +129,7 @@ describe('single sign-on', () => {
     }
   });
 
-  test('refuses ID tokens that are not for this sign-in, or not from the identity provider', async () => {
+  test('refuses ID tokens for other sign-ins or from other issuers', async () => {
     const api = await open();
     const now = Math.floor(Date.now() / 1000);
     await fails(api, 'sso-invalid', { claims: { nonce: 'other' } });
@@ -148,7 +148,7 @@ describe('single sign-on', () => {
     await fails(api, 'sso-invalid', { body: JSON.stringify({ id_token: 'x'.repeat(2 ** 21) }) });
   });
 
-  test('demands a verified e-mail of a domain that is let in', async () => {
+  test('requires a verified email in an allowed domain', async () => {
     const api = await open({ domains: ['corp.test'] });
     for (const email_verified of [false, undefined, 'false', 1])
       await fails(api, 'sso-email-unverified', { claims: { email_verified } });
@@ -157,14 +157,14 @@ describe('single sign-on', () => {
     await fails(api, 'sso-domain', { claims: { email: 'ann@corp.test.other.test' } });
   });
 
-  test('takes an answer once, in the browser that began it, in time, and with its state and issuer', async () => {
+  test('accepts an answer once, in the browser that started, in time, and with the right state and issuer', async () => {
     const api = await open();
     const [first, second] = [await begin(api), await begin(api)];
     const query = provider.authorize(first.url);
     const expired = '/login?sign-in-error=sso-expired';
     assert.equal((await comeBack(api, query, '')).location, expired);
     assert.equal((await comeBack(api, query, 'everstep_sign_in=forged')).location, expired);
-    // Of somebody else's sign-in: the state differs.
+    // The state belongs to another user's sign-in.
     assert.equal((await comeBack(api, query, second.cookie)).location, '/login?sign-in-error=sso-invalid');
     assert.equal((await comeBack(api, query, first.cookie)).location, '/');
     assert.equal((await comeBack(api, query, first.cookie)).location, expired);
@@ -188,15 +188,15 @@ describe('single sign-on', () => {
     );
   });
 
-  test('tells that the identity provider cannot be used, also where it says to be another one', async () => {
-    provider.lies = { issuer: 'https://other.test' };
+  test('reports an unavailable identity provider, or one with a different issuer', async () => {
+    provider.overrides = { issuer: 'https://other.test' };
     const api = await open();
     assert.equal((await begin(api)).url, '/login?sign-in-error=sso-unavailable');
-    provider.lies = {};
+    provider.overrides = {};
     assert.match((await begin(api)).url, /^http:\/\/127\.0\.0\.1/);
   });
 
-  test('does not sign in as a user who has the e-mail, unless the user links the identity or an operator lets e-mails count', async () => {
+  test('does not sign in the user of an email, unless the user links the identity or the operator trusts emails', async () => {
     const claims = { email: emailOf('dev') };
     const api = await open();
     await fails(api, 'sso-email-taken', { claims });
@@ -205,7 +205,7 @@ describe('single sign-on', () => {
     const headers = { cookie: `everstep_session=${login.secret}`, 'x-everstep-csrf': login.session.csrfToken };
     const link = await api.inject({ method: 'POST', url: '/v2/session/sso/link', headers });
     const { location } = JSON.parse(link.payload);
-    provider.lies = { claims };
+    provider.overrides = { claims };
     const back = await comeBack(api, provider.authorize(location), cookieOf(link.headers['set-cookie']));
     assert.equal(back.location, '/');
     const linked = await sessionOf(api, (await signIn(api, { claims: { email: 'else@corp.test' } })).cookie);
@@ -216,7 +216,7 @@ describe('single sign-on', () => {
     assert.equal(user.id, people.principals.finance.user.userId);
   });
 
-  test('refuses unknown users where none are created, and users who are disabled', async () => {
+  test('refuses unknown users if users are not created, and disabled users', async () => {
     const api = await open({ createUsers: false });
     await fails(api, 'sso-unknown-user', {});
     const trusting = await open({ linkByEmail: true });
@@ -228,7 +228,7 @@ describe('single sign-on', () => {
     await fails(trusting, 'sso-user-disabled', { claims });
   });
 
-  test('gives the roles that the claim grants, and takes those of the mapping that it does not grant any more', async () => {
+  test('grants the roles in the claim and removes mapped roles that it no longer contains', async () => {
     const { teamId } = people;
     const grants = [
       { value: 'admins', grants: 'operator' },

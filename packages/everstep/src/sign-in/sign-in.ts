@@ -1,4 +1,4 @@
-/** Signing in with the identity provider: what begins it, and what its answer leads to. */
+/** Sign-in with the identity provider: the start, and the answer. */
 import type { AccountService, StartedSession } from '../accounts/account-service.js';
 import { LIMITS } from '../config/limits.js';
 import type { SignInSettings } from '../config/sign-in-settings.js';
@@ -13,42 +13,42 @@ import { type SignInState, seal, unseal } from './sealed-state.js';
 export type Failed = { readonly kind: 'failed'; readonly error: SignInError };
 
 export interface SignIn {
-  /** `cookie` is for the browser that is sent to `url`. */
+  /** Starts a sign-in. `cookie` is for the browser that is redirected to `url`. */
   begin(wish: {
     readonly returnTo: string;
-    /** The user who links an identity; null: somebody signs in. */
+    /** The user who links an identity; null for a sign-in. */
     readonly linkTo: string | null;
   }): Promise<{ readonly kind: 'started'; readonly url: string; readonly cookie: string } | Failed>;
-  /** The browser came back with `query`, and `cookie` if it has it. */
+  /** Handles the return of the browser with `query`, and `cookie` if it has one. */
   finish(answer: {
     readonly query: string;
     readonly cookie: string | null;
     readonly address: string;
     readonly isHttps: boolean;
   }): Promise<({ readonly kind: 'in'; readonly returnTo: string } & StartedSession) | Failed>;
-  /** Where the user signs out of the identity provider; null when it offers that not. */
+  /** URL for signing out of the identity provider; null if the provider does not support it. */
   logoutUrl(): string | null;
 }
 
 export interface SignInOptions {
-  /** Null: users have API keys alone. */
+  /** Null: users can only use API keys. */
   readonly settings: SignInSettings | null;
   readonly store: Pick<AccountStore, 'secret'>;
   readonly accounts: Pick<AccountService, 'signIn' | 'signInFailed' | 'loginWaitMs'>;
   /** Unix ms. */
   readonly now: () => number;
-  /** Ms that only grow. */
+  /** A monotonic clock in ms. */
   readonly elapsedMs: () => number;
-  /** Where users reach the dashboard, without a slash at the end. */
+  /** URL of the dashboard for users, without a trailing slash. */
   readonly dashboardUrl: () => string;
   readonly log: Pick<Log, 'warn'>;
 }
 
-/** States that were answered, until they expire: none is answered twice. */
+/** States that were already answered, until they expire. A state is accepted only once. */
 class UsedStates {
   private readonly used = new Map<string, number>();
 
-  /** False when it was used before. */
+  /** Returns false if the state was used before. */
   use({ state, expiresAt }: SignInState, now: number): boolean {
     for (const [each, until] of this.used)
       if (until <= now || this.used.size > LIMITS.maxUsedSignInStates) this.used.delete(each);
@@ -58,7 +58,7 @@ class UsedStates {
   }
 }
 
-/** What of an error may be logged: its code and message, without what was sent. */
+/** Returns the loggable part of an error: its code and message, without the data sent. */
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return 'unknown';
   const code = 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : '';
@@ -67,7 +67,7 @@ const reasonOf = (error: unknown): string => {
 
 const isRefusal = (query: string): boolean => new URLSearchParams(query).has('error');
 
-/** Null without settings. */
+/** Returns null without settings. */
 export async function createSignIn(options: SignInOptions): Promise<SignIn | null> {
   const { settings, store, accounts, now, elapsedMs, dashboardUrl, log } = options;
   if (!settings) return null;

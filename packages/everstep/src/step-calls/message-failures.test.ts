@@ -100,12 +100,12 @@ test('a canceled message ends at once and closes its connection', async () => {
 });
 
 test('a connection closed before or within the answer is a failure, never a shorter answer', async (t) => {
-  const begun = [
+  const partialAnswers = [
     '',
     'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc',
     'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n',
   ];
-  for (const part of begun) {
+  for (const part of partialAnswers) {
     const cutting = net.createServer((socket) => socket.once('data', () => socket.end(part)));
     await new Promise<void>((resolve) => cutting.listen(0, '127.0.0.1', resolve));
     t.after(() => cutting.close());

@@ -1,4 +1,4 @@
-/** A sum over rows that does not depend on their order: what was read and what was written must have the same one. */
+/** An order-independent checksum of rows: the rows read and the rows written must have the same one. */
 import { createHash } from 'node:crypto';
 import type { Columns } from '../stores/postgres/first-load.js';
 
@@ -6,7 +6,7 @@ const SUM_BITS = 128;
 
 export interface Sum {
   readonly rows: number;
-  /** Hex. */
+  /** In hex. */
   readonly checksum: string;
 }
 
@@ -23,12 +23,12 @@ export class RowSum {
     const hash = createHash('sha256');
     for (const name of this.names) {
       const value = row[name] ?? null;
-      // Kind and length in front, so that no two rows read alike.
+      // Type and length precede each value, so that different rows never produce the same input.
       if (value === null) hash.update('-');
       else if (typeof value === 'string') hash.update(`t${Buffer.byteLength(value)}:${value}`);
       else if (value instanceof Uint8Array) hash.update(`b${value.length}:`).update(value);
       else if (typeof value === 'number' || typeof value === 'boolean') hash.update(`v${value};`);
-      else throw new TypeError(`column ${name} is ${typeof value}, which no store has`);
+      else throw new TypeError(`column ${name} has the unsupported type ${typeof value}`);
     }
     this.rows++;
     this.sum = BigInt.asUintN(SUM_BITS, this.sum + BigInt(`0x${hash.digest('hex').slice(0, SUM_BITS / 4)}`));

@@ -1,7 +1,7 @@
-/** How a table of the embedded store is read for PostgreSQL: the ways that several tables share. */
+/** Describes how a table of the embedded store is read for PostgreSQL, with helpers that several tables share. */
 import type { Columns, RowOf } from '../stores/postgres/first-load.js';
 
-/** A row as the embedded store has it, under the names of the columns it goes to. */
+/** A row of the embedded store, with the names of the target columns. */
 export type SourceRow = Readonly<Record<string, unknown>>;
 export type TargetRow = RowOf<Columns>;
 
@@ -9,14 +9,14 @@ export interface CopiedTable {
   readonly table: string;
   readonly columns: Columns;
   readonly select: string;
-  /** The table of the embedded store of which every row has to be among the rows that `select` gives; null: it gives some. */
+  /** The embedded table whose rows must all be returned by `select`; null: `select` returns a part. */
   readonly allOf: string | null;
-  /** Absent: each row becomes one, its values taken by name. */
+  /** Converts a row to target rows. Absent: each row becomes one, with values taken by name. */
   rowsOf?(row: SourceRow): readonly Readonly<Record<string, unknown>>[];
 }
 
 export const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
-/** Columns of the run `r` of its instance `t`. */
+/** Columns of run `r` and its instance `t`. */
 export const OF_RUN = 't.instance_id, r.key AS run_key';
 export const runOf = (alias: string) => `JOIN run r ON r.seq = ${alias}.run_seq JOIN tenant t ON t.seq = r.tenant`;
 export const IS_MESSAGE = `json_extract(r.settings, '$.message') IS NOT NULL AS message`;
@@ -26,33 +26,33 @@ export const columnList = (columns: Columns, alias: string, ...but: readonly str
     .map((name) => `${alias}.${name}`)
     .join(', ');
 
-/** A table that is the same on both sides. */
+/** A table that is the same in both stores. */
 export const same = (table: string, columns: Columns): CopiedTable => ({
   table,
   columns,
   select: `SELECT ${columnList(columns, 'x')} FROM ${table} x ORDER BY x.rowid`,
   allOf: table,
 });
-/** The same, but without row numbers of its own. */
+/** The same, for a table without row numbers. */
 export const sameWithoutRowid = (table: string, columns: Columns): CopiedTable => ({
   ...same(table, columns),
   select: `SELECT ${columnList(columns, 'x')} FROM ${table} x`,
 });
-/** One that names its instance by number in the embedded store. */
+/** A table that refers to its instance by number in the embedded store. */
 export const ofInstance = (table: string, columns: Columns): CopiedTable => ({
   table,
   columns: { instance_id: 'text', ...columns },
   select: `SELECT t.instance_id, ${columnList(columns, 'x')} FROM ${table} x JOIN tenant t ON t.seq = x.tenant`,
   allOf: table,
 });
-/** One that names its run by number. */
+/** A table that refers to its run by number in the embedded store. */
 export const ofRun = (table: string, columns: Columns, more = ''): CopiedTable => ({
   table,
   columns: { ...KEY, ...columns, ...(more === '' ? {} : { place: 'bigint' }) },
   select: `SELECT ${OF_RUN}, ${columnList(columns, 'x')}${more} FROM ${table} x ${runOf('x')}`,
   allOf: table,
 });
-/** Counts, which have several rows in a database so that commits do not wait for each other. */
+/** A table of counts, which has several rows per count in PostgreSQL, so that commits do not wait for each other. */
 export const counted = (table: string, columns: Columns): CopiedTable => ({
   table,
   columns: { ...columns, shard: 'integer' },

@@ -1,4 +1,4 @@
-/** Why a store was not copied; the message is for the operator. */
+/** Reports why a store could not be copied. The message is for the operator. */
 export class CopyError extends Error {
   override readonly name = 'CopyError';
 }

@@ -1,4 +1,4 @@
-/** An embedded store with something of everything is copied; both stores answer the same to every question. */
+/** Copies an embedded store with all kinds of data, and compares the answers of both stores. */
 import assert from 'node:assert/strict';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -138,7 +138,7 @@ async function fill(store: Store): Promise<void> {
   await apply(store, putTasks(active.key, [invokeTask(7, null, child.key)]));
 }
 
-/** All that a store can be asked of what was put there. */
+/** Queries everything that was stored. */
 async function answers(store: Store): Promise<unknown> {
   const { accounts } = store;
   const page = { order: 'newest-first', after: null, horizon: null, limit: 50 } as const;
@@ -221,7 +221,7 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
   });
   after(() => rm(directory, { recursive: true, force: true }));
 
-  test('is the same to whoever asks, in every kind of state', async () => {
+  test('gives the same answers in every state', async () => {
     const copied = await copy(directory, schema.url);
     assert.equal(copied.changedTexts, 0);
     assert.deepEqual(
@@ -244,7 +244,11 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
       const page = { instanceId: INSTANCE, filter: {}, order: 'newest-first', horizon: null, limit: 2 } as const;
       const { next } = await from.listRuns({ ...page, after: null });
       assert.ok(next);
-      assert.deepEqual(await to.listRuns({ ...page, after: next }), await from.listRuns({ ...page, after: next }), 'lists go on');
+      assert.deepEqual(
+        await to.listRuns({ ...page, after: next }),
+        await from.listRuns({ ...page, after: next }),
+        'listings continue',
+      );
       const again = sampleRun(9, { workflowRunId: active.workflowRunId });
       const idTaken = { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: again.workflowRunId } as const;
       assert.equal((await to.commit([{ guards: [idTaken], writes: [creation(again)] }]))[0]?.kind, 'run-id-taken');
@@ -257,7 +261,7 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
         horizon: null,
         limit: 1,
       });
-      assert.equal(newest.items[0]?.key, sampleRun(10).key, 'what comes later stands behind what was copied');
+      assert.equal(newest.items[0]?.key, sampleRun(10).key, 'later entries come after the copied ones');
       await addUsers(to.accounts, 'cid');
       assert.equal((await to.accounts.listUsers()).at(-1)?.userId, 'usr_cid');
     } finally {
@@ -276,11 +280,11 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
     }
   });
 
-  test('is made in an empty schema only', async () => {
+  test('requires an empty schema', async () => {
     await assert.rejects(copy(directory, schema.url), /is not empty: its schema has .*Nothing was changed/);
   });
 
-  test('leaves nothing behind when it is interrupted, and is made at the next try', async () => {
+  test('leaves nothing behind if interrupted, and succeeds at the next attempt', async () => {
     const other = await made();
     const ending = new AbortController();
     const onProgress = ({ what }: { readonly what: string }) => {
@@ -290,7 +294,7 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
     assert.equal((await copy(directory, other.url)).tables.find(({ what }) => what === 'task')?.rows, 10);
   });
 
-  test('is not made of a store that is in use, is damaged, or is not there', async () => {
+  test('is refused for a store that is in use, damaged or missing', async () => {
     const other = await made();
     const file = join(directory, 'other.db');
     await assert.rejects(copy(file, other.url), /There is no store at/);
@@ -301,10 +305,10 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
     const database = new DatabaseSync(file);
     database.exec('UPDATE step SET run_seq = 999 WHERE idx = 1');
     database.close();
-    await assert.rejects(copy(file, other.url), /has 2 rows in step, but 1 belong to something: it is damaged/);
+    await assert.rejects(copy(file, other.url), /has 2 rows in step, but only 1 with a parent row: it is damaged/);
   });
 
-  test('has another character where PostgreSQL takes none, and says how often', async () => {
+  test('replaces characters that PostgreSQL does not support, and reports their number', async () => {
     const other = await made();
     const file = join(directory, 'nul.db');
     await copyFile(join(directory, 'everstep.db'), file);
@@ -313,7 +317,7 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
     const readsAll = database.prepare("SELECT 'a' || char(0) || 'b' AS read").get()?.read === 'a\0b';
     database.close();
     if (!readsAll) {
-      // An early Node reads a part of it: that is no copy.
+      // Early Node versions truncate such texts.
       await assert.rejects(copy(file, other.url), /has texts with a character 0 \(message of attempt\).*Use Node 24/);
       return;
     }

@@ -1,7 +1,6 @@
 /**
- * Copies everything from an embedded store into an empty PostgreSQL schema. It is one transaction, and it is made to last
- * only when everything that was written has been read again and found to be what was read here: who interrupts it, or
- * whatever fails, leaves the schema as empty as it was.
+ * Copies an embedded store into an empty PostgreSQL schema in one transaction. It commits only after all written rows
+ * were read again and match the source. If the copy fails or is interrupted, the schema stays empty.
  */
 import type { Columns, FirstLoad } from '../stores/postgres/first-load.js';
 import { beginFirstLoad } from '../stores/postgres/first-load.js';
@@ -12,27 +11,27 @@ import { CopyError } from './copy-error.js';
 import { type CopySource, openCopySource } from './source.js';
 import { COPIED_TABLES } from './tables.js';
 
-/** Sent in one statement: so many rows, or so many characters and bytes. */
+/** Limits of one statement: a number of rows, or of characters and bytes. */
 const ROWS_AT_ONCE = 1000;
 const SIZE_AT_ONCE = 4 * 1024 * 1024;
 const DOCUMENTS_AT_ONCE = 200;
 const DOCUMENT = { id: 'text', content: 'text', metadata: 'text' } as const satisfies Columns;
 
-/** PostgreSQL has no such character in a text. */
+/** PostgreSQL does not support this character in texts. */
 const NUL = /\0/g;
-const INSTEAD_OF_NUL = '\uFFFD';
+const NUL_REPLACEMENT = '\uFFFD';
 
-/** `reading` is about what was written. */
+/** `reading` refers to the verification of written rows. */
 export interface CopyProgress {
   readonly doing: 'writing' | 'reading';
   readonly what: string;
   readonly done: number;
-  /** Null: not known before it is done. */
+  /** Null: unknown until the end. */
   readonly of: number | null;
 }
 
 export interface CopyOptions {
-  /** Absolute: a data directory of a stopped service, a back-up, or the file of a store. */
+  /** Absolute path of a data directory of a stopped service, a backup, or a store file. */
   readonly from: string;
   readonly to: string;
   readonly onProgress: (progress: CopyProgress) => void;
@@ -47,7 +46,7 @@ export interface Copied {
   readonly source: CopySource['kind'];
   /** By table, with the same count and checksum on both sides. */
   readonly tables: readonly CopiedRows[];
-  /** Texts that had a character 0, which PostgreSQL does not take: they have U+FFFD instead. */
+  /** Number of texts with a NUL character, which PostgreSQL does not support. It is replaced by U+FFFD. */
   readonly changedTexts: number;
 }
 
@@ -64,7 +63,7 @@ const sizeOf = (row: TargetRow): number => {
   return size;
 };
 
-/** The value for a column; what is no value of a column is a fault. */
+/** Converts a row. Throws if a value does not match its column type. */
 function targetRow(columns: Columns, row: Readonly<Record<string, unknown>>, copying: Copying): TargetRow {
   const target: Record<string, TargetRow[string]> = {};
   for (const [name, type] of Object.entries(columns)) {
@@ -73,7 +72,7 @@ function targetRow(columns: Columns, row: Readonly<Record<string, unknown>>, cop
     else if (type === 'boolean' && (value === 0 || value === 1)) target[name] = value === 1;
     else if (type !== 'boolean' && typeof value === 'number') target[name] = value;
     else if (typeof value === 'string') {
-      target[name] = value.includes('\0') ? value.replace(NUL, INSTEAD_OF_NUL) : value;
+      target[name] = value.includes('\0') ? value.replace(NUL, NUL_REPLACEMENT) : value;
       if (target[name] !== value) copying.changedTexts++;
     } else throw new TypeError(`column ${name} is ${typeof value}, not ${type}`);
   }
@@ -105,12 +104,12 @@ async function writeTable(copying: Copying, { table, columns, select, allOf, row
   await send();
   if (expected !== null && read !== expected)
     throw new CopyError(
-      `The store has ${expected} rows in ${allOf}, but ${read} belong to something: it is damaged. Nothing was copied.`,
+      `The store has ${expected} rows in ${allOf}, but only ${read} with a parent row: it is damaged. Nothing was copied.`,
     );
   return sum.get();
 }
 
-/** Rejects with CopyError when what the database gives back is not what it was given. */
+/** Rejects with CopyError if the database returns other rows than were written. */
 async function assertSame(
   { options }: Copying,
   what: string,
@@ -129,7 +128,7 @@ async function assertSame(
   const found = sum.get();
   if (found.rows !== written.rows || found.checksum !== written.checksum)
     throw new CopyError(
-      `Of ${what} the database has ${found.rows} rows with the checksum ${found.checksum}, but was given ${written.rows} with ` +
+      `The database has ${found.rows} rows of ${what} with the checksum ${found.checksum}, but ${written.rows} with the checksum ` +
         `${written.checksum}. Nothing was copied.`,
     );
 }
@@ -137,7 +136,7 @@ async function assertSame(
 const indexIdsOf = (store: WholeFile): readonly string[] =>
   [...store.rows('SELECT index_id FROM search_index WHERE deleted = 0 ORDER BY seq')].map((row) => String(row.index_id));
 
-/** Written and read again: all documents of all indexes. */
+/** Writes and verifies all documents of all indexes. */
 async function copyDocuments(copying: Copying): Promise<number> {
   const { source, load, options } = copying;
   let all = 0;
@@ -167,7 +166,8 @@ async function copyDocuments(copying: Copying): Promise<number> {
           if (batch.length >= DOCUMENTS_AT_ONCE || size >= SIZE_AT_ONCE) await send();
         }
         await send();
-        if (done !== count) throw new CopyError(`The ${what} has ${done} documents, and says ${count}. Nothing was copied.`);
+        if (done !== count)
+          throw new CopyError(`The ${what} has ${done} documents, but its count is ${count}. Nothing was copied.`);
         await assertSame(copying, what, DOCUMENT, target.read(), sum.get());
         all += done;
       }
@@ -192,8 +192,8 @@ async function copyAll(copying: Copying): Promise<Copied> {
 }
 
 /**
- * Rejects with CopyError, BackupError or StoreOpenError, whose messages are for the operator: then nothing was copied,
- * unless the message says that it is not known.
+ * Rejects with CopyError, BackupError or StoreOpenError, whose messages are for the operator. Nothing was copied
+ * then, unless the message says that the result is unknown.
  */
 export async function copyStore(options: CopyOptions): Promise<Copied> {
   const { from, to, signal } = options;
@@ -206,7 +206,7 @@ export async function copyStore(options: CopyOptions): Promise<Copied> {
       signal?.throwIfAborted();
       await load.commit().catch((error) => {
         throw new CopyError(
-          `The connection was lost while everything was made to last (${error.message}): the database has all of it, or ` +
+          `The connection was lost during the commit (${error.message}), so the database contains either everything or ` +
             'nothing. Run the command again: it refuses a database that is not empty.',
           { cause: error },
         );

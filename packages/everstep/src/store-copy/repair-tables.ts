@@ -1,4 +1,4 @@
-/** Repairs with their items. */
+/** Repairs and their items. */
 import type { Columns } from '../stores/postgres/first-load.js';
 import { type CopiedTable, columnList } from './copied-table.js';
 
@@ -32,7 +32,7 @@ export const REPAIRS: readonly CopiedTable[] = [
   {
     table: 'repair',
     columns: { instance_id: 'text', ...REPAIR, driver: 'text', driven_until: 'bigint' },
-    // Nobody's: the first node that looks drives those that are under way.
+    // Without a driver: the first node that scans takes over active repairs.
     select: `SELECT t.instance_id, ${columnList(REPAIR, 'x')}, NULL AS driver, NULL AS driven_until
       FROM repair x JOIN tenant t ON t.seq = x.tenant`,
     allOf: 'repair',

@@ -1,4 +1,4 @@
-/** The embedded store that is copied: that of a stopped service, or a back-up. */
+/** The embedded store to copy: that of a stopped service, or a backup. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { verifyBackup } from '../backup/checking.js';
@@ -8,15 +8,15 @@ import { CopyError } from './copy-error.js';
 
 export interface CopySource {
   readonly store: WholeFile;
-  /** Null when the index has no documents. */
+  /** Returns null if the index has no documents. */
   openIndex(indexId: string): WholeIndex | null;
   readonly kind: 'stopped-service' | 'back-up';
   close(): void;
 }
 
 /**
- * `from`: a data directory, the directory of a back-up (which is verified first), or the file of a store. Rejects with
- * CopyError, BackupError or StoreOpenError, whose messages are for the operator; a service that uses it is such a reason.
+ * Opens a data directory, a backup directory (which is verified first) or a store file. Rejects with CopyError,
+ * BackupError or StoreOpenError, whose messages are for the operator, for example if a service uses the store.
  */
 export async function openCopySource(from: string): Promise<CopySource> {
   const isDirectory = existsSync(from) && statSync(from).isDirectory();
@@ -24,8 +24,7 @@ export async function openCopySource(from: string): Promise<CopySource> {
   if (unwritten) await verifyBackup(from);
   const file = isDirectory ? join(from, STORE_FILE) : from;
   const store = openWholeStore({ file, unwritten });
-  if (!store)
-    throw new CopyError(`There is no store at ${file}: name a data directory, a back-up or the file of a store with --from.`);
+  if (!store) throw new CopyError(`There is no store at ${file}. Set --from to a data directory, a backup or a store file.`);
   const search = join(dirname(file), SEARCH_DIRECTORY);
   return {
     store,

@@ -5,16 +5,16 @@ import pg from 'pg';
 import { openPostgresStore } from '../stores/postgres/index.js';
 import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
 import { migrate } from '../stores/sqlite/connection.js';
-import { COPIED_TABLES, FILLED_OTHERWISE } from './tables.js';
+import { COPIED_TABLES, FILLED_SEPARATELY } from './tables.js';
 
 const schemas = await openTestSchemas();
 
-/** Columns that a database fills by itself: what happened since, which begins anew. */
-const BEGUN_ANEW: Readonly<Record<string, readonly string[]>> = { active_run: ['version'] };
-/** Tables of the embedded store that PostgreSQL has otherwise: numbers of instances, and its own indexes and counters. */
+/** Columns that the database fills itself: state that starts anew. */
+const RESET_COLUMNS: Readonly<Record<string, readonly string[]>> = { active_run: ['version'] };
+/** Tables of the embedded store that PostgreSQL does not need: instance numbers, and internal indexes and counters. */
 const NOT_COPIED = ['counter', 'tenant', 'facet', 'sqlite_sequence'];
 
-test('every table and every column that PostgreSQL has is copied, or filled otherwise', {
+test('every table and column of PostgreSQL is copied or filled differently', {
   skip: typeof schemas === 'string' ? schemas : false,
 }, async () => {
   if (typeof schemas === 'string') return;
@@ -27,15 +27,15 @@ test('every table and every column that PostgreSQL has is copied, or filled othe
   );
   await client.end();
   const copied = new Map(
-    COPIED_TABLES.map(({ table, columns }) => [table, [...Object.keys(columns), ...(BEGUN_ANEW[table] ?? [])]]),
+    COPIED_TABLES.map(({ table, columns }) => [table, [...Object.keys(columns), ...(RESET_COLUMNS[table] ?? [])]]),
   );
   const missing = rows.filter(
-    ({ table_name, column_name }) => !FILLED_OTHERWISE.includes(table_name) && !copied.get(table_name)?.includes(column_name),
+    ({ table_name, column_name }) => !FILLED_SEPARATELY.includes(table_name) && !copied.get(table_name)?.includes(column_name),
   );
   assert.deepEqual(missing, []);
 });
 
-test('every table that the embedded store has is copied', () => {
+test('every table of the embedded store is copied', () => {
   const database = new DatabaseSync(':memory:');
   migrate(database, ':memory:');
   const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();

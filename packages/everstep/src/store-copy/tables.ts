@@ -1,7 +1,7 @@
 /**
- * What becomes of the rows of the embedded store in PostgreSQL: the one place that knows both schemas. Ids, JSON and bytes
- * are taken as they are. Row numbers say what came first, there as here: they are small, and places that a database gives
- * later are behind all of them.
+ * Maps the rows of the embedded store to PostgreSQL; this is the only place that knows both schemas. IDs, JSON and
+ * bytes are copied unchanged. Row numbers determine the order in both stores: they are small, and positions that the
+ * database assigns later are always larger.
  */
 import type { Columns } from '../stores/postgres/first-load.js';
 import { SOLE, urlColumns } from '../stores/postgres/run-writes.js';
@@ -111,7 +111,7 @@ const RUNS: readonly CopiedTable[] = [
     select: `SELECT ${OF_RUN}, r.workflow_run_id, r.seq AS place, r.created_at, ${IS_MESSAGE}, r.queue
       FROM run r JOIN tenant t ON t.seq = r.tenant WHERE r.status = 'active' ORDER BY r.seq`,
     allOf: null,
-    // The id of a message is its own, and nothing asks whether it is free.
+    // A message has its own ID, which never needs to be checked for being free.
     rowsOf: (row) => [{ ...row, claim: row.message === 1 ? row.run_key : SOLE }],
   },
   {
@@ -143,7 +143,7 @@ const RUNS: readonly CopiedTable[] = [
   {
     table: 'step',
     columns: STEP,
-    // Some may be staged for a run that was never created.
+    // Some steps may be staged for a run that was never created.
     select: `SELECT t.instance_id, coalesce(r.key, j.run_key) AS run_key, ${columnList(STEP, 'x', ...Object.keys(KEY))}
       FROM step x LEFT JOIN run r ON r.seq = x.run_seq LEFT JOIN staged_journal j ON r.seq IS NULL AND j.run_seq = x.run_seq
       JOIN tenant t ON t.seq = coalesce(r.tenant, j.tenant)`,
@@ -158,7 +158,7 @@ const RUNS: readonly CopiedTable[] = [
   {
     table: 'task',
     columns: TASK,
-    // Nobody's: the node that is started claims what is due.
+    // Unclaimed: the node that is started claims due tasks.
     select: `SELECT ${OF_RUN}, ${columnList(TASK, 'x', ...Object.keys(KEY), 'claimed_by', 'wanted_by')},
       NULL AS claimed_by, NULL AS wanted_by FROM task x ${runOf('x')}`,
     allOf: 'task',
@@ -301,8 +301,8 @@ const CONTROLS: readonly CopiedTable[] = [
 ];
 
 export const COPIED_TABLES: readonly CopiedTable[] = [...ACCOUNTS, ...CONTROLS, ...RUNS, ...DEAD_LETTERS, ...REPAIRS];
-/** What a database has besides, and fills by itself: that of its nodes, and of the documents of search indexes. */
-export const FILLED_OTHERWISE: readonly string[] = [
+/** Tables of the database that are filled differently: those of its nodes, and of search documents. */
+export const FILLED_SEPARATELY: readonly string[] = [
   'schema_version',
   'node',
   'gate_lease',

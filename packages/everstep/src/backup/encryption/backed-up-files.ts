@@ -1,4 +1,4 @@
-/** The files of a back-up as they were before it, whether they are encrypted there or not. */
+/** Reads and writes the files of a backup, whether they are encrypted or not. */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
@@ -9,12 +9,12 @@ import { type BackedUpFile, BackupError } from '../contents.js';
 import type { BackupCipher } from './backup-cipher.js';
 import { decrypted, encrypted } from './encrypted-stream.js';
 
-/** Of an encrypted file. */
+/** Suffix of an encrypted file. */
 const SUFFIX = '.enc';
 const OWNER_ONLY = 0o600;
 
-/** Where a file of a back-up is. */
-export const placeOf = (directory: string, path: string, cipher: BackupCipher | null): string =>
+/** Returns the path of a file in the backup. */
+export const pathInBackup = (directory: string, path: string, cipher: BackupCipher | null): string =>
   join(directory, ...path.split('/')) + (cipher ? SUFFIX : '');
 
 async function writeDurably(source: AsyncIterable<Uint8Array>, to: string): Promise<void> {
@@ -27,33 +27,33 @@ async function writeDurably(source: AsyncIterable<Uint8Array>, to: string): Prom
   }
 }
 
-/** Encrypts `from` into a back-up. */
+/** Encrypts `from` into a backup. */
 export const encryptInto = (directory: string, path: string, from: string, cipher: BackupCipher): Promise<void> =>
-  writeDurably(encrypted(createReadStream(from), cipher.keyOf(path)), placeOf(directory, path, cipher));
+  writeDurably(encrypted(createReadStream(from), cipher.keyOf(path)), pathInBackup(directory, path, cipher));
 
-/** Copies a file out of a back-up. Rejects when it is not what was backed up. */
+/** Copies a file out of a backup. Rejects if it was altered. */
 export function copyOut(directory: string, path: string, to: string, cipher: BackupCipher | null): Promise<void> {
-  const source = createReadStream(placeOf(directory, path, cipher));
+  const source = createReadStream(pathInBackup(directory, path, cipher));
   return writeDurably(cipher ? decrypted(source, cipher.keyOf(path)) : source, to);
 }
 
-/** Rejects with BackupError when the file is not what the manifest says. */
+/** Rejects with BackupError if the file does not match the manifest. */
 export async function assertSame(directory: string, file: BackedUpFile, cipher: BackupCipher | null): Promise<void> {
   const { path, bytes, sha256 } = file;
-  const place = placeOf(directory, path, cipher);
+  const place = pathInBackup(directory, path, cipher);
   const found = await stat(place).catch((error) => {
-    if (codeOf(error) === 'ENOENT') throw new BackupError(`${path} is missing from the back-up.`);
+    if (codeOf(error) === 'ENOENT') throw new BackupError(`${path} is missing from the backup.`);
     throw error;
   });
   if (!cipher && found.size !== bytes)
-    throw new BackupError(`${path} has ${found.size} bytes, but had ${bytes} when the back-up was made.`);
+    throw new BackupError(`${path} has ${found.size} bytes, but had ${bytes} when the backup was made.`);
   const source = createReadStream(place);
   const hash = createHash('sha256');
   try {
     for await (const chunk of cipher ? decrypted(source, cipher.keyOf(path)) : source) hash.update(chunk);
   } catch (error) {
     if (!cipher || codeOf(error) === 'EIO') throw error;
-    throw new BackupError(`${path} has changed since the back-up was made.`, { cause: error });
+    throw new BackupError(`${path} has changed since the backup was made.`, { cause: error });
   }
-  if (hash.digest('hex') !== sha256) throw new BackupError(`${path} has changed since the back-up was made.`);
+  if (hash.digest('hex') !== sha256) throw new BackupError(`${path} has changed since the backup was made.`);
 }

@@ -1,4 +1,4 @@
-/** The keys of an encrypted back-up, made from a key of the secrets or from a passphrase. */
+/** Keys of an encrypted backup, derived from a secrets key or a passphrase. */
 import { createHmac, hkdfSync, randomBytes, scryptSync, timingSafeEqual } from 'node:crypto';
 import type { SecretKeys } from '../../config/secret-keys.js';
 import { keyIdOf } from '../../secrets/sealed-values.js';
@@ -6,17 +6,17 @@ import { BackupError, type Encryption } from '../contents.js';
 
 const SALT_BYTES = 32;
 const KEY_BYTES = 32;
-/** 128 MiB and some 100 ms for each guess of a passphrase. */
+/** 128 MiB and about 100 ms for each guess of a passphrase. */
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1, maxmem: 256 * 1024 * 1024 } as const;
 
-/** What opens a back-up. */
+/** The secret that opens a backup. */
 export type BackupSecret =
   | { readonly kind: 'key'; readonly keys: SecretKeys }
   | { readonly kind: 'passphrase'; readonly passphrase: string };
 
 export interface BackupCipher {
   readonly encryption: Encryption;
-  /** Of a file of this back-up; `path` as in the manifest. */
+  /** Returns the key of a file in this backup. `path` is as in the manifest. */
   keyOf(path: string): Uint8Array;
   /** Authenticates the manifest. */
   sealOf(text: string): string;
@@ -40,7 +40,7 @@ function cipherOf(encryption: Encryption, main: Uint8Array): BackupCipher {
 
 const stretched = (passphrase: string, salt: Uint8Array): Uint8Array => scryptSync(passphrase, salt, KEY_BYTES, SCRYPT);
 
-/** Of a new back-up: no two have the same keys. */
+/** Creates the cipher of a new backup. Each backup has different keys. */
 export function newCipher(secret: BackupSecret): BackupCipher {
   const salt = randomBytes(SALT_BYTES);
   const text = salt.toString('base64url');
@@ -49,18 +49,18 @@ export function newCipher(secret: BackupSecret): BackupCipher {
   return cipherOf({ method: 'key', keyId: keyIdOf(key), salt: text }, key);
 }
 
-/** Throws BackupError when the secret is missing, or of the wrong kind. */
+/** Throws BackupError if the secret is missing or of the wrong kind. */
 export function cipherFor(encryption: Encryption, secret: BackupSecret | null): BackupCipher {
   if (encryption.method === 'passphrase') {
     if (secret?.kind !== 'passphrase')
-      throw new BackupError('The back-up is encrypted with a passphrase: give it with --passphrase-file.');
+      throw new BackupError('The backup is encrypted with a passphrase. Provide it with --passphrase-file.');
     return cipherOf(encryption, stretched(secret.passphrase, Buffer.from(encryption.salt, 'base64url')));
   }
   const keys = secret?.kind === 'key' ? secret.keys : [];
   const key = keys.find((each) => keyIdOf(each) === encryption.keyId);
   if (!key)
     throw new BackupError(
-      `The back-up is encrypted under the key ${encryption.keyId}: give it in EVERSTEP_SECRETS_KEY_FILE. (secrets-key-wrong)`,
+      `The backup is encrypted under the key ${encryption.keyId}. Provide it in EVERSTEP_SECRETS_KEY_FILE. (secrets-key-wrong)`,
     );
   return cipherOf(encryption, key);
 }

@@ -15,7 +15,7 @@ async function whole(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-test('a stream of any length is what it was, however it is cut into parts', async () => {
+test('a stream of any length decrypts to the original, however it is split', async () => {
   for (const length of [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 3 * CHUNK + 7]) {
     const plain = randomBytes(length);
     const sealed = await whole(encrypted(partsOf(plain, 10_007), key));
@@ -24,7 +24,7 @@ test('a stream of any length is what it was, however it is cut into parts', asyn
   }
 });
 
-test('what was cut off, altered, moved or encrypted under another key is refused', async () => {
+test('a stream that was truncated, altered, reordered or encrypted under another key is refused', async () => {
   const sealed = await whole(encrypted(partsOf(randomBytes(3 * CHUNK), CHUNK), key));
   const chunk = CHUNK + 16;
   const [one, two, three] = [0, 1, 2].map((at) => sealed.subarray(at * chunk, (at + 1) * chunk)) as [Buffer, Buffer, Buffer];

@@ -1,6 +1,7 @@
 /**
- * A stream encrypted in chunks with AES-256-GCM. Each chunk is authenticated with its number and with whether it is the last
- * one, so that chunks can be neither left out, moved nor cut off. A key encrypts one stream only, since the nonce is the number.
+ * Encrypts a stream in chunks with AES-256-GCM. Each chunk is authenticated with its number and whether it is the
+ * last one, so that chunks cannot be dropped, moved or truncated. A key encrypts only one stream, because the nonce
+ * is the chunk number.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 
@@ -21,20 +22,20 @@ interface Piece {
   readonly isLast: boolean;
 }
 
-/** Pieces of one size; the last one, which may be empty, is shorter or of that size. */
+/** Yields pieces of equal size. The last one may be shorter or empty. */
 async function* piecesOf(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Piece> {
   let rest = Buffer.alloc(0);
   for await (const part of source) {
     rest = rest.length === 0 ? Buffer.from(part) : Buffer.concat([rest, part]);
     let at = 0;
-    // What may be the last piece waits for the next part.
+    // A potential last piece waits for the next part.
     for (; rest.length - at > size; at += size) yield { bytes: rest.subarray(at, at + size), isLast: false };
     rest = rest.subarray(at);
   }
   yield { bytes: rest, isLast: true };
 }
 
-/** `key`: 32 bytes, for this stream alone. */
+/** `key` has 32 bytes and must be used for this stream only. */
 export async function* encrypted(source: AsyncIterable<Uint8Array>, key: Uint8Array): AsyncGenerator<Uint8Array> {
   let chunk = 0;
   for await (const { bytes, isLast } of piecesOf(source, CHUNK_BYTES)) {
@@ -43,11 +44,11 @@ export async function* encrypted(source: AsyncIterable<Uint8Array>, key: Uint8Ar
   }
 }
 
-/** Throws an Error where the stream is not what was encrypted; what was given until then is. */
+/** Throws if the stream was altered. Chunks already yielded are authentic. */
 export async function* decrypted(source: AsyncIterable<Uint8Array>, key: Uint8Array): AsyncGenerator<Uint8Array> {
   let chunk = 0;
   for await (const { bytes, isLast } of piecesOf(source, CHUNK_BYTES + TAG_BYTES)) {
-    if (bytes.length < TAG_BYTES) throw new Error('the encrypted file is cut off');
+    if (bytes.length < TAG_BYTES) throw new Error('the encrypted file is truncated');
     const decipher = createDecipheriv(ALGORITHM, key, nonceOf(chunk++, isLast), { authTagLength: TAG_BYTES });
     decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
     yield Buffer.concat([decipher.update(bytes.subarray(0, bytes.length - TAG_BYTES)), decipher.final()]);
