@@ -9,7 +9,7 @@ test('changes of all accounts on one store run one at a time, across all rule se
   const [one, other] = [new AccountRules(options), new AccountRules(options)];
   const seen: string[] = [];
   const change = (name: string) => async () => {
-    seen.push(`${name} begins`);
+    seen.push(`${name} starts`);
     await new Promise((resolve) => setImmediate(resolve));
     seen.push(`${name} ends`);
     if (name === 'b') throw new Error('the disk is full');
@@ -21,5 +21,5 @@ test('changes of all accounts on one store run one at a time, across all rule se
     ends.map(({ status }) => status),
     ['fulfilled', 'rejected', 'fulfilled'],
   );
-  assert.deepEqual(seen, ['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends']);
+  assert.deepEqual(seen, ['a starts', 'a ends', 'b starts', 'b ends', 'c starts', 'c ends']);
 });

@@ -1,8 +1,10 @@
 /**
- * Counts failed logins in a sliding window by account, by address, and by both, in bounded memory. Anyone can fail to
- * log in to another user's account, and behind an untrusted proxy all clients have the same address. So failures of
- * others do not delay a user at an address from which that user has logged in before: an attacker could otherwise
- * lock the user out indefinitely. For the same reason, a shared address is not treated as one attacker.
+ * Counts failed logins in a sliding window by account, by address, and by both, in bounded memory.
+ *
+ * Anyone can fail to log in to another user's account, and behind an untrusted proxy all clients have the same
+ * address. So failures of others do not delay a user at an address from which that user has logged in before: an
+ * attacker could otherwise lock the user out indefinitely. For the same reason, a shared address is not treated as
+ * one attacker.
  */
 import { LIMITS } from '../config/limits.js';
 import { isPrivateAddress, networkOf } from './network-of.js';

@@ -1,8 +1,9 @@
 /**
- * Invitations to teams. There is no mail server, so the inviter passes the secret on. An email proves nothing: anyone
- * can invite any email, accept the invitation, and so own that user. Joining a team therefore requires the secret
- * from an admin of that team and, if a user already has the email, the login of that user. One of the two is not
- * enough.
+ * Invitations to teams. There is no mail server, so the inviter passes the secret on.
+ *
+ * An email proves nothing: anyone can invite any email, accept the invitation, and so own that user. Joining a team
+ * therefore requires the secret from an admin of that team and, if a user already has the email, the login of that
+ * user. One of the two is not enough.
  */
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../config/limits.js';

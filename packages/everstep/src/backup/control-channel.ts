@@ -1,8 +1,9 @@
 /**
  * The channel between the commands and the running service: a socket that only users with access to the data
  * directory can open. The service locks its files, so it must make the copies. Their destination must not be set
- * through an API. A request is a line of JSON, and so is an answer. Disconnecting before the answer cancels the
- * request.
+ * through an API.
+ *
+ * A request is a line of JSON, and so is an answer. Disconnecting before the answer cancels the request.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';

@@ -193,17 +193,17 @@ describe('backup commands', () => {
     [
       'an invalid manifest',
       (backup) => writeFile(join(backup, 'manifest.json'), '{}'),
-      /manifest\.json is damaged, or of a version/,
+      /manifest\.json is damaged, or was made by an unsupported version/,
     ],
     [
       'a manifest with a path outside of the backup',
       (backup) => changeManifest(backup, (text) => text.replace('"credentials.json"', '"../../credentials.json"')),
-      /manifest\.json is damaged, or of a version/,
+      /manifest\.json is damaged, or was made by an unsupported version/,
     ],
     [
       'a manifest with other counts',
       (backup) => changeManifest(backup, (text) => text.replace('"runs": 0', '"runs": 7')),
-      /has 0 runs, and its manifest says 7/,
+      /has 0 runs, but its manifest states 7/,
     ],
   ];
   for (const [what, damage, problem] of damages) {

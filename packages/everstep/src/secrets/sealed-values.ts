@@ -1,7 +1,8 @@
 /**
  * Encryption of stored secrets: AES-256-GCM with a random nonce. The name of a value (table, row and column) is
- * authenticated too, so a sealed value is valid only in its own place. A sealed value is `enc1.<key id>.<base64url of
- * nonce, ciphertext and tag>`.
+ * authenticated too, so a sealed value is valid only in its own place.
+ *
+ * A sealed value is `enc1.<key id>.<base64url of nonce, ciphertext and tag>`.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 

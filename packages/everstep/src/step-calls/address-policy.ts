@@ -1,8 +1,9 @@
 /**
  * Decides which destinations the service may call. Addresses that only this machine or its network can reach are
- * refused. Otherwise anyone who can trigger a run could read cloud metadata or reach internal databases. There are
- * two checks. `check` examines the URL itself. The socket uses `lookupAt`, so that the checked address is the one
- * that is connected to, whatever DNS returns later.
+ * refused. Otherwise anyone who can trigger a run could read cloud metadata or reach internal databases.
+ *
+ * There are two checks. `check` examines the URL itself. The socket uses `lookupAt`, so that the checked address is
+ * the one that is connected to, whatever DNS returns later.
  */
 import { isIP, type LookupFunction } from 'node:net';
 import { bareHost, parseDestinationRules } from '../config/destination-rules.js';

@@ -1,7 +1,8 @@
 /**
- * Performs one HTTP exchange: sends a request and reads the answer up to a limit. It uses undici's `dispatch`, the
- * layer below `request`. Chunks are collected without a stream object, which would be a large part of the cost of a
- * delivery.
+ * Performs one HTTP exchange: sends a request and reads the answer up to a limit.
+ *
+ * It uses undici's `dispatch`, the layer below `request`. Chunks are collected without a stream object, which would
+ * be a large part of the cost of a delivery.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';

@@ -1,9 +1,10 @@
 /**
  * Limits the memory for replies, from the first byte read until the reply is recorded. If the budget is exhausted,
- * reading pauses, so the endpoint and its delivery wait. Accounts have fair shares. The first bytes of each reply are
- * free. If the length is known, the rest is reserved at once, so that partly read replies never wait for each other.
- * If it is unknown, a first amount is reserved, then the maximum reply size. The first amount is granted only while
- * the maximum would still be available as well.
+ * reading pauses, so the endpoint and its delivery wait. Accounts have fair shares.
+ *
+ * The first bytes of each reply are free. If the length is known, the rest is reserved at once, so that partly read
+ * replies never wait for each other. If it is unknown, a first amount is reserved, then the maximum reply size. The
+ * first amount is granted only while the maximum would still be available as well.
  */
 import { FairShare } from '../fairness/fair-share.js';
 import type { InstanceOwners } from '../ports/instance-owners.js';

@@ -1,9 +1,10 @@
 /**
  * Signs outgoing requests with JWTs over the SHA-256 hash of the body: with a shared key (HS256) and, if the instance
- * has one, with its private key (Ed25519). Signing uses node:crypto synchronously, which takes about 10 us with a
- * shared key. General JWT libraries use WebCrypto, which needs the thread pool for each signature. At several
- * thousand deliveries per second that would cost more than the deliveries. Tests verify these signatures with such a
- * library.
+ * has one, with its private key (Ed25519).
+ *
+ * Signing uses node:crypto synchronously, which takes about 10 us with a shared key. General JWT libraries use
+ * WebCrypto, which needs the thread pool for each signature. At several thousand deliveries per second that would
+ * cost more than the deliveries. Tests verify these signatures with such a library.
  */
 import { createHmac, createPrivateKey, createSecretKey, hash, type KeyObject, sign } from 'node:crypto';
 import type { SignedKind } from '@everstep/sdk/protocol';

@@ -1,9 +1,9 @@
 /**
- * How long it takes to copy an embedded store to PostgreSQL.
+ * Measures how long it takes to copy an embedded store to PostgreSQL.
  *
  *   node dist/store-copy/copying.bench.js [runs, 100000] [steps of each, 5]
  *
- * Uses the server that the tests have; EVERSTEP_TEST_POSTGRES names another one.
+ * Uses the PostgreSQL server of the tests, or the one in EVERSTEP_TEST_POSTGRES.
  */
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

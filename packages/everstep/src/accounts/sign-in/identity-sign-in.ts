@@ -1,8 +1,9 @@
 /**
- * Finds the user for an identity of an identity provider, and applies the roles from the provider. A user is
- * identified by issuer and subject. An email alone does not identify an existing user, because anyone who invited
- * that email first could own the user. Instead the user links the identity while logged in, or an operator decides to
- * trust emails.
+ * Finds the user for an identity of an identity provider, and applies the roles from the provider.
+ *
+ * A user is identified by issuer and subject. An email alone does not identify an existing user, because anyone who
+ * invited that email first could own the user. Instead the user links the identity while logged in, or an operator
+ * decides to trust emails.
  */
 import type { Role, UserRecord } from '../../ports/account-store.js';
 import type { Identity } from '../../ports/sign-in-store.js';

@@ -7,27 +7,27 @@ import type { ApiContext, RequestContext } from '../../../http-api/operation.js'
 import type { ReceivedHeaders } from '../../../http-api/parameters/prefixed-headers.js';
 
 export interface BatchItem {
-  /** A URL or the name of a URL group, as it was given. */
+  /** A URL or the name of a URL group, as given. */
   readonly destination: string;
-  /** Lower-case names; values as Node receives them. */
+  /** Names in lower case; values as received by Node. */
   readonly headers: ReceivedHeaders;
-  /** Empty when there is none. */
+  /** Empty if there is none. */
   readonly body: Uint8Array;
   readonly queue: string | null;
 }
 
 export type ItemKind =
-  /** Results and plans of steps of a run. */
+  /** Results and plans of a run's steps. */
   | 'submission'
   /** The request of a call step. */
   | 'call'
   /** The run that an invoke step starts. */
   | 'invoke'
-  /** A run to be started, or the endpoint of one that introduces itself. */
+  /** A run to start, or an endpoint that introduces itself for its run. */
   | 'trigger'
   | 'message';
 
-/** As it is answered in its place. An item for a group has one of these for each endpoint. */
+/** The result of one item. An item for a URL group has one result for each endpoint. */
 export interface PublishedItem {
   readonly messageId: string;
   readonly url?: string;
@@ -35,7 +35,7 @@ export interface PublishedItem {
 }
 export type ItemAnswer = PublishedItem | PublishedItem[] | { readonly error: string };
 
-/** Publishes plain messages; each is answered in its place. Throws ApiError for a request that is no batch. */
+/** Publishes plain messages and returns their results in the same order. Throws ApiError for an invalid batch. */
 export type PublishItems = (
   items: readonly BatchItem[],
   context: ApiContext,
