@@ -67,7 +67,7 @@ export class HttpStepCaller implements StepCaller {
     return this.destinations.close();
   }
 
-  /** Runs work on this many bytes, in slices when they are many. */
+  /** Runs work on this many bytes, in slices if there are many. */
   private inSlice<Result>(instanceId: string, bytes: number, work: () => Result): Result | Promise<Result> {
     const { slices } = this.options;
     return slices && bytes >= LONG_BYTES ? slices.run(instanceId, async () => work()) : work();
