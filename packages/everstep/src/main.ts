@@ -1,12 +1,12 @@
 /** Wires the server together. The only file that knows all of its parts. */
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import { createAuthority } from './accounts/authority.js';
-import { BudgetAlerts } from './accounts/budget-alerts.js';
-import { createLimits } from './accounts/limits.js';
-import { recordPrices } from './accounts/prices.js';
-import { Refusals } from './accounts/refusals.js';
+import { BudgetAlerts } from './accounts/budgets/budget-alerts.js';
+import { recordPrices } from './accounts/budgets/prices.js';
+import { createLimits } from './accounts/plans/limits.js';
+import { Refusals } from './accounts/plans/refusals.js';
 import { createAccountService } from './accounts/service.js';
+import { createAuthority } from './accounts/tokens/authority.js';
 import { createAudit, withAuditKey } from './audit/index.js';
 import type { RotateAnswer, RotateRequest } from './backup/control-channel.js';
 import { AccessFiles } from './bootstrap/access-files.js';

@@ -19,7 +19,7 @@ import type {
 import type { DeletedInstance } from '../ports/deleted-instances.js';
 import type { NamedToken, TokenScope } from '../ports/named-tokens.js';
 
-import type { RefusalKind } from './refusals.js';
+import type { RefusalKind } from './plans/refusals.js';
 import type { IdentityRules } from './sign-in/identity-sign-in.js';
 
 /** The user who sends a request, and the client's address. */

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import type { AccountStore, Role, UserRecord } from '../ports/account-store.js';
 import type { AccountService, Outcome, Principal } from './account-service.js';
-import { hashOfApiKey } from './api-key-hash.js';
+import { hashOfApiKey } from './users/api-key-hash.js';
 
 export const PEOPLE = ['operator', 'owner', 'admin', 'dev', 'finance', 'stranger'] as const;
 export type Person = (typeof PEOPLE)[number];

@@ -6,10 +6,10 @@ import type { DayCountKind, Role } from '../ports/account-store.js';
 import type { Store } from '../ports/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { type AccountService, type Outcome, RIGHTS, type Right } from './account-service.js';
-import { type Authority, createAuthority } from './authority.js';
 import { addMember, createPeople, doneValue, emailOf, PEOPLE, type People, type Person, userIdOf } from './people.fixture.js';
-import { BUILT_IN_PLANS, loadPlans } from './plans.js';
+import { BUILT_IN_PLANS, loadPlans } from './plans/plans.js';
 import { createAccountService } from './service.js';
+import { type Authority, createAuthority } from './tokens/authority.js';
 
 const EUROPE = 'eu-central-1';
 const NOVEMBER = Date.UTC(2026, 10, 21, 12);

@@ -5,9 +5,9 @@ import { createSystemRandom } from '../clock/system-random.js';
 import { LIMITS } from '../config/limits.js';
 import { openPostgresNode } from '../stores/postgres/index.js';
 import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
-import { createAuthority } from './authority.js';
-import { BUILT_IN_PLANS } from './plans.js';
+import { BUILT_IN_PLANS } from './plans/plans.js';
 import { createAccountService } from './service.js';
+import { createAuthority } from './tokens/authority.js';
 
 const schemas = await openTestSchemas();
 const log = { debug() {}, info() {}, warn() {}, error() {} };

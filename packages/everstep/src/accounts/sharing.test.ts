@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { AccountStore, InstanceChange } from '../ports/account-store.js';
 import type { SharedDays } from '../ports/shared-days.js';
-import { createAuthority } from './authority.js';
-import { createLimits } from './limits.js';
-import { loadPlans } from './plans.js';
+import { createLimits } from './plans/limits.js';
+import { loadPlans } from './plans/plans.js';
 import { CACHED_MS } from './sharing.js';
 import { INSTANCE, openSpending } from './spending.fixture.js';
+import { createAuthority } from './tokens/authority.js';
 
 const REGION = 'eu-central-1';
 const SECOND_MS = 1_000;

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { createAuthority } from '../accounts/authority.js';
+import { createAuthority } from '../accounts/tokens/authority.js';
 import { createSystemClock } from '../clock/system-clock.js';
 import { createSystemRandom } from '../clock/system-random.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';

@@ -1,6 +1,6 @@
 /** The plans of the installation, with those from the operator's file. */
 import { readFile } from 'node:fs/promises';
-import { BUILT_IN_PLANS, loadPlans, type Plans, withPlanOfNewInstances } from '../accounts/plans.js';
+import { BUILT_IN_PLANS, loadPlans, type Plans, withPlanOfNewInstances } from '../accounts/plans/plans.js';
 import { fileError, StartError } from './start-error.js';
 
 /**

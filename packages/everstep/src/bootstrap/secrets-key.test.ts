@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { newKeyPairs } from '../accounts/key-pairs.js';
+import { newKeyPairs } from '../accounts/instances/key-pairs.js';
 import { parseSecretKeys } from '../config/secret-keys.js';
 import type { AccountStore, QueueInstance } from '../ports/account-store.js';
 import { sealAccounts, sealStored } from '../secrets/sealed-accounts.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type PublicSigningKey, type SignatureClaims, verifySignature } from '@everstep/sdk';
-import { messageKeyOf } from '../accounts/message-keys.js';
+import { messageKeyOf } from '../accounts/instances/message-keys.js';
 import { signWithSharedKey } from '../step-calls/signature.js';
 import { pageOf, read } from './pages.fixture.js';
 

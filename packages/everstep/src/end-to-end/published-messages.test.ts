@@ -277,7 +277,10 @@ test('a message to a URL group is sent to each of its endpoints', async () => {
   );
   await client.urlGroups.removeEndpoints({ name: 'news', endpoints: [{ url: a }, { url: b }] });
   await assert.rejects(client.urlGroups.get('news'), { name: 'QstashError', status: 404 });
-  await assert.rejects(client.publish({ urlGroup: 'news', body: 'x' }), { status: 404, message: /URL group "news" does not exist/ });
+  await assert.rejects(client.publish({ urlGroup: 'news', body: 'x' }), {
+    status: 404,
+    message: /URL group "news" does not exist/,
+  });
 });
 
 test('a batch publishes its items to URLs, groups and queues', async () => {

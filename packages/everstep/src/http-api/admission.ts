@@ -1,8 +1,8 @@
 /** Authenticates requests by token, HTTP Basic or session, and checks whether they may use the operation. */
 import type { FastifyRequest } from 'fastify';
 import type { InstanceAccess, Outcome, Session } from '../accounts/account-service.js';
-import type { Caller } from '../accounts/authority.js';
-import { permits, scopesOf, type TokenNeed } from '../accounts/token-scopes.js';
+import type { Caller } from '../accounts/tokens/authority.js';
+import { permits, scopesOf, type TokenNeed } from '../accounts/tokens/token-scopes.js';
 import { LIMITS } from '../config/limits.js';
 import type { Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';

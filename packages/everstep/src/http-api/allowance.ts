@@ -1,6 +1,6 @@
-/** Checks requests against the plan and the budget of the queue instance, and converts refusals to API errors. */
-import { type Refusal, sizeWords } from '../accounts/limits.js';
-import type { RefusalKind } from '../accounts/refusals.js';
+/** What the plan and the budget of the caller's instance allow: where something begins, and in the words of the API. */
+import { type Refusal, sizeWords } from '../accounts/plans/limits.js';
+import type { RefusalKind } from '../accounts/plans/refusals.js';
 import { ApiError, type ErrorCode } from '../contract/error-codes.js';
 import { type LetIn, UNBOUNDED } from '../ports/instance-limits.js';
 import type { ApiContext } from './operation.js';

@@ -1,6 +1,6 @@
-/** Authenticates runtime API requests: verifies the token from the header or the query for the region of the host. */
-import type { Authority, Caller, TokenVerdict } from '../accounts/authority.js';
-import { permits, type TokenNeed } from '../accounts/token-scopes.js';
+/** Who sent a request: the token from the header or the query, verified for the region of the host. */
+import type { Authority, Caller, TokenVerdict } from '../accounts/tokens/authority.js';
+import { permits, type TokenNeed } from '../accounts/tokens/token-scopes.js';
 import type { Region } from '../config/regions.js';
 import { ApiError } from '../contract/error-codes.js';
 import { bareToken, type Dialect } from '../dialects/index.js';

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { MAX_JSON_DEPTH } from '@everstep/sdk/protocol';
 import { basicOf } from '../accounts/people.fixture.js';
-import { BUILT_IN_PLANS, DEFAULT_PLAN_NAME, withPlanOfNewInstances } from '../accounts/plans.js';
+import { BUILT_IN_PLANS, DEFAULT_PLAN_NAME, withPlanOfNewInstances } from '../accounts/plans/plans.js';
 import { ERROR_CODES } from '../contract/error-codes.js';
 import { patternWords } from '../contract/patterns.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';

@@ -3,8 +3,8 @@
 import { hostname } from 'node:os';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { AccountService } from '../accounts/account-service.js';
-import type { Authority } from '../accounts/authority.js';
-import type { Limits } from '../accounts/limits.js';
+import type { Limits } from '../accounts/plans/limits.js';
+import type { Authority } from '../accounts/tokens/authority.js';
 import type { AuditRecords } from '../audit/audit-records.js';
 import type { ConnectionLimits } from '../config/connection-limits.js';
 import { LIMITS } from '../config/limits.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { InjectOptions } from 'fastify';
 import { basicOf, doneValue, PEOPLE } from '../accounts/people.fixture.js';
-import { BUILT_IN_PLANS, DEFAULT_PLAN_NAME, withPlanOfNewInstances } from '../accounts/plans.js';
+import { BUILT_IN_PLANS, DEFAULT_PLAN_NAME, withPlanOfNewInstances } from '../accounts/plans/plans.js';
 import { LIMITS } from '../config/limits.js';
 import { UPSTASH_API, UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../dialects/upstash/operations/index.js';
 import { dashboardOperations } from './dashboard/index.js';

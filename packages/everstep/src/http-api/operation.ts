@@ -4,8 +4,8 @@
  */
 import type { Static, StaticDecode, TObject, TSchema, TUnsafe } from 'typebox';
 import type { AccountService, Principal, Session } from '../accounts/account-service.js';
-import type { Authority, Caller } from '../accounts/authority.js';
-import type { Limits } from '../accounts/limits.js';
+import type { Limits } from '../accounts/plans/limits.js';
+import type { Authority, Caller } from '../accounts/tokens/authority.js';
 import { LIMITS } from '../config/limits.js';
 import type { ErrorCode } from '../contract/error-codes.js';
 import type { Dialect } from '../dialects/index.js';

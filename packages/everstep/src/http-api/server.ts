@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerFactory } from 'fastify';
-import { networkOf } from '../accounts/network-of.js';
-import { permits } from '../accounts/token-scopes.js';
+import { permits } from '../accounts/tokens/token-scopes.js';
+import { networkOf } from '../accounts/users/network-of.js';
 import type { ConnectionLimits } from '../config/connection-limits.js';
 import { LIMITS } from '../config/limits.js';
 import type { Region } from '../config/regions.js';

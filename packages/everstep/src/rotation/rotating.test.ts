@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
-import { createAuthority } from '../accounts/authority.js';
+import { createAuthority } from '../accounts/tokens/authority.js';
 import { createCursorSeal } from '../http-api/cursor.js';
 import type { AccountStore, QueueInstance } from '../ports/account-store.js';
 import { SEARCH_TOKEN_KEY } from '../search/search-tokens.js';

@@ -4,9 +4,9 @@
  */
 import { AccountRules, done, notFound, refuse } from '../accounts/account-rules.js';
 import { type Outcome, type Principal, RIGHTS, type Right } from '../accounts/account-service.js';
-import type { Plans } from '../accounts/plans.js';
+import type { Plans } from '../accounts/plans/plans.js';
 import { createLimitOf } from '../accounts/quotas/account-limits.js';
-import { isOperator } from '../accounts/user-rules.js';
+import { isOperator } from '../accounts/users/user-rules.js';
 import { LIMITS } from '../config/limits.js';
 import type { AccountStore, Role } from '../ports/account-store.js';
 import type { Log } from '../ports/log.js';

@@ -3,7 +3,7 @@
  * version were derived from a key of the installation. They stay valid until they are replaced.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { hashOfToken } from '../accounts/named-token.js';
+import { hashOfToken } from '../accounts/tokens/named-token.js';
 import type { AccountStore } from '../ports/account-store.js';
 import type { SearchIndexRecord, SearchIndexStore, SearchTokenHashes } from '../ports/search-store.js';
 

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSystemRandom } from '../../clock/system-random.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
-import { createAuthority } from '../authority.js';
 import { createPeople, doneValue } from '../people.fixture.js';
-import { loadPlans } from '../plans.js';
+import { loadPlans } from '../plans/plans.js';
 import { createAccountService } from '../service.js';
+import { createAuthority } from '../tokens/authority.js';
 
 const REGION = 'eu-central-1';
 const PLANS = JSON.stringify({

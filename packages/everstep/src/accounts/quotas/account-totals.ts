@@ -4,8 +4,8 @@
  */
 import type { AccountStore } from '../../ports/account-store.js';
 import type { Plan } from '../account-service.js';
-import { FRESH_MS } from '../instance-cache.js';
-import type { Plans } from '../plans.js';
+import { FRESH_MS } from '../instances/instance-cache.js';
+import type { Plans } from '../plans/plans.js';
 import { type AccountLimit, limitOfAccount } from './account-limits.js';
 
 export interface AccountTotals {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { creation, sampleRun } from '../../stores/conformance/samples.js';
-import { createLimits } from '../limits.js';
-import { loadPlans } from '../plans.js';
+import { createLimits } from '../plans/limits.js';
+import { loadPlans } from '../plans/plans.js';
 import { INSTANCE, NOON, OTHER_OWNER, OWNER, openSpending } from '../spending.fixture.js';
 
 const SECOND = 'qi_2';

@@ -3,8 +3,8 @@
  * continues.
  */
 import type { StorageStanding } from '../account-service.js';
-import type { InstanceCache } from '../instance-cache.js';
-import type { Plans } from '../plans.js';
+import type { InstanceCache } from '../instances/instance-cache.js';
+import type { Plans } from '../plans/plans.js';
 import { bytesText } from './account-limits.js';
 import type { AccountTotals, AccountTotalsCache } from './account-totals.js';
 

@@ -9,7 +9,7 @@ import type { Role, UserRecord } from '../../ports/account-store.js';
 import type { Identity } from '../../ports/sign-in-store.js';
 import type { AccountRules } from '../account-rules.js';
 import type { Principal, StartedSession } from '../account-service.js';
-import { isOperator } from '../user-rules.js';
+import { isOperator } from '../users/user-rules.js';
 
 /** Roles that the identity provider assigns. Unmapped roles stay unchanged. */
 export interface MappedRoles {

@@ -4,8 +4,8 @@ import { LIMITS } from '../../config/limits.js';
 import type { ApiKeyRecord } from '../../ports/account-store.js';
 import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
 import type { AccountService } from '../account-service.js';
-import { hashOfApiKey } from '../api-key-hash.js';
-import { isOperator } from '../user-rules.js';
+import { hashOfApiKey } from '../users/api-key-hash.js';
+import { isOperator } from '../users/user-rules.js';
 
 const SECRET = /^rec_[A-Za-z0-9_-]{43}$/;
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { decodeJwt } from 'jose';
 import { RIGHTS, type Right } from '../../accounts/account-service.js';
 import { apiKeyOf, basicOf, emailOf, type Person, userIdOf } from '../../accounts/people.fixture.js';
-import { BUILT_IN_PLANS } from '../../accounts/plans.js';
+import { BUILT_IN_PLANS } from '../../accounts/plans/plans.js';
 import { LIMITS } from '../../config/limits.js';
 import type {
   AccountEntry,

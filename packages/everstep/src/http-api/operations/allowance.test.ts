@@ -1,7 +1,7 @@
 /** Budgets and plans at the API: what is rejected and how, and what continues. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { loadPlans } from '../../accounts/plans.js';
+import { loadPlans } from '../../accounts/plans/plans.js';
 import type { TriggeredRun } from '../../contract/runs.js';
 import type { InstanceChange } from '../../ports/account-store.js';
 import { ApiWorld, EVENT_ID } from '../testing/api-world.js';

@@ -1,6 +1,6 @@
 /** Lists the run log. */
 import Type, { type StaticDecode } from 'typebox';
-import type { Caller } from '../../accounts/authority.js';
+import type { Caller } from '../../accounts/tokens/authority.js';
 import { LIMITS } from '../../config/limits.js';
 import { RUN_STATES, RunLogPage } from '../../contract/runs.js';
 import type { RunFilter } from '../../ports/store.js';

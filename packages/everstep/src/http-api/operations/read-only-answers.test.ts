@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { decodeJwt } from 'jose';
-import { hashOfToken } from '../../accounts/named-token.js';
+import { hashOfToken } from '../../accounts/tokens/named-token.js';
 import { UPSTASH_OPERATIONS } from '../../dialects/upstash/operations/index.js';
 import type { TokenScope } from '../../ports/named-tokens.js';
 import { ApiWorld } from '../testing/api-world.js';

@@ -1,8 +1,8 @@
 /** Signature settings of a queue instance: origins, message keys and public keys. */
 
 import Type, { type Static } from 'typebox';
-import type { SignatureSettings } from '../../accounts/instance-signatures.js';
-import { readSignedOrigin } from '../../accounts/signed-origins.js';
+import type { SignatureSettings } from '../../accounts/instances/instance-signatures.js';
+import { readSignedOrigin } from '../../accounts/instances/signed-origins.js';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { KeySetSchema, SignatureSettingsPatch, SignatureSettingsSchema } from '../../contract/signatures.js';

@@ -1,8 +1,8 @@
 /** Limits of a plan on named objects, with a real store in memory. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { createLimits } from '../../accounts/limits.js';
-import { loadPlans } from '../../accounts/plans.js';
+import { createLimits } from '../../accounts/plans/limits.js';
+import { loadPlans } from '../../accounts/plans/plans.js';
 import { INSTANCE, NOON, openSpending } from '../../accounts/spending.fixture.js';
 import { ApiError } from '../../contract/error-codes.js';
 import type { StoreWrite } from '../../ports/store.js';

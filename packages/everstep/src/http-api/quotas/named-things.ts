@@ -2,7 +2,7 @@
  * Limits objects that a queue instance creates by naming them: queues, URL groups and flow control keys. Existing objects
  * can always be used. Concurrent requests can each exceed a limit by one.
  */
-import type { RefusalKind } from '../../accounts/refusals.js';
+import type { RefusalKind } from '../../accounts/plans/refusals.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
 import type { RunSettings } from '../../engine/run.js';
 import type { Store } from '../../ports/store.js';

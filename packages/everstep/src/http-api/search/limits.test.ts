@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPeople } from '../../accounts/people.fixture.js';
-import { loadPlans } from '../../accounts/plans.js';
+import { loadPlans } from '../../accounts/plans/plans.js';
 import { ApiWorld } from '../testing/api-world.js';
 
 test('rejects documents over the storage quota and calls over the rate limit of the account', async (t) => {

@@ -1,7 +1,7 @@
 /** Authenticates requests by session. A request that changes something must prove that a page of the service sent it. */
 import type { FastifyRequest } from 'fastify';
 import type { AccountService, Session } from '../../accounts/account-service.js';
-import { isCsrfToken } from '../../accounts/sessions.js';
+import { isCsrfToken } from '../../accounts/users/sessions.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { callerIpOf } from '../caller-ip.js';
 import { secretOf } from './cookie.js';

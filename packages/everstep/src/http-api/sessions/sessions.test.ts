@@ -10,7 +10,7 @@ import {
   type People,
   type Person,
 } from '../../accounts/people.fixture.js';
-import { loadPlans } from '../../accounts/plans.js';
+import { loadPlans } from '../../accounts/plans/plans.js';
 import { LIMITS } from '../../config/limits.js';
 import { createHttpApi, type HttpApi } from '../index.js';
 import { ApiWorld } from '../testing/api-world.js';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { connect, TLSSocket } from 'node:tls';
-import { hashOfApiKey } from '../../accounts/api-key-hash.js';
+import { hashOfApiKey } from '../../accounts/users/api-key-hash.js';
 import { readTlsFiles, watchTlsFiles } from '../../bootstrap/tls-files.js';
 import { ELSEWHERE_CERTIFICATE, LOCAL_CERTIFICATE, TEST_CA } from '../../config/certificates.fixture.js';
 import { ApiWorld } from '../testing/api-world.js';

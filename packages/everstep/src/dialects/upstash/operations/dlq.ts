@@ -4,7 +4,7 @@
  */
 
 import Type, { type StaticDecode } from 'typebox';
-import type { Caller } from '../../../accounts/authority.js';
+import type { Caller } from '../../../accounts/tokens/authority.js';
 import { LIMITS } from '../../../config/limits.js';
 import { FailureFunctionStateSchema } from '../../../contract/dead-letters.js';
 import { Empty } from '../../../contract/empty.js';

@@ -1,6 +1,6 @@
 /** Event log of messages. */
 import Type, { type StaticDecode } from 'typebox';
-import type { Caller } from '../../../accounts/authority.js';
+import type { Caller } from '../../../accounts/tokens/authority.js';
 import { LIMITS } from '../../../config/limits.js';
 import type { RunStatus } from '../../../engine/run.js';
 import { type ApiContext, answer, type Operation, operation } from '../../../http-api/operation.js';

@@ -1,5 +1,5 @@
 /** Converts a destination, headers and a body to a plain message, for publishing, enqueueing and batches. */
-import type { Caller } from '../../../accounts/authority.js';
+import type { Caller } from '../../../accounts/tokens/authority.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { FailureCallback, RunSettings } from '../../../engine/run.js';

@@ -1,6 +1,6 @@
 /** Publishes plain messages, one or many per request. */
 
-import type { Caller } from '../../../accounts/authority.js';
+import type { Caller } from '../../../accounts/tokens/authority.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { type AllowedRuns, allowRuns, allowSize, startAllAllowed } from '../../../http-api/allowance.js';
 import type { ApiContext, RequestContext } from '../../../http-api/operation.js';

@@ -1,5 +1,5 @@
 /** Converts the items that endpoints submit for their runs to submissions for the engine. */
-import type { Caller } from '../../../accounts/authority.js';
+import type { Caller } from '../../../accounts/tokens/authority.js';
 import type { Submission } from '../../../engine/submissions.js';
 import { requireScope } from '../../../http-api/authentication.js';
 import type { ApiContext } from '../../../http-api/operation.js';

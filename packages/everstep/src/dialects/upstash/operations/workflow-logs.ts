@@ -1,6 +1,6 @@
 /** The run log in the format of this dialect. */
 import Type, { type StaticDecode } from 'typebox';
-import type { Caller } from '../../../accounts/authority.js';
+import type { Caller } from '../../../accounts/tokens/authority.js';
 import { LIMITS, PART } from '../../../config/limits.js';
 import { RunStateSchema } from '../../../contract/runs.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../../http-api/operation.js';

@@ -1,6 +1,6 @@
 /** Starts runs in this dialect: settings are in headers, and by default the workflow URL is also the failure callback. */
 import Type from 'typebox';
-import type { Caller } from '../../../accounts/authority.js';
+import type { Caller } from '../../../accounts/tokens/authority.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { FailureCallback } from '../../../engine/run.js';
 import type { ApiContext, RequestContext } from '../../../http-api/operation.js';

@@ -1,0 +1,188 @@
+/**
+ * Notifies the owner of an instance when 80 % and 100 % of a monthly budget are spent: once each, at the configured
+ * URL. An alert is stored before it is sent, and stays pending until it is accepted or given up. After a crash it may
+ * be sent twice, but it is never lost. If several processes deliver alerts, the sender first postpones the alert, so
+ * that no other process sends it too. When the budget or the owner changes, the store resets the alerts.
+ */
+
+import type { AccountStore, OwedBudgetAlert } from '../../ports/account-store.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Log } from '../../ports/log.js';
+import type { MessageSender } from '../../ports/message-sender.js';
+import { ALWAYS_OPEN, type StoreWritesState } from '../../ports/store-writes.js';
+import type { BudgetStanding } from './budget.js';
+
+/** Highest first: if the whole budget is exceeded at once, only one alert is sent. */
+const PERCENTS = [100, 80] as const;
+/** Messages counted within this time are checked together. */
+const CHECK_AFTER_MS = 1_000;
+const RETRY_AFTER_FAULT_MS = 1_000;
+const RETRY_AFTER_MS: readonly number[] = [1_000, 10_000, 60_000, 600_000];
+const TIMEOUT_MS = 30_000;
+/** Other processes leave an alert in delivery alone for this time. After it, the sender is assumed to have ended. */
+const DELIVERY_LEASE_MS = 2 * TIMEOUT_MS;
+const MAX_ANSWER_BYTES = 64 * 1024;
+/** Number of alerts sent concurrently. */
+const MAX_CONCURRENT = 50;
+
+export interface BudgetAlertsOptions {
+  readonly accounts: Pick<
+    AccountStore,
+    'noteBudgetAlert' | 'dueBudgetAlerts' | 'nextBudgetAlertAt' | 'moveBudgetAlert' | 'findInstance'
+  >;
+  /** Returns the current standing, not a cached one. */
+  readonly standing: (instanceId: string) => Promise<BudgetStanding | null>;
+  readonly sender: MessageSender;
+  /** If closed, nothing is sent. Absent: always open. */
+  readonly writes?: StoreWritesState;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Whether several processes deliver pending alerts. */
+  readonly shared?: boolean;
+}
+
+/** Includes the body, because a reset alert can be replaced by another one. */
+const keyOf = ({ instanceId, month, percent, body }: OwedBudgetAlert): string => `${instanceId} ${month} ${percent} ${body}`;
+
+export class BudgetAlerts {
+  private readonly options: BudgetAlertsOptions;
+  private readonly spending = new Set<string>();
+  private readonly sending = new Set<string>();
+  private readonly inProgress = new Set<Promise<void>>();
+  private readonly stopped = new AbortController();
+  private cancelCheck: (() => void) | null = null;
+  private cancelWake: () => void = () => {};
+  private wakeAt = Number.POSITIVE_INFINITY;
+
+  constructor(options: BudgetAlertsOptions) {
+    this.options = options;
+  }
+
+  /** Starts to deliver pending alerts, including those of ended processes. */
+  start(): void {
+    this.wake(this.options.clock.now());
+  }
+
+  /** Schedules a check of the instance's budget after messages were counted. */
+  spent(instanceId: string): void {
+    this.spending.add(instanceId);
+    if (this.cancelCheck || this.stopped.signal.aborted) return;
+    const { clock } = this.options;
+    this.cancelCheck = clock.setTimer(clock.now() + CHECK_AFTER_MS, () => {
+      this.cancelCheck = null;
+      const instances = [...this.spending];
+      this.spending.clear();
+      // The store may be available again by then.
+      for (const each of instances) this.track(this.look(each), { instanceId: each }, () => this.spent(each));
+    });
+  }
+
+  /** Aborts deliveries and resolves when they have ended. They are repeated after the next start. */
+  async stop(): Promise<void> {
+    this.stopped.abort();
+    this.cancelCheck?.();
+    this.cancelWake();
+    await Promise.allSettled([...this.inProgress]);
+  }
+
+  private async look(instanceId: string): Promise<void> {
+    const { accounts, standing, clock } = this.options;
+    const current = await standing(instanceId);
+    if (!current || current.budget <= 0 || current.alertUrl === null) return;
+    const { month, budget, spent, accountId } = current;
+    const [percent, ...lesser] = PERCENTS.filter((each) => spent * 100 >= budget * each);
+    if (percent === undefined) return;
+    const body = JSON.stringify({ queue_id: instanceId, month, budget, spent, percent });
+    const alert = { instanceId, month, percent, body, retried: 0, dueAt: clock.now() };
+    // If the instance changed since it was read, another check follows.
+    if (await accounts.noteBudgetAlert({ alert, lesser, budgetDollars: budget, accountId })) this.wake(alert.dueAt);
+  }
+
+  /** Schedules the delivery of an alert that is due at `at`. */
+  private wake(at: number): void {
+    if (this.stopped.signal.aborted || at >= this.wakeAt) return;
+    this.cancelWake();
+    this.wakeAt = at;
+    const { clock } = this.options;
+    const deliver = () => {
+      this.wakeAt = Number.POSITIVE_INFINITY;
+      this.track(this.deliverDue(), {}, () => this.wake(clock.now() + RETRY_AFTER_FAULT_MS));
+    };
+    this.cancelWake = () => {};
+    if (at <= clock.now()) deliver();
+    else this.cancelWake = clock.setTimer(at, deliver);
+  }
+
+  private async deliverDue(): Promise<void> {
+    const { accounts, clock, writes = ALWAYS_OPEN } = this.options;
+    const now = clock.now();
+    if (!writes.isOpen) return this.wake(now + RETRY_AFTER_FAULT_MS);
+    for (const alert of await accounts.dueBudgetAlerts({ before: now, limit: MAX_CONCURRENT })) {
+      const key = keyOf(alert);
+      if (this.sending.has(key) || this.stopped.signal.aborted) continue;
+      this.sending.add(key);
+      const sent = this.deliver(alert).finally(() => this.sending.delete(key));
+      this.track(sent, { instanceId: alert.instanceId }, () => this.wake(clock.now() + RETRY_AFTER_FAULT_MS));
+    }
+    const nextAt = await accounts.nextBudgetAlertAt({ after: now });
+    if (nextAt !== null) this.wake(nextAt);
+  }
+
+  /** Makes one attempt. If the service stops meanwhile, the alert stays unchanged. */
+  private async deliver(pending: OwedBudgetAlert): Promise<void> {
+    const { accounts, clock, shared } = this.options;
+    const alert = shared ? { ...pending, dueAt: clock.now() + DELIVERY_LEASE_MS } : pending;
+    if (shared && !(await accounts.moveBudgetAlert({ alert: pending, retried: pending.retried, dueAt: alert.dueAt }))) return;
+    const { instanceId, retried } = alert;
+    // Reads the current URL: it may have been changed because the previous one did not work.
+    const url = (await accounts.findInstance({ instanceId }))?.budgetAlertUrl;
+    const taken = url === undefined || (await this.send(alert, url));
+    if (this.stopped.signal.aborted) {
+      if (shared) await accounts.moveBudgetAlert({ alert, retried, dueAt: pending.dueAt });
+      return;
+    }
+    const delayMs = taken ? null : (RETRY_AFTER_MS[retried] ?? null);
+    const dueAt = delayMs === null ? null : clock.now() + delayMs;
+    await accounts.moveBudgetAlert({ alert, retried: retried + 1, dueAt });
+    // Further alerts may wait for a free place.
+    this.wake(this.sending.size >= MAX_CONCURRENT ? clock.now() : (dueAt ?? Number.POSITIVE_INFINITY));
+  }
+
+  private async send({ instanceId, body, retried }: OwedBudgetAlert, url: string): Promise<boolean> {
+    const { sender, log } = this.options;
+    const answer = await sender.send(
+      {
+        instanceId,
+        dialect: 'native',
+        method: 'POST',
+        url,
+        headers: { 'content-type': 'application/json' },
+        serviceHeaders: { Retried: String(retried) },
+        body: Buffer.from(body),
+        timeoutMs: TIMEOUT_MS,
+        maxAnswerBytes: MAX_ANSWER_BYTES,
+        signed: { kind: 'budget-alert', isOwn: false },
+        take: 'forwarded',
+      },
+      this.stopped.signal,
+    );
+    if (answer.kind === 'answered' && answer.status >= 200 && answer.status < 300) return true;
+    if (this.stopped.signal.aborted) return false;
+    const status = answer.kind === 'answered' ? answer.status : null;
+    const cause = answer.kind === 'answered' ? 'http' : answer.failure.cause;
+    const retryAfterMs = RETRY_AFTER_MS[retried] ?? null;
+    log.warn({ instanceId, cause, status, retried, retryAfterMs }, 'budget alert was not accepted');
+    return false;
+  }
+
+  private track(work: Promise<void>, about: { readonly instanceId?: string }, again: () => void): void {
+    const settled: Promise<void> = work
+      .catch((error: unknown) => {
+        const { writes = ALWAYS_OPEN, log } = this.options;
+        if (!writes.failed(error)) log.error({ ...about, error: String(error) }, 'budget alert check failed, retrying');
+        again();
+      })
+      .finally(() => this.inProgress.delete(settled));
+    this.inProgress.add(settled);
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * Budgets: what the current owner of an instance has spent in this calendar month (UTC), and whether the budget is
+ * spent. Messages are counted in the unit that creates them, so none is lost or counted twice. Counts are read at
+ * most every half second.
+ */
+import type { AccountStore, QueueInstance, UsageRecord } from '../../ports/account-store.js';
+import { FRESH_MS, InstanceCache } from '../instances/instance-cache.js';
+import type { Plans } from '../plans/plans.js';
+import { endOfMonth, monthOf } from './months.js';
+import { costOf } from './prices.js';
+
+/** The budget is spent. */
+export interface BudgetExceeded {
+  /** Dollars. */
+  readonly spent: number;
+  readonly budget: number;
+  /** End of the month in Unix ms. */
+  readonly until: number;
+}
+
+export interface BudgetStanding {
+  /** UTC month, such as `2026-11`. */
+  readonly month: string;
+  /** The billed account; null: none. */
+  readonly accountId: string | null;
+  readonly messages: number;
+  /** In dollars. A budget of 0 means no limit. */
+  readonly spent: number;
+  readonly budget: number;
+  readonly alertUrl: string | null;
+  /** End of the month in Unix ms. */
+  readonly until: number;
+}
+
+export interface BudgetsOptions {
+  readonly accounts: Pick<AccountStore, 'usage' | 'findInstance'>;
+  readonly plans: Pick<Plans, 'planOf'>;
+  /** Unix ms from the clock by which messages are counted. */
+  readonly now: () => number;
+  /** A monotonic clock in ms. Default: `now`. */
+  readonly elapsedMs?: () => number;
+  /** Instance cache to share with other components. Default: a separate cache. */
+  readonly instances?: InstanceCache;
+}
+
+export interface Budgets {
+  /** Returns null while budget is left, or if there is none. */
+  check(instanceId: string): Promise<BudgetExceeded | null>;
+  /** Returns the dollars spent by the current owner in this month. */
+  spent(instanceId: string): Promise<number>;
+  /** Returns null if the instance does not exist. */
+  standing(instanceId: string): Promise<BudgetStanding | null>;
+  /** The same, without the cache. */
+  standingNow(instanceId: string): Promise<BudgetStanding | null>;
+  /** Call this after a change of the instance's budget, plan or owner. Resolves when the new state is known. */
+  forget(instanceId: string): Promise<void>;
+  /** Clears the cached counts of all instances. */
+  forgetCounts(): void;
+}
+
+interface Counted {
+  readonly month: string;
+  readonly accountId: string | null;
+  readonly readAt: number;
+  readonly usage: Promise<readonly UsageRecord[]>;
+}
+
+export function createBudgets(options: BudgetsOptions): Budgets {
+  const { accounts, plans, now } = options;
+  const elapsedMs = options.elapsedMs ?? now;
+  const instances = options.instances ?? new InstanceCache({ accounts, elapsedMs });
+  const counted = new Map<string, Counted>();
+
+  async function read(instanceId: string, accountId: string | null, month: string): Promise<readonly UsageRecord[]> {
+    const records = await accounts.usage({ instanceId, fromMonth: month });
+    return records.filter((record) => record.month === month && record.accountId === accountId);
+  }
+
+  function usageOf(instance: QueueInstance, month: string): Promise<readonly UsageRecord[]> {
+    const { instanceId } = instance;
+    const accountId = instance.accountId ?? null;
+    const known = counted.get(instanceId);
+    const fresh = known && elapsedMs() - known.readAt < FRESH_MS;
+    if (fresh && known.month === month && known.accountId === accountId) return known.usage;
+    const usage = read(instanceId, accountId, month);
+    const entry: Counted = { month, accountId, readAt: elapsedMs(), usage };
+    counted.set(instanceId, entry);
+    // A failure is only reported to those waiting for this read. The next caller reads again.
+    usage.catch(() => {
+      if (counted.get(instanceId) === entry) counted.delete(instanceId);
+    });
+    return usage;
+  }
+
+  async function standing(instanceId: string): Promise<BudgetStanding | null> {
+    const instance = await instances.find(instanceId);
+    if (!instance) return null;
+    const at = now();
+    const month = monthOf(at);
+    const usage = await usageOf(instance, month);
+    const { budgetDollars = 0, budgetAlertUrl = null } = instance;
+    return {
+      month,
+      accountId: instance.accountId ?? null,
+      messages: usage.reduce((sum, { messages }) => sum + messages, 0),
+      spent: costOf(usage, plans.planOf(instance).pricePer100kMessages),
+      budget: budgetDollars,
+      alertUrl: budgetAlertUrl,
+      until: endOfMonth(at),
+    };
+  }
+
+  function forget(instanceId: string): Promise<void> {
+    counted.delete(instanceId);
+    return instances.forget(instanceId);
+  }
+
+  return {
+    standing,
+    async standingNow(instanceId) {
+      await forget(instanceId);
+      return standing(instanceId);
+    },
+    async check(instanceId) {
+      const instance = await instances.find(instanceId);
+      if (!instance || (instance.budgetDollars ?? 0) <= 0) return null;
+      const current = await standing(instanceId);
+      if (!current || current.budget <= 0 || current.spent < current.budget) return null;
+      const { spent, budget, until } = current;
+      return { spent, budget, until };
+    },
+    async spent(instanceId) {
+      return (await standing(instanceId))?.spent ?? 0;
+    },
+    forget,
+    forgetCounts: () => counted.clear(),
+  };
+}

@@ -1,0 +1,36 @@
+/** Daily usage of an instance for its current owner. */
+import type { AccountStore, QueueInstance } from '../../ports/account-store.js';
+import type { DailyUsage, DayPoint } from '../account-service.js';
+import { dayNameOf, dayOf, monthOf, startOfDay } from './months.js';
+import { costOf } from './prices.js';
+
+export interface DailyUsageQuery {
+  readonly instance: QueueInstance;
+  /** The billed account. */
+  readonly owner: string;
+  /** Number of days, including today (UTC). */
+  readonly days: number;
+  /** Unix ms. */
+  readonly now: number;
+  /** Dollars per 100,000 messages, for messages counted while no price was recorded. */
+  readonly price: number;
+}
+
+export async function dailyUsage(
+  accounts: Pick<AccountStore, 'usage' | 'usageOfDays'>,
+  { instance, owner, days, now, price }: DailyUsageQuery,
+): Promise<DailyUsage> {
+  const { instanceId, budgetDollars = 0 } = instance;
+  const today = dayOf(now);
+  const names = Array.from({ length: days }, (_, index) => dayNameOf(startOfDay(today - days + 1 + index)));
+  const counted = await accounts.usageOfDays({ instanceId, fromDay: names[0] ?? dayNameOf(now) });
+  const month = monthOf(now);
+  const billed = (await accounts.usage({ instanceId, fromMonth: month })).filter(
+    (record) => record.month === month && record.accountId === owner,
+  );
+  const points = names.map((day): DayPoint => {
+    const records = counted.filter((record) => record.day === day && record.accountId === owner);
+    return { day, messages: records.reduce((sum, { messages }) => sum + messages, 0), dollars: costOf(records, price) };
+  });
+  return { days: points, budgetDollars, spentDollars: costOf(billed, price) };
+}

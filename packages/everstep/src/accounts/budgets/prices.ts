@@ -1,0 +1,63 @@
+/**
+ * Message prices in dollars per 100,000. The store counts messages at the current price of their instance, so a later
+ * change of the plan or the plans file does not affect messages already counted.
+ */
+import { newKey } from '../../engine/ids.js';
+import type { AccountStore, AuditEntry, QueueInstance, UsageRecord } from '../../ports/account-store.js';
+import type { Random } from '../../ports/random.js';
+import type { Plans } from '../plans/plans.js';
+import { roundedDollars } from './billed-months.js';
+
+const MESSAGES_PER_PRICE = 100_000;
+/** Number of instances whose prices are written concurrently, which the store combines into a few commits. */
+const MAX_CONCURRENT = 100;
+
+/** Returns dollars. `price` applies to messages counted while no price was recorded. */
+export function costOf(usage: readonly Pick<UsageRecord, 'price' | 'messages'>[], price: number): number {
+  const dollars = usage.reduce((sum, each) => sum + (each.messages * (each.price ?? price)) / MESSAGES_PER_PRICE, 0);
+  // Without rounding, a sum of fractions can be slightly below the budget that it should reach.
+  return roundedDollars(dollars);
+}
+
+export interface RecordPricesOptions {
+  readonly accounts: Pick<AccountStore, 'listInstances' | 'changeInstance'>;
+  readonly plans: Plans;
+  /** Unix ms. */
+  readonly now: () => number;
+  readonly random: Random;
+}
+
+/**
+ * Records the plan price of each instance. Call it at startup before anything is counted, because the plans file may
+ * have changed prices or removed a plan.
+ */
+export async function recordPrices({ accounts, plans, now, random }: RecordPricesOptions): Promise<void> {
+  const priceOf = (instance: QueueInstance): number => plans.planOf(instance).pricePer100kMessages;
+
+  /** Returns nothing for the first price, because that is not a change. */
+  function auditOf(instance: QueueInstance): AuditEntry | undefined {
+    const { instanceId, accountId, price: from } = instance;
+    if (from === undefined || accountId === undefined) return undefined;
+    return {
+      auditId: `aud_${newKey({ now: now(), random })}`,
+      at: now(),
+      actor: 'operator',
+      address: 'start',
+      action: 'queue.set-price',
+      subject: instanceId,
+      details: { plan: plans.planOf(instance).name, from, to: priceOf(instance) },
+      accountIds: [accountId],
+    };
+  }
+
+  const stale = (await accounts.listInstances()).filter((instance) => instance.price !== priceOf(instance));
+  for (let first = 0; first < stale.length; first += MAX_CONCURRENT) {
+    await Promise.all(
+      stale.slice(first, first + MAX_CONCURRENT).map((instance) => {
+        const audit = auditOf(instance);
+        const change = { price: priceOf(instance) };
+        return accounts.changeInstance({ instanceId: instance.instanceId, change, ...(audit ? { audit } : {}) });
+      }),
+    );
+  }
+}

@@ -1,0 +1,53 @@
+/** Deletes queue instances and lists the ones that are being deleted. */
+import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
+import { type AccountService, type Plan, RIGHTS } from '../account-service.js';
+import { findVisibleInstance, INSTANCE } from './visible-instance.js';
+
+type DeletionPart = Pick<AccountService, 'deleteInstance' | 'listDeletedInstances'>;
+
+export interface DeletionOptions {
+  readonly rules: AccountRules;
+  readonly isOperator: (userId: string) => Promise<boolean>;
+  /** Awaited before the answer. After it, nothing of the instance is accepted or delivered. */
+  readonly instanceDeleted: (instanceId: string) => unknown;
+  readonly accountsOf: AccountService['accountsOf'];
+  /** The plan shown for an instance that is being deleted. */
+  readonly defaultPlan: Plan;
+}
+
+export function createDeletion({
+  rules,
+  isOperator,
+  instanceDeleted,
+  accountsOf,
+  defaultPlan: plan,
+}: DeletionOptions): DeletionPart {
+  const { accounts, now } = rules;
+
+  return {
+    deleteInstance: (principal, { instanceId, confirm }) =>
+      rules.inTurnOfInstance(instanceId, async () => {
+        const { userId } = principal.user;
+        const seen = await findVisibleInstance(rules, principal, instanceId, 'give-away');
+        if (seen.kind !== 'seen' && !(await isOperator(userId))) return seen;
+        const instance = await accounts.findInstance({ instanceId });
+        if (!instance) return notFound(INSTANCE);
+        if (confirm !== instance.name)
+          return refuse('conflict', 'the query parameter "confirm" must be the name of the queue instance');
+        const { name, region, accountId } = instance;
+        const accountIds = [...new Set([...(accountId === undefined ? [] : [accountId]), userId])];
+        const change = { action: 'queue.delete', subject: instanceId, details: { name, region }, accountIds };
+        await accounts.deleteInstance({ instanceId, at: now(), audit: rules.audit(principal, change) });
+        await instanceDeleted(instanceId);
+        return done(null);
+      }),
+
+    async listDeletedInstances(principal) {
+      const roles = new Map((await accountsOf(principal)).map(({ accountId, role }) => [accountId, role]));
+      return (await accounts.listDeletedInstances()).flatMap((deleted) => {
+        const role = deleted.accountId === null ? undefined : roles.get(deleted.accountId);
+        return role && RIGHTS[role].includes('see') && deleted.emptiedAt === null ? [{ deleted, role, plan }] : [];
+      });
+    },
+  };
+}

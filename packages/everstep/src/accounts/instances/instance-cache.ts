@@ -1,0 +1,132 @@
+/**
+ * Caches queue instances, so that checks on every request need no lookup. Expired entries are read again on demand.
+ * After a change to an instance its entry is dropped, and so is a read in progress.
+ */
+import type { AccountStore, QueueInstance } from '../../ports/account-store.js';
+import type { InstanceOwners } from '../../ports/instance-owners.js';
+
+/** Cache time: how long a change made elsewhere can go unnoticed. */
+export const FRESH_MS = 500;
+
+interface Known {
+  readonly instance: QueueInstance | null;
+  readonly readAt: number;
+}
+
+export interface InstanceCacheOptions {
+  readonly accounts: Pick<AccountStore, 'findInstance'>;
+  /** A monotonic clock in ms, which also advances while the service clock stands still. */
+  readonly elapsedMs: () => number;
+  /** Called when a read finds that another process has changed the instance. */
+  readonly onChangedElsewhere?: (instanceId: string) => void;
+}
+
+const isSame = (a: QueueInstance, b: QueueInstance): boolean =>
+  a.plan === b.plan &&
+  a.budgetDollars === b.budgetDollars &&
+  a.accountId === b.accountId &&
+  a.budgetAlertUrl === b.budgetAlertUrl;
+
+export class InstanceCache implements InstanceOwners {
+  private readonly options: InstanceCacheOptions;
+  private readonly known = new Map<string, Known>();
+  /** Number of cached instances by account. */
+  private readonly owned = new Map<string, number>();
+  private readonly reading = new Map<string, Promise<QueueInstance | null>>();
+
+  constructor(options: InstanceCacheOptions) {
+    this.options = options;
+  }
+
+  /** Adds instances that were just read from the store. */
+  learn(instances: readonly QueueInstance[]): void {
+    const readAt = this.options.elapsedMs();
+    for (const instance of instances) this.note(instance.instanceId, { instance, readAt });
+  }
+
+  /** Returns the cached instance or null, and refreshes an expired entry in the background. */
+  recall(instanceId: string): QueueInstance | null {
+    const known = this.known.get(instanceId);
+    // An error is ignored here: it occurs again, and is reported, where a caller waits for the read.
+    if (!known || this.isOld(known)) this.read(instanceId).catch(() => {});
+    return known?.instance ?? null;
+  }
+
+  /** Returns null if there is none. Rejects if the store fails. */
+  async find(instanceId: string): Promise<QueueInstance | null> {
+    const known = this.known.get(instanceId);
+    return known && !this.isOld(known) ? known.instance : this.read(instanceId);
+  }
+
+  /**
+   * Invalidates the entry for callers that wait for a read. Until the read ends, `recall` still returns the old
+   * entry, so that limits always apply. Resolves when the read has succeeded or failed; after a failure the next
+   * `find` reads again.
+   */
+  async forget(instanceId: string): Promise<void> {
+    const known = this.known.get(instanceId);
+    if (known) this.note(instanceId, { ...known, readAt: Number.NEGATIVE_INFINITY });
+    this.reading.delete(instanceId);
+    await this.read(instanceId).catch(() => {});
+  }
+
+  /** Returns the IDs of all cached instances. */
+  ids(): readonly string[] {
+    return [...this.known.keys()];
+  }
+
+  accountOf(instanceId: string): string {
+    return this.known.get(instanceId)?.instance?.accountId ?? instanceId;
+  }
+
+  get isShared(): boolean {
+    return this.owned.size > 1;
+  }
+
+  hasSeveralInstances(accountId: string): boolean {
+    return (this.owned.get(accountId) ?? 0) > 1;
+  }
+
+  private note(instanceId: string, known: Known): void {
+    const before = this.known.get(instanceId)?.instance?.accountId;
+    const after = known.instance?.accountId;
+    this.known.set(instanceId, known);
+    if (before === after) return;
+    this.count(before, -1);
+    this.count(after, 1);
+  }
+
+  private count(accountId: string | undefined, change: number): void {
+    if (accountId === undefined) return;
+    const owned = (this.owned.get(accountId) ?? 0) + change;
+    if (owned > 0) this.owned.set(accountId, owned);
+    else this.owned.delete(accountId);
+  }
+
+  private isOld({ readAt }: Known): boolean {
+    return this.options.elapsedMs() - readAt >= FRESH_MS;
+  }
+
+  private read(instanceId: string): Promise<QueueInstance | null> {
+    const inProgress = this.reading.get(instanceId);
+    if (inProgress) return inProgress;
+    const readAt = this.options.elapsedMs();
+    const reading = this.options.accounts.findInstance({ instanceId }).then(
+      (instance) => {
+        if (this.reading.get(instanceId) === reading) {
+          this.reading.delete(instanceId);
+          const before = this.known.get(instanceId)?.instance;
+          this.note(instanceId, { instance, readAt });
+          if (before && instance && !isSame(before, instance)) this.options.onChangedElsewhere?.(instanceId);
+        }
+        return instance;
+      },
+      (error: unknown) => {
+        if (this.reading.get(instanceId) === reading) this.reading.delete(instanceId);
+        throw error;
+      },
+    );
+    this.reading.set(instanceId, reading);
+    return reading;
+  }
+}

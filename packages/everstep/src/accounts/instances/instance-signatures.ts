@@ -1,0 +1,141 @@
+/** Signature settings of queue instances: origins and key pairs. */
+import { LIMITS } from '../../config/limits.js';
+import type { AccountStore, AuditEntry, InstanceChange, QueueInstance } from '../../ports/account-store.js';
+import type { KeyRotation, NotedAction, SigningKeys } from '../tokens/authority.js';
+import { newKeyPairs, type PublicKey, publicKeyOf, rotatedKeyPairs } from './key-pairs.js';
+import { messageKeyOf } from './message-keys.js';
+import { isSignedOrigin } from './signed-origins.js';
+
+/** The current private key. */
+export interface PrivateKey {
+  readonly kid: string;
+  /** PKCS #8, base64url. */
+  readonly privateKey: string;
+}
+
+export interface SignatureSettings {
+  /** Keys that sign plain messages to all other origins. */
+  readonly messageKeys: SigningKeys;
+  /** Configured origins. Their plain messages are signed with the signing keys. Null: none configured. */
+  readonly origins: readonly string[] | null;
+  /** Origins of the instance's workflows. Their plain messages are also signed with the signing keys. */
+  readonly workflowOrigins: readonly string[];
+  /** Null: no Ed25519 signatures. */
+  readonly publicKeys: { readonly current: PublicKey; readonly next: PublicKey } | null;
+}
+
+/** Absent fields stay unchanged. */
+export interface SignatureSettingsChange {
+  readonly origins?: readonly string[] | null;
+  readonly ed25519?: boolean;
+}
+
+export interface InstanceSignatures {
+  /** Returns the cached private key; null if there is none. Throws if the instance is unknown. */
+  privateKey(instanceId: string): PrivateKey | null;
+  /** Returns the key for plain messages to this origin; null: the signing key. Throws if the instance is unknown. */
+  messageKeyFor(instanceId: string, origin: string): string | null;
+  /** Records that steps are sent to this origin. Returns null if it is already recorded, else resolves when it is durable. */
+  learnWorkflowOrigin(instanceId: string, origin: string): Promise<void> | null;
+  /** Returns null if the instance does not exist. */
+  signatureSettings(instanceId: string): Promise<SignatureSettings | null>;
+  /** `by` is in the audit log. Rejects if the instance does not exist. */
+  changeSignatureSettings(instanceId: string, change: SignatureSettingsChange, by: KeyRotation): Promise<SignatureSettings>;
+  /** Makes the next key pair the current one and creates a new next pair. Returns null if the instance has none. */
+  rotateKeyPairs(instanceId: string, by: KeyRotation): Promise<SignatureSettings | null>;
+}
+
+export interface InstanceSignaturesOptions {
+  readonly accounts: Pick<AccountStore, 'addWorkflowOrigin' | 'changeInstance'>;
+  /** Returns the cached instance. Throws if it is unknown. */
+  readonly recall: (instanceId: string) => QueueInstance;
+  /** Returns the instance, cached or from the store; null if there is none. */
+  readonly find: (instanceId: string) => Promise<QueueInstance | null>;
+  /** Reads the instance from the store into the cache. */
+  readonly read: (instanceId: string) => Promise<QueueInstance | null>;
+  readonly auditOf: (instanceId: string, action: NotedAction) => Promise<AuditEntry>;
+  /** Runs the work while no other process changes keys, then notifies the other processes. */
+  readonly inTurn: <Result>(instanceId: string, work: () => Promise<Result>) => Promise<Result>;
+  /** Notifies the other processes. */
+  readonly changed: (instanceId: string) => void;
+}
+
+const settingsOf = (instance: QueueInstance): SignatureSettings => {
+  const { currentSigningKey, nextSigningKey, signedOrigins, workflowOrigins, keyPairs } = instance;
+  return {
+    messageKeys: { current: messageKeyOf(currentSigningKey), next: messageKeyOf(nextSigningKey) },
+    origins: signedOrigins ?? null,
+    workflowOrigins: workflowOrigins ?? [],
+    publicKeys: keyPairs ? { current: publicKeyOf(keyPairs.current), next: publicKeyOf(keyPairs.next) } : null,
+  };
+};
+
+export function createInstanceSignatures(options: InstanceSignaturesOptions): InstanceSignatures {
+  const { accounts, recall, find, read, auditOf, inTurn } = options;
+  /** Writes of origins in progress. */
+  const learning = new Map<string, Promise<void>>();
+
+  async function addWorkflowOrigin(instanceId: string, origin: string): Promise<void> {
+    await accounts.addWorkflowOrigin({ instanceId, origin, limit: LIMITS.maxWorkflowOrigins });
+    // A read that starts after the write returns it, and all concurrent writes that came before.
+    await read(instanceId);
+    options.changed(instanceId);
+  }
+
+  async function change(instanceId: string, by: NotedAction, made: InstanceChange): Promise<SignatureSettings> {
+    const audit = await auditOf(instanceId, by);
+    await accounts.changeInstance({ instanceId, change: made, audit });
+    const instance = await read(instanceId);
+    if (!instance) throw new Error(`queue instance ${instanceId} does not exist`);
+    return settingsOf(instance);
+  }
+
+  return {
+    privateKey(instanceId) {
+      const privateKey = recall(instanceId).keyPairs?.current;
+      return privateKey === undefined ? null : { kid: publicKeyOf(privateKey).kid, privateKey };
+    },
+    messageKeyFor(instanceId, origin) {
+      const instance = recall(instanceId);
+      return isSignedOrigin(instance, origin) ? null : messageKeyOf(instance.currentSigningKey);
+    },
+    learnWorkflowOrigin(instanceId, origin) {
+      const { workflowOrigins = [] } = recall(instanceId);
+      if (workflowOrigins.includes(origin) || workflowOrigins.length >= LIMITS.maxWorkflowOrigins) return null;
+      const key = `${instanceId} ${origin}`;
+      const known = learning.get(key);
+      if (known) return known;
+      const added = addWorkflowOrigin(instanceId, origin).finally(() => learning.delete(key));
+      learning.set(key, added);
+      return added;
+    },
+    async signatureSettings(instanceId) {
+      const instance = await find(instanceId);
+      return instance && settingsOf(instance);
+    },
+    changeSignatureSettings: (instanceId, { origins, ed25519 }, by) =>
+      inTurn(instanceId, async () => {
+        const keyPairs = (await read(instanceId))?.keyPairs ?? newKeyPairs();
+        const details = {
+          ...(origins === undefined ? {} : { origins: origins === null ? null : origins.join(' ') }),
+          ...(ed25519 === undefined ? {} : { ed25519 }),
+        };
+        const action = { action: 'queue.change-signatures', subject: instanceId, details };
+        return change(
+          instanceId,
+          { ...by, ...action },
+          {
+            ...(origins === undefined ? {} : { signedOrigins: origins }),
+            ...(ed25519 === undefined ? {} : { keyPairs: ed25519 ? keyPairs : null }),
+          },
+        );
+      }),
+    rotateKeyPairs: (instanceId, by) =>
+      inTurn(instanceId, async () => {
+        const keyPairs = (await read(instanceId))?.keyPairs;
+        if (!keyPairs) return null;
+        const action = { action: 'queue.rotate-key-pairs', subject: instanceId, details: {} };
+        return change(instanceId, { ...by, ...action }, { keyPairs: rotatedKeyPairs(keyPairs) });
+      }),
+  };
+}

@@ -1,0 +1,80 @@
+/** Outbound rules of a queue instance: the operator allows private destinations, and the owner restricts destinations. */
+import { parseDestinationRule, RULE_FORMS } from '../../config/destination-rules.js';
+import { LIMITS } from '../../config/limits.js';
+import type { OutboundRules } from '../../ports/account-store.js';
+import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
+import type { AccountService, Outcome } from '../account-service.js';
+import type { ChangeInstance, FindInstance } from './instance-rules.js';
+
+type OutboundPart = Pick<AccountService, 'outboundRules' | 'setOutboundRules' | 'setAllowedDestinations'>;
+
+export interface OutboundOptions {
+  readonly rules: AccountRules;
+  readonly find: FindInstance;
+  readonly change: ChangeInstance;
+  readonly isOperator: (userId: string) => Promise<boolean>;
+}
+
+export const NO_RULES: OutboundRules = Object.freeze({ allow: [], deny: [], only: null });
+
+/** Audit entries are kept forever, so only the length of a long list is logged. */
+const MAX_LOGGED_LENGTH = 1_000;
+
+function listForAudit(entries: readonly string[]): string {
+  const text = entries.join(', ');
+  return text.length > MAX_LOGGED_LENGTH ? `${entries.length} destinations` : text;
+}
+
+const isEmpty = ({ allow, deny, only }: OutboundRules): boolean => allow.length === 0 && deny.length === 0 && only === null;
+
+/** Returns null if all entries are valid destinations. */
+function problemIn(field: string, entries: readonly string[]): Outcome<never> | null {
+  if (entries.length > LIMITS.maxOutboundRules)
+    return refuse('invalid', `body.${field} must have at most ${LIMITS.maxOutboundRules} entries, but has ${entries.length}`);
+  const index = entries.findIndex((entry) => entry.length > LIMITS.maxOutboundRuleLength || !parseDestinationRule(entry));
+  if (index === -1) return null;
+  const shown = JSON.stringify(entries[index]?.slice(0, 100));
+  return refuse('invalid', `body.${field}[${index}] ${shown} is invalid; use ${RULE_FORMS}`);
+}
+
+export function createOutboundRules({ rules, find, change, isOperator }: OutboundOptions): OutboundPart {
+  return {
+    async outboundRules(principal, instanceId) {
+      const seen = await find(principal, instanceId, 'see');
+      if (seen.kind === 'seen') return done(seen.instance.outboundRules ?? NO_RULES);
+      const instance = (await isOperator(principal.user.userId)) && (await rules.accounts.findInstance({ instanceId }));
+      return instance ? done(instance.outboundRules ?? NO_RULES) : seen;
+    },
+
+    setOutboundRules: (principal, { instanceId, deny, only }) =>
+      rules.inTurnOfInstance(instanceId, async () => {
+        const seen = await find(principal, instanceId, 'change');
+        if (seen.kind !== 'seen') return seen;
+        const fault = problemIn('deny', deny) ?? problemIn('only', only ?? []);
+        if (fault) return fault;
+        const made = { ...(seen.instance.outboundRules ?? NO_RULES), deny, only };
+        const details = { deny: listForAudit(deny), only: only && listForAudit(only) };
+        const action = { action: 'queue.set-outbound-rules', details, accountIds: [seen.owner] };
+        return change(principal, instanceId, { outboundRules: isEmpty(made) ? null : made }, action);
+      }),
+
+    setAllowedDestinations: (principal, { instanceId, allow }) =>
+      rules.inTurnOfInstance(instanceId, async () => {
+        const { userId } = principal.user;
+        const seen = await find(principal, instanceId, 'see');
+        const isCallerOperator = await isOperator(userId);
+        if (!isCallerOperator) {
+          if (seen.kind !== 'seen') return seen;
+          return refuse('forbidden', 'only the operator of this installation can allow private destinations');
+        }
+        const instance = await rules.accounts.findInstance({ instanceId });
+        if (!instance) return notFound('queue instance');
+        const fault = problemIn('allow', allow);
+        if (fault) return fault;
+        const made = { ...(instance.outboundRules ?? NO_RULES), allow };
+        const accountIds = [...new Set([instance.accountId ?? userId, userId])];
+        const action = { action: 'queue.set-allowed-destinations', details: { allow: listForAudit(allow) }, accountIds };
+        return change(principal, instanceId, { outboundRules: isEmpty(made) ? null : made }, action);
+      }),
+  };
+}

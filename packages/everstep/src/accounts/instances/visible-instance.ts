@@ -1,0 +1,24 @@
+/** Finds an instance that has an owner, and the role of the caller in the owning account. */
+import type { QueueInstance, Role } from '../../ports/account-store.js';
+import { type AccountRules, type NotDone, notFound } from '../account-rules.js';
+import type { Principal, Right } from '../account-service.js';
+
+export const INSTANCE = 'queue instance';
+
+export type VisibleInstance =
+  | { readonly kind: 'seen'; readonly instance: QueueInstance; readonly owner: string; readonly role: Role }
+  | NotDone;
+
+/** Returns `not-found` both for an ID that does not exist and for one that the user may not see. */
+export async function findVisibleInstance(
+  rules: AccountRules,
+  principal: Principal,
+  instanceId: string,
+  right: Right,
+): Promise<VisibleInstance> {
+  const instance = await rules.accounts.findInstance({ instanceId });
+  const owner = instance?.accountId;
+  if (!instance || owner === undefined) return notFound(INSTANCE);
+  const allowed = await rules.allowed(principal, owner, right, INSTANCE);
+  return allowed.kind === 'allowed' ? { kind: 'seen', instance, owner, role: allowed.role } : allowed;
+}

@@ -1,0 +1,82 @@
+/**
+ * Counts the runs started today (UTC), for plans with a daily limit. The stored count is read once a day. Later runs
+ * are counted here on admission, so that concurrent runs cannot exceed the plan. A run counts for the day of its
+ * admission, even if it starts after midnight: the unit that starts it records the admission time.
+ */
+import type { AccountStore } from '../../ports/account-store.js';
+import { dayOf } from '../budgets/months.js';
+
+interface Day {
+  readonly day: number;
+  runs: number;
+}
+
+/** `at` is in Unix ms. */
+export type DayDecision =
+  | { readonly kind: 'let-in'; readonly at: number }
+  | { readonly kind: 'full'; readonly at: number; readonly startedToday: number };
+
+export interface DailyStartsOptions {
+  readonly accounts: Pick<AccountStore, 'countsOfDays'>;
+  /** Unix ms from the clock by which runs are counted. */
+  readonly now: () => number;
+}
+
+export class DailyStarts {
+  private readonly options: DailyStartsOptions;
+  private readonly days = new Map<string, Day>();
+  private readonly reading = new Map<string, Promise<void>>();
+
+  constructor(options: DailyStartsOptions) {
+    this.options = options;
+  }
+
+  /** Counts the runs unless the total would exceed `most`. `at` is the time of the decision. */
+  async letIn(instanceId: string, runs: number, most: number): Promise<DayDecision> {
+    for (;;) {
+      const today = await this.today(instanceId);
+      const at = this.options.now();
+      // Midnight may pass while the count is being read.
+      if (dayOf(at) !== today.day) continue;
+      if (today.runs + runs > most) return { kind: 'full', at, startedToday: today.runs };
+      today.runs += runs;
+      return { kind: 'let-in', at };
+    }
+  }
+
+  /** Subtracts runs that were admitted at `at` (Unix ms) but not started. */
+  giveBack(instanceId: string, runs: number, at: number): void {
+    const known = this.days.get(instanceId);
+    if (known?.day === dayOf(at)) known.runs = Math.max(0, known.runs - runs);
+  }
+
+  async startedToday(instanceId: string): Promise<number> {
+    return (await this.today(instanceId)).runs;
+  }
+
+  /** Drops the cached count of an instance whose runs are not admitted here, because the count becomes outdated. */
+  forget(instanceId: string): void {
+    if (this.days.size > 0) this.days.delete(instanceId);
+  }
+
+  /** Callers must not wait between the last check and the use of the result. */
+  private async today(instanceId: string): Promise<Day> {
+    for (;;) {
+      const known = this.days.get(instanceId);
+      if (known?.day === dayOf(this.options.now())) return known;
+      let reading = this.reading.get(instanceId);
+      if (!reading) {
+        reading = this.read(instanceId).finally(() => this.reading.delete(instanceId));
+        this.reading.set(instanceId, reading);
+      }
+      await reading;
+    }
+  }
+
+  private async read(instanceId: string): Promise<void> {
+    const day = dayOf(this.options.now());
+    const counts = await this.options.accounts.countsOfDays({ instanceId, fromDay: day });
+    const runs = counts.find((count) => count.day === day && count.what === 'run')?.count ?? 0;
+    this.days.set(instanceId, { day, runs });
+  }
+}

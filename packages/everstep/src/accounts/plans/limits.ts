@@ -1,0 +1,231 @@
+/**
+ * Limits from the plan and the budget of an instance. They are checked when an API call, a run, a schedule or a
+ * delivery starts. Work that has started is never stopped by them.
+ */
+
+import { LIMITS } from '../../config/limits.js';
+import type { AccountStore } from '../../ports/account-store.js';
+import { type InstanceLimits, type LetIn, type TickRefusal, UNBOUNDED } from '../../ports/instance-limits.js';
+import type { InstanceOwners } from '../../ports/instance-owners.js';
+import type { SharedDays } from '../../ports/shared-days.js';
+import type { Plan, StorageStanding } from '../account-service.js';
+import { type BudgetExceeded, type Budgets, createBudgets } from '../budgets/budget.js';
+import { endOfDay, monthOf } from '../budgets/months.js';
+import { InstanceCache } from '../instances/instance-cache.js';
+import { AccountTotalsCache } from '../quotas/account-totals.js';
+import { Quotas } from '../quotas/quotas.js';
+import { CallRates } from './call-rates.js';
+import { DailyStarts } from './daily-starts.js';
+import type { Plans } from './plans.js';
+import type { RefusalKind, Refusals } from './refusals.js';
+import { SharedDailyStarts } from './shared-daily-starts.js';
+
+/** Reason for refusing new work. `message` is for the caller. */
+export type Refusal =
+  | { readonly kind: 'budget-exceeded' | 'storage-quota-exceeded' | 'too-many-active-runs'; readonly message: string }
+  /** `resetAt` is the start of the next day in Unix ms. */
+  | {
+      readonly kind: 'daily-limit';
+      readonly message: string;
+      readonly retryAfterMs: number;
+      readonly limit: number;
+      readonly startedToday: number;
+      readonly resetAt: number;
+    };
+
+export interface Limits extends InstanceLimits {
+  readonly budgets: Budgets;
+  /** Owners of the instances, from the cache. */
+  readonly owners: InstanceOwners;
+  /** Returns the cached plan, or the default plan for an unknown instance. */
+  plan(instanceId: string): Plan;
+  /** Admits an API call. Returns null, or the ms until the next call is admitted. */
+  admitCall(instanceId: string): number | null;
+  /** Admits an API call to a search index, counted by the owning account. */
+  admitSearchCall(accountId: string): Promise<number | null>;
+  /** Admits runs right before they start, all or none. Admitted runs count toward the daily limit. */
+  letRunsIn(instanceId: string, runs: number): Promise<LetIn | Refusal>;
+  /** Checks work that does not start a run yet, such as a schedule. Returns null if allowed. */
+  refuseSpending(instanceId: string): Promise<Refusal | null>;
+  /** Checks whether the account may store this many additional bytes. Returns null if allowed. */
+  refuseStorage(instanceId: string, bytes: number): Promise<Refusal | null>;
+  /** The same check for a search index of the account. */
+  refuseDocuments(accountId: string, bytes: number): Promise<Refusal | null>;
+  /** Returns null if the instance does not exist or has no owner. */
+  storage(instanceId: string): Promise<StorageStanding | null>;
+  /** Returns messages about what is currently refused; empty if nothing is. */
+  refusedNow(instanceId: string): Promise<readonly string[]>;
+  /** Counts a refusal, for the owner to see. */
+  refused(instanceId: string, kind: RefusalKind): void;
+  /** Call this after a change to an instance. When it resolves, the change is in effect. */
+  forget(instanceId: string): Promise<void>;
+  /** Call this when other processes may have changed any instance. */
+  forgetEverything(): Promise<void>;
+}
+
+export interface LimitsOptions {
+  readonly accounts: Pick<AccountStore, 'usage' | 'findInstance' | 'listInstances' | 'countsOfDays' | 'totalsOf'>;
+  readonly plans: Plans;
+  /** Unix ms. */
+  readonly now: () => number;
+  /** A monotonic clock in ms that also advances while `now` stands still. Default: `now`. */
+  readonly elapsedMs?: () => number;
+  /** Called when messages were counted for an instance with a budget, and when an instance has changed. */
+  readonly onSpending?: (instanceId: string) => void;
+  /**
+   * Store of the daily run counts if several processes share the store; absent for a single process. API call rates
+   * are counted separately in each process.
+   */
+  readonly sharedDays?: SharedDays;
+  /** Maximum duration of a delivery, whatever the plan. Default: the limit of the service. */
+  readonly maxTimeoutMs?: number;
+  /** Returns the bytes that the search indexes of an account store. Default: none. */
+  readonly documentBytes?: (accountId: string) => Promise<number>;
+  /** Counts refusals. Default: not counted. */
+  readonly refusals?: Pick<Refusals, 'count'>;
+}
+
+const TICK_KINDS = {
+  'budget-exceeded': 'tick-budget-exceeded',
+  'daily-limit': 'tick-daily-limit-reached',
+  'storage-quota-exceeded': 'tick-storage-quota-exceeded',
+  'too-many-active-runs': 'tick-too-many-active-runs',
+} as const;
+
+const isoOf = (at: number): string => new Date(at).toISOString().replace('.000Z', 'Z');
+
+export function budgetMessage({ spent, budget, until }: BudgetExceeded): string {
+  const month = monthOf(until - 1);
+  return `the budget of this queue instance is spent: $${spent.toFixed(2)} of $${budget} for ${month}, which ends at ${isoOf(until)} (UTC). Until then, new runs, messages and schedules are refused; runs that have started continue. An owner, admin or finance member of the account can raise the budget`;
+}
+
+/** Error text for a message that exceeds the plan's limit. */
+export const sizeWords = (plan: string, maxBytes: number, bytes: number): string =>
+  `the plan ${plan} allows messages of at most ${maxBytes} bytes, but this one has ${bytes}`;
+
+function dailyLimitMessage(plan: Plan, runs: number, at: number): string {
+  return `the plan ${plan.name} allows at most ${plan.maxRequestsPerDay} runs per day (UTC), and ${runs} have started today; the next day starts at ${isoOf(endOfDay(at))}`;
+}
+
+/** Loads all instances, so that their plans apply from the first delivery. */
+export async function createLimits(options: LimitsOptions): Promise<Limits> {
+  const { accounts, plans, now, onSpending } = options;
+  const elapsedMs = options.elapsedMs ?? now;
+  const { sharedDays, documentBytes, maxTimeoutMs = LIMITS.maxDeliveryTimeoutMs } = options;
+  const listeners: ((instanceId: string) => void)[] = [];
+  const notifyListeners = (instanceId: string): void => {
+    for (const changed of listeners) changed(instanceId);
+  };
+  const onChangedElsewhere = (instanceId: string): void => {
+    onSpending?.(instanceId);
+    notifyListeners(instanceId);
+  };
+  const instances = new InstanceCache({ accounts, elapsedMs, ...(sharedDays ? { onChangedElsewhere } : {}) });
+  instances.learn(await accounts.listInstances());
+  const budgets = createBudgets({ accounts, plans, now, elapsedMs, instances });
+  const rates = new CallRates(elapsedMs);
+  const starts = sharedDays ? new SharedDailyStarts({ days: sharedDays, now }) : new DailyStarts({ accounts, now });
+
+  const planOf = (instanceId: string): Plan => plans.planOf(instances.recall(instanceId) ?? {});
+
+  const storedTotals = new AccountTotalsCache({ accounts, plans, elapsedMs, ...(documentBytes ? { documentBytes } : {}) });
+  const quotas = new Quotas({ totals: storedTotals, instances, plans });
+
+  async function refuseSpending(instanceId: string): Promise<Refusal | null> {
+    const exceeded = await budgets.check(instanceId);
+    if (exceeded) return { kind: 'budget-exceeded', message: budgetMessage(exceeded) };
+    return quotas.refuseStorage(instanceId, 0);
+  }
+
+  /** Counts the runs if they may start. */
+  async function admitToday(instanceId: string, plan: Plan, runs: number): Promise<LetIn | Refusal> {
+    if (plan.maxRequestsPerDay === null) {
+      starts.forget(instanceId);
+      return UNBOUNDED;
+    }
+    const decided = await starts.letIn(instanceId, runs, plan.maxRequestsPerDay);
+    if (decided.kind === 'let-in') return decided;
+    const { at, startedToday } = decided;
+    const resetAt = endOfDay(at);
+    const message = dailyLimitMessage(plan, startedToday, at);
+    return { kind: 'daily-limit', message, retryAfterMs: resetAt - at, limit: plan.maxRequestsPerDay, startedToday, resetAt };
+  }
+
+  async function letRunsIn(instanceId: string, runs: number): Promise<LetIn | Refusal> {
+    const refused = (await refuseSpending(instanceId)) ?? (await quotas.refuseActive(instanceId, runs));
+    if (refused) return refused;
+    return admitToday(instanceId, plans.planOf((await instances.find(instanceId)) ?? {}), runs);
+  }
+
+  return {
+    budgets,
+    owners: instances,
+    plan: planOf,
+    letRunsIn,
+    refuseSpending,
+    refuseStorage: (instanceId, bytes) => quotas.refuseStorage(instanceId, bytes),
+    refuseDocuments: (accountId, bytes) => quotas.refuseDocuments(accountId, bytes),
+    storage: (instanceId) => quotas.standing(instanceId),
+    async admitSearchCall(accountId) {
+      const limit = storedTotals.limit(await storedTotals.of(accountId), 'apiCallsPerSecond');
+      return rates.admit(`search ${accountId}`, limit);
+    },
+    admitCall: (instanceId) => rates.admit(instanceId, planOf(instanceId).apiCallsPerSecond),
+    async refusedNow(instanceId) {
+      const refused: string[] = [];
+      const spending = await refuseSpending(instanceId);
+      if (spending) refused.push(spending.message);
+      const tooMany = await quotas.refuseActive(instanceId, 1);
+      if (tooMany) refused.push(tooMany.message);
+      const plan = plans.planOf((await instances.find(instanceId)) ?? {});
+      if (plan.maxRequestsPerDay === null) return refused;
+      const today = await starts.startedToday(instanceId);
+      if (today >= plan.maxRequestsPerDay) refused.push(dailyLimitMessage(plan, today, now()));
+      return refused;
+    },
+    refused: (instanceId, kind) => options.refusals?.count(instanceId, kind),
+    async forget(instanceId) {
+      const known = budgets.forget(instanceId);
+      storedTotals.forget();
+      // Lowering a budget can exceed it.
+      onSpending?.(instanceId);
+      await known;
+      notifyListeners(instanceId);
+    },
+    async forgetEverything() {
+      budgets.forgetCounts();
+      storedTotals.forget();
+      const found = await accounts.listInstances().catch(() => null);
+      if (found) instances.learn(found);
+      for (const instanceId of instances.ids()) onChangedElsewhere(instanceId);
+    },
+    onChange: (changed) => listeners.push(changed),
+    messageLimit(instanceId) {
+      const { name, maxMessageBytes } = planOf(instanceId);
+      return maxMessageBytes === null ? null : { plan: name, maxBytes: maxMessageBytes };
+    },
+    notStarted(instanceId, runs, { at }) {
+      if (at !== null) starts.giveBack(instanceId, runs, at);
+    },
+    recount: (instanceId) => starts.forget(instanceId),
+    maxParallelism: (instanceId) => planOf(instanceId).maxParallelism,
+    maxTimeoutMs: (instanceId) => Math.min(planOf(instanceId).maxTimeoutMs ?? maxTimeoutMs, maxTimeoutMs),
+    retentionBounds(instanceId) {
+      const { logRetentionMs, deadLetterRetentionMs } = planOf(instanceId);
+      return { runsMs: logRetentionMs, deadLettersMs: deadLetterRetentionMs };
+    },
+    async letTickIn(instanceId, bodyBytes): Promise<LetIn | TickRefusal> {
+      const { name, maxMessageBytes } = plans.planOf((await instances.find(instanceId)) ?? {});
+      if (maxMessageBytes !== null && bodyBytes > maxMessageBytes)
+        return { kind: 'tick-body-too-large', message: sizeWords(name, maxMessageBytes, bodyBytes) };
+      const decided = await letRunsIn(instanceId, 1);
+      return decided.kind === 'let-in' ? decided : { kind: TICK_KINDS[decided.kind], message: decided.message };
+    },
+    messagesCounted(instanceId) {
+      if (!onSpending) return;
+      const instance = instances.recall(instanceId);
+      // An instance that is not cached may have a budget.
+      if (!instance || (instance.budgetDollars ?? 0) > 0) onSpending(instanceId);
+    },
+  };
+}

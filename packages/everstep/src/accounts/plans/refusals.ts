@@ -1,0 +1,67 @@
+/**
+ * Counts the API requests that plans and budgets refuse, for the owner to see. A refusal must be cheaper than the
+ * work it prevents, so counts are collected in memory and written at most once per second. A crash loses up to one
+ * second of counts.
+ */
+import type { AccountStore, CountOfDay, DayCountKind } from '../../ports/account-store.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Log } from '../../ports/log.js';
+import { dayOf } from '../budgets/months.js';
+
+/** Maximum amount of counts that a crash can lose. */
+const WRITE_AFTER_MS = 1_000;
+
+export type RefusalKind = Exclude<DayCountKind, 'run' | 'unknown-login'>;
+type Count = Omit<CountOfDay, 'kind'>;
+
+export interface RefusalsOptions {
+  readonly accounts: Pick<AccountStore, 'countOfDay'>;
+  /** Unix ms from the service clock, which determines the day of a count. */
+  readonly now: () => number;
+  /** Clock of the machine. Writing the counts does not depend on the service clock. */
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class Refusals {
+  private readonly options: RefusalsOptions;
+  private readonly unwritten = new Map<string, Count>();
+  private cancelTimer: (() => void) | null = null;
+  private writing: Promise<void> = Promise.resolve();
+
+  constructor(options: RefusalsOptions) {
+    this.options = options;
+  }
+
+  count(instanceId: string, what: RefusalKind): void {
+    this.add({ instanceId, what, count: 1, at: this.options.now() });
+    if (this.cancelTimer) return;
+    const { clock } = this.options;
+    this.cancelTimer = clock.setTimer(clock.now() + WRITE_AFTER_MS, () => void this.write());
+  }
+
+  /** Resolves when all counts are written, or could not be written. */
+  async write(): Promise<void> {
+    this.cancelTimer?.();
+    this.cancelTimer = null;
+    const counts = [...this.unwritten.values()];
+    this.unwritten.clear();
+    if (counts.length > 0) this.writing = this.writing.then(() => this.writeCounts(counts));
+    await this.writing;
+  }
+
+  private async writeCounts(counts: readonly Count[]): Promise<void> {
+    try {
+      await this.options.accounts.countOfDay(counts);
+    } catch (error) {
+      this.options.log.warn({ error: String(error) }, 'could not store counts of refused requests, retrying with the next write');
+      for (const each of counts) this.add(each);
+    }
+  }
+
+  private add({ instanceId, what, count, at }: Count): void {
+    const key = `${instanceId}\n${what} ${dayOf(at)}`;
+    const known = this.unwritten.get(key);
+    this.unwritten.set(key, { instanceId, what, count: count + (known?.count ?? 0), at: Math.max(at, known?.at ?? 0) });
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Counts the runs started today (UTC) by all processes on one store, for plans with a daily limit. Runs are counted
+ * in the store before admission. Each instance has at most one store request in progress; runs that arrive meanwhile
+ * share the next request. Runs that never start, for example because a process is killed, stay counted until the day
+ * ends.
+ */
+import type { SharedDays } from '../../ports/shared-days.js';
+import { dayOf } from '../budgets/months.js';
+import type { DayDecision } from './daily-starts.js';
+
+export interface SharedDailyStartsOptions {
+  readonly days: SharedDays;
+  /** Unix ms. */
+  readonly now: () => number;
+}
+
+interface Waiting {
+  readonly runs: number;
+  readonly most: number;
+  readonly decide: (decision: DayDecision) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+export class SharedDailyStarts {
+  private readonly options: SharedDailyStartsOptions;
+  private readonly waiting = new Map<string, Waiting[]>();
+
+  constructor(options: SharedDailyStartsOptions) {
+    this.options = options;
+  }
+
+  /** Counts the runs unless the total would exceed `most`. */
+  letIn(instanceId: string, runs: number, most: number): Promise<DayDecision> {
+    return new Promise((decide, fail) => {
+      const one = { runs, most, decide, fail };
+      const waiting = this.waiting.get(instanceId);
+      if (waiting) {
+        waiting.push(one);
+        return;
+      }
+      this.waiting.set(instanceId, []);
+      void this.takeAll(instanceId, [one]);
+    });
+  }
+
+  /** Subtracts runs that were admitted at `at` (Unix ms) but not started. If this fails, they stay counted. */
+  giveBack(instanceId: string, runs: number, at: number): void {
+    this.options.days.giveBack({ instanceId, day: dayOf(at), runs }).catch(() => {});
+  }
+
+  startedToday(instanceId: string): Promise<number> {
+    return this.options.days.used({ instanceId, day: dayOf(this.options.now()) });
+  }
+
+  /** Does nothing, because no count is cached. */
+  forget(_instanceId: string): void {}
+
+  private async takeAll(instanceId: string, first: readonly Waiting[]): Promise<void> {
+    for (let batch = first; batch.length > 0; batch = this.next(instanceId)) {
+      const most = Math.min(...batch.map((one) => one.most));
+      const runs = batch.reduce((sum, one) => sum + one.runs, 0);
+      if (await this.take(instanceId, batch, runs, most)) continue;
+      // The batch exceeds the limit, so the runs are admitted one by one in their order.
+      for (const one of batch) await this.take(instanceId, [one], one.runs, one.most);
+    }
+    this.waiting.delete(instanceId);
+  }
+
+  private next(instanceId: string): readonly Waiting[] {
+    const waiting = this.waiting.get(instanceId) ?? [];
+    return waiting.splice(0);
+  }
+
+  /** Returns false, without a decision, if a batch of several exceeds the limit. */
+  private async take(instanceId: string, batch: readonly Waiting[], runs: number, most: number): Promise<boolean> {
+    const at = this.options.now();
+    try {
+      const { taken, used } = await this.options.days.take({ instanceId, day: dayOf(at), runs, most });
+      if (!taken && batch.length > 1) return false;
+      for (const { decide } of batch) decide(taken ? { kind: 'let-in', at } : { kind: 'full', at, startedToday: used });
+    } catch (error) {
+      for (const { fail } of batch) fail(error);
+    }
+    return true;
+  }
+}

@@ -1,0 +1,118 @@
+/** Teams and their members. */
+import { LIMITS } from '../../config/limits.js';
+import type { MemberRecord, Role, TeamRecord } from '../../ports/account-store.js';
+import { type AccountRules, type Allowed, done, notFound, refuse } from '../account-rules.js';
+import type { AccountService, Principal, Right } from '../account-service.js';
+import type { LimitOf } from '../quotas/account-limits.js';
+import type { Invitations } from './invitations.js';
+
+type TeamPart = Pick<AccountService, 'listTeams' | 'createTeam' | 'deleteTeam' | 'listMembers' | 'putMember' | 'removeMember'>;
+
+const LAST_OWNER = refuse('conflict', 'a team must have at least one owner; make another member an owner first');
+
+export function createTeamRules(rules: AccountRules, invitations: Pick<Invitations, 'invite'>, limitOf: LimitOf): TeamPart {
+  const { accounts, now } = rules;
+
+  /** A personal account is not a team, not even the user's own. */
+  async function inTeam(principal: Principal, teamId: string, right: Right): Promise<Allowed> {
+    if (!(await accounts.findTeam({ teamId }))) return notFound('team');
+    return rules.allowed(principal, teamId, right, 'team');
+  }
+
+  async function memberOf(teamId: string, email: string): Promise<MemberRecord | undefined> {
+    return (await accounts.listMembers({ teamId })).find((member) => member.email === email);
+  }
+
+  /** Only an owner changes owners. Otherwise an admin could take over the team. */
+  const changesOwner = (own: Role, ...roles: (Role | undefined)[]): boolean => own !== 'owner' && roles.includes('owner');
+
+  return {
+    listTeams: ({ user }) => accounts.listTeams({ userId: user.userId }),
+
+    createTeam: (principal, name) =>
+      rules.inTurn(async () => {
+        const { userId, email } = principal.user;
+        const teams = await accounts.listTeams({ userId });
+        if (teams.length >= LIMITS.maxTeams)
+          return refuse('conflict', `a user can be in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
+        const most = await limitOf('maxTeams', userId, userId);
+        if (teams.filter(({ role }) => role === 'owner').length >= most)
+          return refuse('conflict', `a user can own at most ${most} teams (maxTeams of its plan); delete one first`);
+        const team: TeamRecord = { teamId: rules.newId('team'), name, createdAt: now() };
+        const { teamId } = team;
+        const owner: MemberRecord = { teamId, userId, email, role: 'owner', addedAt: team.createdAt };
+        const change = { action: 'team.create', subject: teamId, details: { name }, accountIds: [teamId] };
+        await accounts.createTeam({ team, owner, audit: rules.audit(principal, change) });
+        return done(team);
+      }, [principal.user.userId]),
+
+    deleteTeam: (principal, teamId) =>
+      rules.inTurn(async () => {
+        const allowed = await inTeam(principal, teamId, 'give-away');
+        if (allowed.kind !== 'allowed') return allowed;
+        // The deleted account has no members, so the entry also belongs to the user who deleted it.
+        const accountIds = [teamId, principal.user.userId];
+        const audit = rules.audit(principal, { action: 'team.delete', subject: teamId, accountIds });
+        switch (await accounts.deleteTeam({ teamId, audit })) {
+          case 'deleted':
+            return done(null);
+          case 'not-found':
+            return notFound('team');
+          case 'owns-something':
+            return refuse('conflict', 'the team owns queue instances or search indexes; move or delete them first');
+        }
+      }, [teamId]),
+
+    async listMembers(principal, teamId) {
+      const allowed = await inTeam(principal, teamId, 'see');
+      return allowed.kind === 'allowed' ? done(await accounts.listMembers({ teamId })) : allowed;
+    },
+
+    putMember: (principal, { teamId, email: given, role }) =>
+      rules.inTurn(async () => {
+        const email = given.toLowerCase();
+        const allowed = await inTeam(principal, teamId, 'manage-members');
+        if (allowed.kind !== 'allowed') return allowed;
+        const members = await accounts.listMembers({ teamId });
+        const before = members.find((member) => member.email === email);
+        if (changesOwner(allowed.role, before?.role, role))
+          return refuse('forbidden', 'only an owner of the team can make another member an owner, or change an owner');
+        if (!before && members.length >= LIMITS.maxTeamMembers)
+          return refuse('conflict', `a team can have at most ${LIMITS.maxTeamMembers} members; remove one first`);
+        const most = before ? Number.POSITIVE_INFINITY : await limitOf('maxTeamMembers', teamId, principal.user.userId);
+        if (members.length >= most)
+          return refuse('conflict', `this team can have at most ${most} members (maxTeamMembers of its plan); remove one first`);
+        if (before?.role === 'owner' && role !== 'owner' && members.filter((member) => member.role === 'owner').length === 1)
+          return LAST_OWNER;
+        if (!before) return invitations.invite(principal, { teamId, email, role });
+        const { userId } = before;
+        const member: MemberRecord = { ...before, role };
+        const details = { email, from: before.role, to: role };
+        const change = { action: 'team.put-member', subject: teamId, details, accountIds: [teamId, userId] };
+        const put = await accounts.putMember({ member, audit: rules.audit(principal, change) });
+        return put === 'done' ? done({ kind: 'member', member }) : LAST_OWNER;
+      }, [teamId]),
+
+    removeMember: (principal, { teamId, email: given }) =>
+      rules.inTurn(async () => {
+        const email = given.toLowerCase();
+        const leaves = email === principal.user.email;
+        const allowed = await inTeam(principal, teamId, leaves ? 'see' : 'manage-members');
+        if (allowed.kind !== 'allowed') return allowed;
+        const member = await memberOf(teamId, email);
+        if (!member) return refuse('not-found', 'the team has no member with this email');
+        if (changesOwner(allowed.role, member.role)) return refuse('forbidden', 'only an owner of the team can remove an owner');
+        const { userId } = member;
+        const details = { email, from: member.role, to: null };
+        const change = { action: 'team.remove-member', subject: teamId, details, accountIds: [teamId, userId] };
+        switch (await accounts.removeMember({ teamId, userId, audit: rules.audit(principal, change) })) {
+          case 'done':
+            return done(null);
+          case 'not-found':
+            return refuse('not-found', 'the team has no member with this email');
+          case 'last-owner':
+            return LAST_OWNER;
+        }
+      }, [teamId]),
+  };
+}

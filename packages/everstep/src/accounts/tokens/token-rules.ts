@@ -1,0 +1,127 @@
+/** Creates, rotates and revokes tokens of queue instances. A named token is shown once; only its hash is stored. */
+import { LIMITS } from '../../config/limits.js';
+import type { NamedToken } from '../../ports/named-tokens.js';
+import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
+import type { AccountService, NewToken, Principal, TokenView } from '../account-service.js';
+import { findVisibleInstance } from '../instances/visible-instance.js';
+import type { Authority } from './authority.js';
+import { hashOfToken, NAMED_TOKEN_PREFIX } from './named-token.js';
+import { scopesOf } from './token-scopes.js';
+
+type TokenPart = Pick<AccountService, 'listTokens' | 'createToken' | 'rotateToken' | 'revokeToken'>;
+
+export interface TokenRulesOptions {
+  readonly rules: AccountRules;
+  readonly authority: Pick<Authority, 'revoke' | 'revoked'>;
+}
+
+export function createTokenRules({ rules, authority }: TokenRulesOptions): TokenPart {
+  const { accounts, now } = rules;
+
+  const isValid = ({ revokedAt, expiresAt }: TokenView): boolean =>
+    revokedAt === null && (expiresAt === null || expiresAt > now());
+
+  async function viewsOf(instanceId: string): Promise<readonly TokenView[]> {
+    const [permanent, named] = [await accounts.listTokens({ instanceId }), await accounts.listNamedTokens({ instanceId })];
+    const views = permanent.map(
+      ({ tokenId, access, createdAt, revokedAt }): TokenView => ({
+        ...{ tokenId, instanceId, name: `${access} token`, isPermanent: true, scopes: scopesOf(access), createdBy: null },
+        ...{ createdAt, expiresAt: null, revokedAt, lastUsedAt: null },
+      }),
+    );
+    return [...views, ...named.map(({ tokenHash: _hidden, ...token }): TokenView => ({ ...token, isPermanent: false }))];
+  }
+
+  interface Issue {
+    readonly instanceId: string;
+    readonly owner: string;
+    readonly token: Pick<NamedToken, 'name' | 'scopes' | 'expiresAt'>;
+    readonly replaces?: { readonly tokenId: string; readonly expiresAt: number };
+  }
+
+  async function issue(principal: Principal, { instanceId, owner, token: request, replaces }: Issue): Promise<NewToken | null> {
+    const token = rules.newSecret(NAMED_TOKEN_PREFIX);
+    const record: NamedToken = {
+      ...request,
+      ...{ tokenId: rules.newId('tok'), instanceId, tokenHash: hashOfToken(token), createdBy: principal.user.email },
+      ...{ createdAt: now(), revokedAt: null, lastUsedAt: null },
+    };
+    const details = {
+      tokenId: record.tokenId,
+      name: request.name,
+      scopes: request.scopes.join(' '),
+      ...(replaces ? { replaces: replaces.tokenId } : {}),
+    };
+    const action = replaces ? 'queue.rotate-named-token' : 'queue.create-named-token';
+    const audit = rules.audit(principal, { action, subject: instanceId, details, accountIds: [owner] });
+    if (!(await accounts.createNamedToken({ token: record, ...(replaces ? { replaces } : {}), audit }))) return null;
+    const { tokenHash: _hidden, ...shown } = record;
+    return { token, view: { ...shown, isPermanent: false } };
+  }
+
+  return {
+    async listTokens(principal, instanceId) {
+      const seen = await findVisibleInstance(rules, principal, instanceId, 'use');
+      return seen.kind === 'seen' ? done(await viewsOf(instanceId)) : seen;
+    },
+
+    createToken: (principal, { instanceId, name, scopes, lifetimeMs }) =>
+      rules.inTurnOfInstance(instanceId, async () => {
+        const seen = await findVisibleInstance(rules, principal, instanceId, 'change');
+        if (seen.kind !== 'seen') return seen;
+        const valid = (await viewsOf(instanceId)).filter((token) => !token.isPermanent && isValid(token));
+        if (valid.length >= LIMITS.maxNamedTokens)
+          return refuse(
+            'conflict',
+            `a queue instance can have at most ${LIMITS.maxNamedTokens} valid named tokens; revoke one first`,
+          );
+        const expiresAt = lifetimeMs === null ? null : now() + lifetimeMs;
+        const made = await issue(principal, { instanceId, owner: seen.owner, token: { name, scopes, expiresAt } });
+        if (!made) throw new Error('a new token was not created');
+        return done(made);
+      }),
+
+    rotateToken: (principal, { instanceId, tokenId, overlapMs }) =>
+      rules.inTurnOfInstance(instanceId, async () => {
+        const seen = await findVisibleInstance(rules, principal, instanceId, 'change');
+        if (seen.kind !== 'seen') return seen;
+        const old = (await viewsOf(instanceId)).find((token) => token.tokenId === tokenId);
+        if (!old || !isValid(old)) return notFound('valid token');
+        if (old.isPermanent)
+          return refuse(
+            'conflict',
+            'this token has no name and cannot be rotated; create a named token, use it, and then revoke this one',
+          );
+        const { name, scopes, createdAt, expiresAt } = old;
+        const token = { name, scopes, expiresAt: expiresAt === null ? null : now() + (expiresAt - createdAt) };
+        const replaces = { tokenId, expiresAt: now() + overlapMs };
+        const made = await issue(principal, { instanceId, owner: seen.owner, token, replaces });
+        // The cached token has the old expiry.
+        authority.revoked(instanceId, [tokenId]);
+        return made ? done(made) : notFound('valid token');
+      }),
+
+    revokeToken: (principal, { instanceId, tokenId }) =>
+      rules.inTurnOfInstance(instanceId, async () => {
+        const seen = await findVisibleInstance(rules, principal, instanceId, 'change');
+        if (seen.kind !== 'seen') return seen;
+        const old = (await viewsOf(instanceId)).find((token) => token.tokenId === tokenId);
+        if (!old || old.revokedAt !== null) return notFound('token');
+        const details = { tokenId, name: old.name };
+        const audit = rules.audit(principal, {
+          action: 'queue.revoke-token',
+          subject: instanceId,
+          details,
+          accountIds: [seen.owner],
+        });
+        if (old.isPermanent) {
+          await authority.revoke(tokenId);
+          await accounts.addAudit(audit);
+          return done(null);
+        }
+        const revoked = await accounts.revokeNamedToken({ instanceId, tokenId, at: now(), audit });
+        authority.revoked(instanceId, [tokenId]);
+        return revoked ? done(null) : notFound('token');
+      }),
+  };
+}

@@ -1,0 +1,18 @@
+/** Defines what the scopes of a token permit. */
+
+import type { TokenRecord } from '../../ports/account-store.js';
+import type { TokenScope } from '../../ports/named-tokens.js';
+
+/** Scope that an operation requires. `read`: the answer would be useless without payloads. */
+export type TokenNeed = Exclude<TokenScope, 'connect'>;
+
+export function permits(scopes: readonly TokenScope[], need: TokenNeed): boolean {
+  if (scopes.includes('write') || scopes.includes(need)) return true;
+  return need === 'read-metadata' && scopes.includes('read');
+}
+
+/** Returns the scopes of a token that only has an access. */
+export const scopesOf = (access: TokenRecord['access']): readonly TokenScope[] => [access === 'read-write' ? 'write' : 'read'];
+
+export const accessOf = (scopes: readonly TokenScope[]): TokenRecord['access'] =>
+  scopes.includes('write') ? 'read-write' : 'read-only';

@@ -1,0 +1,129 @@
+/**
+ * Counts failed logins in a sliding window by account, by address, and by both, in bounded memory.
+ *
+ * Anyone can fail to log in to another user's account, and behind an untrusted proxy all clients have the same
+ * address. So failures of others do not delay a user at an address from which that user has logged in before: an
+ * attacker could otherwise lock the user out indefinitely. For the same reason, a shared address is not treated as
+ * one attacker.
+ */
+import { LIMITS } from '../../config/limits.js';
+import { isPrivateAddress, networkOf } from './network-of.js';
+
+/** Number of users with successful logins that make a network a shared one. */
+const SHARED_BY = 2;
+
+export interface FailedLoginLimits {
+  /** For one account from one address. */
+  readonly perAccountAndAddress: number;
+  /** For one account from all addresses, and for all accounts from one address. */
+  readonly perAccountOrAddress: number;
+  readonly windowMs: number;
+  /** Maximum number of accounts and addresses in memory. */
+  readonly remembered: number;
+}
+
+/** Email and address of a login attempt. All addresses of an IPv6 network count as one. */
+export interface LoginAttempt {
+  readonly email: string;
+  readonly address: string;
+}
+
+export class FailedLogins {
+  private readonly limits: FailedLoginLimits;
+  /** Times of the latest failures, oldest first. Entries are ordered by their last failure. */
+  private readonly failures = new Map<string, readonly number[]>();
+  /** Users that logged in from each network. Entries are ordered by the latest login. */
+  private readonly successfulUsers = new Map<string, readonly string[]>();
+
+  constructor(limits: FailedLoginLimits) {
+    this.limits = limits;
+  }
+
+  /**
+   * Returns how long to wait before another attempt; 0 for none. `known`: the account has logged in from this address
+   * before.
+   */
+  waitMs(attempt: LoginAttempt, known: boolean, now: number): number {
+    const { perAccountAndAddress, perAccountOrAddress } = this.limits;
+    const { account, network, both } = keysOf(attempt);
+    if (known) return this.waitOf(both, perAccountAndAddress, now);
+    return Math.max(
+      this.waitOf(both, perAccountAndAddress, now),
+      this.waitOf(account, perAccountOrAddress, now),
+      this.isShared(attempt) ? 0 : this.waitOf(network, perAccountOrAddress, now),
+    );
+  }
+
+  /** Returns how long every attempt from the address must wait; 0 if this depends on the account. */
+  waitMsOfAddress(address: string, now: number): number {
+    const { network } = keysOf({ email: '', address });
+    if (isPrivateAddress(address) || this.successfulUsers.has(network)) return 0;
+    return this.waitOf(network, this.limits.perAccountOrAddress, now);
+  }
+
+  /** Records a successful login. */
+  recordSuccess(attempt: LoginAttempt): void {
+    const { network } = keysOf(attempt);
+    const users = this.successfulUsers.get(network) ?? [];
+    this.successfulUsers.delete(network);
+    this.successfulUsers.set(network, users.includes(attempt.email) ? users : [...users, attempt.email].slice(-SHARED_BY));
+    forgetOldest(this.successfulUsers, this.limits.remembered);
+  }
+
+  record(attempt: LoginAttempt, now: number): void {
+    const { perAccountAndAddress, perAccountOrAddress } = this.limits;
+    const { account, network, both } = keysOf(attempt);
+    for (const [key, limit] of [
+      [both, perAccountAndAddress] as const,
+      [account, perAccountOrAddress] as const,
+      [network, perAccountOrAddress] as const,
+    ]) {
+      const kept = [...(this.failures.get(key) ?? []), now].slice(-limit);
+      this.failures.delete(key);
+      this.failures.set(key, kept);
+    }
+    forgetOldest(this.failures, this.limits.remembered);
+  }
+
+  get size(): number {
+    return this.failures.size + this.successfulUsers.size;
+  }
+
+  private isShared(attempt: LoginAttempt): boolean {
+    if (isPrivateAddress(attempt.address)) return true;
+    return (this.successfulUsers.get(keysOf(attempt).network)?.length ?? 0) >= SHARED_BY;
+  }
+
+  private waitOf(key: string, limit: number, now: number): number {
+    const times = this.failures.get(key) ?? [];
+    const first = times.at(-limit);
+    if (times.length < limit || first === undefined) return 0;
+    return Math.max(0, first + this.limits.windowMs - now);
+  }
+}
+
+function forgetOldest(map: Map<string, unknown>, most: number): void {
+  while (map.size > most) {
+    const oldest = map.keys().next();
+    if (oldest.done) break;
+    map.delete(oldest.value);
+  }
+}
+
+/** Creates a counter with the limits of the service. */
+export const createFailedLogins = (): FailedLogins =>
+  new FailedLogins({
+    perAccountAndAddress: LIMITS.maxFailedLogins,
+    perAccountOrAddress: LIMITS.maxFailedLoginsInAll,
+    windowMs: LIMITS.failedLoginWindowMs,
+    remembered: LIMITS.rememberedLoginFailures,
+  });
+
+function keysOf({ email, address }: LoginAttempt) {
+  const network = networkOf(address);
+  return {
+    account: JSON.stringify({ email }),
+    network: JSON.stringify({ network }),
+    both: JSON.stringify([email, network]),
+  };
+}

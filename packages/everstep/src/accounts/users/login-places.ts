@@ -1,0 +1,53 @@
+/**
+ * Records the networks from which users have logged in. Failed logins elsewhere do not delay a user at such a
+ * network, even after a restart. Networks are stored as keyed hashes, so the store does not reveal where a user has
+ * been.
+ */
+import { createHmac } from 'node:crypto';
+import type { AccountStore } from '../../ports/account-store.js';
+import { currentKey, KEY_RINGS, KeyRing } from '../../secrets/key-ring.js';
+import { networkOf } from './network-of.js';
+
+/** A recent login is not recorded again, because every request is a login. */
+const RECORD_AFTER_MS = 86_400_000;
+
+export interface LoginPlacesOptions {
+  readonly accounts: Pick<AccountStore, 'secret' | 'loginNotedAt' | 'noteLogin'>;
+}
+
+export interface LoginPlace {
+  readonly userId: string;
+  readonly address: string;
+}
+
+/** Time of the last recorded login from the network, Unix ms; null: never. */
+export type NotedAt = number | null;
+
+export class LoginPlaces {
+  private readonly options: LoginPlacesOptions;
+  private readonly ring: KeyRing;
+
+  constructor(options: LoginPlacesOptions) {
+    this.options = options;
+    this.ring = new KeyRing({ accounts: options.accounts, name: KEY_RINGS.places.name });
+  }
+
+  async notedAt(place: LoginPlace): Promise<NotedAt> {
+    const { userId } = place;
+    return this.options.accounts.loginNotedAt({ userId, place: await this.hashOf(place) });
+  }
+
+  /** Records a successful login. Rejects if it could not be stored. */
+  async note(place: LoginPlace, notedAt: NotedAt, at: number): Promise<void> {
+    if (notedAt !== null && at - notedAt < RECORD_AFTER_MS) return;
+    const { userId } = place;
+    await this.options.accounts.noteLogin({ userId, place: await this.hashOf(place), at });
+  }
+
+  private async hashOf({ userId, address }: LoginPlace): Promise<string> {
+    const network = networkOf(address);
+    return createHmac('sha256', currentKey(await this.ring.keys()))
+      .update(JSON.stringify([userId, network]))
+      .digest('base64url');
+  }
+}

@@ -1,0 +1,90 @@
+/** Login with an email and an API key. */
+import { timingSafeEqual } from 'node:crypto';
+import { LIMITS } from '../../config/limits.js';
+import type { Log } from '../../ports/log.js';
+import type { AccountRules } from '../account-rules.js';
+import type { AccountService, Login } from '../account-service.js';
+import { hashOfApiKey } from './api-key-hash.js';
+import type { FailedLogins } from './failed-logins.js';
+import { LoginPlaces } from './login-places.js';
+
+/** Queried if there is no user, so that the login takes the same time. */
+const UNKNOWN_USER = 'usr_nobody';
+/** Compared if there is no key. No known value has this hash. */
+const NO_HASH = '0'.repeat(64);
+
+/** Returns whether one of the hashes matches. All are compared in any case. */
+function oneOf(hashes: readonly string[], hash: string): boolean {
+  const given = Buffer.from(hash, 'hex');
+  let equal = 0;
+  for (const each of [NO_HASH, ...hashes]) {
+    const kept = Buffer.from(each, 'hex');
+    equal += kept.length === given.length && timingSafeEqual(kept, given) ? 1 : 0;
+  }
+  return equal > 0;
+}
+
+/** Failed logins without an account are only counted per day, under this ID. */
+const INSTALLATION = '';
+/** Minimum time between log lines about unknown emails. */
+const LOG_AFTER_MS = 60_000;
+
+export interface LoginOptions {
+  readonly rules: AccountRules;
+  readonly failed: FailedLogins;
+  readonly log?: Pick<Log, 'warn'>;
+}
+
+export function createLogin({ rules, failed, log }: LoginOptions): Pick<AccountService, 'logIn' | 'loginWaitMs'> {
+  const { accounts, now } = rules;
+  const places = new LoginPlaces({ accounts });
+  let unknown = { failures: 0, loggedAt: Number.NEGATIVE_INFINITY };
+
+  /** Makes a durable write like the one for a known user, so that both take the same time. */
+  async function countUnknown(): Promise<void> {
+    const at = now();
+    unknown = { ...unknown, failures: unknown.failures + 1 };
+    if (at - unknown.loggedAt >= LOG_AFTER_MS) {
+      log?.warn({ failures: unknown.failures }, 'login attempts failed for unknown email addresses');
+      unknown = { failures: 0, loggedAt: at };
+    }
+    await accounts.countOfDay([{ instanceId: INSTALLATION, what: 'unknown-login', count: 1, at }]);
+  }
+
+  async function logIn({ email: asGiven, apiKey, address }: Parameters<AccountService['logIn']>[0]): Promise<Login> {
+    // One character over the limit, so a longer email never matches a user.
+    const email = asGiven.toLowerCase().slice(0, LIMITS.maxEmailLength + 1);
+    const user = await accounts.findUserByEmail({ email });
+    const place = { userId: user?.userId ?? UNKNOWN_USER, address };
+    const [keys, notedAt] = await Promise.all([accounts.listApiKeys({ userId: place.userId }), places.notedAt(place)]);
+    // No wait may occur from here to the count, so that concurrent attempts are counted one by one.
+    const retryAfterMs = failed.waitMs({ email, address }, notedAt !== null, now());
+    if (retryAfterMs > 0) return { kind: 'wait', retryAfterMs };
+    const mayLogIn = user !== null && user.disabledAt === undefined;
+    const valid = keys.filter(({ revokedAt }) => mayLogIn && revokedAt === undefined);
+    const given = hashOfApiKey(apiKey);
+    const isKnown = oneOf(
+      valid.map(({ keyHash }) => keyHash),
+      given,
+    );
+    // The time may reveal the matching key, but only to a caller who has it.
+    const used = isKnown ? valid.find(({ keyHash }) => keyHash === given) : undefined;
+    if (user && used) {
+      // The login succeeds even if it cannot be recorded. The next login tries again.
+      await places.note(place, notedAt, now()).catch(() => {});
+      failed.recordSuccess({ email, address });
+      const { apiKeyId } = used;
+      return { kind: 'in', principal: { user, address, apiKeyId }, apiKeyId };
+    }
+    failed.record({ email, address }, now());
+    // A submitted email is only stored if a user has it: some users enter their key there.
+    if (user) {
+      const { userId } = user;
+      const change = { action: 'login.fail', subject: userId, accountIds: [userId] };
+      await accounts.addAudit(rules.audit({ user, address }, change));
+    } else await countUnknown();
+    return { kind: 'refused' };
+  }
+
+  return { logIn, loginWaitMs: ({ address }) => failed.waitMsOfAddress(address, now()) };
+}

@@ -1,0 +1,128 @@
+/** Users: disabling and deleting them, revoking their keys, ending their sessions, and the operator role. */
+import type { UserRecord } from '../../ports/account-store.js';
+import { type AccountRules, done, type NotDone, notFound, refuse } from '../account-rules.js';
+import type { AccountService, Outcome, Principal } from '../account-service.js';
+
+type UserPart = Pick<
+  AccountService,
+  | 'isOperator'
+  | 'listUsers'
+  | 'setUserDisabled'
+  | 'deleteUser'
+  | 'setOperator'
+  | 'listApiKeysOf'
+  | 'revokeApiKeyOf'
+  | 'revokeApiKeysOf'
+  | 'endSessionsOf'
+>;
+
+const USER = 'user';
+const LAST_OPERATOR = refuse('conflict', 'this is the last operator; grant the operator role to another user first');
+
+export async function isOperator({ accounts }: Pick<AccountRules, 'accounts'>, userId: string): Promise<boolean> {
+  const user = await accounts.findUser({ userId });
+  return user?.isOperator === true && user.disabledAt === undefined;
+}
+
+export function createUserRules(rules: AccountRules): UserPart {
+  const { accounts, now } = rules;
+
+  /** Finds the user for an operator or, with `self`, for the user itself. Other callers get not-found. */
+  async function find(
+    { user: asking }: Principal,
+    userId: string,
+    self: 'self' | 'operator',
+  ): Promise<{ readonly kind: 'found'; readonly user: UserRecord } | NotDone> {
+    const isAllowed = (self === 'self' && asking.userId === userId) || (await isOperator(rules, asking.userId));
+    const user = isAllowed ? await accounts.findUser({ userId }) : null;
+    return user ? { kind: 'found', user } : notFound(USER);
+  }
+
+  const audit = ({ user, address }: Principal, action: string, { userId, email }: UserRecord, details = {}) =>
+    rules.audit(
+      { user, address },
+      { action, subject: userId, details: { email, ...details }, accountIds: [...new Set([userId, user.userId])] },
+    );
+
+  function outcomeOf(result: 'done' | 'deleted' | 'not-found' | 'last-operator'): Outcome<null> {
+    if (result === 'not-found') return notFound(USER);
+    return result === 'last-operator' ? LAST_OPERATOR : done(null);
+  }
+
+  return {
+    isOperator: ({ user }) => isOperator(rules, user.userId),
+
+    async listUsers({ user }, query) {
+      if (!(await isOperator(rules, user.userId)))
+        return refuse('forbidden', 'only an operator of this installation can list its users');
+      return done(await accounts.pageOfUsers(query));
+    },
+
+    setUserDisabled: (principal, { userId, disabled }) =>
+      rules.inTurn(async () => {
+        const found = await find(principal, userId, 'operator');
+        if (found.kind !== 'found') return found;
+        const entry = audit(principal, disabled ? 'user.disable' : 'user.enable', found.user);
+        return outcomeOf(await accounts.setUserDisabled({ userId, at: disabled ? now() : null, audit: entry }));
+      }),
+
+    deleteUser: (principal, { userId, successorId }) =>
+      rules.inTurn(async () => {
+        const found = await find(principal, userId, 'self');
+        if (found.kind !== 'found') return found;
+        const entry = audit(principal, 'user.delete', found.user, { handedOverTo: successorId });
+        const result = await accounts.deleteUser({ userId, successorId, audit: entry });
+        switch (result) {
+          case 'owns-something':
+            return refuse('conflict', 'the user owns queue instances or search indexes; move or delete them first');
+          case 'last-owner':
+            return refuse(
+              'conflict',
+              'the user is the last owner of a team; make another member an owner, name a member of each such team in hand_over_to, or delete the team first',
+            );
+          default:
+            return outcomeOf(result);
+        }
+      }),
+
+    setOperator: (principal, { userId, isOperator: wanted }) =>
+      rules.inTurn(async () => {
+        const found = await find(principal, userId, 'operator');
+        if (found.kind !== 'found') return found;
+        if (wanted && found.user.disabledAt !== undefined)
+          return refuse('conflict', 'the user is disabled; enable the user first');
+        const entry = audit(principal, wanted ? 'user.grant-operator' : 'user.revoke-operator', found.user);
+        return outcomeOf(await accounts.setOperator({ userId, isOperator: wanted, audit: entry }));
+      }),
+
+    async listApiKeysOf(principal, userId) {
+      const found = await find(principal, userId, 'self');
+      return found.kind === 'found' ? done(await accounts.listApiKeys({ userId })) : found;
+    },
+
+    revokeApiKeyOf: (principal, { userId, apiKeyId }) =>
+      rules.inTurn(async () => {
+        const found = await find(principal, userId, 'operator');
+        if (found.kind !== 'found') return found;
+        const entry = { ...audit(principal, 'api-key.revoke', found.user), subject: apiKeyId };
+        const revoked = await accounts.revokeApiKey({ apiKeyId, userId, at: now(), audit: entry });
+        return revoked ? done(null) : notFound('valid API key');
+      }),
+
+    revokeApiKeysOf: (principal, userId) =>
+      rules.inTurn(async () => {
+        const found = await find(principal, userId, 'operator');
+        if (found.kind !== 'found') return found;
+        await accounts.revokeApiKeys({ userId, at: now(), audit: audit(principal, 'api-key.revoke-all', found.user) });
+        return done(null);
+      }),
+
+    endSessionsOf: (principal, userId) =>
+      rules.inTurn(async () => {
+        const found = await find(principal, userId, 'self');
+        if (found.kind !== 'found') return found;
+        await accounts.deleteSessions({ userId, audit: audit(principal, 'session.end-all', found.user) });
+        return done(null);
+      }),
+  };
+}
