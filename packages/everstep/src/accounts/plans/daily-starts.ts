@@ -32,7 +32,7 @@ export class DailyStarts {
   }
 
   /** Counts the runs unless the total would exceed `most`. `at` is the time of the decision. */
-  async letIn(instanceId: string, runs: number, most: number): Promise<DayDecision> {
+  async admit(instanceId: string, runs: number, most: number): Promise<DayDecision> {
     for (;;) {
       const today = await this.today(instanceId);
       const at = this.options.now();

@@ -143,7 +143,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       starts.forget(instanceId);
       return UNBOUNDED;
     }
-    const decided = await starts.letIn(instanceId, runs, plan.maxRequestsPerDay);
+    const decided = await starts.admit(instanceId, runs, plan.maxRequestsPerDay);
     if (decided.kind === 'let-in') return decided;
     const { at, startedToday } = decided;
     const resetAt = endOfDay(at);

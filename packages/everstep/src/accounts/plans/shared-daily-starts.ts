@@ -30,7 +30,7 @@ export class SharedDailyStarts {
   }
 
   /** Counts the runs unless the total would exceed `most`. */
-  letIn(instanceId: string, runs: number, most: number): Promise<DayDecision> {
+  admit(instanceId: string, runs: number, most: number): Promise<DayDecision> {
     return new Promise((decide, fail) => {
       const one = { runs, most, decide, fail };
       const waiting = this.waiting.get(instanceId);
