@@ -1,4 +1,4 @@
-/** What the plan and the budget of the caller's instance allow: where something begins, and in the words of the API. */
+/** Checks requests against the plan and the budget of the queue instance, and converts refusals to API errors. */
 import { type Refusal, sizeWords } from '../accounts/plans/limits.js';
 import type { RefusalKind } from '../accounts/plans/refusals.js';
 import { ApiError, type ErrorCode } from '../contract/error-codes.js';

@@ -1,4 +1,4 @@
-/** Who sent a request: the token from the header or the query, verified for the region of the host. */
+/** Authenticates runtime API requests: verifies the token from the header or the query for the region of the host. */
 import type { Authority, Caller, TokenVerdict } from '../accounts/tokens/authority.js';
 import { permits, type TokenNeed } from '../accounts/tokens/token-scopes.js';
 import type { Region } from '../config/regions.js';

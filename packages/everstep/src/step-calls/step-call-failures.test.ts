@@ -80,7 +80,13 @@ test('every other answer is a failure with a cause, a retry decision and advice'
     ['489 non-retryable', answering(489, { 'svc-nonretryable-error': 'true' }, 'no'), 'http', never, /489/],
     ['489 non-retryable, bare name', answering(489, { 'nonretryable-error': 'True' }, 'no'), 'http', never, /489/],
     ['489 alone', answering(489, {}), 'http', backoff, /489/],
-    ['429 after seconds', answering(429, { 'retry-after': '7' }), 'http', { kind: 'after', delayMs: 7_000 }, /receives too many requests/],
+    [
+      '429 after seconds',
+      answering(429, { 'retry-after': '7' }),
+      'http',
+      { kind: 'after', delayMs: 7_000 },
+      /receives too many requests/,
+    ],
     [
       '503 after a date',
       answering(503, { 'retry-after': inTenSeconds }),

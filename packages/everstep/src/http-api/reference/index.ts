@@ -63,7 +63,7 @@ function pageOperation(reference: Reference, links: readonly ReferenceLink[]): O
         );
         rendered.set(body, file);
       }
-      return answerFile(file, 'no-longer', input.request);
+      return answerFile(file, 'revalidate', input.request);
     },
   });
 }
@@ -77,7 +77,7 @@ export function referenceOperations(references: readonly Reference[]): readonly 
       operationId: 'getApiReferenceStyles',
       summary: 'Style sheet of the API reference',
       path: STYLES_PATH,
-      handle: (input) => answerFile(styles, 'no-longer', input.request),
+      handle: (input) => answerFile(styles, 'revalidate', input.request),
     }),
   ];
 }
