@@ -11,6 +11,7 @@ const STARTS_PROCESSES = [
   /\/cli\/(service|backup-commands|copy-store-commands|demo\/demo)\.test\./,
   /\/documentation\/first-workflow\.test\./,
   /^scripts\/deploy\/image\.test\./,
+  /^scripts\/starters\//,
 ];
 
 /** Those with node leases that expire: only two files run at a time until they are done. */

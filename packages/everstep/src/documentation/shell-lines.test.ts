@@ -22,6 +22,9 @@ const FILES_OF_READERS: Readonly<Record<string, string>> = {
 };
 const BUILT_IN: ReadonlySet<string> = new Set(['cd', 'export', 'set', 'source', '.']);
 
+/** Returns the folder in which the commands of a page are typed when it is the page of a starter; else the root, ''. */
+const starterOf = (path: string): string => /^examples\/starters\/[^/]+(?=\/)/.exec(path)?.[0] ?? '';
+
 interface Manifest {
   readonly name: string;
   readonly scripts?: Readonly<Record<string, string>>;
@@ -33,14 +36,15 @@ const manifestOf = (named: string): Manifest | undefined =>
   MANIFESTS.get(named) ?? [...MANIFESTS.values()].find(({ name }) => name === named);
 
 /** Returns why npm would refuse its arguments; null when it would not. */
-function npmProblem(words: readonly string[]): string | null {
+function npmProblem(words: readonly string[], directory: string): string | null {
   const [command = '', ...rest] = words;
+  if (command === 'pack') return null;
   if (command === 'install') {
     const named = rest.find((word) => !word.startsWith('-'))?.replace('<this directory>/', '');
     return named === undefined || manifestOf(named) ? null : `there is no package ${named}`;
   }
   const at = words.findIndex((word) => word === '-w' || word === '--workspace');
-  const manifest = at === -1 ? MANIFESTS.get('') : manifestOf(words[at + 1] ?? '');
+  const manifest = at === -1 ? MANIFESTS.get(directory) : manifestOf(words[at + 1] ?? '');
   if (!manifest) return `there is no workspace ${words[at + 1]}`;
   const script = command === 'run' ? (rest[0] ?? '') : command;
   return manifest.scripts?.[script] === undefined ? `${manifest.name} has no script ${script}` : null;
@@ -58,13 +62,13 @@ function nodeProblem(words: readonly string[]): string | null {
 }
 
 /** Returns why a command line is wrong; null when it is right, undefined when its program is unknown. */
-function problemOf(text: string): string | null | undefined {
+function problemOf(text: string, path = ''): string | null | undefined {
   const words = wordsOf(text.replace(/^(?:[A-Z_]+=(?:\$\([^)]*\)|\S*) +)+/, ''));
   const [first = '', second = ''] = words;
   // Dockerfiles, compose files and manifests.
   const missing = words.find((word, at) => /^-[fk]$/.test(words[at - 1] ?? '') && !existsSync(`${ROOT}/${word}`));
   if (missing !== undefined) return `there is no ${missing}`;
-  if (first === 'npm') return npmProblem(words.slice(1));
+  if (first === 'npm') return npmProblem(words.slice(1), starterOf(path));
   if (first === 'node') return nodeProblem(words.slice(1));
   if (first === 'npx') return second === 'everstep' || existsSync(`${ROOT}/node_modules/.bin/${second}`) ? null : `no ${second}`;
   if (first === 'curl') return requestsIn(text).length > 0 ? null : 'asks for nothing of the service';
@@ -80,7 +84,7 @@ test('every line of a shell block is a checked command', () => {
   assert.ok(lines.length > 50, `${lines.length} lines`);
   assert.deepEqual(
     lines.flatMap(({ path, line, text }) => {
-      const problem = problemOf(text);
+      const problem = problemOf(text, path);
       return problem === null ? [] : [`${path}:${line}: ${text}: ${problem ?? 'no test knows this program'}`];
     }),
     [],
@@ -114,7 +118,7 @@ test('every npm, npx and node command in a sentence or program text exists', () 
   assert.ok(mentioned.length > 15, `${mentioned.length} commands`);
   assert.deepEqual(
     [...mentioned, ...inSources].flatMap(({ path, line, text }) => {
-      const problem = problemOf(text);
+      const problem = problemOf(text, path);
       return problem ? [`${path}:${line}: ${text}: ${problem}`] : [];
     }),
     [],

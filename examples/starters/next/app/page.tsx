@@ -1,0 +1,7 @@
+export default function Page() {
+  return (
+    <p>
+      The workflow endpoint is <code>/order</code>.
+    </p>
+  );
+}

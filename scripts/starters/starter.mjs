@@ -1,0 +1,164 @@
+/** Copies of the starters in examples/starters, and the processes that a test of them needs. */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { ROOT } from '../setup/index.mjs';
+
+const STARTERS = join(ROOT, 'examples', 'starters');
+const EVERSTEP = join(ROOT, 'packages', 'everstep', 'bin', 'everstep.js');
+const IS_WINDOWS = process.platform === 'win32';
+const READY_TIMEOUT_MS = 120_000;
+const STOP_TIMEOUT_MS = 10_000;
+/** What a command may take, such as `npm install`. */
+const COMMAND_TIMEOUT_MS = 300_000;
+
+/** Names of the starters, which are the names of their folders. */
+export const STARTER_NAMES = readdirSync(STARTERS, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name);
+
+/** Returns the absolute path of a file of a starter, or of its folder. */
+export const inStarter = (name, path = '') => join(STARTERS, name, path);
+
+/** Copies a starter without what an installation or a build left behind. */
+export function copyStarter(name, to) {
+  const left = /[\\/](node_modules|\.next|\.everstep|\.env)$/;
+  cpSync(inStarter(name), to, { recursive: true, filter: (source) => !left.test(source) });
+}
+
+/** Returns the environment for commands and processes: without settings that are meant for another service. */
+export function cleanEnvironment(env = process.env) {
+  const unwanted = /^(EVERSTEP_.*|NODE_ENV|NODE_OPTIONS|PORT|WORKFLOW_URL)$/;
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !unwanted.test(name)));
+}
+
+/** Runs a command to its end and returns its output. Throws with the output when it fails. */
+export function run(command, args, { cwd, env = cleanEnvironment() }) {
+  const options = { cwd, env, encoding: 'utf8', timeout: COMMAND_TIMEOUT_MS, shell: IS_WINDOWS && command === 'npm' };
+  const { status, error, stdout, stderr } = spawnSync(command, args, options);
+  if (status === 0) return stdout;
+  throw new Error(`${command} ${args.join(' ')} failed: ${error?.message ?? `exit code ${status}`}\n${stdout}\n${stderr}`);
+}
+
+/** Packs the built SDK into a folder as `npm publish` would, and returns the absolute path of the archive. */
+export function packSdk(directory) {
+  const cwd = join(ROOT, 'packages', 'sdk');
+  const packed = run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory], { cwd });
+  return join(directory, JSON.parse(packed)[0].filename);
+}
+
+/** Returns a free port of the loopback address. */
+export async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  return port;
+}
+
+const groups = new Set();
+
+function kill(child, signal) {
+  try {
+    if (IS_WINDOWS) child.kill(signal);
+    else process.kill(-child.pid, signal);
+  } catch {
+    // The group has ended.
+  }
+}
+process.once('exit', () => {
+  for (const child of groups) kill(child, 'SIGKILL');
+});
+
+/** A process with all that it starts, such as `npm run dev`. */
+class ProcessGroup {
+  constructor(command, args, options) {
+    this.output = '';
+    this.child = spawn(command, args, { ...options, detached: !IS_WINDOWS, stdio: ['ignore', 'pipe', 'pipe'] });
+    groups.add(this.child);
+    this.ended = new Promise((resolve) => this.child.once('close', resolve));
+    this.child.once('error', (error) => (this.output += error.message));
+    for (const stream of [this.child.stdout, this.child.stderr]) stream.on('data', (chunk) => (this.output += chunk));
+  }
+
+  /** Resolves with the first truthy value of `attempt`. Rejects with the output when the process ends or takes too long. */
+  async ready(attempt) {
+    const deadline = performance.now() + READY_TIMEOUT_MS;
+    for (;;) {
+      const value = await attempt();
+      if (value) return value;
+      const { exitCode, signalCode } = this.child;
+      if (exitCode !== null || signalCode !== null) throw new Error(`it ended with ${signalCode ?? exitCode}:\n${this.output}`);
+      if (performance.now() > deadline) throw new Error(`it is not ready after ${READY_TIMEOUT_MS} ms:\n${this.output}`);
+      await pause(20);
+    }
+  }
+
+  async stop() {
+    kill(this.child, 'SIGTERM');
+    const timer = setTimeout(() => kill(this.child, 'SIGKILL'), STOP_TIMEOUT_MS);
+    await this.ended;
+    clearTimeout(timer);
+    groups.delete(this.child);
+  }
+}
+
+/**
+ * Starts Everstep on a free port with an empty data directory.
+ *
+ * @param {string} directory for its data
+ * @returns {Promise<{ appEnvironment: string, stop(): Promise<void> }>} `appEnvironment` is what `everstep env` prints
+ */
+export async function startEverstep(directory) {
+  const data = join(directory, 'data');
+  const envFile = join(directory, 'service.env');
+  const env = cleanEnvironment();
+  const args = [EVERSTEP, 'dev', '--no-demo', '--port', '0', '--data-dir', data, '--write-env-file', envFile];
+  const group = new ProcessGroup(process.execPath, args, { cwd: directory, env });
+  try {
+    await group.ready(() => existsSync(envFile) && readFileSync(envFile, 'utf8'));
+    const appEnvironment = run(process.execPath, [EVERSTEP, 'env', '--data-dir', data], { cwd: directory, env });
+    return { appEnvironment, stop: () => group.stop() };
+  } catch (error) {
+    await group.stop();
+    throw error;
+  }
+}
+
+/**
+ * Starts the app of a starter, triggers its workflow with its own program, and checks the result.
+ *
+ * @param {string} directory the copy of the starter, with its dependencies and `.env`
+ * @param {readonly string[]} app command that starts the app
+ * @param {readonly string[]} trigger command that triggers a run
+ */
+export async function checkWorkflow(directory, [command, ...args], [triggerCommand, ...triggerArgs]) {
+  const port = String(await freePort());
+  const env = { ...cleanEnvironment(), PORT: port, NEXT_TELEMETRY_DISABLED: '1' };
+  const group = new ProcessGroup(command, args, { cwd: directory, env });
+  try {
+    // An endpoint answers 405 to a GET.
+    await group.ready(async () => {
+      const response = await fetch(`http://127.0.0.1:${port}/order`).catch(() => null);
+      return response?.status === 405;
+    });
+    const step = { method: 'POST', headers: { 'Svc-Workflow-Protocol': '1' }, body: '{}' };
+    const unsigned = await fetch(`http://127.0.0.1:${port}/order`, step);
+    assert.equal(unsigned.status, 401, 'the endpoint rejects a request without a signature');
+    const printed = run(triggerCommand, triggerArgs, { cwd: directory, env });
+    assert.match(printed, /workflowState: 'RUN_SUCCESS'/, group.output);
+    assert.match(printed, /result: \{\s*orderId: 'o-1',\s*paymentId: 'pay-o-1',\s*amountCents: 4200\s*\}/);
+    const [runId] = /wfr_\w+/.exec(printed) ?? [];
+    assert.ok(runId, printed);
+    return runId;
+  } finally {
+    await group.stop();
+  }
+}
+
+/** Writes `.env` as step 3 of the README of a starter does. */
+export const writeEnvironment = (directory, { appEnvironment }) => writeFileSync(join(directory, '.env'), appEnvironment);
