@@ -1,0 +1,39 @@
+// npm run lint: the language of pages, comments and texts of the program, and the subjects of commits.
+// npm run lint:language: the same, with a report of long sentences in the pages. The report fails nothing.
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { checkTexts, longSentencesIn, textsOf } from './language/check.mjs';
+import { EXCEPTIONS, MAX_SENTENCE_WORDS, MAX_SUBJECT_LENGTH, PHRASES, SPELLINGS, SUBJECTS_SINCE } from './language/rules.mjs';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+
+/** Subjects of the commits after the one that the rules name; none without a history that reaches back to it. */
+function subjects() {
+  const { status, stdout } = spawnSync('git', ['log', '--no-merges', '--oneline', '--no-decorate', `${SUBJECTS_SINCE}..HEAD`], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
+  return status === 0 ? stdout.split('\n').filter((line) => line !== '') : [];
+}
+
+const texts = textsOf(ROOT);
+const { findings, unused } = checkTexts(texts, [...PHRASES, ...SPELLINGS], EXCEPTIONS);
+const longSubjects = subjects().filter((line) => line.slice(line.indexOf(' ') + 1).length > MAX_SUBJECT_LENGTH);
+
+for (const { path, line, found, instead, context } of findings)
+  console.error(`${path}:${line}: "${found}": write ${instead}\n    ${context.slice(0, 160)}`);
+for (const { path, text } of unused)
+  console.error(`scripts/language/rules.mjs: the exception "${text}" in ${path} is not needed`);
+for (const line of longSubjects) console.error(`commit ${line}: the subject has more than ${MAX_SUBJECT_LENGTH} characters`);
+
+if (process.argv.includes('--sentences')) {
+  const long = longSentencesIn(
+    texts.filter(({ path }) => path.endsWith('.md')),
+    MAX_SENTENCE_WORDS,
+  );
+  for (const { path, line, words } of long) console.log(`${path}:${line}: a sentence of ${words} words`);
+  console.log(`${long.length} sentences have more than ${MAX_SENTENCE_WORDS} words`);
+}
+const problems = findings.length + unused.length + longSubjects.length;
+console.log(problems === 0 ? `No problems of language in ${texts.length} files` : `${problems} problems of language`);
+process.exitCode = problems === 0 ? 0 : 1;
