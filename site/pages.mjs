@@ -29,7 +29,7 @@ const PROJECT_PAGES = new Set([
   'benchmarks',
 ]);
 
-/** Address of a page without slashes at its ends; null for a file that is no page. The home page is empty. */
+/** Address of a page without slashes at its ends; null for a file that is not a page. The home page is empty. */
 export function addressOf(source) {
   const other = OTHER_PAGES.get(source);
   if (other !== undefined) return other;

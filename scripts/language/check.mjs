@@ -25,7 +25,7 @@ export const textsOf = (root) =>
 /** One expression for all rules, each as a named group, so that a text is searched once. */
 function expressionOf(rules) {
   const sources = rules.map(([{ source }], at) => `(?<r${at}>${source.replaceAll(' ', '\\s+')})`);
-  return new RegExp(`(?<![\\p{L}\\p{N}_-])(?:${sources.join('|')})(?![\\p{L}\\p{N}_@])`, 'giu');
+  return new RegExp(`(?<![\\p{L}\\p{N}_-])(?:${sources.join('|')})(?![\\p{L}\\p{N}_@-])`, 'giu');
 }
 
 /**

@@ -80,9 +80,10 @@ describe('a source file', () => {
 });
 
 test('a phrase that is part of a longer word, a name in capitals or an address is not found', () => {
-  assert.deepEqual(found('a.md', 'untold CANCELLED nobody@example.com told-of is no longer, there is no JSON, is no match for'), [
-    '1: told',
-  ]);
+  assert.deepEqual(
+    found('a.md', 'untold CANCELLED nobody@example.com told-of, begins with, is no longer, there is no JSON, is no match for'),
+    [],
+  );
 });
 
 test('American spellings are not found', () => {

@@ -13,7 +13,7 @@ export const PHRASES = [
   [/whoever/, 'the one who, anyone who, or name the person or the process'],
   [/nobody/, 'no one (for people), nothing, or name what does not do it'],
   [/somebody/, 'someone (for people), or name the person or the process'],
-  [/begins?|began|begun/, 'start, started'],
+  [/(?:begins?|began|begun)(?! with)/, 'start, started'],
   [/but for/, 'except, except for, without'],
   [/(?:stand|stands|stood|standing) in/, 'is in, is stored in, replaces'],
   [/(?:go|goes|going|gone|went) on/, 'continue, happen'],

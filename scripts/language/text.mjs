@@ -29,7 +29,7 @@ export function proseOfMarkdown(page) {
 }
 
 /** Words separated by spaces, or one capitalized word, such as a label. */
-const isText = (string) => /\p{L}[\s,.]+\p{L}/u.test(string) || /^\p{Lu}\p{Ll}+$/u.test(string);
+const isText = (string) => /\p{L}[^\s]*\s+[^\s]*\p{L}/u.test(string) || /^\p{Lu}\p{Ll}+$/u.test(string);
 const STARTS_REGEX = /(?:^|[(,=:[!&|?{;+\-*%~^<>\n]|\b(?:return|typeof|case|of|in))\s*$/;
 /** Text of an element, between two tags or expressions. */
 const ELEMENT_TEXT = /(?<=[>}])[^<>{}=;\0]*\p{L}[^<>{}=;\0]*(?=[<{])/gu;

@@ -100,7 +100,7 @@ const json = (status: number, body: object, headers?: Readonly<Record<string, st
   body: JSON.stringify(body),
 });
 
-/** Builds the response to a failure. Its status and headers tell the service whether a retry can help. */
+/** Builds the response to a failure. Its status and headers say whether a retry can help. */
 function failureAnswer(body: object, retry: FailedReply['retry']): EndpointResponse {
   switch (retry.kind) {
     case 'never':

@@ -7,7 +7,7 @@ export class NonRetryableError extends Error {
 }
 
 /**
- * Delays the next attempt by `delay` instead of the default back-off. Throw it from a step or from workflow code. The
+ * Delays the next attempt by `delay` instead of the default backoff. Throw it from a step or from workflow code. The
  * number of retries does not change.
  */
 export class RetryAfterError extends Error {

@@ -12,7 +12,7 @@ const NOT_STEPS = { advance: 'the workflow', message: 'the message' } as const;
 /** Number of retries and the delay between them. */
 export interface RetryRule {
   readonly maxRetries: number;
-  /** Source of the retry delay expression, or null for the default back-off. */
+  /** Source of the retry delay expression, or null for the default backoff. */
   readonly retryDelay: string | null;
 }
 

@@ -75,7 +75,7 @@ export interface StepRules {
 /** Settings of a run. A trigger sets them, and a resume or restart can override them. */
 export interface RunSettings {
   readonly maxRetries: number;
-  /** Source of the retry delay expression (its value is in ms), or null for the default back-off. */
+  /** Source of the retry delay expression (its value is in ms), or null for the default backoff. */
   readonly retryDelay: string | null;
   /** Maximum duration of one delivery to the workflow endpoint. */
   readonly deliveryTimeoutMs: number;

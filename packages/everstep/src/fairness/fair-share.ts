@@ -64,7 +64,7 @@ export class FairShare {
   }
 
   /**
-   * Returns how many units the instance may take one after the other; infinite if it shares with nobody, so that only
+   * Returns how many units the instance may take one after the other; infinite if it shares with no other, so that only
    * the total limits it.
    */
   countFor(instanceId: string): number {

@@ -132,7 +132,11 @@ test('lists the methods of all operations that match a path', () => {
   assert.deepEqual(table.methodsAt('/v2/dlq/resume/dlq_1'), ['POST']);
   assert.deepEqual(table.methodsAt('/v2/flowControl'), ['GET', 'HEAD']);
   assert.deepEqual(table.methodsAt('/v2/flowControl/'), ['GET', 'HEAD']);
-  assert.deepEqual(table.methodsAt('/v2/webhooks/whk_1'), ['DELETE', 'GET', 'PATCH', 'POST', 'PUT'], 'a HEAD is no call');
+  assert.deepEqual(
+    table.methodsAt('/v2/webhooks/whk_1'),
+    ['DELETE', 'GET', 'PATCH', 'POST', 'PUT'],
+    'HEAD does not call a webhook',
+  );
   assert.deepEqual(table.methodsAt('/v2/flowControl/a/b'), ['GET', 'HEAD']);
   assert.deepEqual(table.methodsAt('/v2/flowControl/a/b/pin'), ['POST']);
   assert.deepEqual(table.methodsAt('/v2/waiters/a/b'), ['GET', 'HEAD']);

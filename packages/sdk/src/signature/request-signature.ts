@@ -55,7 +55,7 @@ export type RequestVerdict =
 
 const NO_KEYS =
   'this endpoint has no signing keys, so it cannot verify its caller: set EVERSTEP_CURRENT_SIGNING_KEY and ' +
-  'EVERSTEP_NEXT_SIGNING_KEY (everstep keys get), or EVERSTEP_JWKS_URL; if nobody else can reach it, set the option allowUnsigned: true';
+  'EVERSTEP_NEXT_SIGNING_KEY (everstep keys get), or EVERSTEP_JWKS_URL; if only Everstep can reach it, set the option allowUnsigned: true';
 const PARSED =
   'the body was parsed before it reached this endpoint, so its signature cannot be verified: mount the endpoint before ' +
   'the JSON parser (Express: before express.json(), or express.raw({ type: "*/*" }) on this route; Fastify: toFastifyPlugin; ' +

@@ -157,7 +157,7 @@ describe('a webhook returns the request', () => {
   const code: Code = async (context) => {
     const webhook = await context.createWebhook('make');
     const called = await context.waitForWebhook('wait', webhook);
-    if (called.timeout) return `nobody called ${webhook.webhookUrl}`;
+    if (called.timeout) return `no call of ${webhook.webhookUrl}`;
     const { method, query, headers, body, text, json } = called.request;
     return { method, query, headers, bytes: [...body], text: text(), json: json() };
   };
@@ -177,7 +177,7 @@ describe('a webhook returns the request', () => {
       { timeout: false, eventId: 'whk_1', content: { kind: 'data', body: utf8('7'), contentType: 'application/json' } },
       { method: 'POST', query: '', headers: { 'content-type': ['application/json'] }, bytes: [55], text: '7', json: 7 },
     ],
-    ['or a timeout', { timeout: true }, 'nobody called http://service/whk_1'],
+    ['or a timeout', { timeout: true }, 'no call of http://service/whk_1'],
   ];
   for (const [name, outcome, expected] of cases) {
     it(name, async () => assert.deepEqual(await resultOf(code, made, outcome), expected));

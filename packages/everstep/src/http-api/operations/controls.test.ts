@@ -23,7 +23,7 @@ test('lists flow control keys with and without a slash, and returns one with the
   let { body } = await flow(encodeURIComponent(key), 'GET');
   // A trigger is answered before its run starts, so the test waits for turns of the event loop.
   for (let turn = 0; body.parallelismCount === 0; turn++) {
-    assert.ok(turn < 10_000, 'the run does not begin');
+    assert.ok(turn < 10_000, 'the run does not start');
     await new Promise((resolve) => setImmediate(resolve));
     ({ body } = await flow(encodeURIComponent(key), 'GET'));
   }
@@ -125,7 +125,7 @@ test('holds and releases a destination by any of its URLs', async () => {
   assert.deepEqual([released.status, released.body], [200, { origin: 'http://held.test', isHeld: false }]);
   assert.equal((await post('release', { origin: 'http://held.test' })).status, 404);
   const run = await world.call('GET', '/v2/workflows/runs/on-hold/result');
-  assert.equal(run.status, 200, 'what was held goes on');
+  assert.equal(run.status, 200, 'a held run continues');
 });
 
 test('updates settings partially', async () => {

@@ -80,7 +80,7 @@ test('pages newest first without gaps or duplicates while entries arrive', async
   const third = await list(`label=paged&cursor=${second.cursor}`);
   assert.deepEqual(idsOf(third), ids.slice(0, 2).reverse());
   assert.equal(third.cursor, '');
-  assert.equal(idsOf(await list('label=paged&cursor=')).length, 9, 'an empty cursor begins');
+  assert.equal(idsOf(await list('label=paged&cursor=')).length, 9, 'an empty cursor starts at the first entry');
   const exact = await list('label=paged&count=9');
   assert.equal(exact.cursor, '', 'no cursor when the page ends with the last entry');
 });

@@ -145,7 +145,7 @@ test('a value that may contain a comma matches as a whole and split, and is not 
     assert.deepEqual(read(`key=a${comma}b&key=a${comma}b`).key, ['a,b']);
     assert.deepEqual(read(`key=a${comma}b&key=c`).key, ['a,b', 'c']);
     assert.deepEqual(read(`key=${comma}`).key, [',']);
-    assert.deepEqual(read(`key=aaaaa${comma}bbbbb`).key, ['aaaaa', 'bbbbb'], 'a whole that is too long is no value');
+    assert.deepEqual(read(`key=aaaaa${comma}bbbbb`).key, ['aaaaa', 'bbbbb'], 'a value that is too long as a whole is split');
   }
   assert.throws(
     () => read('key=a,bbbbbbbbb'),

@@ -197,7 +197,7 @@ class Attempts {
   }
 
   /**
-   * Returns null for steps that called nobody, and for calls without a successful response, because all of their attempts
+   * Returns null for steps that made no call, and for calls without a successful response, because all of their attempts
    * failed.
    */
   private async entryOf(step: ListedStep): Promise<Entry | null> {

@@ -19,7 +19,7 @@ test('returns everything unchanged without a redaction', () => {
 test('hides a redacted body, the results derived from it and the URLs of calls', () => {
   const redact = redaction({ body: true });
   assert.equal(body('{"a":1}', redact), REDACTED);
-  assert.equal(body('', redact), '', 'that there was none is no secret');
+  assert.equal(body('', redact), '', 'an empty body is shown as empty');
   assert.equal(shownJson('{"a":1}', redact), R);
   assert.equal(shownOut('Run', '"x"', redact), R);
   assert.equal(shownUrl('http://a.test/secret', redact), REDACTED);

@@ -314,7 +314,7 @@ describe('sessions', () => {
     for (const path of ['/v2/workflows/logs', '/v2/keys', '/v2/flowControl']) {
       const withToken = `${path}?svc_token=${world.token}`;
       assert.equal(await at(withToken, {}), 404, 'a token in the query finds nothing');
-      assert.equal(await at(withToken, { cookie: 'everstep_session=x' }), 401, 'nor beside a cookie that is no session');
+      assert.equal(await at(withToken, { cookie: 'everstep_session=x' }), 401, 'nor with an invalid session cookie');
       assert.equal(await at(withToken, headers), 400, 'nor beside a good session that names no queue instance');
     }
     assert.deepEqual([await at('/v2/account', headers), await at('/health', {}), await at('/openapi.json', {})], [200, 200, 404]);

@@ -58,7 +58,7 @@ async function badTokens({ world, people }: Things): Promise<Headers> {
     'without a scheme': token,
     'without its signature': `Bearer ${header}.${payload}.`,
     'of no algorithm': `Bearer ${nothing}.${payload}.`,
-    'signed by somebody else': bearer(await sign(decodeJwt(token), 'another secret, of 32 bytes or so')),
+    'signed with another key': bearer(await sign(decodeJwt(token), 'another secret, of 32 bytes or so')),
     expired: bearer(await sign({ ...decodeJwt(token), exp: past }, secret)),
     rotated: bearer(old.token),
     'rotated, read-only': bearer(old.readOnlyToken),
