@@ -130,7 +130,7 @@ export class Campaign {
             (tenant) => {
               this.own = tenant;
             },
-            (error) => this.find('setup', null, `the tenant could not be mended: ${error.message}`),
+            (error) => this.find('setup', null, `the tenant could not be repaired: ${error.message}`),
           );
         await mending;
         if (n > this.from && n % 5_000 === 0)

@@ -1,12 +1,22 @@
 /** The check of the language, on small texts. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { checkTexts, findingsIn, longSentencesIn } from './check.mjs';
-import { PHRASES, SPELLINGS } from './rules.mjs';
+import { ROOT } from '../setup/index.mjs';
+import { checkTexts, findingsIn, longSentencesIn, textsOf } from './check.mjs';
+import { EXCEPTIONS, PHRASES, SPELLINGS } from './rules.mjs';
 import { sentencesOf } from './text.mjs';
 
 const RULES = [...PHRASES, ...SPELLINGS];
 const found = (path, text) => findingsIn({ path, text }, RULES).map(({ line, found: words }) => `${line}: ${words}`);
+
+test('the pages, comments and texts of the repository follow the rules', () => {
+  const { findings, unused } = checkTexts(textsOf(ROOT), RULES, EXCEPTIONS);
+  assert.deepEqual(
+    findings.map(({ path, line, found: words, instead }) => `${path}:${line}: "${words}": write ${instead}`),
+    [],
+  );
+  assert.deepEqual(unused, [], 'exceptions that excuse nothing');
+});
 
 describe('a Markdown page', () => {
   test('has its findings, also across a line break, in tables, headings and emphasis', () => {

@@ -81,7 +81,18 @@ export const SPELLINGS = [
  *
  * @type {readonly { readonly path: string, readonly text: string, readonly reason: string }[]}
  */
-export const EXCEPTIONS = [];
+export const EXCEPTIONS = [
+  {
+    path: 'CODE_OF_CONDUCT.md',
+    text: 'as individuals, but for the overall',
+    reason: 'the text of the Contributor Covenant is not changed',
+  },
+  {
+    path: 'packages/everstep/src/engine/normalized-text.test.ts',
+    text: 'nobody knows why it should be so',
+    reason: 'a sentence of an endpoint, where the length counts',
+  },
+];
 
 /** Subjects of commits after this one have at most 72 characters. Those before it were not checked. */
 export const SUBJECTS_SINCE = '3d357086f4f662d1722a3be9b4cc5982b56b2de7';

@@ -1,4 +1,4 @@
-/** The process of the hostile client. Its parent process tells it to prepare, begin and stop. */
+/** The process of the hostile client. Its parent process makes it prepare, start and stop. */
 import { ATTACKS } from './attacks.js';
 import { type HostileAccess, HostileClient } from './hostile-client.js';
 

@@ -68,7 +68,7 @@ async function measure({ name }: Attack, pace: Pace): Promise<Measured> {
     await pause(ATTACK_AHEAD_MS);
     const { failed: _, ...alone } = await latencyOf(world, pace);
     const attacking = world.attack('begin', name);
-    // An attack that takes long to begin is measured from before.
+    // An attack that takes long to start is measured from before.
     await Promise.race([attacking, pause(60_000)]);
     await pause(ATTACK_AHEAD_MS);
     const { failed, ...beside } = await latencyOf(world, pace);

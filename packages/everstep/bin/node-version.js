@@ -1,4 +1,4 @@
-// Runs on any Node: whoever has an old one gets a message instead of a syntax error.
+// Runs on any Node, so that an old one prints a message instead of a syntax error.
 import { readFileSync } from 'node:fs';
 
 /** The oldest Node that the package supports, such as `22.16.0`: its `engines` say it. */

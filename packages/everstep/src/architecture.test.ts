@@ -144,7 +144,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   {
     area: 'everstep/src/backup',
     may: [PROTOCOL, `types ${PORTS}`, ...inEverstep('bootstrap', 'secrets', 'config/secret-keys', 'stores/sqlite'), NODE],
-    because: 'a backup is of the embedded store, whoever requests it',
+    because: 'a backup is of the embedded store, whichever side requests it',
   },
   {
     area: 'everstep/src/store-copy',

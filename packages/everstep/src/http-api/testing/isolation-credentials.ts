@@ -97,7 +97,7 @@ export async function createCredentials(things: Things): Promise<Credentials> {
       'without a key': basic(`${emailOf('admin')}:`),
       'with the key of another user': basic(`${emailOf('finance')}:ek_owner`),
       'with a revoked key': basic(`${emailOf('dev')}:${revoked.apiKey}`),
-      'of nobody': basic('nobody@w.test:ek_nobody'),
+      'of an unknown user': basic('nobody@w.test:ek_nobody'),
       'a token as the key': basic(`${emailOf('stranger')}:${token}`),
       'of the runtime API': bearer(token),
       'of the runtime API, read-only': bearer(readOnlyToken),
