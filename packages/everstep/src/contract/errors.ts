@@ -5,6 +5,6 @@ export const ErrorBody = Type.Object(
   { error: Type.String({ description: 'What is wrong and what to do.' }) },
   {
     additionalProperties: false,
-    description: 'Body of every error response. The header `Svc-Error-Code` contains the stable error code.',
+    description: 'Body of every error response. The stable error code is in a response header.',
   },
 );

@@ -243,8 +243,8 @@ const CASES: readonly Case[] = [
   parameter('GET /v2/workflows/runs/', /^workflowRunId is missing in the path$/),
   parameter('GET /v2/workflows/runs/%ZZ', /percent-encoded/, 'bad-request'),
   parameter('GET /v2/trigger/http://w.test/ok', /does not support GET; supported methods: POST/, 'method-not-allowed'),
-  parameter('POST /v2/workflows/logs', /it takes GET, HEAD/, 'method-not-allowed'),
-  parameter('POST /v2/workflows/logs/', /it takes GET, HEAD/, 'method-not-allowed'),
+  parameter('POST /v2/workflows/logs', /supported methods: GET, HEAD/, 'method-not-allowed'),
+  parameter('POST /v2/workflows/logs/', /supported methods: GET, HEAD/, 'method-not-allowed'),
 ];
 
 test('answers bad input with a 4xx error that says what is wrong', async () => {

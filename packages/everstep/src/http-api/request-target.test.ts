@@ -37,7 +37,7 @@ test('rejects a host of an unknown region and lists the regions', () => {
   for (const host of ['ap-south-1.example.com', 'queue-eu-west-2.localhost', 'us-gov-west-1.localhost'])
     assert.throws(
       () => regionOf(host),
-      (error) => error instanceof ApiError && error.code === 'unknown-region' && /us-east-1 and eu-central-1/.test(error.message),
+      (error) => error instanceof ApiError && error.code === 'unknown-region' && /us-east-1 or eu-central-1/.test(error.message),
       host,
     );
 });

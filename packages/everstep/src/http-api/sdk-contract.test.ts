@@ -53,6 +53,7 @@ import {
 } from '@everstep/sdk';
 import type { Static } from 'typebox';
 import { apiKeyOf, emailOf } from '../accounts/people.fixture.js';
+import type * as Audit from '../contract/audit.js';
 import type * as Management from '../contract/management.js';
 import type * as Repairs from '../contract/repairs.js';
 import type * as RunTools from '../contract/run-tools.js';
@@ -88,10 +89,10 @@ type Accepted<Sent, Body> = Sent extends Read<Body> ? true : false;
 interface Answers {
   readonly Account: Agree<Account, Management.AccountEntry>;
   readonly ApiKey: Agree<ApiKey, Management.ApiKeyEntry>;
-  readonly AuditExportLine: Agree<AuditExportLine, Management.AuditExportLine>;
-  readonly AuditVerification: Agree<AuditVerification, Management.AuditVerification>;
-  readonly AuditLogEntry: Agree<AuditLogEntry, Management.AuditLogEntry>;
-  readonly AuditLogPage: Agree<AuditLogPage, Management.AuditLogPage>;
+  readonly AuditExportLine: Agree<AuditExportLine, Audit.AuditExportLine>;
+  readonly AuditVerification: Agree<AuditVerification, Audit.AuditVerification>;
+  readonly AuditLogEntry: Agree<AuditLogEntry, Audit.AuditLogEntry>;
+  readonly AuditLogPage: Agree<AuditLogPage, Audit.AuditLogPage>;
   readonly Plan: Agree<QueuePlan, Management.PlanRecord>;
   readonly Instance: Agree<QueueInstance, Management.QueueRecord>;
   readonly QueueStats: Agree<QueueStats, Management.QueueStats>;

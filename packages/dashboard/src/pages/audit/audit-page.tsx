@@ -1,7 +1,7 @@
 /** Audit log: what was changed, by whom, when and from where. Entries are append-only. */
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import type { AuditLogEntry, AuditLogPage } from '../../../../everstep/src/contract/management.js';
+import type { AuditLogEntry, AuditLogPage } from '../../../../everstep/src/contract/audit.js';
 import { request } from '../../api/client.js';
 import { type ApiFailure, valueIn } from '../../api/outcome.js';
 import { useSession } from '../../api/session.js';

@@ -143,7 +143,7 @@ test('rejects a result over the limit and names the limit', () => {
 });
 
 test('rejects a reply or result that is nested too deep before parsing it', () => {
-  const summary = 'the body is JSON that exceeds a limit: it is nested deeper than 256 levels';
+  const summary = 'the body is JSON that exceeds a limit: nested deeper than 256 levels';
   for (const bracket of ['[', '{"a":'])
     assert.deepEqual(parseReply(bracket.repeat(1_000_000), REQUEST, NOW), { ok: false, problem: summary, summary });
   const parsed = parse({ ...PROGRESS, done: [run(3, { out: '['.repeat(1_000) })] });

@@ -176,7 +176,7 @@ test('without built files every page explains how to build them, and the API wor
   for (const url of ['/', '/login', '/q/qi_1/runs']) {
     const { statusCode, payload, headers } = await world.api.inject({ method: 'GET', url });
     assert.equal(statusCode, 404);
-    assert.match(payload, /was not built.*npm run build --workspace @everstep\/dashboard/s);
+    assert.match(payload, /is not built.*npm run build --workspace @everstep\/dashboard/s);
     assert.match(String(headers['content-security-policy']), /default-src 'none'/);
   }
   assert.equal((await world.api.inject({ method: 'GET', url: '/health' })).statusCode, 200);

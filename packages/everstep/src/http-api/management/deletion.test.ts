@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { basicOf, doneValue, type Person } from '../../accounts/people.fixture.js';
-import type { AuditLogPage, QueueRecord } from '../../contract/management.js';
+import type { AuditLogPage } from '../../contract/audit.js';
+import type { QueueRecord } from '../../contract/management.js';
 import type { TriggeredRun } from '../../contract/runs.js';
 import type { Method } from '../operation.js';
 import type { Answered, ErrorAnswer } from '../testing/api-world.js';

@@ -6,10 +6,10 @@ import { RIGHTS, type Right } from '../../accounts/account-service.js';
 import { apiKeyOf, basicOf, emailOf, type Person, userIdOf } from '../../accounts/people.fixture.js';
 import { BUILT_IN_PLANS } from '../../accounts/plans/plans.js';
 import { LIMITS } from '../../config/limits.js';
+import type { AuditLogPage } from '../../contract/audit.js';
 import type {
   AccountEntry,
   ApiKeyEntry,
-  AuditLogPage,
   JoinedTeam,
   PlanRecord,
   QueueRecord,

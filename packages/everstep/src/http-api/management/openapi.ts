@@ -1,13 +1,10 @@
 /** OpenAPI 3.1 document of the management API. */
 import type { TSchema } from 'typebox';
+import { AuditExportLine, AuditLogEntry, AuditLogPage, AuditVerification } from '../../contract/audit.js';
 import { ErrorBody } from '../../contract/errors.js';
 import {
   AccountEntry,
   ApiKeyEntry,
-  AuditExportLine,
-  AuditLogEntry,
-  AuditLogPage,
-  AuditVerification,
   OutboundRulesRecord,
   PlanRecord,
   QueueRecord,

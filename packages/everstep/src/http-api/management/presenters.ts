@@ -1,8 +1,8 @@
 /** Converts account records to the format of the management API. */
 import type { DeletedInstanceView, InstanceView, Joined, Plan, TokenView } from '../../accounts/account-service.js';
+import type { AuditLogEntry } from '../../contract/audit.js';
 import type {
   ApiKeyEntry,
-  AuditLogEntry,
   JoinedTeam,
   PlanRecord,
   QueueRecord,

@@ -50,7 +50,7 @@ const CASES: readonly Case[] = [
   ],
   ['neither a URL nor a group name', 'POST /v2/publish/api/llm', 'bad-url', /or the name of a URL group, not "api\/llm"/],
   ['a URL that is not allowed', 'POST /v2/publish/http://10.0.0.1/', 'blocked-address', /private address/],
-  ['a group that does not exist', 'POST /v2/publish/missing', 'not-found', /no URL group "nobody"/],
+  ['a group that does not exist', 'POST /v2/publish/missing', 'not-found', /URL group "missing" does not exist/],
   ['no destination in a queue', 'POST /v2/enqueue/q/', 'bad-url', /the destination must be an absolute http or https URL/],
   ['an invalid queue name', `POST /v2/enqueue/a%20b/${URL_TO}`, 'bad-parameter', /letters, digits, hyphens/],
   // run IDs that endpoints could not use
@@ -132,7 +132,7 @@ const CASES: readonly Case[] = [
   schedule({ 'upstash-cron': '* * * * *', 'upstash-queue-name': 'a b' }, /name of a queue/, 'bad-parameter'),
   // filters
   parameter('DELETE /v2/messages?lable=a', /unknown query parameter "lable"/),
-  parameter('DELETE /v2/messages?async=true', /leave it out/),
+  parameter('DELETE /v2/messages?async=true', /omit async=true/),
   parameter('DELETE /v2/dlq?lable=a', /unknown query parameter "lable"/),
   parameter('POST /v2/dlq/retry?source=nowhere', /source must be one of workflow, message/),
   parameter('GET /v2/dlq?responseStatus=ok', /responseStatus must be an integer from 100 to 999/),
