@@ -183,7 +183,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       onSpending: (instanceId) => budgetAlerts.spent(instanceId),
       refusals,
       documentBytes: (accountId) => search.storedBytes(accountId),
-      ...(node ? { sharedDays: node.sharedDays } : {}),
+      ...(node ? { sharedDailyRuns: node.sharedDailyRuns } : {}),
     });
     const { owners } = limits;
     const slices = new WorkSlices(owners, LOOP_TIME);
@@ -320,7 +320,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       reads: new ReadBudget(),
       isStarting: () => starting,
       isStopping: () => stopping,
-      hasLease: () => cluster?.mayAct ?? true,
+      hasLease: () => cluster?.canStartWork ?? true,
       storeRefusal: () => writes.refusal,
       ...(cluster ? { nodes: () => cluster.nodes() } : {}),
       addressPolicy: { check: (url, instanceId) => addressPolicyOf(instanceId).check(url) },

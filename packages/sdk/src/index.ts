@@ -1,6 +1,6 @@
 export { AdminClient, type AdminClientOptions, type AuditLogOptions, acceptInvitation } from './client/admin.js';
 export type { AuditExportOptions, AuditVerifyOptions } from './client/admin-audit.js';
-export type { NarrowedDestinations, NewQueue } from './client/admin-queues.js';
+export type { NarrowedDestinations, NewInstance } from './client/admin-queues.js';
 export type { NewSearchIndex } from './client/admin-search.js';
 export type * from './client/admin-types.js';
 export type { DeleteUserOptions, UserListOptions } from './client/admin-users.js';

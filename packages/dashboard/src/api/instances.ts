@@ -1,14 +1,14 @@
 /** The queue instances that the user can access, and the current one, whose id is in the URL. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import type { QueueRecord } from '../../../everstep/src/contract/management.js';
+import type { InstanceRecord } from '../../../everstep/src/contract/management.js';
 import { request } from './client.js';
 import { valueIn } from './outcome.js';
 
 export const instancesQuery = queryOptions({
   queryKey: ['instances'],
   queryFn: async ({ signal }) =>
-    valueIn(await request<QueueRecord[]>('/v2/queue/users', { signal })).filter(({ state }) => state === undefined),
+    valueIn(await request<InstanceRecord[]>('/v2/queue/users', { signal })).filter(({ state }) => state === undefined),
   staleTime: 60_000,
 });
 
@@ -20,7 +20,7 @@ export function useInstanceId(): string {
 }
 
 /** Returns the current queue instance, or null while the list is loading or if the user has no access to it. */
-export function useInstance(): QueueRecord | null {
+export function useInstance(): InstanceRecord | null {
   const instanceId = useInstanceId();
   const { data } = useQuery(instancesQuery);
   return data?.find(({ id }) => id === instanceId) ?? null;

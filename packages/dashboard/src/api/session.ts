@@ -1,7 +1,7 @@
 /** The session of the logged-in user. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { SessionEntry } from '../../../everstep/src/contract/session.js';
-import type { SignInWays } from '../../../everstep/src/contract/sign-in.js';
+import type { SignInMethods } from '../../../everstep/src/contract/sign-in.js';
 import { request, setCsrfToken } from './client.js';
 import { type Outcome, valueIn } from './outcome.js';
 
@@ -21,7 +21,7 @@ export const sessionQuery = queryOptions({
 /** Loads the ways to log in to this server. */
 export const signInWaysQuery = queryOptions({
   queryKey: ['sign-in-ways'],
-  queryFn: async () => valueIn(await request<SignInWays>('/v2/session/ways')),
+  queryFn: async () => valueIn(await request<SignInMethods>('/v2/session/ways')),
   staleTime: Number.POSITIVE_INFINITY,
 });
 

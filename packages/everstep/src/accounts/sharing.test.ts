@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { AccountStore, InstanceChange } from '../ports/account-store.js';
-import type { SharedDays } from '../ports/shared-days.js';
+import type { SharedDailyRuns } from '../ports/shared-daily-runs.js';
 import { createLimits } from './plans/limits.js';
 import { loadPlans } from './plans/plans.js';
 import { CACHED_MS } from './sharing.js';
@@ -19,11 +19,11 @@ const PLANS = JSON.stringify({
 });
 
 /** An in-memory store of daily counts. */
-class Days implements SharedDays {
+class Days implements SharedDailyRuns {
   readonly taken = new Map<string, number>();
   asked = 0;
 
-  async take({ instanceId, day, runs, most }: Parameters<SharedDays['take']>[0]) {
+  async take({ instanceId, day, runs, most }: Parameters<SharedDailyRuns['take']>[0]) {
     this.asked++;
     const key = `${instanceId} ${day}`;
     const used = this.taken.get(key) ?? 0;
@@ -31,11 +31,11 @@ class Days implements SharedDays {
     this.taken.set(key, used + runs);
     return { taken: true, used: used + runs };
   }
-  async giveBack({ instanceId, day, runs }: Parameters<SharedDays['giveBack']>[0]) {
+  async giveBack({ instanceId, day, runs }: Parameters<SharedDailyRuns['giveBack']>[0]) {
     const key = `${instanceId} ${day}`;
     this.taken.set(key, (this.taken.get(key) ?? 0) - runs);
   }
-  async used({ instanceId, day }: Parameters<SharedDays['used']>[0]) {
+  async used({ instanceId, day }: Parameters<SharedDailyRuns['used']>[0]) {
     return this.taken.get(`${instanceId} ${day}`) ?? 0;
   }
 }
@@ -56,7 +56,7 @@ async function open(t: TestContext, more: InstanceChange = {}) {
       now: () => world.at,
       sharing: { elapsedMs, changed: (instanceId) => changed.push(instanceId) },
     });
-  const limits = () => createLimits({ accounts: store.accounts, plans, now: () => world.at, elapsedMs, sharedDays: days });
+  const limits = () => createLimits({ accounts: store.accounts, plans, now: () => world.at, elapsedMs, sharedDailyRuns: days });
   const pass = (ms: number) => {
     elapsed += ms;
   };
@@ -191,25 +191,27 @@ test('daily runs are limited across all processes, and runs that did not start a
   const { limits, days } = await open(t, { plan: 'small' });
   const both = [await limits(), await limits()];
   const decided = await Promise.all(
-    both.flatMap((each) => Array.from({ length: 4 }, () => each.letRunsIn(INSTANCE, 1).then((letIn) => ({ each, letIn })))),
+    both.flatMap((each) =>
+      Array.from({ length: 4 }, () => each.admitRuns(INSTANCE, 1).then((runAdmission) => ({ each, runAdmission }))),
+    ),
   );
-  const letIn = decided.filter(({ letIn }) => letIn.kind === 'let-in');
-  assert.equal(letIn.length, 5);
-  for (const { letIn } of decided) if (letIn.kind !== 'let-in') assert.equal(letIn.kind, 'daily-limit');
-  const [first] = letIn;
-  assert.ok(first?.letIn.kind === 'let-in');
+  const runAdmission = decided.filter(({ runAdmission }) => runAdmission.kind === 'admitted');
+  assert.equal(runAdmission.length, 5);
+  for (const { runAdmission } of decided) if (runAdmission.kind !== 'admitted') assert.equal(runAdmission.kind, 'daily-limit');
+  const [first] = runAdmission;
+  assert.ok(first?.runAdmission.kind === 'admitted');
   assert.equal((await first.each.refusedNow(INSTANCE)).length, 1);
-  first.each.notStarted(INSTANCE, 1, first.letIn);
+  first.each.releaseRuns(INSTANCE, 1, first.runAdmission);
   await settled();
-  assert.equal((await both[1]?.letRunsIn(INSTANCE, 2))?.kind, 'daily-limit');
-  assert.equal((await both[1]?.letRunsIn(INSTANCE, 1))?.kind, 'let-in');
+  assert.equal((await both[1]?.admitRuns(INSTANCE, 2))?.kind, 'daily-limit');
+  assert.equal((await both[1]?.admitRuns(INSTANCE, 1))?.kind, 'admitted');
   assert.deepEqual([...days.taken.values()], [5]);
 });
 
 test('concurrent starts are combined into few store requests', async (t) => {
   const { limits, days } = await open(t, { plan: 'small' });
   const one = await limits();
-  const kinds = await Promise.all(Array.from({ length: 5 }, async () => (await one.letRunsIn(INSTANCE, 1)).kind));
-  assert.deepEqual(new Set(kinds), new Set(['let-in']));
+  const kinds = await Promise.all(Array.from({ length: 5 }, async () => (await one.admitRuns(INSTANCE, 1)).kind));
+  assert.deepEqual(new Set(kinds), new Set(['admitted']));
   assert.ok(days.asked <= 3, `${days.asked} requests`);
 });

@@ -31,7 +31,7 @@ export interface EndpointAnswer {
 /** Context of a failure message. */
 export interface FailureView {
   /** The run redacts data, so nothing of the response is quoted. */
-  readonly discreet: boolean;
+  readonly hidesData: boolean;
   /** Current time, Unix ms. */
   readonly now: number;
 }
@@ -49,27 +49,27 @@ export function valuesOf(headers: AnswerHeaders): Record<string, readonly string
 }
 
 /** Describes a body by its type and its start. */
-export function describeBody({ headers, body }: EndpointAnswer, discreet: boolean): string {
-  if (discreet) return snippetOf(body, discreet);
+export function describeBody({ headers, body }: EndpointAnswer, hidesData: boolean): string {
+  if (hidesData) return snippetOf(body, hidesData);
   const encoding = headerOf(headers, 'content-encoding');
   const encoded = encoding && encoding !== 'identity' ? `, content-encoding ${encoding} (which was not requested)` : '';
-  return `content-type ${headerOf(headers, 'content-type') ?? 'missing'}${encoded} and ${snippetOf(body, discreet)}`;
+  return `content-type ${headerOf(headers, 'content-type') ?? 'missing'}${encoded} and ${snippetOf(body, hidesData)}`;
 }
 
 /** Describes an error response that was not produced by a workflow. */
 export function endpointFailure(
   { status, headers, body }: EndpointAnswer,
-  { discreet, now }: FailureView,
+  { hidesData, now }: FailureView,
 ): Pick<DeliveryFailure, 'message' | 'retry'> {
   if (status >= 300 && status < 400) {
     return {
-      message: `the endpoint answered ${describeRedirect(status, headers, discreet)}; redirects are not followed: trigger the run with the final URL`,
+      message: `the endpoint answered ${describeRedirect(status, headers, hidesData)}; redirects are not followed: trigger the run with the final URL`,
       retry: BACKOFF,
     };
   }
   const words = STATUS_WORDS[status];
   return {
-    message: `the endpoint answered ${status}${words ? `: ${words}` : ''} (${snippetOf(body, discreet)})`,
+    message: `the endpoint answered ${status}${words ? `: ${words}` : ''} (${snippetOf(body, hidesData)})`,
     retry: retryAdviceOf(status, headers, now),
   };
 }

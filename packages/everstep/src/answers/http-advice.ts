@@ -45,18 +45,18 @@ export function retryAdviceOf(status: number, headers: AnswerHeaders, now: numbe
 }
 
 /**
- * Describes a redirect: `with a redirect (302) to https://...`, to follow the word "answered". `discreet`, here and
+ * Describes a redirect: `with a redirect (302) to https://...`, to follow the word "answered". `hidesData`, here and
  * below: quotes nothing of the response, because the run redacts data and the response may contain it.
  */
-export function describeRedirect(status: number, headers: AnswerHeaders, discreet: boolean): string {
-  if (discreet) return `with a redirect (${status})`;
+export function describeRedirect(status: number, headers: AnswerHeaders, hidesData: boolean): string {
+  if (hidesData) return `with a redirect (${status})`;
   const location = headerOf(headers, 'location');
   return `with a redirect (${status}) ${location === undefined ? 'without a Location' : `to ${location}`}`;
 }
 
 /** Returns the first characters of a body on one line. */
-export function snippetOf(body: Uint8Array, discreet: boolean): string {
-  if (discreet) return body.byteLength === 0 ? 'an empty body' : 'a redacted body';
+export function snippetOf(body: Uint8Array, hidesData: boolean): string {
+  if (hidesData) return body.byteLength === 0 ? 'an empty body' : 'a redacted body';
   // A character has at most four bytes.
   const text = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, SNIPPET_LENGTH * 4))
     .toString('utf8')

@@ -136,8 +136,8 @@ describe('operating commands', () => {
   });
 
   test('redacted values are not shown', async () => {
-    await trigger({ secret: 'x-42' }, '--run-id', 'discreet', '--wait', '--redact', 'secret');
-    const shown = await world.textOf('runs', 'get', 'discreet');
+    await trigger({ secret: 'x-42' }, '--run-id', 'redacted', '--wait', '--redact', 'secret');
+    const shown = await world.textOf('runs', 'get', 'redacted');
     assert.match(shown, /result +\{"secret":/);
     assert.doesNotMatch(shown, /x-42/);
   });

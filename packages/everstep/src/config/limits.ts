@@ -122,11 +122,11 @@ export const LIMITS = Object.freeze({
   waitersPageMax: 1_000,
   /** Page size for all events, and the number of waiters that a request scans for those of one workflow. */
   allWaitersPageDefault: 100,
-  maxWaitersLookedAt: 5_000,
+  maxWaitersScanned: 5_000,
   waitListDefault: 50,
   waitListMax: 100,
   /** Maximum number of tasks that a request scans if another node holds the gates. */
-  maxDueTasksLookedAt: 20_000,
+  maxDueTasksScanned: 20_000,
   maxBreakerFailures: 10_000,
   minProbeEveryMs: SECOND_MS,
   maxProbeEveryMs: DAY_MS,
@@ -180,7 +180,7 @@ export const LIMITS = Object.freeze({
   /** Failed logins to one account from one address before further attempts must wait. */
   maxFailedLogins: 10,
   /** Failed logins to one account from all addresses, and from one address to all accounts. */
-  maxFailedLoginsInAll: 60,
+  maxFailedLoginsTotal: 60,
   failedLoginWindowMs: MINUTE_MS,
   /** Maximum number of accounts and addresses with tracked failures; the oldest are dropped first. */
   rememberedLoginFailures: 10_000,
@@ -193,7 +193,7 @@ export const LIMITS = Object.freeze({
   // live streams
   /** Maximum number of streams of one queue instance, and of all. */
   maxLiveStreams: 200,
-  maxLiveStreamsInAll: 1_000,
+  maxLiveStreamsTotal: 1_000,
   /** Minimum interval between two hints of a stream. */
   liveHintEveryMs: 250,
   /** Interval at which a stream sends a ping and checks the permissions of its client. */
@@ -271,13 +271,13 @@ export const LIMITS = Object.freeze({
 
   // listing runs
   /** Maximum number of runs that a request scans if a filter has no index. */
-  maxRunsLookedAt: 500,
+  maxRunsScanned: 500,
   /** Maximum number of invoked runs looked up for the log of a run. */
   loggedInvocations: 100,
   messageEventsPageDefault: 100,
   messageEventsPageMax: 1_000,
   /** Maximum number of messages that a request scans for events in a state. */
-  maxMessagesLookedAt: 1_000,
+  maxMessagesScanned: 1_000,
   /** A page ends before the entry that exceeds this size. The first entry of a page omits values that do not fit. */
   maxPageBytes: 16 * MiB,
   /** Approximate size of the parts in which long lists are read and sent. */
@@ -386,7 +386,7 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.foundRunsPageDefault <= limits.foundRunsPageMax, 'foundRunsPageDefault <= foundRunsPageMax'],
     [limits.userPageDefault <= limits.userPageMax, 'userPageDefault <= userPageMax'],
     [limits.auditPageDefault <= limits.auditPageMax, 'auditPageDefault <= auditPageMax'],
-    [limits.maxFailedLogins <= limits.maxFailedLoginsInAll, 'maxFailedLogins <= maxFailedLoginsInAll'],
+    [limits.maxFailedLogins <= limits.maxFailedLoginsTotal, 'maxFailedLogins <= maxFailedLoginsTotal'],
     [limits.maxSearchDocumentBytes <= limits.maxBodyBytes, 'maxSearchDocumentBytes <= maxBodyBytes'],
     [limits.searchResultsDefault <= limits.maxSearchResults, 'searchResultsDefault <= maxSearchResults'],
     [limits.maxKeptResponseBytes <= limits.maxReplyBytes, 'maxKeptResponseBytes <= maxReplyBytes'],

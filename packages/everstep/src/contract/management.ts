@@ -55,7 +55,7 @@ export const PlanRecord = Type.Object(
 );
 export type PlanRecord = Static<typeof PlanRecord>;
 
-export const QueueRecord = Type.Object(
+export const InstanceRecord = Type.Object(
   {
     id,
     customer_id: customerId,
@@ -85,7 +85,7 @@ export const QueueRecord = Type.Object(
   },
   CLOSED,
 );
-export type QueueRecord = Static<typeof QueueRecord>;
+export type InstanceRecord = Static<typeof InstanceRecord>;
 
 export const TokenScopes = Type.Array(
   Type.Enum(['trigger', 'notify', 'read-metadata', 'read', 'write', 'connect'], {
@@ -199,7 +199,7 @@ export const QueueStats = Type.Object(
 
 export type QueueStats = Static<typeof QueueStats>;
 
-export const QueueUsage = Type.Object(
+export const InstanceUsage = Type.Object(
   {
     id,
     customer_id: customerId,
@@ -219,7 +219,7 @@ export const QueueUsage = Type.Object(
   },
   CLOSED,
 );
-export type QueueUsage = Static<typeof QueueUsage>;
+export type InstanceUsage = Static<typeof InstanceUsage>;
 
 export const TeamEntry = Type.Object(
   {

@@ -58,7 +58,7 @@ const runIdentity = {
   workflowCreatedAt: unixMs('Time when the run was created'),
   deduplicated: Type.Optional(Type.Literal(true)),
 };
-export const RunUnderWay = Type.Object(
+export const ActiveRun = Type.Object(
   { ...runIdentity, workflowState: Type.Literal('RUN_STARTED') },
   { ...CLOSED, description: 'The run has not ended yet.' },
 );

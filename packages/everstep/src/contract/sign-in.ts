@@ -22,11 +22,11 @@ export type SignInError = (typeof SIGN_IN_ERRORS)[number];
 /** Path that the identity provider redirects browsers to. */
 export const SIGN_IN_CALLBACK = '/v2/session/sso/callback';
 
-export const SignInWays = Type.Object(
+export const SignInMethods = Type.Object(
   { sso: Type.Boolean({ description: 'Whether users can sign in with an identity provider, at `GET /v2/session/sso`.' }) },
   CLOSED,
 );
-export type SignInWays = Static<typeof SignInWays>;
+export type SignInMethods = Static<typeof SignInMethods>;
 
 export const Redirected = Type.Object(
   { location: Type.String({ description: 'Redirect target. Same as the header `Location`.' }) },

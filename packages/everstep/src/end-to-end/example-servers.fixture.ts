@@ -55,7 +55,7 @@ export async function serveOne(t: TestContext, workflow: WorkflowHandler): Promi
 }
 
 /** Returns a promise and the function that resolves it. */
-export function openLater(): { readonly opened: Promise<void>; open(): void } {
+export function createLatch(): { readonly opened: Promise<void>; open(): void } {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {
     open = resolve;

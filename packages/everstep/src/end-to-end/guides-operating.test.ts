@@ -11,7 +11,7 @@ import * as retention from '@everstep/example-guides/retention';
 import * as schedules from '@everstep/example-guides/schedules';
 import * as signingKeys from '@everstep/example-guides/signing-keys';
 import { type StartedTestService, serveWorkflows, startTestService } from '@everstep/sdk/testing';
-import { openLater, serveOne } from './example-servers.fixture.js';
+import { createLatch, serveOne } from './example-servers.fixture.js';
 
 const DAY_MS = 86_400_000;
 
@@ -25,7 +25,7 @@ test('flow control: limits parallel deliveries, sends none while paused, and one
   const { client } = service;
   let inFlight = 0;
   let most = 0;
-  const [twoArrived, answersAllowed] = [openLater(), openLater()];
+  const [twoArrived, answersAllowed] = [createLatch(), createLatch()];
   const server = await serveWorkflows({
     '/workflow': {
       async handle(request) {

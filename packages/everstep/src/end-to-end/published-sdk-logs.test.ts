@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Client } from '@upstash/workflow';
 import { createWorkflow, serveMany } from '@upstash/workflow/hono';
 import { Hono } from 'hono';
-import { openLater, thirdParty } from './example-servers.fixture.js';
+import { createLatch, thirdParty } from './example-servers.fixture.js';
 import { endOf, eventually, resultOf, serveApp, startService } from './published-sdk.fixture.js';
 
 const service = await startService();
@@ -135,8 +135,8 @@ test('logs show failed attempts before the last one', async (t) => {
 });
 
 test('the invoke step of a failed run shows the progress and end of the invoked run', async (t) => {
-  const started = openLater();
-  const held = openLater();
+  const started = createLatch();
+  const held = createLatch();
   const slow = createWorkflow(async (context) => {
     await context.run('wait', () => {
       started.open();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GroupChanges, groupState, histogramOf, hourOf, NEW_FOR_MS } from './dead-letter-groups.js';
-import { groupOf } from './likeness.js';
+import { groupOf } from './fingerprint.js';
 
 const T0 = Date.UTC(2026, 10, 21, 12, 30);
 const HOUR_MS = 3_600_000;

@@ -62,7 +62,7 @@ export function histogramOf(
 }
 
 /** Identifies a group. Groups are processed in this order. */
-export interface GroupPlace {
+export interface GroupKey {
   readonly instanceId: string;
   readonly fingerprint: string;
 }
@@ -71,7 +71,7 @@ export interface GroupPlace {
 export type GroupProperties = Pick<FailureGroup, 'kind' | 'stepName' | 'message'> & { readonly responseStatus: number | null };
 
 /** Changes of a batch to one group. */
-export interface GroupChange extends GroupPlace {
+export interface GroupChange extends GroupKey {
   /** Properties of an added entry; null if none was added. */
   readonly properties: GroupProperties | null;
   readonly firstAt: number;
@@ -82,12 +82,12 @@ export interface GroupChange extends GroupPlace {
   readonly recoveredAt: number | null;
 }
 /** Change in the number of entries that a workflow has in a group. */
-export interface WorkflowChange extends GroupPlace {
+export interface WorkflowChange extends GroupKey {
   readonly workflowUrl: string;
   readonly entries: number;
 }
 /** Number of entries added to a group in one hour. */
-export interface HourChange extends GroupPlace {
+export interface HourChange extends GroupKey {
   readonly hour: number;
   readonly added: number;
 }

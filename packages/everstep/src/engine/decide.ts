@@ -14,7 +14,7 @@ import { applyMessageResponse } from './messages.js';
 import { applyReply, type ReplyEnvelope } from './reply.js';
 import type { AttemptedTask, DeliveryFailure, KeptEvent, Run, Task } from './run.js';
 import { endExchange, type Submitted, takeSubmission } from './submissions.js';
-import { keepsTooMuch, notifyWait, receiveEvent, timeOutWait } from './waits.js';
+import { exceedsEventLimits, notifyWait, receiveEvent, timeOutWait } from './waits.js';
 
 /** Identifies an attempt. A response to any attempt except the current one has no effect. */
 export interface AttemptReference {
@@ -102,7 +102,7 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
     }
     case 'event-received':
       receiveEvent(draft, event.event);
-      if (keepsTooMuch(draft.state.keptEvents)) return unchanged(run);
+      if (exceedsEventLimits(draft.state.keptEvents)) return unchanged(run);
       break;
     case 'notify-done': {
       const task = run.tasks.get(event.slot);

@@ -4,8 +4,8 @@
  */
 import type { StepResult } from '@everstep/sdk/protocol';
 import type { KeptRequest } from './exchanges.js';
+import { groupOf } from './fingerprint.js';
 import { type DecisionContext, newId, nextVersion } from './ids.js';
-import { groupOf } from './likeness.js';
 import { countMessages, countOfDay, isMessage } from './metering.js';
 import {
   ADVANCE_SLOT,

@@ -11,12 +11,12 @@
  * Stored events and pending tasks belong to the other run. A fork waits, sleeps, calls and invokes on its own.
  */
 import { LIMITS } from '../config/limits.js';
-import { givenResultProblem } from './given-result.js';
 import type { DecisionContext } from './ids.js';
 import { positionsIn } from './positions.js';
 import type { RecordedStep, Run, RunOrigin, RunPayload } from './run.js';
 import { type Started, startRun } from './start.js';
 import { stepTypeOf } from './step-type.js';
+import { givenResultProblem } from './supplied-result.js';
 import type { StoreWrite } from './writes.js';
 
 /** A validated request for a fork. */
@@ -29,8 +29,8 @@ export interface ForkRequest {
   readonly results: readonly { readonly stepId: number; readonly out: string | null }[];
   readonly workflowRunId: string | null;
   readonly note: string | null;
-  /** See `StartCommand.letInAt`. */
-  readonly letInAt?: number | null;
+  /** See `StartCommand.admittedAt`. */
+  readonly admittedAt?: number | null;
 }
 
 /** The fork, or the reason why there is none. */
@@ -162,7 +162,7 @@ export function forkRun(
   const { instanceId, dialect, workflowUrl, settings, callerIp } = original;
   const common = { instanceId, dialect, workflowUrl, settings, callerIp, payload: edited, origin };
   const started = startRun(
-    { ...common, workflowRunId: request.workflowRunId, notBefore: null, deduplicationId: null, letInAt: request.letInAt },
+    { ...common, workflowRunId: request.workflowRunId, notBefore: null, deduplicationId: null, admittedAt: request.admittedAt },
     context,
   );
   const run: Run = {

@@ -78,4 +78,4 @@ export function nextVersion(version: number, { random }: Pick<IdSource, 'random'
 export const messageIdOf = (runKey: string): string => `msg_${runKey}`;
 
 /** Returns the key in the id of a plain message, or null if the id cannot be one. */
-export const keyOfMessage = (messageId: string): string | null => (messageId.startsWith('msg_') ? messageId.slice(4) : null);
+export const runKeyOfMessage = (messageId: string): string | null => (messageId.startsWith('msg_') ? messageId.slice(4) : null);

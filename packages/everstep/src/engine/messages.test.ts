@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { decide, type RunEvent } from './decide.js';
 import type { DecisionContext } from './ids.js';
-import { keyOfMessage } from './ids.js';
+import { runKeyOfMessage } from './ids.js';
 import { ADVANCE_SLOT, type DeliveryFailure, type MessageSettings, type Run, type RunSettings } from './run.js';
 import { recoverRun, startRun } from './start.js';
 
@@ -46,7 +46,7 @@ function answered(run: Run, more: Partial<Extract<RunEvent, { kind: 'message-ans
 
 test('a message is a run with one task, whose id contains its key; it counts once and registers its queue', () => {
   const { run, unit } = begin({ queue: 'q', notBefore: 5 }, T0 + 9);
-  assert.equal(keyOfMessage(run.workflowRunId), run.key);
+  assert.equal(runKeyOfMessage(run.workflowRunId), run.key);
   assert.deepEqual(
     [...run.tasks.values()].map(({ kind, messageId, dueAt }) => [kind, messageId, dueAt]),
     [['message', run.workflowRunId, T0 + 9]],

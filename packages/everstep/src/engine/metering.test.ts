@@ -166,15 +166,15 @@ test('a restart is one message; a resume is one for each delivery that is open a
 });
 
 test('a run counts for the day of its admission, however it is started, and its messages for the time of the decision', () => {
-  const letInAt = T0 - 1;
+  const admittedAt = T0 - 1;
   const daysOf = (writes: readonly StoreWrite[]) => writes.filter((write) => write.kind === 'count-of-day').map(({ at }) => at);
-  const triggered = startRun({ ...command(), letInAt }, context);
+  const triggered = startRun({ ...command(), admittedAt }, context);
   const overrides = {};
-  const again = { kind: 'restart', dlqId: 'dlq_1', overrides, workflowRunId: null, letInAt } as const;
+  const again = { kind: 'restart', dlqId: 'dlq_1', overrides, workflowRunId: null, admittedAt } as const;
   const recovered = recoverRun({ ...triggered.run, status: 'failed' }, again, context);
   assert.ok(recovered !== 'no-flow-control-key');
   for (const { unit } of [triggered, recovered]) {
-    assert.deepEqual(daysOf(unit.writes), [letInAt]);
+    assert.deepEqual(daysOf(unit.writes), [admittedAt]);
     assert.equal(counted(unit.writes), 1);
   }
   assert.deepEqual(daysOf(startRun(command(), context).unit.writes), [T0]);

@@ -21,12 +21,12 @@ export function countMessages(instanceId: string, messages: number, { now: at }:
 
 /**
  * Counts all messages of a new run, and the run itself, including invoked runs and published messages but not
- * callbacks. The run counts for the day of its admission (`letInAt`, Unix ms); null if it was not subject to
+ * callbacks. The run counts for the day of its admission (`admittedAt`, Unix ms); null if it was not subject to
  * admission.
  */
 export function countStart(
   run: Pick<Run, 'instanceId' | 'tasks' | 'settings'>,
-  letInAt: number | null,
+  admittedAt: number | null,
   context: DecisionContext,
 ): readonly StoreWrite[] {
   let messages = 0;
@@ -35,7 +35,7 @@ export function countStart(
   const counted = countMessages(instanceId, messages, context);
   return settings.message?.callbackOf !== undefined
     ? counted
-    : [...counted, countOfDay(instanceId, 'run', { now: letInAt ?? context.now })];
+    : [...counted, countOfDay(instanceId, 'run', { now: admittedAt ?? context.now })];
 }
 
 /** Returns the write that increments a counter of the day. */

@@ -32,12 +32,12 @@ export type RepairItemState = (typeof REPAIR_ITEM_STATES)[number];
 export type RepairCounts = Readonly<Record<RepairItemState, number>>;
 
 /** Plan or budget limit that prevents further starts. */
-export type HeldReason = 'budget-exceeded' | 'daily-limit-reached' | 'storage-quota-exceeded' | 'too-many-active-runs';
+export type LimitReason = 'budget-exceeded' | 'daily-limit-reached' | 'storage-quota-exceeded' | 'too-many-active-runs';
 
 /** Why a repair is paused or has stopped. */
 export type RepairStopReason =
   | 'canary-failed'
-  | HeldReason
+  | LimitReason
   | 'paused-by-hand'
   | 'aborted-by-hand'
   /** A delete that was aborted before anything was deleted. */
@@ -115,7 +115,7 @@ export type RepairEvent =
   | { readonly kind: 'items-moved'; readonly moves: readonly ItemMove[] }
   | { readonly kind: 'paused' }
   /** The plan or the budget of the instance prevents further starts. */
-  | { readonly kind: 'held'; readonly reason: HeldReason; readonly message: string }
+  | { readonly kind: 'held'; readonly reason: LimitReason; readonly message: string }
   /** Undefined: keeps the current rate. */
   | { readonly kind: 'continued'; readonly ratePerSecond: number | undefined }
   | { readonly kind: 'aborted' };

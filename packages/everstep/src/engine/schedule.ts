@@ -106,12 +106,12 @@ export interface TickFacts {
   /** Endpoints of the group that it publishes to; null: it does not publish to a group. */
   readonly endpoints?: readonly GroupEndpoint[] | null;
   /** Time of its admission, Unix ms; null: no admission was required. */
-  readonly letInAt?: number | null;
+  readonly admittedAt?: number | null;
 }
 
 /** Returns the runs that a tick starts. A message to a group starts one for each endpoint. */
 function startedBy(schedule: Schedule, tickAt: number, facts: Required<TickFacts>, context: DecisionContext) {
-  const { endpoints, letInAt } = facts;
+  const { endpoints, admittedAt } = facts;
   const { instanceId, scheduleId, settings } = schedule;
   const start = (workflowUrl: string, message: RunSettings['message']): Started =>
     startRun(
@@ -126,7 +126,7 @@ function startedBy(schedule: Schedule, tickAt: number, facts: Required<TickFacts
         notBefore: tickAt + schedule.delayMs,
         deduplicationId: null,
         origin: { kind: 'schedule', scheduleId },
-        letInAt,
+        admittedAt,
       },
       context,
     );
@@ -142,11 +142,11 @@ function startedBy(schedule: Schedule, tickAt: number, facts: Required<TickFacts
 export function fireSchedule(
   schedule: Schedule,
   context: DecisionContext,
-  { endpoints = null, letInAt = null }: TickFacts = {},
+  { endpoints = null, admittedAt = null }: TickFacts = {},
 ): Fired | null {
   const { instanceId, scheduleId, nextAt: tickAt } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
-  const started = startedBy(schedule, tickAt, { endpoints, letInAt }, context);
+  const started = startedBy(schedule, tickAt, { endpoints, admittedAt }, context);
   const moved: Schedule = {
     ...schedule,
     nextAt: nextTickMs(schedule.cron, schedule.timeZone, context.now),
@@ -168,10 +168,10 @@ export function fireSchedule(
 export function runSchedule(
   schedule: Schedule,
   context: DecisionContext,
-  { endpoints = null, letInAt = null }: TickFacts = {},
+  { endpoints = null, admittedAt = null }: TickFacts = {},
 ): Fired {
   const { instanceId, scheduleId, nextAt } = schedule;
-  const started = startedBy(schedule, context.now, { endpoints, letInAt }, context);
+  const started = startedBy(schedule, context.now, { endpoints, admittedAt }, context);
   const run: Schedule = {
     ...schedule,
     lastFiredAt: context.now,

@@ -31,7 +31,7 @@ export interface StartCommand {
   readonly notBefore: number | null;
   readonly deduplicationId: string | null;
   /** Time of its admission, Unix ms. The run counts for this day. Absent or null: for the day on which it is started. */
-  readonly letInAt?: number | null;
+  readonly admittedAt?: number | null;
   /** Its origin, if it was not started by a trigger. */
   readonly origin?: RunOrigin;
   /** Key of the new run, if it was assigned before (an invocation). Absent: a new key. */
@@ -105,7 +105,7 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
   const writes: StoreWrite[] = [
     { kind: 'create-run', run, input: command.payload },
     ...putTasks(run),
-    ...countStart(run, command.letInAt ?? null, context),
+    ...countStart(run, command.admittedAt ?? null, context),
     ...flowControlWrites(run, context),
     ...queueWrites(run),
   ];
@@ -137,8 +137,8 @@ export interface RecoverRequest {
   readonly dlqId: string;
   readonly overrides: Overrides;
   readonly workflowRunId: string | null;
-  /** See `StartCommand.letInAt`. */
-  readonly letInAt?: number | null;
+  /** See `StartCommand.admittedAt`. */
+  readonly admittedAt?: number | null;
 }
 
 function overriddenFlowControl(was: FlowControl | null, overrides: Overrides): FlowControl | null | 'no-key' {
@@ -242,7 +242,7 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
     for (const event of run.keptEvents) writes.push({ kind: 'keep-event', runKey: run.key, event });
     if (run.failureFunction) writes.push({ kind: 'note-failure-function', runKey: run.key });
   }
-  writes.push(...putTasks(run), ...countStart(run, request.letInAt ?? null, context));
+  writes.push(...putTasks(run), ...countStart(run, request.admittedAt ?? null, context));
   writes.push(...flowControlWrites(run, context), ...queueWrites(run));
   writes.push({
     kind: 'take-dead-letter',

@@ -108,10 +108,12 @@ test('a submitted step is recorded, and the code is called again as a separate m
 });
 
 test('a submitted step starts when its delivery left, if this process sent it', () => {
-  const startTimes = (outSince?: ReadonlyMap<number, number>) =>
-    decide(started(), { kind: 'submitted', submission: { done: [done(1)], planned: [] }, outSince }, at(10)).writes.flatMap(
-      (write) => (write.kind === 'record-step' ? [write.step.startedAt] : []),
-    );
+  const startTimes = (deliveryStartedAt?: ReadonlyMap<number, number>) =>
+    decide(
+      started(),
+      { kind: 'submitted', submission: { done: [done(1)], planned: [] }, deliveryStartedAt },
+      at(10),
+    ).writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.startedAt] : []));
   assert.deepEqual(startTimes(new Map([[ADVANCE_SLOT, T0 + 7]])), [T0 + 7]);
   assert.deepEqual(startTimes(new Map([[3, T0 + 7]])), [undefined]);
   assert.deepEqual(startTimes(), [undefined]);

@@ -44,11 +44,11 @@ function requestingTask(run: Run, submission: Submission): RequestingTask | null
 export interface Submitted {
   readonly submission: Submission;
   /** Start times of the deliveries in flight, Unix ms, by slot. */
-  readonly outSince?: ReadonlyMap<number, number> | undefined;
+  readonly deliveryStartedAt?: ReadonlyMap<number, number> | undefined;
 }
 
 /** Applies a submission. Writes nothing if it was already applied. */
-export function takeSubmission(run: Run, { submission, outSince }: Submitted, context: DecisionContext): Decision {
+export function takeSubmission(run: Run, { submission, deliveryStartedAt }: Submitted, context: DecisionContext): Decision {
   const task = requestingTask(run, submission);
   if (task === null) return unchanged(run);
   if (submission.introduction) return introduce(run, task, context);
@@ -61,7 +61,7 @@ export function takeSubmission(run: Run, { submission, outSince }: Submitted, co
     planned: submission.planned,
     ...(submission.end ? { end: submission.end } : {}),
   };
-  const envelope: ReplyEnvelope = { ...NO_ENVELOPE, startedAt: outSince?.get(task.slot) };
+  const envelope: ReplyEnvelope = { ...NO_ENVELOPE, startedAt: deliveryStartedAt?.get(task.slot) };
   return applyReply(() => new Draft(run, context), task, reply, envelope).finish();
 }
 

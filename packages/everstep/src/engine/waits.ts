@@ -29,7 +29,7 @@ export function takeKeptEvent(draft: Draft, task: WaitTask): void {
 }
 
 /** Returns whether the run stores more events than allowed. Bodies count in their stored form: text or base64. */
-export function keepsTooMuch(events: readonly KeptEvent[]): boolean {
+export function exceedsEventLimits(events: readonly KeptEvent[]): boolean {
   const bytes = events.reduce((sum, { content }) => sum + content.body.data.length, 0);
   return events.length > LIMITS.maxKeptEvents || bytes > LIMITS.maxKeptEventBytes;
 }

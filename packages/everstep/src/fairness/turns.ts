@@ -47,7 +47,7 @@ export class Turns {
 
 /** Returns the items in turns by account, then by instance. Items of one instance keep their order. */
 export function inTurns<Item extends OfInstance>(items: Iterable<Item>, owners: InstanceOwners): readonly Item[] {
-  return [...oneByOne(byOwner(items, owners).map((instances) => [...oneByOne(instances)]))];
+  return [...interleaved(byOwner(items, owners).map((instances) => [...interleaved(instances)]))];
 }
 
 /** Groups items by account and then by instance, in the order in which they first occur. */
@@ -69,7 +69,7 @@ export function byOwner<Item extends OfInstance>(
 }
 
 /** Yields the first item of each list, then the second of each, and so on. */
-export function* oneByOne<Item>(lists: readonly (readonly Item[])[]): Generator<Item, undefined> {
+export function* interleaved<Item>(lists: readonly (readonly Item[])[]): Generator<Item, undefined> {
   for (let index = 0, left = lists; left.length > 0; index++) {
     left = left.filter(({ length }) => length > index);
     for (const list of left) {

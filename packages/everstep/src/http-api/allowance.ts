@@ -1,8 +1,8 @@
 /** Checks requests against the plan and the budget of the queue instance, and converts refusals to API errors. */
-import { type Refusal, sizeWords } from '../accounts/plans/limits.js';
+import { type Refusal, sizeMessage } from '../accounts/plans/limits.js';
 import type { RefusalKind } from '../accounts/plans/refusals.js';
 import { ApiError, type ErrorCode } from '../contract/error-codes.js';
-import { type LetIn, UNBOUNDED } from '../ports/instance-limits.js';
+import { type RunAdmission, UNBOUNDED } from '../ports/instance-limits.js';
 import type { ApiContext } from './operation.js';
 import { formatDuration } from './parameters/duration.js';
 
@@ -73,16 +73,16 @@ export async function allowSearchCall({ limits, search }: Pick<ApiContext, 'limi
 }
 
 /** Counts the runs. Throws ApiError when the instance may not start them. */
-export async function allowRuns({ limits }: Limited, instanceId: string, runs = 1): Promise<LetIn> {
-  const decided = limits === null ? UNBOUNDED : await limits.letRunsIn(instanceId, runs);
-  if (decided.kind !== 'let-in') throw errorOf({ limits }, instanceId, decided);
+export async function allowRuns({ limits }: Limited, instanceId: string, runs = 1): Promise<RunAdmission> {
+  const decided = limits === null ? UNBOUNDED : await limits.admitRuns(instanceId, runs);
+  if (decided.kind !== 'admitted') throw errorOf({ limits }, instanceId, decided);
   return decided;
 }
 
 /** Runs that an instance may start. */
 export interface AllowedRuns {
   readonly runs: number;
-  readonly letIn: LetIn;
+  readonly runAdmission: RunAdmission;
 }
 
 /** Starts runs that were allowed one by one. Like `startAllowed`, with one outcome for each, in the same order. */
@@ -95,7 +95,8 @@ export async function startAllAllowed<Outcome>(
 ): Promise<readonly Outcome[]> {
   try {
     const outcomes = await start();
-    for (const [at, { runs, letIn }] of allowed.entries()) limits?.notStarted(instanceId, runs - startedBy(outcomes[at]), letIn);
+    for (const [at, { runs, runAdmission }] of allowed.entries())
+      limits?.releaseRuns(instanceId, runs - startedBy(outcomes[at]), runAdmission);
     return outcomes;
   } catch (error) {
     limits?.recount(instanceId);
@@ -109,13 +110,13 @@ export async function startAllAllowed<Outcome>(
  */
 export async function startAllowed<Outcome>(
   { limits }: Limited,
-  { instanceId, runs, letIn }: AllowedRuns & { readonly instanceId: string },
+  { instanceId, runs, runAdmission }: AllowedRuns & { readonly instanceId: string },
   start: () => Promise<Outcome>,
   startedBy: (outcome: Outcome) => number,
 ): Promise<Outcome> {
   try {
     const outcome = await start();
-    limits?.notStarted(instanceId, runs - startedBy(outcome), letIn);
+    limits?.releaseRuns(instanceId, runs - startedBy(outcome), runAdmission);
     return outcome;
   } catch (error) {
     limits?.recount(instanceId);
@@ -151,5 +152,5 @@ export function allowTimeout({ limits }: Limited, instanceId: string, header: st
 export function allowSize({ limits }: Limited, instanceId: string, bytes: Uint8Array): void {
   const limit = limits?.messageLimit(instanceId) ?? null;
   if (limit === null || bytes.length <= limit.maxBytes) return;
-  throw refused({ limits }, instanceId, 'body-too-large', sizeWords(limit.plan, limit.maxBytes, bytes.length));
+  throw refused({ limits }, instanceId, 'body-too-large', sizeMessage(limit.plan, limit.maxBytes, bytes.length));
 }

@@ -1,7 +1,7 @@
 /** Reads runs for a comparison. Results are read in parts, in the order in which they are needed. */
 import { LIMITS, PART } from '../config/limits.js';
 import { ApiError } from '../contract/error-codes.js';
-import { ANY_LENGTH, otherTurn, stepsOf } from '../ports/history-parts.js';
+import { NO_LENGTH_LIMIT, stepsOf, yieldToOthers } from '../ports/history-parts.js';
 import type { ListedStep, RunRecord, Store } from '../ports/store.js';
 import { shown } from './parameters/unacceptable.js';
 import type { ComparedRun } from './presenters/comparison.js';
@@ -24,9 +24,9 @@ class Results {
   async of({ index }: ListedStep): Promise<string | null> {
     if (!this.part.has(index)) {
       const from = String(index);
-      const { items } = await this.store.listSteps({ runKey: this.runKey, from, bounds: PART, maxOutBytes: ANY_LENGTH });
+      const { items } = await this.store.listSteps({ runKey: this.runKey, from, bounds: PART, maxOutBytes: NO_LENGTH_LIMIT });
       this.part = new Map(items.map((step) => [step.index, step]));
-      await otherTurn();
+      await yieldToOthers();
     }
     return this.part.get(index)?.out ?? null;
   }

@@ -10,7 +10,7 @@ import type { ConnectionLimits } from '../config/connection-limits.js';
 import { LIMITS } from '../config/limits.js';
 import { DEFAULT_REGION, type Region } from '../config/regions.js';
 import { AT_ONCE, type WorkSlices } from '../fairness/work-slices.js';
-import type { NodeStanding } from '../ports/cluster.js';
+import type { NodeStatus } from '../ports/cluster.js';
 import { ONE_OWNER } from '../ports/instance-owners.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
@@ -63,7 +63,7 @@ export interface HttpApiDependencies {
   /** Base URL of the runtime API for apps. Absent: responses contain only paths. */
   readonly publicUrl?: () => string;
   /** Nodes of the cluster. Absent: only this process. */
-  readonly nodes?: () => Promise<readonly NodeStanding[]>;
+  readonly nodes?: () => Promise<readonly NodeStatus[]>;
   /** Limits of open connections. Absent: no limit. */
   readonly connectionLimits?: ConnectionLimits;
   /** Request bodies. Absent: with the default limits. */
@@ -155,7 +155,7 @@ function servedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDepe
 }
 
 /** Returns this process as the only node. */
-function aloneSince(service: Pick<WorkflowService, 'now' | 'underWay'>, version: string): () => Promise<readonly NodeStanding[]> {
+function aloneSince(service: Pick<WorkflowService, 'now' | 'underWay'>, version: string): () => Promise<readonly NodeStatus[]> {
   const startedAt = service.now();
   return async () => {
     const { deliveries, instances } = service.underWay();
@@ -187,7 +187,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     cursors: createCursorSeal(store.accounts),
     liveStreams: new HeldRequests({
       what: 'live streams',
-      total: LIMITS.maxLiveStreamsInAll,
+      total: LIMITS.maxLiveStreamsTotal,
       perInstance: LIMITS.maxLiveStreams,
       owners,
     }),

@@ -9,6 +9,7 @@ import { EventWaiter, NotifiedWaiter, Waiter } from '../contract/events.js';
 import { ExplanationSchema, Reason } from '../contract/explanation.js';
 import { LiveChange, NodeEntry } from '../contract/live.js';
 import {
+  ActiveRun,
   AttemptError,
   FoundRun,
   LoggedStep,
@@ -18,7 +19,6 @@ import {
   RunReferenceSchema,
   RunResult,
   RunSearchPage,
-  RunUnderWay,
   StepGroup,
   TriggeredRun,
 } from '../contract/runs.js';
@@ -66,7 +66,7 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   RunReference: RunReferenceSchema,
   RunResult,
   RunSearchPage,
-  RunUnderWay,
+  ActiveRun,
   Schedule: ScheduleEntry,
   Settings: InstanceSettingsSchema,
   KeySet: KeySetSchema,

@@ -11,7 +11,7 @@ import type { ErrorCode } from '../contract/error-codes.js';
 import type { Dialect } from '../dialects/index.js';
 import type { DialectName } from '../engine/run.js';
 import type { WorkSlices } from '../fairness/work-slices.js';
-import type { NodeStanding } from '../ports/cluster.js';
+import type { NodeStatus } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/store.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
@@ -55,7 +55,7 @@ export interface ApiContext {
   readonly resultWaits: HeldRequests;
   /** Schedules CPU-intensive work of requests. */
   readonly slices: Pick<WorkSlices, 'run'>;
-  readonly nodes: () => Promise<readonly NodeStanding[]>;
+  readonly nodes: () => Promise<readonly NodeStatus[]>;
   /** Base URL of the runtime API for apps, without a slash at the end. */
   readonly publicUrl: () => string;
   readonly isStarting: () => boolean;

@@ -3,7 +3,7 @@
  */
 import { LIMITS, PART } from '../config/limits.js';
 import type { FailedAttempt, Task } from '../engine/run.js';
-import { otherTurn } from '../ports/history-parts.js';
+import { yieldToOthers } from '../ports/history-parts.js';
 import type { ListedStep, Part, Position, RunHistory, RunRecord, Store } from '../ports/store.js';
 
 const { rowBytes: ROW_BYTES } = LIMITS;
@@ -87,7 +87,7 @@ async function readMore<Item>(
     items.push(...part.items);
     const isFull = !budget.take(sum(part.items, bytesOf));
     if (part.next === null || isFull) return { items, next: part.next };
-    await otherTurn();
+    await yieldToOthers();
     part = await read(part.next);
   }
 }

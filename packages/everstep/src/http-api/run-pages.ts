@@ -5,7 +5,7 @@ import type { Reserve } from './read-budget.js';
 import { type HistoryStore, historyBytes, isWhole, type ShownHistory, shortened } from './run-histories.js';
 
 /** Remaining number of bytes of a page. */
-export class PageRoom {
+export class PageBudget {
   private readonly reserve: Reserve;
   private readonly maxBytes: number;
   private used = 0;
@@ -56,18 +56,18 @@ export interface RunPage<Entry> {
 }
 
 /** Result of `read` for an entry that belongs to the next page. */
-export const NO_ROOM = Symbol('no room');
+export const DOES_NOT_FIT = Symbol('no room');
 
 /** Reads runs one after the other until the page is full. `read` returns null for a run that is not shown. */
 export async function readPage<Entry>(
   { items, next }: Listing<ListedRun>,
-  read: (run: ListedRun) => Promise<Entry | null | typeof NO_ROOM>,
+  read: (run: ListedRun) => Promise<Entry | null | typeof DOES_NOT_FIT>,
 ): Promise<RunPage<Entry>> {
   const runs: Entry[] = [];
   let last: Position | null = null;
   for (const run of items) {
     const entry = await read(run);
-    if (entry === NO_ROOM) return { runs, next: last, isFull: true };
+    if (entry === DOES_NOT_FIT) return { runs, next: last, isFull: true };
     last = run.position;
     if (entry !== null) runs.push(entry);
   }
@@ -88,15 +88,15 @@ async function wholeBytes(store: Pick<HistoryStore, 'journalSize'>, history: Run
 export async function readHistory(
   store: HistoryStore,
   { key: runKey }: Pick<ListedRun, 'key'>,
-  room: PageRoom,
+  room: PageBudget,
   withResults: boolean,
-): Promise<ShownHistory | null | typeof NO_ROOM> {
+): Promise<ShownHistory | null | typeof DOES_NOT_FIT> {
   const maxOutBytes = withResults ? LIMITS.partBytes : LIMITS.maxInlineBytes;
   const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes });
   if (!history) return null;
   const whole = isWhole(history, withResults);
   const bytes = whole ? historyBytes(history) : await wholeBytes(store, history, withResults);
-  if (!room.isEmpty && bytes > room.left) return NO_ROOM;
+  if (!room.isEmpty && bytes > room.left) return DOES_NOT_FIT;
   await room.prepare(bytes);
   const { next: _, ...shown } = whole ? history : { next: null, ...(await shortened(store, history, room.left, withResults)) };
   room.take(historyBytes(shown));

@@ -21,15 +21,15 @@ import {
   type DocumentRangeOptions,
   type DocumentsById,
   type ForkOptions,
+  type InstanceOutboundRules,
+  type InstancePlan,
+  type InstanceToken,
+  type InstanceUsage,
   type MemberRole,
-  type NewQueue,
+  type NewInstance,
   type NewSearchIndex,
   type QueueInstance,
-  type QueueOutboundRules,
-  type QueuePlan,
   type QueueStats,
-  type QueueToken,
-  type QueueUsage,
   type Repair,
   type RepairItem,
   type RepairPlanOptions,
@@ -93,17 +93,17 @@ interface Answers {
   readonly AuditVerification: Agree<AuditVerification, Audit.AuditVerification>;
   readonly AuditLogEntry: Agree<AuditLogEntry, Audit.AuditLogEntry>;
   readonly AuditLogPage: Agree<AuditLogPage, Audit.AuditLogPage>;
-  readonly Plan: Agree<QueuePlan, Management.PlanRecord>;
-  readonly Instance: Agree<QueueInstance, Management.QueueRecord>;
+  readonly Plan: Agree<InstancePlan, Management.PlanRecord>;
+  readonly Instance: Agree<QueueInstance, Management.InstanceRecord>;
   readonly QueueStats: Agree<QueueStats, Management.QueueStats>;
-  readonly QueueUsage: Agree<QueueUsage, Management.QueueUsage>;
-  readonly OutboundRules: Agree<QueueOutboundRules, Management.OutboundRulesRecord>;
+  readonly InstanceUsage: Agree<InstanceUsage, Management.InstanceUsage>;
+  readonly OutboundRules: Agree<InstanceOutboundRules, Management.OutboundRulesRecord>;
   readonly UserSession: Agree<UserSession, OwnSession>;
   readonly SearchIndex: Agree<SearchIndex, Search.SearchIndexEntry>;
   readonly SearchIndexStats: Agree<SearchIndexStats, Search.SearchIndexStatsEntry>;
   readonly SearchStats: Agree<SearchStats, Static<typeof Search.SearchStats>>;
   readonly Team: Agree<Team, Management.TeamEntry>;
-  readonly Token: Agree<QueueToken, Management.TokenEntry>;
+  readonly Token: Agree<InstanceToken, Management.TokenEntry>;
   readonly TeamMember: Agree<TeamMember, Management.TeamMember>;
   readonly Document: Agree<SearchDocument, Static<typeof Search.DocumentBody>>;
   readonly DocumentPage: Agree<DocumentPage, Static<typeof Search.DocumentPage>>;
@@ -121,7 +121,7 @@ const ANSWERS: Answers = {
   Plan: true,
   Instance: true,
   QueueStats: true,
-  QueueUsage: true,
+  InstanceUsage: true,
   OutboundRules: true,
   UserSession: true,
   SearchIndex: true,
@@ -270,7 +270,7 @@ test('the AdminClient has a call for every operation of the management API', asy
   assert.match((await users.createRecoveryLink(stranger)).recovery_secret, /^rec_/);
   await users.delete(stranger);
 
-  const wish: Required<NewQueue> = { name: 'q', region: REGION, teamId };
+  const wish: Required<NewInstance> = { name: 'q', region: REGION, teamId };
   const queue = await admin.queues.create(wish);
   assert.ok((await admin.queues.list()).some(({ id }) => id === queue.id));
   assert.notEqual((await admin.queues.rotateTokens(queue.id)).token, queue.token);

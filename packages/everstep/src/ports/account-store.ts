@@ -182,10 +182,10 @@ export interface DayUsageRecord extends Omit<UsageRecord, 'month'> {
 export const DAYS_KEPT = 31;
 
 /** Maximum number of locations kept per user from which the user has logged in; the most recently used ones are kept. */
-export const LOGIN_PLACES_KEPT = 50;
+export const MAX_LOGIN_LOCATIONS = 50;
 
 /** Maximum number of sessions of a user; the most recently started ones are kept. */
-export const SESSIONS_KEPT = 50;
+export const MAX_SESSIONS_PER_USER = 50;
 
 /** How often something happened to an instance on one day (UTC). */
 export interface DayCount {
@@ -210,7 +210,7 @@ export interface BudgetAlertId {
 }
 
 /** An alert that has not been delivered to its owner yet. */
-export interface OwedBudgetAlert extends BudgetAlertId {
+export interface PendingBudgetAlert extends BudgetAlertId {
   /** JSON body of the notification. */
   readonly body: string;
   /** Number of attempts so far. */
@@ -282,7 +282,7 @@ export interface AccountStore extends NamedTokenStore, InstallationSecretStore, 
   revokeApiKeys(query: { readonly userId: string; readonly at: number; readonly audit?: AuditEntry }): Promise<number>;
 
   /**
-   * Creates a session, and removes sessions that ended by `createdAt` and those of the user beyond `SESSIONS_KEPT`.
+   * Creates a session, and removes sessions that ended by `createdAt` and those of the user beyond `MAX_SESSIONS_PER_USER`.
    * Returns false and writes nothing if the user has no such valid key or is disabled.
    */
   createSession(query: { readonly session: SessionRecord; readonly audit?: AuditEntry }): Promise<boolean>;
@@ -291,7 +291,7 @@ export interface AccountStore extends NamedTokenStore, InstallationSecretStore, 
     readonly sessionHash: string;
   }): Promise<{ readonly session: SessionRecord; readonly user: UserRecord } | null>;
   /** Moves the end of a session, if it exists. The write is not synced, so a crash can undo it. */
-  moveSessionEnd(query: { readonly sessionHash: string; readonly expiresAt: number }): Promise<void>;
+  extendSession(query: { readonly sessionHash: string; readonly expiresAt: number }): Promise<void>;
   /** Sessions of the user, the latest first. Some may have expired. */
   listSessions(query: { readonly userId: string }): Promise<readonly SessionRecord[]>;
   /** Returns false if there is none. */
@@ -408,29 +408,29 @@ export interface AccountStore extends NamedTokenStore, InstallationSecretStore, 
    * first caller: the alert is then pending, and the lower ones are not. Returns false without a change if the budget
    * or the owner is no longer the given one. Can delete delivered alerts of earlier months.
    */
-  noteBudgetAlert(query: {
-    readonly alert: OwedBudgetAlert;
+  createBudgetAlert(query: {
+    readonly alert: PendingBudgetAlert;
     readonly lesser: readonly number[];
     readonly budgetDollars: number;
     readonly accountId: AccountId | null;
   }): Promise<boolean>;
   /** Pending alerts that are due at or before `before` (Unix ms), earliest first. */
-  dueBudgetAlerts(query: { readonly before: number; readonly limit: number }): Promise<readonly OwedBudgetAlert[]>;
+  dueBudgetAlerts(query: { readonly before: number; readonly limit: number }): Promise<readonly PendingBudgetAlert[]>;
   /** Returns when the next alert after `after` is due, Unix ms; null if there is none. */
   nextBudgetAlertAt(query: { readonly after: number }): Promise<number | null>;
   /**
    * Moves a pending alert before or after an attempt to deliver it: due again, or (null) no longer pending. Returns
    * false without a change if the alert has changed since it was read.
    */
-  moveBudgetAlert(query: {
-    readonly alert: OwedBudgetAlert;
+  rescheduleBudgetAlert(query: {
+    readonly alert: PendingBudgetAlert;
     readonly retried: number;
     readonly dueAt: number | null;
   }): Promise<boolean>;
 
   /** Returns when a login of the user from this location was last noted, Unix ms; null if never. `place` is any text. */
-  loginNotedAt(query: { readonly userId: string; readonly place: string }): Promise<number | null>;
-  /** Notes a login. The write is not synced, so a crash can undo it. Limited by `LOGIN_PLACES_KEPT`. */
+  lastLoginAt(query: { readonly userId: string; readonly place: string }): Promise<number | null>;
+  /** Notes a login. The write is not synced, so a crash can undo it. Limited by `MAX_LOGIN_LOCATIONS`. */
   noteLogin(query: { readonly userId: string; readonly place: string; readonly at: number }): Promise<void>;
 
   /** Adds an entry for an event that changed no record, such as a failed login. */

@@ -73,13 +73,13 @@ export interface Kept {
 }
 
 /** State of the gates of an instance, as last reported by the node that holds them. */
-export interface GateStanding {
+export interface GateStatus {
   /** By flow control key. */
   readonly keys: Readonly<Record<string, { readonly waiting: number; readonly inFlight: number }>>;
 }
 
 /** A node as other nodes see it. */
-export interface NodeStanding {
+export interface NodeStatus {
   readonly nodeId: string;
   readonly host: string;
   readonly version: string;
@@ -101,7 +101,7 @@ export interface Cluster {
   /** Id of this node. It does not change as long as the node has its lease. */
   readonly nodeId: string;
   /** False once the lease may have expired, by this machine's monotonic clock. */
-  readonly mayAct: boolean;
+  readonly canStartWork: boolean;
   /** Unix ms by the clock that all nodes share. */
   now(): number;
   /** Rejects if the store cannot be reached. */
@@ -121,13 +121,13 @@ export interface Cluster {
   /** Makes a node scan for due tasks. Never rejects; the notification can be lost. */
   wake(nodeId: string): void;
   /** Returns the node that holds the gates of the instance. If no node does, this node takes them. */
-  holderOfGates(instanceId: string): Promise<string>;
+  gateHolderOf(instanceId: string): Promise<string>;
   /** Reports the state of gates that this node holds. */
-  tellStanding(instanceId: string, standing: GateStanding): Promise<void>;
+  publishGateStatus(instanceId: string, standing: GateStatus): Promise<void>;
   /** Null if no node holds the gates of the instance. */
-  standingOf(instanceId: string): Promise<GateStanding | null>;
+  gateStatusOf(instanceId: string): Promise<GateStatus | null>;
   /** Nodes that have a lease or recently had one, by the time they joined. */
-  nodes(): Promise<readonly NodeStanding[]>;
+  nodes(): Promise<readonly NodeStatus[]>;
   /** Notifies other nodes of a change. Never rejects; the notification can be lost. */
   tell(change: SharedChange): void;
   /**
@@ -139,7 +139,7 @@ export interface Cluster {
    * Does the work unless another node is doing work with the same name. In that case it resolves with false without
    * doing anything.
    */
-  unlessBusy(name: string, work: () => Promise<void>): Promise<boolean>;
+  tryExclusively(name: string, work: () => Promise<void>): Promise<boolean>;
   /**
    * Prepares to leave: from now on this node claims nothing, and tasks that it writes are unclaimed. All its claims
    * except `kept` are released, and the other nodes are notified. Call it repeatedly until nothing is kept.

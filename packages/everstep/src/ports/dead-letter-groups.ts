@@ -1,5 +1,5 @@
 /** Groups of dead letters in the store. The unit that adds or removes an entry updates the counters of its group. */
-import type { FailureGroup, GroupPlace, GroupState, GroupTimes } from '../engine/dead-letter-groups.js';
+import type { FailureGroup, GroupKey, GroupState, GroupTimes } from '../engine/dead-letter-groups.js';
 import type { FailedAttempt } from '../engine/run.js';
 import type { AuditEntry } from './account-store.js';
 import type { Listing, Position } from './store.js';
@@ -99,7 +99,7 @@ export interface DeadLetterGroupStore {
    * removed entries without counting. Otherwise does nothing. Returns the position to continue from, or null at the
    * end.
    */
-  recount(query: { readonly after: GroupPlace | null; readonly limit: number }): Promise<GroupPlace | null>;
+  recount(query: { readonly after: GroupKey | null; readonly limit: number }): Promise<GroupKey | null>;
   /** Removes expired rows, at most `limit` of each kind, and returns their total number. */
   tidy(query: { readonly now: number; readonly limit: number }): Promise<number>;
 }

@@ -4,10 +4,10 @@ import type { HistoryQuery, HistoryStore, ListedStep, ListedTask, Part } from '.
 import type { Position } from './store.js';
 
 /** Longer than any result. */
-export const ANY_LENGTH = 2 ** 30;
+export const NO_LENGTH_LIMIT = 2 ** 30;
 
 /** Yields to other work between two parts. */
-export const otherTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+export const yieldToOthers = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 async function* parts<Item>(read: (from: Position | null) => Promise<Part<Item>>): AsyncGenerator<readonly Item[]> {
   let from: Position | null = null;
@@ -15,7 +15,7 @@ async function* parts<Item>(read: (from: Position | null) => Promise<Part<Item>>
     const part: Part<Item> = await read(from);
     yield part.items;
     from = part.next;
-    await otherTurn();
+    await yieldToOthers();
   } while (from !== null);
 }
 
@@ -24,7 +24,7 @@ export const stepsOf = (
   store: Pick<HistoryStore, 'listSteps'>,
   query: Omit<HistoryQuery, 'maxOutBytes'> & { readonly below?: number; readonly maxOutBytes?: number },
 ): AsyncGenerator<readonly ListedStep[]> =>
-  parts((from) => store.listSteps({ maxOutBytes: ANY_LENGTH, ...query, from: from ?? '0' }));
+  parts((from) => store.listSteps({ maxOutBytes: NO_LENGTH_LIMIT, ...query, from: from ?? '0' }));
 
 export const tasksOf = (
   store: Pick<HistoryStore, 'listTasks'>,

@@ -12,16 +12,16 @@ export interface InstanceLimits {
   /** Maximum body size of a message of the instance; null: no limit of its own. */
   messageLimit(instanceId: string): MessageLimit | null;
   /** Admission of a schedule's tick that starts a run with this body. An admitted run counts for the day. */
-  letTickIn(instanceId: string, bodyBytes: number): Promise<LetIn | TickRefusal>;
+  admitTick(instanceId: string, bodyBytes: number): Promise<RunAdmission | TickRefusal>;
   /**
    * Admission of this number of runs, right before they are started: either all are admitted and count for the day,
    * or none.
    */
-  letRunsIn(instanceId: string, runs: number): Promise<LetIn | RunRefusal>;
+  admitRuns(instanceId: string, runs: number): Promise<RunAdmission | RunRefusal>;
   /** Returns whether this number of additional bytes may be stored for the instance: null if so, otherwise the refusal. */
   refuseStorage(instanceId: string, bytes: number): Promise<RunRefusal | null>;
   /** Returns this number of admitted runs that were not started. */
-  notStarted(instanceId: string, runs: number, letIn: LetIn): void;
+  releaseRuns(instanceId: string, runs: number, runAdmission: RunAdmission): void;
   /** Reads the counters from the store again, because it is unknown whether admitted runs were started. */
   recount(instanceId: string): void;
   /** Messages were durably counted for the instance, so a budget alert may be due. */
@@ -31,8 +31,8 @@ export interface InstanceLimits {
 }
 
 /** The work was admitted. */
-export interface LetIn {
-  readonly kind: 'let-in';
+export interface RunAdmission {
+  readonly kind: 'admitted';
   /**
    * Time of the admission in Unix ms. The runs count for this day, whenever they are started. Null: they are not
    * limited.
@@ -41,7 +41,7 @@ export interface LetIn {
 }
 
 /** The admission of runs that are not limited. */
-export const UNBOUNDED: LetIn = Object.freeze({ kind: 'let-in', at: null });
+export const UNBOUNDED: RunAdmission = Object.freeze({ kind: 'admitted', at: null });
 
 /** Why a tick starts no run. `message` is for the owner of the instance. */
 export interface TickRefusal {
@@ -69,10 +69,10 @@ export const NO_LIMITS: InstanceLimits = Object.freeze({
   maxTimeoutMs: () => Number.POSITIVE_INFINITY,
   retentionBounds: () => NO_BOUNDS,
   messageLimit: () => null,
-  letTickIn: async () => UNBOUNDED,
-  letRunsIn: async () => UNBOUNDED,
+  admitTick: async () => UNBOUNDED,
+  admitRuns: async () => UNBOUNDED,
   refuseStorage: async () => null,
-  notStarted: () => {},
+  releaseRuns: () => {},
   recount: () => {},
   messagesCounted: () => {},
   onChange: () => {},

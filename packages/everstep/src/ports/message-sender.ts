@@ -57,7 +57,7 @@ export type MessageAnswer =
       /** The request that was sent. */
       readonly sent?: SentRequest;
       /** The message was signed with the message key, but the endpoint seems to verify signatures with the signing keys. */
-      readonly wantsSigningKeys?: true;
+      readonly expectsSigningKeys?: true;
       /** The endpoint reported that it does not want such messages. */
       readonly unwanted?: true;
     }
@@ -67,8 +67,8 @@ export type MessageAnswer =
 /** Sends plain messages. */
 export interface MessageSender {
   /**
-   * Sends a message. Rejects only with NotAttemptedError. `signal` aborts the message. `onLeave` is called when the
+   * Sends a message. Rejects only with NotAttemptedError. `signal` aborts the message. `onSent` is called when the
    * request is sent.
    */
-  send(message: Message, signal: AbortSignal, onLeave?: () => void): Promise<MessageAnswer>;
+  send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer>;
 }

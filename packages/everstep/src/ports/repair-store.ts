@@ -63,7 +63,7 @@ export interface RepairItemRecord extends Omit<NewRepairItem, 'rank'> {
 }
 
 /** A cohort: entries of one workflow with the same failure group. */
-export interface RepairLane {
+export interface RepairCohort {
   readonly workflowUrl: string;
   readonly fingerprint: string | null;
   readonly count: number;
@@ -85,7 +85,7 @@ export interface RepairDriver {
 }
 
 /** A planned deletion of a dead letter, unless the repair is aborted before. */
-export interface ComingDeletion {
+export interface ScheduledDeletion {
   readonly dlqId: string;
   readonly repairId: string;
   /** Earliest time, Unix ms. */
@@ -134,9 +134,12 @@ export interface RepairStore {
   /** Returns those of these entries that exist, in the order of the ids in the query. */
   describe(query: { readonly instanceId: string; readonly dlqIds: readonly string[] }): Promise<readonly RepairableEntry[]>;
   /** Returns which of these entries are covered by a delete in its undo window; for several deletes, the earliest. */
-  comingDeletions(query: { readonly instanceId: string; readonly dlqIds: readonly string[] }): Promise<readonly ComingDeletion[]>;
+  scheduledDeletions(query: {
+    readonly instanceId: string;
+    readonly dlqIds: readonly string[];
+  }): Promise<readonly ScheduledDeletion[]>;
   /** Returns the number of entries of each cohort. */
-  lanes(query: RepairId): Promise<readonly RepairLane[]>;
+  lanes(query: RepairId): Promise<readonly RepairCohort[]>;
   /** Returns pending entries in order: of the canary only, or all. */
   pending(query: RepairId & { readonly canaryOnly: boolean; readonly limit: number }): Promise<readonly RepairItemRecord[]>;
   counts(query: RepairId): Promise<{ readonly all: RepairCounts; readonly canary: RepairCounts }>;

@@ -78,7 +78,7 @@ export interface SearchDocument {
 }
 
 /** No limit, for documents that are known to be few. */
-export const ANY_BYTES = 2 ** 40;
+export const NO_BYTE_LIMIT = 2 ** 40;
 
 /** Total bytes of content and metadata of all documents in a response. */
 export interface DocumentBound {

@@ -24,7 +24,7 @@ export interface StepCall {
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   /** The run redacts data, so error messages must not quote the response. */
-  readonly discreet: boolean;
+  readonly hidesData: boolean;
   /**
    * Settles when the response is recorded or dropped. Until then its bytes count as in memory. Absent: they count
    * only until the call ends.
@@ -65,7 +65,7 @@ export interface ReplayCheck {
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   /** The run redacts data, so messages must not quote an invalid response. */
-  readonly discreet: boolean;
+  readonly hidesData: boolean;
 }
 
 /**
@@ -82,9 +82,9 @@ export interface StepCaller {
   check?(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict>;
   /**
    * Calls an endpoint. Failures in transit are return values; rejects only with NotAttemptedError. `signal` aborts
-   * the call. `onLeave` is called when the request is sent, which can be some time after the call because of
+   * the call. `onSent` is called when the request is sent, which can be some time after the call because of
    * connecting.
    */
-  call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer>;
+  call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepAnswer>;
   close(): Promise<void>;
 }

@@ -121,7 +121,7 @@ export interface ListedRun extends RunRecord {
 }
 
 /** The searchable properties of a run. */
-export interface RunTexts {
+export interface SearchableRun {
   readonly runKey: string;
   readonly workflowRunId: string;
   /** Unix ms. */
@@ -256,15 +256,15 @@ export interface RemovalQuery {
 }
 
 /** Describes how the store benefits from several concurrent batches with disjoint lock sets. */
-export interface BatchesSideBySide {
+export interface ConcurrentBatches {
   readonly most: number;
   /** Minimum number of units for an additional batch. Fewer units wait and share the next one. */
-  readonly leastUnits: number;
+  readonly minUnits: number;
   /**
-   * Returns how long the first batch should currently wait for more units, in ms, if recent batches had `unitsLately`
+   * Returns how long the first batch should currently wait for more units, in ms, if recent batches had `recentUnits`
    * units on average. Absent or 0: no wait.
    */
-  gatherMs?(unitsLately: number): number;
+  gatherMs?(recentUnits: number): number;
 }
 
 /** Number of bytes of a probe write. */
@@ -279,7 +279,7 @@ export interface Store extends HistoryStore {
    */
   probeWrites(): Promise<void>;
   /** Absent: the store does not benefit from more than one batch at a time. */
-  readonly sideBySide?: BatchesSideBySide;
+  readonly concurrentBatches?: ConcurrentBatches;
 
   loadRun(query: { readonly runKey: string }): Promise<Run | null>;
   loadPayload(query: { readonly runKey: string }): Promise<RunPayload | null>;
@@ -320,7 +320,7 @@ export interface Store extends HistoryStore {
   endedAmong(query: { readonly runKeys: readonly string[] }): Promise<readonly string[]>;
   listRuns(query: Page<RunFilter>): Promise<Listing<ListedRun>>;
   /** Like `listRuns`, but with only the searchable properties. Cheap enough to examine a thousand runs at once. */
-  listRunTexts(query: Page<RunFilter>): Promise<Listing<RunTexts>>;
+  listSearchableRuns(query: Page<RunFilter>): Promise<Listing<SearchableRun>>;
   listDeadLetters(query: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>>;
   /** Only ids, for bulk operations. */
   listDeadLetterIds(query: Page<DeadLetterFilter>): Promise<Listing<string>>;
@@ -380,7 +380,7 @@ export interface Store extends HistoryStore {
   listUrlGroups(query: { readonly instanceId: string }): Promise<readonly UrlGroup[]>;
   findUrlGroup(query: { readonly instanceId: string; readonly name: string }): Promise<UrlGroup | null>;
   /** Number of such objects of the instance. */
-  countNamed(query: { readonly instanceId: string; readonly thing: 'queue' | 'url-group' | 'flow-control' }): Promise<number>;
+  countObjects(query: { readonly instanceId: string; readonly thing: 'queue' | 'url-group' | 'flow-control' }): Promise<number>;
   /** By creation, oldest first; payloads over `maxListedBodyBytes` are omitted. */
   listSchedules(query: {
     readonly instanceId: string;

@@ -57,11 +57,11 @@ test('where it pays, the first batch waits for more units: for so many, for so l
   let gatherMs = 10;
   const clock = new StandingClock();
   const gathering = {
-    sideBySide: {
+    concurrentBatches: {
       most: 3,
-      leastUnits: 3,
-      gatherMs: (unitsLately: number) => {
-        asked.push(unitsLately);
+      minUnits: 3,
+      gatherMs: (recentUnits: number) => {
+        asked.push(recentUnits);
         return gatherMs;
       },
     },
@@ -198,10 +198,10 @@ test('each error is reported before anybody acts on it, also of a unit that is w
 });
 
 /** A store that takes so many batches at once and ends each when it is told to. */
-function slowStore(most: number, leastUnits = 1) {
+function slowStore(most: number, minUnits = 1) {
   const batches: { readonly runs: readonly string[]; readonly pass: () => void; readonly fail: () => void }[] = [];
-  const store: Pick<Store, 'commit' | 'sideBySide'> = {
-    sideBySide: { most, leastUnits },
+  const store: Pick<Store, 'commit' | 'concurrentBatches'> = {
+    concurrentBatches: { most, minUnits },
     commit: (units) =>
       new Promise((resolve, reject) => {
         batches.push({

@@ -11,7 +11,7 @@ import { withEntry } from '../audit/audited-request.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
 import { type InstanceOwners, ONE_OWNER } from '../ports/instance-owners.js';
-import type { BatchesSideBySide, Store } from '../ports/store.js';
+import type { ConcurrentBatches, Store } from '../ports/store.js';
 import { StoreRefusesWritesError, StoreUnavailableError } from '../ports/store-unavailable.js';
 import { CommitTurns, type Waiting } from './commits/commit-turns.js';
 import { bytesOf, instanceOf } from './commits/unit-facts.js';
@@ -34,7 +34,7 @@ export interface DurableWatcher {
 
 const NOBODY: DurableWatcher = { isWanted: false, committed: () => {} };
 const NO_NAMES: readonly string[] = [];
-const ONE_BY_ONE: BatchesSideBySide = { most: 1, leastUnits: 1 };
+const ONE_BY_ONE: ConcurrentBatches = { most: 1, minUnits: 1 };
 /** More are written in several batches, so that those of one account do not keep others waiting. */
 const BATCH = { maxUnits: 256, maxBytes: 16 * 1024 * 1024 };
 /** The weight of the latest batch in how many units batches have had lately. */
@@ -44,23 +44,23 @@ const WEIGHT_OF_LATEST = 1 / 8;
 export type FailureListener = (error: unknown) => void;
 
 export class Committer {
-  private readonly store: Pick<Store, 'commit' | 'sideBySide'>;
+  private readonly store: Pick<Store, 'commit' | 'concurrentBatches'>;
   private readonly clock: Clock;
   private readonly watcher: DurableWatcher;
   private readonly onFailure: FailureListener;
-  private readonly sideBySide: BatchesSideBySide;
+  private readonly concurrentBatches: ConcurrentBatches;
   private readonly turns: CommitTurns;
   private pending: Pending[] = [];
   private scheduled = false;
   /** The first batch waits for more units; this takes its timer back. */
   private stopGathering: (() => void) | null = null;
-  private unitsLately = 0;
+  private recentUnits = 0;
   private readonly underWay = new Set<Promise<void>>();
   /** What the batches under way name. */
   private readonly named = new Set<string>();
 
   constructor(
-    store: Pick<Store, 'commit' | 'sideBySide'>,
+    store: Pick<Store, 'commit' | 'concurrentBatches'>,
     clock: Clock,
     watcher = NOBODY,
     onFailure: FailureListener = () => {},
@@ -70,7 +70,7 @@ export class Committer {
     this.clock = clock;
     this.watcher = watcher;
     this.onFailure = onFailure;
-    this.sideBySide = store.sideBySide ?? ONE_BY_ONE;
+    this.concurrentBatches = store.concurrentBatches ?? ONE_BY_ONE;
     this.turns = new CommitTurns(owners, BATCH);
   }
 
@@ -83,7 +83,7 @@ export class Committer {
   submit(submitted: CommitUnit, onLost?: () => void, instanceId = instanceOf(submitted)): Promise<CommitResult> {
     const { unit, settle } = withEntry(submitted);
     return new Promise((resolve, reject) => {
-      const names = this.sideBySide.most > 1 ? namesOf(unit) : NO_NAMES;
+      const names = this.concurrentBatches.most > 1 ? namesOf(unit) : NO_NAMES;
       const settled = (result: CommitResult) => {
         settle(result.kind === 'applied');
         resolve(result);
@@ -116,16 +116,16 @@ export class Committer {
    * meanwhile, and has not been read yet, shares its commit.
    */
   private writeSoon(): void {
-    const { most, leastUnits } = this.sideBySide;
+    const { most, minUnits } = this.concurrentBatches;
     if (this.scheduled || this.underWay.size >= most || this.pending.length === 0) return;
-    if (this.pending.length < leastUnits && (this.underWay.size > 0 || this.isGathering())) return;
+    if (this.pending.length < minUnits && (this.underWay.size > 0 || this.isGathering())) return;
     this.writeAtEndOfTurn();
   }
 
   /** Whether the first batch waits for more units. */
   private isGathering(): boolean {
     if (this.stopGathering) return true;
-    const gatherMs = this.sideBySide.gatherMs?.(this.unitsLately) ?? 0;
+    const gatherMs = this.concurrentBatches.gatherMs?.(this.recentUnits) ?? 0;
     if (gatherMs <= 0) return false;
     this.stopGathering = this.clock.setTimer(this.clock.now() + gatherMs, () => {
       this.stopGathering = null;
@@ -142,7 +142,7 @@ export class Committer {
       this.scheduled = false;
       const batch = this.take();
       if (batch.length === 0) return;
-      this.unitsLately += (batch.length - this.unitsLately) * WEIGHT_OF_LATEST;
+      this.recentUnits += (batch.length - this.recentUnits) * WEIGHT_OF_LATEST;
       const writing = this.write(batch).then(() => {
         for (const { names } of batch) for (const name of names) this.named.delete(name);
         this.underWay.delete(writing);

@@ -21,7 +21,7 @@ export interface Delivered {
 /** What one attempt of a delivery is given along. */
 export interface Attempt {
   /** Called when the request is sent. */
-  readonly onLeave: () => void;
+  readonly onSent: () => void;
   /** Settles when the answer is recorded or dropped. */
   readonly answerRecorded: Promise<void>;
 }
@@ -43,7 +43,7 @@ export async function deliver(
   caller: StepCaller,
   entry: CachedRun,
   task: Callable,
-  { onLeave, answerRecorded }: Attempt,
+  { onSent, answerRecorded }: Attempt,
 ): Promise<Delivered | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
@@ -61,11 +61,11 @@ export async function deliver(
           ...built,
           forwardHeaders: entry.forwardHeaders,
           timeoutMs: run.settings.deliveryTimeoutMs,
-          discreet: run.settings.redact !== undefined,
+          hidesData: run.settings.redact !== undefined,
           answerRecorded,
         },
         signal,
-        onLeave,
+        onSent,
       );
       if (signal.aborted) return null;
       const isMissed = answer.kind === 'reply' && answer.reply.kind === 'journal-needed';

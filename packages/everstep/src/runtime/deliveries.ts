@@ -130,7 +130,7 @@ export class Deliveries {
     const nodeId = nodeIdOf(cluster);
     // Without its lease a node starts nothing. It may be paused, and others may take over, at any await until the request is sent.
     const mayLeave = () => {
-      if (nodeIdOf(cluster) === nodeId && (cluster?.mayAct ?? true)) return true;
+      if (nodeIdOf(cluster) === nodeId && (cluster?.canStartWork ?? true)) return true;
       // The lease may be good again before anybody notices that it had ended.
       due.restart();
       return false;
@@ -268,7 +268,7 @@ export class Deliveries {
     // A decision that is being written has something else in mind for the slot: whatever that is, it is scheduled
     // once it is durable. To deliver the old task now would also keep the new one out of the queue.
     if (!task || task !== entry.run.tasks.get(slot) || task.dueAt === null || task.dueAt > clock.now()) return null;
-    const onLeave = () => {
+    const onSent = () => {
       if (mayLeave()) gates.left({ runKey: entry.run.key, slot });
       else cache.giveUp(entry);
     };
@@ -276,17 +276,17 @@ export class Deliveries {
       case 'advance':
       case 'step':
         return deliver(store, stepCaller, entry, task, {
-          onLeave: () => {
-            entry.outSince.set(slot, clock.now());
-            onLeave();
+          onSent: () => {
+            entry.deliveryStartedAt.set(slot, clock.now());
+            onSent();
           },
           answerRecorded,
-        }).finally(() => entry.outSince.delete(slot));
+        }).finally(() => entry.deliveryStartedAt.delete(slot));
       case 'call':
-        return deliveredBy(await makeCall(messageSender, entry, task, () => clock.now(), { onLeave, answerRecorded }));
+        return deliveredBy(await makeCall(messageSender, entry, task, () => clock.now(), { onSent, answerRecorded }));
       case 'message':
         return deliveredBy(
-          await sendMessage({ store, sender: messageSender, now: () => clock.now() }, entry, task, { onLeave, answerRecorded }),
+          await sendMessage({ store, sender: messageSender, now: () => clock.now() }, entry, task, { onSent, answerRecorded }),
         );
       default:
         return null;

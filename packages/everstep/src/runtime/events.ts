@@ -4,7 +4,7 @@ import type { Decision } from '../engine/decision.js';
 import type { DecisionContext } from '../engine/ids.js';
 import { newKey } from '../engine/ids.js';
 import { ADVANCE_SLOT, type Run, type Task } from '../engine/run.js';
-import { keepsTooMuch } from '../engine/waits.js';
+import { exceedsEventLimits } from '../engine/waits.js';
 import type { Store, WaiterRecord } from '../ports/store.js';
 import type { Decisions } from './decisions.js';
 import type { CachedRun } from './run-cache.js';
@@ -178,7 +178,7 @@ export class Events {
     }
     const run = await store.loadRun({ runKey });
     if (!run) return { kind: 'run-not-found' };
-    return run.status === 'active' && keepsTooMuch([...run.keptEvents, event])
+    return run.status === 'active' && exceedsEventLimits([...run.keptEvents, event])
       ? { kind: 'too-many-kept' }
       : { kind: 'run-not-active' };
   }

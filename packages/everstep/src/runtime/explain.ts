@@ -1,7 +1,7 @@
 /** Why a run is where it is: for each thing it owes, what has to come true before it goes on. */
 import { PART } from '../config/limits.js';
 import { callbackRetryRule } from '../engine/callback.js';
-import { keyOfMessage } from '../engine/ids.js';
+import { runKeyOfMessage } from '../engine/ids.js';
 import { CALLBACK_SLOT, type RunSettings, type Task } from '../engine/run.js';
 import { stepTypeOf } from '../engine/step-type.js';
 import { attemptsOf } from '../ports/history-parts.js';
@@ -124,7 +124,7 @@ export async function explainRun(
   question: Question,
   query: { readonly instanceId: string; readonly workflowRunId: string; readonly createdAt?: number },
 ): Promise<Explanation | null> {
-  const message = keyOfMessage(query.workflowRunId);
+  const message = runKeyOfMessage(query.workflowRunId);
   const run =
     (await question.store.findRun(query)) ?? (message === null ? null : await messageOf(question.store, query, message));
   const history = run && (await question.store.runHistory({ runKey: run.key, bounds: PART, maxOutBytes: 0 }));

@@ -101,7 +101,7 @@ export class GateHolders {
       this.under++;
       const { generation } = this;
       const known = this.holders.get(instanceId);
-      (known === undefined ? cluster.holderOfGates(instanceId) : Promise.resolve(known))
+      (known === undefined ? cluster.gateHolderOf(instanceId) : Promise.resolve(known))
         .then((holder) => {
           this.learn(instanceId, holder, generation);
           if (holder === cluster.nodeId) look();
@@ -151,7 +151,7 @@ export class GateHolders {
     }
     this.asking.set(instanceId, [{ ticket, passage }]);
     const { generation } = this;
-    this.options.cluster.holderOfGates(instanceId).then(
+    this.options.cluster.gateHolderOf(instanceId).then(
       (holder) => {
         this.learn(instanceId, holder, generation);
         const waiting = this.asking.get(instanceId) ?? [];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { EMPTY_GROUPS_KEPT_MS, NEW_FOR_MS } from '../engine/dead-letter-groups.js';
-import { groupOf } from '../engine/likeness.js';
+import { groupOf } from '../engine/fingerprint.js';
 import type { Store } from '../ports/store.js';
 import {
   apply,
@@ -85,7 +85,7 @@ test('what was not done when the service ended is done at the next start', async
 test('what another node is at is left to that', async (t) => {
   const store = await openStore(t);
   await store.commit([failed(1, 'no stock')]);
-  await upkeepOf(store, { unlessBusy: async () => false }).work();
+  await upkeepOf(store, { tryExclusively: async () => false }).work();
   assert.deepEqual(await groups(store), []);
 });
 

@@ -4,8 +4,8 @@
  * the service ends, is left for the next time: an entry that has no group yet says so itself.
  */
 import { LIMITS } from '../config/limits.js';
-import type { GroupPlace } from '../engine/dead-letter-groups.js';
-import { groupOf } from '../engine/likeness.js';
+import type { GroupKey } from '../engine/dead-letter-groups.js';
+import { groupOf } from '../engine/fingerprint.js';
 import type { Clock } from '../ports/clock.js';
 import type { UngroupedEntry } from '../ports/dead-letter-groups.js';
 import type { Log } from '../ports/log.js';
@@ -26,7 +26,7 @@ export interface GroupUpkeepOptions {
   readonly now: () => number;
   readonly log: Log;
   /** Where several nodes share the store: does the work unless another one is at it; false then. */
-  readonly unlessBusy?: (work: () => Promise<void>) => Promise<boolean>;
+  readonly tryExclusively?: (work: () => Promise<void>) => Promise<boolean>;
 }
 
 /** As it would have been when the run failed, as far as that is known. */
@@ -78,8 +78,8 @@ export class GroupUpkeep {
 
   /** Does all that is to be done now, unless another node does. Never rejects; work that is under way is joined. */
   work(): Promise<void> {
-    const { unlessBusy, log } = this.options;
-    const begin = unlessBusy ? () => unlessBusy(() => this.workThrough()).then(() => {}) : () => this.workThrough();
+    const { tryExclusively, log } = this.options;
+    const begin = tryExclusively ? () => tryExclusively(() => this.workThrough()).then(() => {}) : () => this.workThrough();
     this.working ??= begin()
       .catch((error: unknown) =>
         log.error({ error: String(error) }, 'dead letter group maintenance failed, retrying at the next round'),
@@ -121,7 +121,7 @@ export class GroupUpkeep {
   private async recount(): Promise<void> {
     const { store, now } = this.options;
     if (this.countedAt !== null && now() - this.countedAt < RECOUNT_EVERY_MS) return;
-    for (let after: GroupPlace | null = null; !this.stopped; await this.letOthersGoOn()) {
+    for (let after: GroupKey | null = null; !this.stopped; await this.letOthersGoOn()) {
       after = await store.deadLetterGroups.recount({ after, limit: GROUPS_PER_STEP });
       if (after === null) break;
     }

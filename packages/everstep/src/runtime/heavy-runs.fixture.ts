@@ -23,6 +23,6 @@ export function createEntry(instanceId: string, runKey: string, weight: number):
   const named = { ...run, key: runKey };
   return {
     ...{ run: named, durable: named, forwardHeaders: {}, payload: null, hold: null, digested: EMPTY_JOURNAL, misses: 0 },
-    ...{ uncommitted: 0, deliveries: 0, outSince: new Map(), control: null, givenUp: 0, weight },
+    ...{ uncommitted: 0, deliveries: 0, deliveryStartedAt: new Map(), control: null, givenUp: 0, weight },
   };
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PlannedStep } from '@everstep/sdk/protocol';
-import { type InstanceLimits, type LetIn, NO_LIMITS, type RunRefusal } from '../ports/instance-limits.js';
+import { type InstanceLimits, NO_LIMITS, type RunAdmission, type RunRefusal } from '../ports/instance-limits.js';
 import { progress, ScriptedCaller, settle, withRuntime } from './runtime.fixture.js';
 
 const INSTANCE = 'qi_1';
@@ -25,25 +25,25 @@ const family = () =>
   });
 
 test('an invoked run counts for the day on which it was let in', async () => {
-  const letInAt = Date.UTC(2026, 10, 21);
+  const admittedAt = Date.UTC(2026, 10, 21);
   const asked: number[] = [];
   const limits: InstanceLimits = {
     ...NO_LIMITS,
-    async letRunsIn(_instanceId, runs): Promise<LetIn> {
+    async admitRuns(_instanceId, runs): Promise<RunAdmission> {
       asked.push(runs);
-      return { kind: 'let-in', at: letInAt };
+      return { kind: 'admitted', at: admittedAt };
     },
   };
   await withRuntime(
     family(),
     async (bench) => {
-      await bench.trigger({ letInAt });
+      await bench.trigger({ admittedAt });
       await settle();
       assert.deepEqual(asked, [1, 1]);
       const counts = await bench.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
       assert.deepEqual(
         counts.map(({ what, count, lastAt }) => [what, count, lastAt]),
-        [['run', 3, letInAt]],
+        [['run', 3, admittedAt]],
       );
     },
     { limits },
@@ -55,7 +55,7 @@ test('an invocation that is refused ends its step with the reason and its code, 
   const refusal: RunRefusal = { kind: 'daily-limit', message: 'the plan small starts at most 2 runs a day' };
   const limits: InstanceLimits = {
     ...NO_LIMITS,
-    letRunsIn: async () => (left-- > 0 ? { kind: 'let-in', at: null } : refusal),
+    admitRuns: async () => (left-- > 0 ? { kind: 'admitted', at: null } : refusal),
   };
   await withRuntime(
     family(),

@@ -9,7 +9,7 @@ import type { DecisionContext } from '../engine/ids.js';
 import { countOfDay } from '../engine/metering.js';
 import type { Run, RunPayload, Task } from '../engine/run.js';
 import { type StartCommand, startRun } from '../engine/start.js';
-import type { InstanceLimits, LetIn, RunRefusal } from '../ports/instance-limits.js';
+import type { InstanceLimits, RunAdmission, RunRefusal } from '../ports/instance-limits.js';
 import type { RunRecord, Store } from '../ports/store.js';
 import type { Decisions } from './decisions.js';
 import { decodeBody } from './encoded-body.js';
@@ -20,7 +20,7 @@ type InvokeTask = Extract<Task, { kind: 'invoke' }>;
 export interface InvocationsOptions {
   readonly store: Store;
   readonly decisions: Decisions;
-  readonly limits: Pick<InstanceLimits, 'letRunsIn' | 'notStarted' | 'recount'>;
+  readonly limits: Pick<InstanceLimits, 'admitRuns' | 'releaseRuns' | 'recount'>;
   readonly context: () => DecisionContext;
   /** A run was made durable: drive it. */
   readonly begin: (run: Run, payload: RunPayload) => void;
@@ -37,7 +37,7 @@ function payloadOf(spec: InvokeSpec): RunPayload {
 /** The code of a refusal, as the API answers it to a trigger. */
 const codeOf = ({ kind }: RunRefusal) => (kind === 'daily-limit' ? 'daily-limit-reached' : kind);
 
-function commandOf(parent: Run, task: InvokeTask, spec: InvokeSpec, { at: letInAt }: LetIn): StartCommand {
+function commandOf(parent: Run, task: InvokeTask, spec: InvokeSpec, { at: admittedAt }: RunAdmission): StartCommand {
   return {
     instanceId: parent.instanceId,
     dialect: parent.dialect,
@@ -59,7 +59,7 @@ function commandOf(parent: Run, task: InvokeTask, spec: InvokeSpec, { at: letInA
     notBefore: null,
     deduplicationId: null,
     key: task.childRunKey,
-    letInAt,
+    admittedAt,
     origin: {
       kind: 'invoke',
       runKey: parent.key,
@@ -126,11 +126,11 @@ export class Invocations {
   private async start(entry: CachedRun, task: InvokeTask, spec: InvokeSpec): Promise<void> {
     const { limits } = this.options;
     const { instanceId } = entry.run;
-    const decided = await limits.letRunsIn(instanceId, 1);
-    if (decided.kind !== 'let-in') return this.refuse(entry.run, task, decided);
+    const decided = await limits.admitRuns(instanceId, 1);
+    if (decided.kind !== 'admitted') return this.refuse(entry.run, task, decided);
     try {
       if (!(await this.startLetIn(entry, task, commandOf(entry.run, task, spec, decided))))
-        limits.notStarted(instanceId, 1, decided);
+        limits.releaseRuns(instanceId, 1, decided);
     } catch (error) {
       limits.recount(instanceId);
       throw error;

@@ -34,7 +34,7 @@ async function dueAt(
 ): Promise<readonly Ticket[]> {
   const found: Ticket[] = [];
   let after: TaskReference | null = null;
-  for (let looked = 0; looked < LIMITS.maxDueTasksLookedAt && found.length < passed + limit; looked += PAGE) {
+  for (let looked = 0; looked < LIMITS.maxDueTasksScanned && found.length < passed + limit; looked += PAGE) {
     const page: Awaited<ReturnType<Store['dueTasks']>> = await store.dueTasks({
       instanceId,
       before: clock.now(),

@@ -200,7 +200,7 @@ export class Membership {
     if (this.stopped) return;
     const { clock } = this.options;
     this.cancelStanding = clock.setTimer(clock.now() + STANDING_MS, () => {
-      const told = this.options.holders.held.map((instanceId) => this.tellStanding(instanceId));
+      const told = this.options.holders.held.map((instanceId) => this.publishGateStatus(instanceId));
       void Promise.allSettled([...told, this.freePlaces()]).then(() => this.tellStandings());
     });
   }
@@ -216,11 +216,11 @@ export class Membership {
     for (const runKey of await store.endedAmong({ runKeys })) gates.runEnded(runKey);
   }
 
-  private async tellStanding(instanceId: string): Promise<void> {
+  private async publishGateStatus(instanceId: string): Promise<void> {
     const standing = { keys: this.options.gates.standing(instanceId) };
     const text = JSON.stringify(standing);
     if (this.told.get(instanceId) === text) return;
-    await this.options.cluster.tellStanding(instanceId, standing);
+    await this.options.cluster.publishGateStatus(instanceId, standing);
     this.told.set(instanceId, text);
   }
 }

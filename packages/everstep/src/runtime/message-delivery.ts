@@ -36,7 +36,7 @@ export async function sendMessage(
   { store, sender, now }: MessageDelivery,
   entry: CachedRun,
   task: MessageTask,
-  { onLeave, answerRecorded }: Attempt,
+  { onSent, answerRecorded }: Attempt,
 ): Promise<RunEvent | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
@@ -67,7 +67,7 @@ export async function sendMessage(
         answerRecorded,
       },
       signal,
-      onLeave,
+      onSent,
     );
   } finally {
     entry.deliveries--;

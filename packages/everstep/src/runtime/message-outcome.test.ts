@@ -12,7 +12,7 @@ function answered(status: number, headers: Record<string, readonly string[]> = {
 }
 
 test('a refusal of a message key says what to do', () => {
-  const refusal = { ...answered(401, {}, 'no'), wantsSigningKeys: true } as MessageAnswer;
+  const refusal = { ...answered(401, {}, 'no'), expectsSigningKeys: true } as MessageAnswer;
   const message = messageFailureOf(refusal, NOW)?.message ?? '';
   assert.match(message, /answered 401 \(.*signed with the message key.*everstep keys origins/);
   assert.doesNotMatch(messageFailureOf(answered(401), NOW)?.message ?? '', /message key/);

@@ -10,18 +10,18 @@ const SIGNED_OTHERWISE =
 /**
  * Why the attempt failed; null when it succeeded, that is with any 2xx. A
  * redirect is not followed, and would be the same the next time. `now` in
- * Unix ms. `discreet`: the run hides data, so the words quote nothing of the answer.
+ * Unix ms. `hidesData`: the run hides data, so the words quote nothing of the answer.
  */
-export function messageFailureOf(answer: MessageAnswer, now: number, discreet = false): DeliveryFailure | null {
+export function messageFailureOf(answer: MessageAnswer, now: number, hidesData = false): DeliveryFailure | null {
   if (answer.kind === 'failure') return answer.failure;
-  const { status, headers, body, sent, wantsSigningKeys } = answer;
+  const { status, headers, body, sent, expectsSigningKeys } = answer;
   if (status >= 200 && status < 300) return null;
   const redirected = status >= 300 && status < 400;
   return {
     cause: 'http',
     message: redirected
-      ? `the endpoint answered ${describeRedirect(status, headers, discreet)}; redirects are not followed: use the final URL`
-      : `the endpoint answered ${status} (${snippetOf(body, discreet)})${wantsSigningKeys ? SIGNED_OTHERWISE : ''}`,
+      ? `the endpoint answered ${describeRedirect(status, headers, hidesData)}; redirects are not followed: use the final URL`
+      : `the endpoint answered ${status} (${snippetOf(body, hidesData)})${expectsSigningKeys ? SIGNED_OTHERWISE : ''}`,
     status,
     responseHeaders: headers,
     responseBody: keptOf(body),

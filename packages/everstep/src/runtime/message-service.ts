@@ -31,7 +31,7 @@ export interface MessageCommand {
   readonly deduplicationId: string | null;
   readonly callerIp: string;
   /** Unix ms at which it was let in: it counts for this day. Absent or null: for the day on which it is published. */
-  readonly letInAt?: number | null;
+  readonly admittedAt?: number | null;
 }
 
 export interface PublishedMessage {

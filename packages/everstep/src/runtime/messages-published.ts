@@ -1,7 +1,7 @@
 /** Plain messages as users ask for them: published, looked at, canceled. */
 import { LIMITS, PART } from '../config/limits.js';
 import type { DecisionContext } from '../engine/ids.js';
-import { keyOfMessage } from '../engine/ids.js';
+import { runKeyOfMessage } from '../engine/ids.js';
 import { ADVANCE_SLOT, type MessageSettings, type RunPayload } from '../engine/run.js';
 import { type Started, startRun } from '../engine/start.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
@@ -113,7 +113,7 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
     readonly messageId: string;
   }): Promise<MessageRecord | null> {
     const { store, isInFlight } = this.options;
-    const runKey = keyOfMessage(messageId);
+    const runKey = runKeyOfMessage(messageId);
     const history = runKey === null ? null : await store.runHistory({ runKey, bounds: PART, maxOutBytes: 0 });
     if (runKey === null || history?.run.instanceId !== instanceId || !isMessageRun(history.run)) return null;
     const { run, tasks } = history;
@@ -150,12 +150,12 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
         return { items: events.sort((a, b) => b.at - a.at), next: run.position };
       }
       // A state that hardly any message has been in would be looked for in all of them.
-    } while (next !== null && events.length < limit && looked < LIMITS.maxMessagesLookedAt && bytes < LIMITS.maxPageBytes);
+    } while (next !== null && events.length < limit && looked < LIMITS.maxMessagesScanned && bytes < LIMITS.maxPageBytes);
     return { items: events.sort((a, b) => b.at - a.at), next };
   }
 
   async cancelMessage(command: { readonly instanceId: string; readonly messageId: string }): Promise<CancelOutcome> {
-    const runKey = keyOfMessage(command.messageId);
+    const runKey = runKeyOfMessage(command.messageId);
     const run = runKey === null ? null : await this.options.store.runRecord({ runKey });
     if (run?.instanceId !== command.instanceId || !isMessageRun(run)) return { kind: 'not-found' };
     return { kind: (await this.options.cancel(run.key)) ? 'canceled' : 'not-active' };
@@ -183,7 +183,7 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
       notBefore,
       destination,
       deduplicationId: id,
-      letInAt = null,
+      admittedAt = null,
     } = command;
     // Of a group each endpoint has its message. A line break cannot stand in an id that somebody gave.
     const deduplicationId = id !== null && destination.kind === 'url-group' ? `${id}\n${addressee.url}` : id;
@@ -198,7 +198,7 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
         workflowRunId: null,
         notBefore,
         deduplicationId,
-        letInAt,
+        admittedAt,
       },
       this.options.context(),
     );
@@ -228,7 +228,7 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
   private async list(query: MessageQuery, after: Position | null, limit: number): Promise<Listing<ListedMessage>> {
     const { instanceId } = query;
     const { messageIds, ...filter } = query.filter;
-    const runKeys = messageIds?.map(keyOfMessage).filter((key) => key !== null);
+    const runKeys = messageIds?.map(runKeyOfMessage).filter((key) => key !== null);
     const asked = { ...filter, kind: 'message', ...(runKeys ? { runKeys } : {}) } as const;
     const page = await this.options.store.listRuns({
       instanceId,

@@ -15,7 +15,7 @@ export async function makeCall(
   entry: CachedRun,
   task: Extract<Task, { kind: 'call' }>,
   now: () => number,
-  { onLeave, answerRecorded }: Attempt,
+  { onSent, answerRecorded }: Attempt,
 ): Promise<RunEvent | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
@@ -40,7 +40,7 @@ export async function makeCall(
         answerRecorded,
       },
       signal,
-      onLeave,
+      onSent,
     );
   } finally {
     entry.deliveries--;

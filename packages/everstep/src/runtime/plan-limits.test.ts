@@ -1,7 +1,7 @@
 /** What the runtime makes of the limits of an instance. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type InstanceLimits, type LetIn, NO_LIMITS, type TickRefusal } from '../ports/instance-limits.js';
+import { type InstanceLimits, NO_LIMITS, type RunAdmission, type TickRefusal } from '../ports/instance-limits.js';
 import { inARow, ScriptedCaller, settle, withRuntime } from './runtime.fixture.js';
 import { caller, command, HOUR_MS, INSTANCE, id, pass, runsIn, START, scheduled } from './schedules.fixture.js';
 
@@ -9,11 +9,11 @@ const limitedTo = (more: Partial<InstanceLimits>): InstanceLimits => ({ ...NO_LI
 
 test('a tick that is refused starts no run and is counted, and the next one is tried at its time', async () => {
   /** The day before that on which it starts a run. */
-  const letInAt = START - 24 * HOUR_MS;
-  let decided: LetIn | TickRefusal = { kind: 'tick-budget-exceeded', message: 'the budget is spent' };
+  const admittedAt = START - 24 * HOUR_MS;
+  let decided: RunAdmission | TickRefusal = { kind: 'tick-budget-exceeded', message: 'the budget is spent' };
   const asked: number[] = [];
   const limits = limitedTo({
-    letTickIn: async (_instanceId, bodyBytes) => {
+    admitTick: async (_instanceId, bodyBytes) => {
       asked.push(bodyBytes);
       return decided;
     },
@@ -26,7 +26,7 @@ test('a tick that is refused starts no run and is counted, and the next one is t
       assert.deepEqual(await runsIn(bench.store), []);
       const skipped = await bench.store.findSchedule(id(scheduleId));
       assert.deepEqual([skipped?.nextAt, skipped?.lastFiredAt], [START + 2 * HOUR_MS, null]);
-      decided = { kind: 'let-in', at: letInAt };
+      decided = { kind: 'admitted', at: admittedAt };
       await pass(bench, HOUR_MS);
       assert.equal((await runsIn(bench.store)).length, 1);
       const bytes = command().payload.body.length;
@@ -36,7 +36,7 @@ test('a tick that is refused starts no run and is counted, and the next one is t
         counts.map(({ what, count, lastAt }) => [what, count, lastAt]),
         [
           ['tick-budget-exceeded', 1, START + HOUR_MS],
-          ['run', 1, letInAt],
+          ['run', 1, admittedAt],
         ],
       );
     },

@@ -198,10 +198,10 @@ test('a repair pauses when the budget lets nothing begin, says so, and can be co
   let left = 2;
   const limits = {
     ...NO_LIMITS,
-    async letRunsIn(_instanceId: string, runs: number) {
+    async admitRuns(_instanceId: string, runs: number) {
       if (runs > left) return { kind: 'budget-exceeded' as const, message: 'the budget is spent' };
       left -= runs;
-      return { kind: 'let-in' as const, at: null };
+      return { kind: 'admitted' as const, at: null };
     },
   };
   await withFailed(

@@ -44,7 +44,7 @@ function checkOf(run: Run, journal: readonly JournalEntry[], payload: RunPayload
     },
     forwardHeaders: payload.forwardHeaders,
     timeoutMs,
-    discreet: settings.redact !== undefined,
+    hidesData: settings.redact !== undefined,
   };
 }
 

@@ -389,12 +389,12 @@ test('a sweep that another node is at is left to that, and to the next time', as
   const clock = new StandingClock();
   clock.move(2 * DAY_MS);
   let busy = true;
-  const unlessBusy = async (work: () => Promise<void>) => {
+  const tryExclusively = async (work: () => Promise<void>) => {
     if (busy) return false;
     await work();
     return true;
   };
-  const retention = new Retention({ store, clock, log: quiet, unlessBusy });
+  const retention = new Retention({ store, clock, log: quiet, tryExclusively });
   await retention.sweep();
   assert.deepEqual(await statuses(store), ['succeeded']);
   busy = false;

@@ -43,7 +43,7 @@ export interface RetentionOptions {
   /** Who takes turns; absent: everything belongs to one instance. */
   readonly owners?: InstanceOwners;
   /** Where several nodes share the store: does the work unless another one is at it; false then. */
-  readonly unlessBusy?: (work: () => Promise<void>) => Promise<boolean>;
+  readonly tryExclusively?: (work: () => Promise<void>) => Promise<boolean>;
 }
 
 interface StepResult {
@@ -101,8 +101,8 @@ export class Retention {
 
   /** Removes all that may go now, unless another node does. Never rejects; one that is under way is joined. */
   sweep(): Promise<void> {
-    const { unlessBusy } = this.options;
-    const swept = unlessBusy ? () => unlessBusy(() => this.sweepAll()).then(() => {}) : () => this.sweepAll();
+    const { tryExclusively } = this.options;
+    const swept = tryExclusively ? () => tryExclusively(() => this.sweepAll()).then(() => {}) : () => this.sweepAll();
     this.sweeping ??= swept()
       .catch((error: unknown) => this.report(error, {}))
       .finally(() => {

@@ -32,7 +32,7 @@ export interface CachedRun {
   /** Deliveries under way. */
   deliveries: number;
   /** When requests that are out left, Unix ms, by their slots. */
-  readonly outSince: Map<number, number>;
+  readonly deliveryStartedAt: Map<number, number>;
   /** Gives up every delivery of the run; made for the first of them. */
   control: AbortController | null;
   /** How often deliveries of the run were given up though it goes on. */
@@ -105,7 +105,7 @@ export class RunCache {
       misses: 0,
       uncommitted: 0,
       deliveries: 0,
-      outSince: new Map(),
+      deliveryStartedAt: new Map(),
       control: null,
       givenUp: 0,
       weight: weightOf(run),

@@ -253,13 +253,13 @@ export class RunDriver {
 
   /** Takes what an endpoint submits. False when the run is not active (any more); else it is durable. */
   async submit(runKey: string, submission: Submission): Promise<boolean> {
-    const outSince = this.cache.peek(runKey)?.outSince;
+    const deliveryStartedAt = this.cache.peek(runKey)?.deliveryStartedAt;
     return this.writes.persistWithin(SUBMISSION_WAIT_MS, submission, async () => {
       let active = false;
       const look = (): void => {
         active = true;
       };
-      await this.decisions.decideOn(runKey, { kind: 'submitted', submission, outSince }, { look });
+      await this.decisions.decideOn(runKey, { kind: 'submitted', submission, deliveryStartedAt }, { look });
       return active;
     });
   }

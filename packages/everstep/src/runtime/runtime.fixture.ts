@@ -72,9 +72,9 @@ export class ScriptedCaller implements StepCaller {
   constructor(answer: (call: StepCall, signal: AbortSignal) => Promise<StepReply> | StepReply) {
     this.answer = answer;
   }
-  async call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer> {
+  async call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepAnswer> {
     this.calls.push(call);
-    onLeave?.();
+    onSent?.();
     this.out++;
     this.mostOut = Math.max(this.mostOut, this.out);
     try {
@@ -95,9 +95,9 @@ export class ScriptedSender implements MessageSender {
   constructor(answer: (message: Message) => Promise<MessageAnswer> | MessageAnswer) {
     this.answer = answer;
   }
-  async send(message: Message, _signal?: AbortSignal, onLeave?: () => void): Promise<MessageAnswer> {
+  async send(message: Message, _signal?: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
     this.sent.push(message);
-    onLeave?.();
+    onSent?.();
     return this.answer(message);
   }
 }
@@ -204,20 +204,20 @@ export async function withRuntime(
 export function aloneInCluster(claim: () => readonly DueTask[]): Cluster {
   return {
     nodeId: 'n_1',
-    mayAct: true,
+    canStartWork: true,
     now: () => 0,
     async join() {},
     claimDue: async () => claim(),
     claimQueued: async () => [],
     handOver: async () => {},
     wake() {},
-    holderOfGates: async () => 'n_1',
-    tellStanding: async () => {},
-    standingOf: async () => null,
+    gateHolderOf: async () => 'n_1',
+    publishGateStatus: async () => {},
+    gateStatusOf: async () => null,
     nodes: async () => [],
     tell() {},
     confirm: async () => {},
-    async unlessBusy(_name, work) {
+    async tryExclusively(_name, work) {
       await work();
       return true;
     },

@@ -98,7 +98,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     log,
     bounds: (instanceId) => limits.retentionBounds(instanceId),
     ...(options.owners ? { owners: options.owners } : {}),
-    ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('retention', work) } : {}),
+    ...(cluster ? { tryExclusively: (work) => cluster.tryExclusively('retention', work) } : {}),
   });
   const removal = new InstanceRemoval({
     store,
@@ -106,14 +106,14 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     paceClock: options.paceClock ?? clock,
     log,
     stopInstance: (instanceId) => driver.stopInstance(instanceId),
-    ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('removal', work) } : {}),
+    ...(cluster ? { tryExclusively: (work) => cluster.tryExclusively('removal', work) } : {}),
   });
   const groups = new GroupUpkeep({
     store,
     clock: options.upkeepClock ?? clock,
     now: () => clock.now(),
     log,
-    ...(cluster ? { unlessBusy: (work) => cluster.unlessBusy('groups', work) } : {}),
+    ...(cluster ? { tryExclusively: (work) => cluster.tryExclusively('groups', work) } : {}),
   });
 
   const staging: StagingOptions = {
@@ -124,14 +124,14 @@ export function createRuntime(options: RunDriverOptions): Runtime {
   const commitCopying = (unit: CommitUnit): Promise<CommitResult> => commitInSlices(staging, unit);
 
   async function prepare(
-    command: Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'workflowRunId' | 'letInAt'>,
+    command: Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'workflowRunId' | 'admittedAt'>,
     dlqId: string,
   ): Promise<Recovery | 'missing' | 'no-flow-control-key'> {
     const letter = await store.findDeadLetter({ instanceId: command.instanceId, dlqId });
     const failed = letter && (await store.loadRun({ runKey: letter.runKey }));
     if (!letter || !failed) return 'missing';
-    const { kind, overrides, workflowRunId = null, letInAt = null } = command;
-    const started = recoverRun(failed, { kind, dlqId, overrides, workflowRunId, letInAt }, driver.context);
+    const { kind, overrides, workflowRunId = null, admittedAt = null } = command;
+    const started = recoverRun(failed, { kind, dlqId, overrides, workflowRunId, admittedAt }, driver.context);
     return started === 'no-flow-control-key' ? started : { started, payload: letter.payload };
   }
 
@@ -223,7 +223,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
   /** What goes on at keys whose gates are another node's, as that last told. */
   async function standings(instanceId: string, statuses: readonly FlowControlStatus[]): Promise<readonly FlowControlStatus[]> {
     if (!cluster || driver.holdsGates(instanceId) || statuses.length === 0) return statuses;
-    const standing = await cluster.standingOf(instanceId);
+    const standing = await cluster.gateStatusOf(instanceId);
     return statuses.map((status) => ({ ...status, ...(standing?.keys[status.key] ?? { waiting: 0, inFlight: 0 }) }));
   }
 
@@ -354,7 +354,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       ),
     retryCallback: ({ instanceId, dlqId }) => callbacks.retry(instanceId, dlqId),
     cancelCallback: ({ instanceId, dlqId }) => callbacks.cancel(instanceId, dlqId),
-    lookOn: ({ instanceId, told }) => driver.live.watch(instanceId, told),
+    watchHints: ({ instanceId, told }) => driver.live.watch(instanceId, told),
     instancesDeleted: () => removal.look(),
     changed: ({ instanceId, topic }) => driver.live.changed(instanceId, topic),
     underWay: () => driver.standing,

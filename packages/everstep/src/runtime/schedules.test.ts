@@ -287,11 +287,11 @@ test('a schedule that is run by hand at its tick loses neither, and is read agai
       }
       return schedule;
     };
-    const ran = await bench.runtime.runSchedule({ ...id(scheduleId), letInAt: null });
+    const ran = await bench.runtime.runSchedule({ ...id(scheduleId), admittedAt: null });
     assert.equal(ran.kind, 'started');
     assert.equal((await findSchedule(id(scheduleId)))?.nextAt, START + 2 * HOUR_MS);
     await pass(bench, 2 * HOUR_MS);
     assert.equal((await runsIn(bench.store)).length, 2);
-    assert.deepEqual(await bench.runtime.runSchedule({ ...id('none'), letInAt: null }), { kind: 'not-found' });
+    assert.deepEqual(await bench.runtime.runSchedule({ ...id('none'), admittedAt: null }), { kind: 'not-found' });
   });
 });

@@ -48,7 +48,7 @@ export interface SchedulesOptions {
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   /** Acts on a run that is durable. */
   readonly begin: (started: Started, payload: RunPayload) => void;
-  readonly limits: Pick<InstanceLimits, 'letTickIn' | 'notStarted' | 'recount'>;
+  readonly limits: Pick<InstanceLimits, 'admitTick' | 'releaseRuns' | 'recount'>;
   /** Who takes turns; absent: everything belongs to one instance. */
   readonly owners?: InstanceOwners;
   /** While it is closed nothing ticks; `look` has to follow when it opens. */
@@ -137,8 +137,8 @@ export class Schedules {
     });
   }
 
-  /** Starts now what a tick starts. `letInAt`: when it was let in, Unix ms; null: nobody had to. */
-  run({ letInAt, ...id }: ScheduleId & { readonly letInAt: number | null }): Promise<ScheduleRun> {
+  /** Starts now what a tick starts. `admittedAt`: when it was let in, Unix ms; null: nobody had to. */
+  run({ admittedAt, ...id }: ScheduleId & { readonly admittedAt: number | null }): Promise<ScheduleRun> {
     const { store, commit, begin, context } = this.options;
     return this.inTurn(id.instanceId, async () => {
       // Another process may have let it tick since it was read.
@@ -147,7 +147,7 @@ export class Schedules {
         if (!schedule) return { kind: 'not-found' };
         const endpoints = await this.endpointsOf(schedule);
         if (endpoints?.length === 0) return { kind: 'no-endpoints' };
-        const { unit, started } = runSchedule(schedule, context(), { endpoints, letInAt });
+        const { unit, started } = runSchedule(schedule, context(), { endpoints, admittedAt });
         const result = await commit(unit);
         if (result.kind !== 'applied') continue;
         for (const each of started) begin(each, schedule.payload);
@@ -273,8 +273,8 @@ export class Schedules {
     const { commit, begin, context, log, limits, writes } = this.options;
     const { instanceId, scheduleId } = schedule;
     try {
-      const decided = await limits.letTickIn(instanceId, schedule.payload.body.length);
-      if (decided.kind !== 'let-in') {
+      const decided = await limits.admitTick(instanceId, schedule.payload.body.length);
+      if (decided.kind !== 'admitted') {
         const skipped = skipTick(schedule, decided.kind, context());
         if (!skipped) return false;
         await commit(skipped.unit);
@@ -289,13 +289,13 @@ export class Schedules {
         log.warn({ instanceId, scheduleId }, 'schedule tick was skipped, its URL group has no endpoints');
         return true;
       }
-      const fired: Fired | null = fireSchedule(schedule, context(), { endpoints, letInAt: decided.at });
+      const fired: Fired | null = fireSchedule(schedule, context(), { endpoints, admittedAt: decided.at });
       if (!fired) return false;
       const result = await commit(fired.unit);
       // Refused, it has ticked already, or was changed: then it is looked at again. When only the answer was lost, its run is found among what is due.
       if (result.kind === 'applied') for (const started of fired.started) begin(started, schedule.payload);
       else {
-        limits.notStarted(instanceId, 1, decided);
+        limits.releaseRuns(instanceId, 1, decided);
         this.again = true;
       }
       if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'schedule has no next tick');

@@ -32,7 +32,7 @@ class OneOfSeveral {
   readonly handedOver: string[] = [];
   events: ClusterEvents | null = null;
   nodeId = 'n_1';
-  mayAct = true;
+  canStartWork = true;
   /** Who has the gates as far as the others say. */
   holder = 'n_1';
   readonly cluster: Cluster;
@@ -44,8 +44,8 @@ class OneOfSeveral {
       get nodeId() {
         return self.nodeId;
       },
-      get mayAct() {
-        return self.mayAct;
+      get canStartWork() {
+        return self.canStartWork;
       },
       join: async (events) => {
         self.events = events;
@@ -57,7 +57,7 @@ class OneOfSeveral {
       handOver: async (tasks) => {
         self.handedOver.push(...tasks.map(({ runKey }) => runKey));
       },
-      holderOfGates: async () => self.holder,
+      gateHolderOf: async () => self.holder,
     };
   }
 }
@@ -69,9 +69,9 @@ class Endpoint implements MessageSender {
   leaving = (): void => {};
   /** Answers only then, whether or not the request was given up. */
   answering: Promise<void> = Promise.resolve();
-  async send(message: Message, signal: AbortSignal, onLeave?: () => void): Promise<MessageAnswer> {
+  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
     this.leaving();
-    onLeave?.();
+    onSent?.();
     if (!signal.aborted) this.texts.push(textOf(message));
     await this.answering;
     return answer(this.status);
@@ -110,12 +110,12 @@ test('a request does not leave when the lease of its node has ended since the de
     const tasks = await published(bench, ['1', '2']);
     node.claims.push(...tasks);
     endpoint.leaving = () => {
-      node.mayAct = false;
+      node.canStartWork = false;
     };
     await look(bench);
     assert.deepEqual(endpoint.texts, []);
     endpoint.leaving = () => {};
-    node.mayAct = true;
+    node.canStartWork = true;
     node.claims.push(...tasks);
     await look(bench);
     assert.ok(node.looks.some(({ anew }) => anew));

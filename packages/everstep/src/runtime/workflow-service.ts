@@ -47,7 +47,7 @@ export interface RecoverCommand {
   /** Only with one dlqId. */
   readonly workflowRunId?: string;
   /** Unix ms at which the runs were let in: they count for this day. Absent or null: for the day on which they are started. */
-  readonly letInAt?: number | null;
+  readonly admittedAt?: number | null;
 }
 
 export type RecoverOutcome =
@@ -298,11 +298,11 @@ export interface WorkflowService extends MessageService, RepairService {
   }): Promise<Schedule | null>;
   deleteSchedule(command: { readonly instanceId: string; readonly scheduleId: string }): Promise<boolean>;
 
-  /** Starts now what a tick of it starts, paused or not. `letInAt`: when it was let in, Unix ms; null: nobody had to. */
+  /** Starts now what a tick of it starts, paused or not. `admittedAt`: when it was let in, Unix ms; null: nobody had to. */
   runSchedule(command: {
     readonly instanceId: string;
     readonly scheduleId: string;
-    readonly letInAt: number | null;
+    readonly admittedAt: number | null;
   }): Promise<ScheduleRun>;
 
   /** Null when there is no such run. */
@@ -351,7 +351,7 @@ export interface WorkflowService extends MessageService, RepairService {
     readonly signal?: AbortSignal;
   }): Promise<RunRecord | null>;
   /** `told` of what changes in the instance from now on, by whichever process, until the function that this gives is called. */
-  lookOn(query: { readonly instanceId: string; readonly told: (hint: LiveHint) => void }): () => void;
+  watchHints(query: { readonly instanceId: string; readonly told: (hint: LiveHint) => void }): () => void;
   /** A queue instance was deleted: resolves when nothing of it is delivered here any more. */
   instancesDeleted(): Promise<void>;
   /** For those who look on: something of the instance has changed otherwise than through this service. */

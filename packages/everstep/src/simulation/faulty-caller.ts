@@ -57,9 +57,9 @@ export class FaultyCaller implements StepCaller, MessageSender {
     this.app = app ?? { current: startApp() };
   }
 
-  async call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer> {
+  async call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepAnswer> {
     const { faults, random } = this;
-    onLeave?.();
+    onSent?.();
     if (random.chance(faults.restartApp)) this.app.current = this.startApp();
     await this.travel();
     if (random.chance(faults.loseRequest)) return failure('network', 'the connection was refused', signal);
@@ -77,9 +77,9 @@ export class FaultyCaller implements StepCaller, MessageSender {
   }
 
   /** The simulated API, on the same network. */
-  async send(message: Message, signal: AbortSignal, onLeave?: () => void): Promise<MessageAnswer> {
+  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
     const { faults, random } = this;
-    onLeave?.();
+    onSent?.();
     await this.travel();
     if (random.chance(faults.loseRequest)) return lost('the connection was refused', signal);
     await this.travel();

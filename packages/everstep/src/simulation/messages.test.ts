@@ -65,8 +65,8 @@ class World {
     const { clock, random } = this;
     const life: { dead: boolean; runtime: Runtime | null } = { dead: false, runtime: null };
     const sender: MessageSender = {
-      send: (message, _signal, onLeave) => {
-        onLeave?.();
+      send: (message, _signal, onSent) => {
+        onSent?.();
         return this.deliver(message, () => life.dead);
       },
     };

@@ -90,7 +90,7 @@ const idOf = (runKey: string, { slot, dueAt }: Pick<Task, 'slot' | 'dueAt'>): st
 
 export class SimulatedNode implements Cluster {
   readonly nodeId: string;
-  readonly mayAct = true;
+  readonly canStartWork = true;
   private readonly options: SimulatedNodeOptions;
 
   constructor(options: SimulatedNodeOptions) {
@@ -153,11 +153,11 @@ export class SimulatedNode implements Cluster {
   async handOver(): Promise<void> {}
   wake(): void {}
   /** There are no limits and no queued messages here. */
-  async holderOfGates(): Promise<string> {
+  async gateHolderOf(): Promise<string> {
     return this.nodeId;
   }
-  async tellStanding(): Promise<void> {}
-  async standingOf(): Promise<null> {
+  async publishGateStatus(): Promise<void> {}
+  async gateStatusOf(): Promise<null> {
     return null;
   }
   async nodes(): Promise<readonly []> {
@@ -165,7 +165,7 @@ export class SimulatedNode implements Cluster {
   }
   tell(): void {}
   async confirm(): Promise<void> {}
-  async unlessBusy(_name: string, work: () => Promise<void>): Promise<boolean> {
+  async tryExclusively(_name: string, work: () => Promise<void>): Promise<boolean> {
     await work();
     return true;
   }

@@ -150,13 +150,13 @@ export class Destinations {
   ): Promise<ExchangeOutcome> {
     const { pool, release } = this.connections.acquire(target.policy, target.origin);
     let hasLeft = false;
-    const onLeave = (): void => {
+    const onSent = (): void => {
       hasLeft = true;
-      request.onLeave?.();
+      request.onSent?.();
     };
     try {
       const bytes = this.replies.open(instanceId, request.maxAnswerBytes);
-      const outcome = await exchange(pool, { ...request, onLeave }, bytes, signal);
+      const outcome = await exchange(pool, { ...request, onSent }, bytes, signal);
       if (outcome.kind === 'timed-out' && !hasLeft && this.connections.isWaitingForDescriptor(target.origin))
         throw noDescriptor();
       return outcome;

@@ -109,7 +109,7 @@ export function stepCall(changes: Partial<StepCall> = {}): StepCall {
     recorded: [],
     open: [],
     introduced: true,
-    discreet: false,
+    hidesData: false,
     ...changes,
   };
 }

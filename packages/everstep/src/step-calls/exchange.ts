@@ -21,7 +21,7 @@ export interface ExchangeRequest {
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
   /** Called when the request is sent on a connection. */
-  readonly onLeave?: (() => void) | undefined;
+  readonly onSent?: (() => void) | undefined;
   /** Settles when the answer is recorded or dropped. Its bytes stay in memory until then. Absent: when the exchange ends. */
   readonly recorded?: Promise<void> | undefined;
 }
@@ -90,7 +90,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.controller = controller;
     // The exchange ended while it waited for a connection. Nothing must be sent.
     if (this.over) controller.abort(new Error('the exchange was aborted'));
-    else this.request.onLeave?.();
+    else this.request.onSent?.();
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {

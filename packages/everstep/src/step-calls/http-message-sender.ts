@@ -37,9 +37,9 @@ export class HttpMessageSender implements MessageSender {
     this.signer = new Signer(options);
   }
 
-  async send(message: Message, signal: AbortSignal, onLeave?: () => void): Promise<MessageAnswer> {
+  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
     try {
-      return await this.deliver(message, signal, onLeave);
+      return await this.deliver(message, signal, onSent);
     } catch (error) {
       if (error instanceof NotAttemptedError) throw error;
       const words = error instanceof Error ? error.message : String(error);
@@ -49,7 +49,7 @@ export class HttpMessageSender implements MessageSender {
     }
   }
 
-  private async deliver(message: Message, signal: AbortSignal, onLeave: (() => void) | undefined): Promise<MessageAnswer> {
+  private async deliver(message: Message, signal: AbortSignal, onSent: (() => void) | undefined): Promise<MessageAnswer> {
     const { instanceId, timeoutMs, maxAnswerBytes, body, answerRecorded: recorded } = message;
     const method = methodOf(message.method);
     if (method === undefined) {
@@ -73,13 +73,13 @@ export class HttpMessageSender implements MessageSender {
       take: message.take,
     });
     if (!headers.ok) return refused(headers.message);
-    const request = { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxAnswerBytes, onLeave, recorded };
+    const request = { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxAnswerBytes, onSent, recorded };
     const startedAt = this.options.now();
     const outcome = await this.destinations.ask(instanceId, target, request, signal);
     const sent = sentRequest(target.url, request, outcome, startedAt, this.options.now(), true);
     const answer = await this.answerOf(outcome, message);
     if (answer.kind === 'failure') return withSent(answer, sent);
-    return { ...answer, sent, ...(key !== null && refusesSignature(outcome) ? { wantsSigningKeys: true } : {}) };
+    return { ...answer, sent, ...(key !== null && refusesSignature(outcome) ? { expectsSigningKeys: true } : {}) };
   }
 
   private keyFor({ instanceId, signed }: Message, { origin }: Target): string | null {

@@ -39,9 +39,9 @@ export class HttpStepCaller implements StepCaller {
     this.signer = new Signer(options);
   }
 
-  async call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer> {
+  async call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepAnswer> {
     try {
-      return await this.deliver(call, signal, onLeave);
+      return await this.deliver(call, signal, onSent);
     } catch (error) {
       if (error instanceof NotAttemptedError) throw error;
       const words = error instanceof Error ? error.message : String(error);
@@ -105,7 +105,7 @@ export class HttpStepCaller implements StepCaller {
     }
   }
 
-  private async deliver(call: StepCall, signal: AbortSignal, onLeave: (() => void) | undefined): Promise<StepAnswer> {
+  private async deliver(call: StepCall, signal: AbortSignal, onSent: (() => void) | undefined): Promise<StepAnswer> {
     const { options, destinations, signer } = this;
     const { instanceId, dialect } = call;
     const loading = options.prepare?.(instanceId);
@@ -122,7 +122,7 @@ export class HttpStepCaller implements StepCaller {
     const headers = steps.headers(call, { url: target.url, userAgent: USER_AGENT, signatures, region });
     const { timeoutMs, answerRecorded: recorded } = call;
     const { maxReplyBytes: maxAnswerBytes } = LIMITS;
-    const request = { method: 'POST', path: target.path, headers, body, timeoutMs, maxAnswerBytes, onLeave, recorded } as const;
+    const request = { method: 'POST', path: target.path, headers, body, timeoutMs, maxAnswerBytes, onSent, recorded } as const;
     const startedAt = options.now();
     const outcome = await destinations.ask(instanceId, target, request, signal);
     const endedAt = options.now();

@@ -27,7 +27,7 @@ async function ask(respond: Respond, changes: Partial<ReplayCheck> = {}, by = ca
       request: REQUEST,
       forwardHeaders: { 'x-tenant': 't1' },
       timeoutMs: 2_000,
-      discreet: false,
+      hidesData: false,
       ...changes,
     },
     new AbortController().signal,
@@ -113,7 +113,7 @@ for (const [what, respond, changes, message] of [
 }
 
 test('errors of a run with redaction do not quote the answer', async () => {
-  assert.ok(!(await ask(answering(503, {}, 'secret words'), { discreet: true })).message.includes('secret'));
+  assert.ok(!(await ask(answering(503, {}, 'secret words'), { hidesData: true })).message.includes('secret'));
 });
 
 test('a blocked address is not called', async () => {

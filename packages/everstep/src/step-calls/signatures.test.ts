@@ -111,7 +111,7 @@ test('an endpoint that refuses a message key is distinguished from one that fail
     endpoint.respond = answering(status, headers);
     const answer = await sender.send(message({ signed: { kind: 'message', isOwn: false } }), unaborted());
     await sender.close();
-    return answer.kind === 'answered' && answer.wantsSigningKeys === true;
+    return answer.kind === 'answered' && answer.expectsSigningKeys === true;
   };
   for (const status of [401, 403]) assert.equal(await ask(status), true);
   assert.equal(await ask(500, { 'upstash-workflow-sdk-version': '1' }), true);

@@ -133,7 +133,7 @@ test('errors of a run with redaction do not quote the answer', async () => {
     answering(307, { location: 'https://elsewhere.example/secret' }),
   ];
   for (const respond of answers) {
-    const { message } = failureOf(await callWith(respond, { discreet: true }));
+    const { message } = failureOf(await callWith(respond, { hidesData: true }));
     assert.match(message, /endpoint answered/);
     assert.doesNotMatch(message, /secret/);
     assert.match(failureOf(await callWith(respond)).message, /secret/);

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
-import { type FailedAs, groupOf } from '../engine/likeness.js';
+import { type FailureDescription, groupOf } from '../engine/fingerprint.js';
 import { DEFAULT_INSTANCE_SETTINGS } from '../engine/run.js';
-import { ANY_BYTES } from '../ports/search-store.js';
+import { NO_BYTE_LIMIT } from '../ports/search-store.js';
 import type { Store } from '../ports/store.js';
 import {
   addTeam,
@@ -58,7 +58,7 @@ const [active, failed, done, message, child, resumed] = [
   sampleRun(6),
 ];
 
-const FAILED_AS: FailedAs = {
+const FAILED_AS: FailureDescription = {
   kind: 'workflow',
   workflowUrl: 'https://app.test/order',
   stepName: 'pay 1',
@@ -190,7 +190,7 @@ async function answers(store: Store): Promise<unknown> {
     keys: await accounts.listApiKeys({ userId: 'usr_ann' }),
     audit: await accounts.listAudit({ accountIds: ['usr_ann', 'team_red'], after: null, limit: 50 }),
     secret: await accounts.findSecret({ name: 'cursors' }),
-    login: await accounts.loginNotedAt({ userId: 'usr_ann', place: 'here' }),
+    login: await accounts.lastLoginAt({ userId: 'usr_ann', place: 'here' }),
     session: await accounts.findSession({ sessionHash: 'h1' }),
     indexes: await store.searchIndexes.listIds(),
   };
@@ -269,7 +269,7 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
     }
     const documents = openPostgresSearchDocuments({ url: schema.url, log: LOG });
     try {
-      const query = { indexId: 'idx_1', namespace: '', text: 'vertigo', limit: 5, filter: null, maxBytes: ANY_BYTES };
+      const query = { indexId: 'idx_1', namespace: '', text: 'vertigo', limit: 5, filter: null, maxBytes: NO_BYTE_LIMIT };
       assert.deepEqual(
         (await documents.search(query)).map(({ id }) => id),
         ['m1'],

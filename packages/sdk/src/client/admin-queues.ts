@@ -1,11 +1,11 @@
 /** Queue instances (management API). */
 import type { Duration } from '../duration.js';
-import type { QueueInstance, QueueOutboundRules, QueuePlan, QueueStats, QueueUsage } from './admin-types.js';
+import type { InstanceOutboundRules, InstancePlan, InstanceUsage, QueueInstance, QueueStats } from './admin-types.js';
 import { durationText } from './settings.js';
 import { type Call, jsonCall } from './transport.js';
 
 /** Settings of a new queue instance. */
-export interface NewQueue {
+export interface NewInstance {
   readonly name: string;
   readonly region: string;
   /** Id of the team that owns the instance. Default: your personal account. */
@@ -13,7 +13,7 @@ export interface NewQueue {
 }
 
 /** Lists of destinations that the owner of a queue instance can set. */
-export type NarrowedDestinations = Pick<QueueOutboundRules, 'deny' | 'only'>;
+export type NarrowedDestinations = Pick<InstanceOutboundRules, 'deny' | 'only'>;
 
 const at = (action: string, queueId: string) => `/v2/queue/${action}/${encodeURIComponent(queueId)}`;
 
@@ -31,7 +31,7 @@ export class Queues {
   }
 
   /** Creates a queue instance and returns it with its tokens. */
-  create({ name, region, teamId }: NewQueue): Promise<QueueInstance> {
+  create({ name, region, teamId }: NewInstance): Promise<QueueInstance> {
     return this.call(jsonCall('POST', '/v2/queue/users', { name, region, team_id: teamId }));
   }
 
@@ -74,7 +74,7 @@ export class Queues {
   }
 
   /** Returns the rules for destinations that the instance may call, in addition to the rules of the installation. */
-  outboundRules(queueId: string): Promise<QueueOutboundRules> {
+  outboundRules(queueId: string): Promise<InstanceOutboundRules> {
     return this.call({ method: 'GET', path: at('outbound-rules', queueId) });
   }
 
@@ -98,12 +98,12 @@ export class Queues {
   }
 
   /** Returns the usage per day (UTC), including today. `days` is at most 366. Default: 30. */
-  usage(queueId: string, options: { readonly days?: number } = {}): Promise<QueueUsage> {
+  usage(queueId: string, options: { readonly days?: number } = {}): Promise<InstanceUsage> {
     return this.call({ method: 'GET', path: at('usage', queueId), query: options });
   }
 
   /** Lists the plans of the installation. */
-  plans(): Promise<readonly QueuePlan[]> {
+  plans(): Promise<readonly InstancePlan[]> {
     return this.call({ method: 'GET', path: '/v2/queue/plans' });
   }
 }

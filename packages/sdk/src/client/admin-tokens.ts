@@ -1,6 +1,6 @@
 /** Tokens of queue instances (management API). */
 import { type Duration, durationMs } from '../duration.js';
-import type { QueueToken, TokenScope } from './admin-types.js';
+import type { InstanceToken, TokenScope } from './admin-types.js';
 import { type Call, jsonCall } from './transport.js';
 
 /** Settings of a new token. */
@@ -23,18 +23,18 @@ export class QueueTokens {
   }
 
   /** Lists the tokens, including those that expired or were revoked in the last 90 days. */
-  list(queueId: string): Promise<readonly QueueToken[]> {
+  list(queueId: string): Promise<readonly InstanceToken[]> {
     return this.call({ method: 'GET', path: at(queueId) });
   }
 
   /** Creates a token. `token` of the result contains the token itself; it is shown only once. */
-  create(queueId: string, { name, scopes, expiresIn }: NewQueueToken): Promise<QueueToken> {
+  create(queueId: string, { name, scopes, expiresIn }: NewQueueToken): Promise<InstanceToken> {
     const end = expiresIn === undefined ? {} : { expires_in_seconds: inSeconds(expiresIn) };
     return this.call(jsonCall('POST', at(queueId), { name, scopes, ...end }));
   }
 
   /** Creates a successor of a token and returns it. The old token stays valid for `overlap`. Default: one day. */
-  rotate(queueId: string, tokenId: string, { overlap = '1d' }: { readonly overlap?: Duration } = {}): Promise<QueueToken> {
+  rotate(queueId: string, tokenId: string, { overlap = '1d' }: { readonly overlap?: Duration } = {}): Promise<InstanceToken> {
     return this.call(jsonCall('POST', `${at(queueId, tokenId)}/rotate`, { overlap_seconds: inSeconds(overlap) }));
   }
 

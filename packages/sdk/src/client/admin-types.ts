@@ -97,7 +97,7 @@ export interface JoinedTeam {
 }
 
 /** A named set of limits. Null: the plan has no such limit. */
-export interface QueuePlan {
+export interface InstancePlan {
   readonly name: string;
   readonly max_message_bytes: number | null;
   readonly log_retention_ms: number | null;
@@ -137,7 +137,7 @@ export interface QueueInstance {
   /** `deleting`: the instance was deleted and its data is being removed. Absent: it is in use. */
   readonly state?: 'deleting';
   readonly plan: string;
-  readonly limits: QueuePlan;
+  readonly limits: InstancePlan;
   /** Number of runs started today (UTC). `max_requests_per_day` limits it. */
   readonly requests_today: number;
   /** Dollars per calendar month (UTC); 0: no limit. */
@@ -152,7 +152,7 @@ export interface QueueInstance {
 export type TokenScope = 'trigger' | 'notify' | 'read-metadata' | 'read' | 'write' | 'connect';
 
 /** A token of a queue instance. Times are Unix seconds. */
-export interface QueueToken {
+export interface InstanceToken {
   readonly id: string;
   readonly queue_id: string;
   readonly name: string;
@@ -211,7 +211,7 @@ export interface QueueStats {
 }
 
 /** Usage of a queue instance per day. */
-export interface QueueUsage {
+export interface InstanceUsage {
   readonly id: string;
   readonly customer_id: string;
   /** Oldest first, today last. */
@@ -360,7 +360,7 @@ export interface UserSession {
  * Destinations that a queue instance may call, in addition to the rules of the installation. Entries look like
  * `*.example.com:443` or `10.0.0.0/8`.
  */
-export interface QueueOutboundRules {
+export interface InstanceOutboundRules {
   readonly id: string;
   /** Private destinations that the operator allows. */
   readonly allow: readonly string[];

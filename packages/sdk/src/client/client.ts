@@ -22,7 +22,7 @@ import { type RunLogOptions, Runs } from './runs.js';
 import { Schedules } from './schedules.js';
 import { durationText, type TriggerOptions, triggerBody, triggerHeaders } from './settings.js';
 import { type Call, callApi, type TransportOptions } from './transport.js';
-import type { BatchItemResult, RunLogEntry, RunResult, RunUnderWay, TriggeredRun } from './types.js';
+import type { ActiveRun, BatchItemResult, RunLogEntry, RunResult, TriggeredRun } from './types.js';
 
 /** Options of a `Client`. Missing options are read from the environment. */
 export interface ClientOptions {
@@ -134,10 +134,10 @@ export class Client {
   trigger<Result = unknown>(
     workflowUrl: string,
     options: TriggerOptions & { readonly waitForResult: true | Duration },
-  ): Promise<RunResult<Result> | RunUnderWay>;
+  ): Promise<RunResult<Result> | ActiveRun>;
   trigger(workflowUrl: string, options?: TriggerOptions & { readonly waitForResult?: undefined }): Promise<TriggeredRun>;
-  trigger(workflowUrl: string, options?: TriggerOptions): Promise<TriggeredRun | RunResult | RunUnderWay>;
-  async trigger(workflowUrl: string, options: TriggerOptions = {}): Promise<TriggeredRun | RunResult | RunUnderWay> {
+  trigger(workflowUrl: string, options?: TriggerOptions): Promise<TriggeredRun | RunResult | ActiveRun>;
+  async trigger(workflowUrl: string, options: TriggerOptions = {}): Promise<TriggeredRun | RunResult | ActiveRun> {
     const { waitForResult, signal } = options;
     const headers = triggerHeaders(options);
     if (waitForResult !== undefined) {

@@ -5,16 +5,7 @@ import type { RunExplanation } from './control-types.js';
 import type { CompareOptions, ForkOptions, RunCheck, RunComparison, RunLineage } from './run-tool-types.js';
 import { durationText } from './settings.js';
 import { asLists, type Call, jsonCall } from './transport.js';
-import type {
-  JournalStep,
-  RunJournal,
-  RunLogEntry,
-  RunLogPage,
-  RunReference,
-  RunResult,
-  RunState,
-  RunUnderWay,
-} from './types.js';
+import type { ActiveRun, JournalStep, RunJournal, RunLogEntry, RunLogPage, RunReference, RunResult, RunState } from './types.js';
 
 type OneOrMore<T> = T | readonly T[];
 
@@ -136,7 +127,7 @@ export class Runs {
   async result<Result = unknown>(
     workflowRunId: string,
     options: { readonly timeout?: Duration; readonly workflowCreatedAt?: number; readonly signal?: AbortSignal } = {},
-  ): Promise<RunResult<Result> | RunUnderWay> {
+  ): Promise<RunResult<Result> | ActiveRun> {
     const { timeout, signal, ...query } = options;
     return this.call({
       method: 'GET',

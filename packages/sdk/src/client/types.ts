@@ -21,7 +21,7 @@ export interface TriggeredRun extends RunReference {
 }
 
 /** A run that has not ended yet. */
-export interface RunUnderWay extends TriggeredRun {
+export interface ActiveRun extends TriggeredRun {
   readonly workflowState: 'RUN_STARTED';
 }
 

@@ -1,6 +1,6 @@
 /** Tokens and signing keys of the instance. */
 import { useState } from 'react';
-import type { QueueRecord } from '../../../../everstep/src/contract/management.js';
+import type { InstanceRecord } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
@@ -11,7 +11,7 @@ import { Facts } from '../../components/facts.js';
 import { Secret } from '../../components/secret.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 
-export function Tokens({ instance }: { readonly instance: QueueRecord }) {
+export function Tokens({ instance }: { readonly instance: InstanceRecord }) {
   const { readOnly } = usePermissions();
   const change = useChange();
   const [confirming, setConfirming] = useState(false);

@@ -1,6 +1,6 @@
 /** Usage and budget of the instance: chart, budget, alerts and rejected requests. */
 import { useId, useState } from 'react';
-import type { QueueRecord, QueueStats, QueueUsage } from '../../../../everstep/src/contract/management.js';
+import type { InstanceRecord, InstanceUsage, QueueStats } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
@@ -18,13 +18,13 @@ const REFRESH_MS = 15_000;
 const storedText = ({ account_bytes: bytes, max_bytes: max }: QueueStats['storage']): string =>
   max === null ? `${bytesText(bytes)}, no limit` : `${bytesText(bytes)} of ${bytesText(max)}`;
 
-export function Budget({ instance }: { readonly instance: QueueRecord }) {
+export function Budget({ instance }: { readonly instance: InstanceRecord }) {
   const { id, budget, budget_alert_url: alertUrl, role } = instance;
   const canChangeBudget = role === 'owner' || role === 'admin' || role === 'finance';
   const [days, setDays] = useState<number>(PERIODS[0]);
   const [editing, setEditing] = useState<'budget' | 'alert' | null>(null);
   const periodId = useId();
-  const usage = useApi<QueueUsage>({
+  const usage = useApi<InstanceUsage>({
     topic: 'account',
     name: 'usage',
     url: path`/v2/queue/usage/${id}`,

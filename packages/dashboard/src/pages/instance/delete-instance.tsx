@@ -2,13 +2,13 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
-import type { QueueRecord } from '../../../../everstep/src/contract/management.js';
+import type { InstanceRecord } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { instancesQuery } from '../../api/instances.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 
-export function DeleteDialog({ instance, onClose }: { readonly instance: QueueRecord; readonly onClose: () => void }) {
+export function DeleteDialog({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) {
   const field = useId();
   const [typed, setTyped] = useState('');
   const change = useChange();

@@ -1,6 +1,6 @@
 /** Page of the queue instance: owner, plan, tokens, signing keys, usage, budget and retention. */
 import { useState } from 'react';
-import type { QueueRecord } from '../../../../everstep/src/contract/management.js';
+import type { InstanceRecord } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
@@ -25,7 +25,7 @@ import './instance.css';
 const NO_LIMIT = 'no limit';
 const limit = (value: number | null, text: (value: number) => string): string => (value === null ? NO_LIMIT : text(value));
 
-const planFacts = ({ limits }: QueueRecord): FactsProps['facts'] => [
+const planFacts = ({ limits }: InstanceRecord): FactsProps['facts'] => [
   ['Largest message', limit(limits.max_message_bytes, bytesText)],
   ['Max deliveries in flight', limit(limits.max_parallelism, countText)],
   ['Schedules', limit(limits.max_schedules, countText)],
@@ -47,7 +47,7 @@ export default function InstancePage() {
   const { is_operator: operator } = useSession();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const close = () => setDialog(null);
-  const { data, error, isPending, refetch } = useApi<QueueRecord>({
+  const { data, error, isPending, refetch } = useApi<InstanceRecord>({
     topic: 'account',
     name: 'instance',
     url: path`/v2/queue/user/${instanceId}`,

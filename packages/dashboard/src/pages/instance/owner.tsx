@@ -1,14 +1,14 @@
 /** Dialogs that move the instance to a team, create another instance or change the plan. */
 import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
-import type { PlanRecord, QueueRecord, TeamEntry } from '../../../../everstep/src/contract/management.js';
+import type { InstanceRecord, PlanRecord, TeamEntry } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 
 const useTeams = () => useApi<readonly TeamEntry[]>({ topic: 'account', name: 'teams', url: '/v2/teams' });
 
-export function MoveDialog({ instance, onClose }: { readonly instance: QueueRecord; readonly onClose: () => void }) {
+export function MoveDialog({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) {
   const field = useId();
   const [teamId, setTeamId] = useState('');
   const teams = useTeams();
@@ -69,7 +69,7 @@ export function CreateDialog({ region, onClose }: { readonly region: string; rea
       confirmText="Create instance"
       disabled={name.trim() === ''}
       onConfirm={async () => {
-        const outcome = await change<QueueRecord>({
+        const outcome = await change<InstanceRecord>({
           method: 'POST',
           url: '/v2/queue/users',
           body: { name: name.trim(), region, ...(teamId === '' ? {} : { team_id: teamId }) },
@@ -105,7 +105,7 @@ export function CreateDialog({ region, onClose }: { readonly region: string; rea
   );
 }
 
-export function PlanDialog({ instance, onClose }: { readonly instance: QueueRecord; readonly onClose: () => void }) {
+export function PlanDialog({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) {
   const field = useId();
   const [plan, setPlan] = useState(instance.plan);
   const plans = useApi<readonly PlanRecord[]>({ topic: 'account', name: 'plans', url: '/v2/queue/plans' });

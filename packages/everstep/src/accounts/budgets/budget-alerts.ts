@@ -5,7 +5,7 @@
  * that no other process sends it too. When the budget or the owner changes, the store resets the alerts.
  */
 
-import type { AccountStore, OwedBudgetAlert } from '../../ports/account-store.js';
+import type { AccountStore, PendingBudgetAlert } from '../../ports/account-store.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import type { MessageSender } from '../../ports/message-sender.js';
@@ -28,7 +28,7 @@ const MAX_CONCURRENT = 50;
 export interface BudgetAlertsOptions {
   readonly accounts: Pick<
     AccountStore,
-    'noteBudgetAlert' | 'dueBudgetAlerts' | 'nextBudgetAlertAt' | 'moveBudgetAlert' | 'findInstance'
+    'createBudgetAlert' | 'dueBudgetAlerts' | 'nextBudgetAlertAt' | 'rescheduleBudgetAlert' | 'findInstance'
   >;
   /** Returns the current standing, not a cached one. */
   readonly standing: (instanceId: string) => Promise<BudgetStanding | null>;
@@ -42,7 +42,7 @@ export interface BudgetAlertsOptions {
 }
 
 /** Includes the body, because a reset alert can be replaced by another one. */
-const keyOf = ({ instanceId, month, percent, body }: OwedBudgetAlert): string => `${instanceId} ${month} ${percent} ${body}`;
+const keyOf = ({ instanceId, month, percent, body }: PendingBudgetAlert): string => `${instanceId} ${month} ${percent} ${body}`;
 
 export class BudgetAlerts {
   private readonly options: BudgetAlertsOptions;
@@ -95,7 +95,7 @@ export class BudgetAlerts {
     const body = JSON.stringify({ queue_id: instanceId, month, budget, spent, percent });
     const alert = { instanceId, month, percent, body, retried: 0, dueAt: clock.now() };
     // If the instance changed since it was read, another check follows.
-    if (await accounts.noteBudgetAlert({ alert, lesser, budgetDollars: budget, accountId })) this.wake(alert.dueAt);
+    if (await accounts.createBudgetAlert({ alert, lesser, budgetDollars: budget, accountId })) this.wake(alert.dueAt);
   }
 
   /** Schedules the delivery of an alert that is due at `at`. */
@@ -129,26 +129,27 @@ export class BudgetAlerts {
   }
 
   /** Makes one attempt. If the service stops meanwhile, the alert stays unchanged. */
-  private async deliver(pending: OwedBudgetAlert): Promise<void> {
+  private async deliver(pending: PendingBudgetAlert): Promise<void> {
     const { accounts, clock, shared } = this.options;
     const alert = shared ? { ...pending, dueAt: clock.now() + DELIVERY_LEASE_MS } : pending;
-    if (shared && !(await accounts.moveBudgetAlert({ alert: pending, retried: pending.retried, dueAt: alert.dueAt }))) return;
+    if (shared && !(await accounts.rescheduleBudgetAlert({ alert: pending, retried: pending.retried, dueAt: alert.dueAt })))
+      return;
     const { instanceId, retried } = alert;
     // Reads the current URL: it may have been changed because the previous one did not work.
     const url = (await accounts.findInstance({ instanceId }))?.budgetAlertUrl;
     const taken = url === undefined || (await this.send(alert, url));
     if (this.stopped.signal.aborted) {
-      if (shared) await accounts.moveBudgetAlert({ alert, retried, dueAt: pending.dueAt });
+      if (shared) await accounts.rescheduleBudgetAlert({ alert, retried, dueAt: pending.dueAt });
       return;
     }
     const delayMs = taken ? null : (RETRY_AFTER_MS[retried] ?? null);
     const dueAt = delayMs === null ? null : clock.now() + delayMs;
-    await accounts.moveBudgetAlert({ alert, retried: retried + 1, dueAt });
+    await accounts.rescheduleBudgetAlert({ alert, retried: retried + 1, dueAt });
     // Further alerts may wait for a free place.
     this.wake(this.sending.size >= MAX_CONCURRENT ? clock.now() : (dueAt ?? Number.POSITIVE_INFINITY));
   }
 
-  private async send({ instanceId, body, retried }: OwedBudgetAlert, url: string): Promise<boolean> {
+  private async send({ instanceId, body, retried }: PendingBudgetAlert, url: string): Promise<boolean> {
     const { sender, log } = this.options;
     const answer = await sender.send(
       {

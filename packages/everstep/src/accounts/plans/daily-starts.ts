@@ -13,7 +13,7 @@ interface Day {
 
 /** `at` is in Unix ms. */
 export type DayDecision =
-  | { readonly kind: 'let-in'; readonly at: number }
+  | { readonly kind: 'admitted'; readonly at: number }
   | { readonly kind: 'full'; readonly at: number; readonly startedToday: number };
 
 export interface DailyStartsOptions {
@@ -40,7 +40,7 @@ export class DailyStarts {
       if (dayOf(at) !== today.day) continue;
       if (today.runs + runs > most) return { kind: 'full', at, startedToday: today.runs };
       today.runs += runs;
-      return { kind: 'let-in', at };
+      return { kind: 'admitted', at };
     }
   }
 

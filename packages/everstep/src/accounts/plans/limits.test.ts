@@ -54,13 +54,13 @@ async function open(t: TestContext, more: InstanceChange): Promise<World> {
 
 /** Returns null if the runs may start. */
 async function refuseRuns(limits: Limits, runs: number): Promise<Refusal | null> {
-  const decided = await limits.letRunsIn(INSTANCE, runs);
-  return decided.kind === 'let-in' ? null : decided;
+  const decided = await limits.admitRuns(INSTANCE, runs);
+  return decided.kind === 'admitted' ? null : decided;
 }
 
 async function refuseTick(limits: Limits, bodyBytes: number): Promise<TickRefusal | null> {
-  const decided = await limits.letTickIn(INSTANCE, bodyBytes);
-  return decided.kind === 'let-in' ? null : decided;
+  const decided = await limits.admitTick(INSTANCE, bodyBytes);
+  return decided.kind === 'admitted' ? null : decided;
 }
 
 test('plans are known before the first request', async (t) => {
@@ -114,12 +114,12 @@ test('runs admitted before midnight and started after it do not affect the next 
   const world = await open(t, { plan: 'small' });
   const { limits } = world;
   world.at = DECEMBER - 1;
-  const letIn = await limits.letRunsIn(INSTANCE, 3);
-  assert.deepEqual(letIn, { kind: 'let-in', at: DECEMBER - 1 });
+  const runAdmission = await limits.admitRuns(INSTANCE, 3);
+  assert.deepEqual(runAdmission, { kind: 'admitted', at: DECEMBER - 1 });
   world.at = DECEMBER;
   assert.equal(await refuseRuns(limits, 2), null);
-  assert.ok(letIn.kind === 'let-in');
-  limits.notStarted(INSTANCE, 3, letIn);
+  assert.ok(runAdmission.kind === 'admitted');
+  limits.releaseRuns(INSTANCE, 3, runAdmission);
   assert.equal(await refuseRuns(limits, 1), null);
   assert.equal((await refuseRuns(limits, 1))?.kind, 'daily-limit');
 });
@@ -163,9 +163,9 @@ test('concurrent runs cannot exceed the plan', async (t) => {
 
 test('runs that were admitted but not started do not count for the day', async (t) => {
   const { limits } = await open(t, { plan: 'small' });
-  const letIn = await limits.letRunsIn(INSTANCE, 3);
-  assert.ok(letIn.kind === 'let-in');
-  limits.notStarted(INSTANCE, 2, letIn);
+  const runAdmission = await limits.admitRuns(INSTANCE, 3);
+  assert.ok(runAdmission.kind === 'admitted');
+  limits.releaseRuns(INSTANCE, 2, runAdmission);
   assert.equal(await refuseRuns(limits, 3 - 1), null);
   assert.equal((await refuseRuns(limits, 1))?.kind, 'daily-limit');
   // It is unknown whether they started: the store has none of them.

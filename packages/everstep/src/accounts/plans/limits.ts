@@ -5,9 +5,9 @@
 
 import { LIMITS } from '../../config/limits.js';
 import type { AccountStore } from '../../ports/account-store.js';
-import { type InstanceLimits, type LetIn, type TickRefusal, UNBOUNDED } from '../../ports/instance-limits.js';
+import { type InstanceLimits, type RunAdmission, type TickRefusal, UNBOUNDED } from '../../ports/instance-limits.js';
 import type { InstanceOwners } from '../../ports/instance-owners.js';
-import type { SharedDays } from '../../ports/shared-days.js';
+import type { SharedDailyRuns } from '../../ports/shared-daily-runs.js';
 import type { Plan, StorageStanding } from '../account-service.js';
 import { type BudgetExceeded, type Budgets, createBudgets } from '../budgets/budget.js';
 import { endOfDay, monthOf } from '../budgets/months.js';
@@ -44,7 +44,7 @@ export interface Limits extends InstanceLimits {
   /** Admits an API call to a search index, counted by the owning account. */
   admitSearchCall(accountId: string): Promise<number | null>;
   /** Admits runs right before they start, all or none. Admitted runs count toward the daily limit. */
-  letRunsIn(instanceId: string, runs: number): Promise<LetIn | Refusal>;
+  admitRuns(instanceId: string, runs: number): Promise<RunAdmission | Refusal>;
   /** Checks work that does not start a run yet, such as a schedule. Returns null if allowed. */
   refuseSpending(instanceId: string): Promise<Refusal | null>;
   /** Checks whether the account may store this many additional bytes. Returns null if allowed. */
@@ -76,7 +76,7 @@ export interface LimitsOptions {
    * Store of the daily run counts if several processes share the store; absent for a single process. API call rates
    * are counted separately in each process.
    */
-  readonly sharedDays?: SharedDays;
+  readonly sharedDailyRuns?: SharedDailyRuns;
   /** Maximum duration of a delivery, whatever the plan. Default: the limit of the service. */
   readonly maxTimeoutMs?: number;
   /** Returns the bytes that the search indexes of an account store. Default: none. */
@@ -100,7 +100,7 @@ export function budgetMessage({ spent, budget, until }: BudgetExceeded): string 
 }
 
 /** Error text for a message that exceeds the plan's limit. */
-export const sizeWords = (plan: string, maxBytes: number, bytes: number): string =>
+export const sizeMessage = (plan: string, maxBytes: number, bytes: number): string =>
   `the plan ${plan} allows messages of at most ${maxBytes} bytes, but this one has ${bytes}`;
 
 function dailyLimitMessage(plan: Plan, runs: number, at: number): string {
@@ -111,7 +111,7 @@ function dailyLimitMessage(plan: Plan, runs: number, at: number): string {
 export async function createLimits(options: LimitsOptions): Promise<Limits> {
   const { accounts, plans, now, onSpending } = options;
   const elapsedMs = options.elapsedMs ?? now;
-  const { sharedDays, documentBytes, maxTimeoutMs = LIMITS.maxDeliveryTimeoutMs } = options;
+  const { sharedDailyRuns, documentBytes, maxTimeoutMs = LIMITS.maxDeliveryTimeoutMs } = options;
   const listeners: ((instanceId: string) => void)[] = [];
   const notifyListeners = (instanceId: string): void => {
     for (const changed of listeners) changed(instanceId);
@@ -120,11 +120,11 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     onSpending?.(instanceId);
     notifyListeners(instanceId);
   };
-  const instances = new InstanceCache({ accounts, elapsedMs, ...(sharedDays ? { onChangedElsewhere } : {}) });
+  const instances = new InstanceCache({ accounts, elapsedMs, ...(sharedDailyRuns ? { onChangedElsewhere } : {}) });
   instances.learn(await accounts.listInstances());
   const budgets = createBudgets({ accounts, plans, now, elapsedMs, instances });
   const rates = new CallRates(elapsedMs);
-  const starts = sharedDays ? new SharedDailyStarts({ days: sharedDays, now }) : new DailyStarts({ accounts, now });
+  const starts = sharedDailyRuns ? new SharedDailyStarts({ days: sharedDailyRuns, now }) : new DailyStarts({ accounts, now });
 
   const planOf = (instanceId: string): Plan => plans.planOf(instances.recall(instanceId) ?? {});
 
@@ -138,20 +138,20 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
   }
 
   /** Counts the runs if they may start. */
-  async function admitToday(instanceId: string, plan: Plan, runs: number): Promise<LetIn | Refusal> {
+  async function admitToday(instanceId: string, plan: Plan, runs: number): Promise<RunAdmission | Refusal> {
     if (plan.maxRequestsPerDay === null) {
       starts.forget(instanceId);
       return UNBOUNDED;
     }
     const decided = await starts.admit(instanceId, runs, plan.maxRequestsPerDay);
-    if (decided.kind === 'let-in') return decided;
+    if (decided.kind === 'admitted') return decided;
     const { at, startedToday } = decided;
     const resetAt = endOfDay(at);
     const message = dailyLimitMessage(plan, startedToday, at);
     return { kind: 'daily-limit', message, retryAfterMs: resetAt - at, limit: plan.maxRequestsPerDay, startedToday, resetAt };
   }
 
-  async function letRunsIn(instanceId: string, runs: number): Promise<LetIn | Refusal> {
+  async function admitRuns(instanceId: string, runs: number): Promise<RunAdmission | Refusal> {
     const refused = (await refuseSpending(instanceId)) ?? (await quotas.refuseActive(instanceId, runs));
     if (refused) return refused;
     return admitToday(instanceId, plans.planOf((await instances.find(instanceId)) ?? {}), runs);
@@ -161,7 +161,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     budgets,
     owners: instances,
     plan: planOf,
-    letRunsIn,
+    admitRuns,
     refuseSpending,
     refuseStorage: (instanceId, bytes) => quotas.refuseStorage(instanceId, bytes),
     refuseDocuments: (accountId, bytes) => quotas.refuseDocuments(accountId, bytes),
@@ -204,7 +204,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       const { name, maxMessageBytes } = planOf(instanceId);
       return maxMessageBytes === null ? null : { plan: name, maxBytes: maxMessageBytes };
     },
-    notStarted(instanceId, runs, { at }) {
+    releaseRuns(instanceId, runs, { at }) {
       if (at !== null) starts.giveBack(instanceId, runs, at);
     },
     recount: (instanceId) => starts.forget(instanceId),
@@ -214,12 +214,12 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       const { logRetentionMs, deadLetterRetentionMs } = planOf(instanceId);
       return { runsMs: logRetentionMs, deadLettersMs: deadLetterRetentionMs };
     },
-    async letTickIn(instanceId, bodyBytes): Promise<LetIn | TickRefusal> {
+    async admitTick(instanceId, bodyBytes): Promise<RunAdmission | TickRefusal> {
       const { name, maxMessageBytes } = plans.planOf((await instances.find(instanceId)) ?? {});
       if (maxMessageBytes !== null && bodyBytes > maxMessageBytes)
-        return { kind: 'tick-body-too-large', message: sizeWords(name, maxMessageBytes, bodyBytes) };
-      const decided = await letRunsIn(instanceId, 1);
-      return decided.kind === 'let-in' ? decided : { kind: TICK_KINDS[decided.kind], message: decided.message };
+        return { kind: 'tick-body-too-large', message: sizeMessage(name, maxMessageBytes, bodyBytes) };
+      const decided = await admitRuns(instanceId, 1);
+      return decided.kind === 'admitted' ? decided : { kind: TICK_KINDS[decided.kind], message: decided.message };
     },
     messagesCounted(instanceId) {
       if (!onSpending) return;

@@ -4,12 +4,12 @@
  * share the next request. Runs that never start, for example because a process is killed, stay counted until the day
  * ends.
  */
-import type { SharedDays } from '../../ports/shared-days.js';
+import type { SharedDailyRuns } from '../../ports/shared-daily-runs.js';
 import { dayOf } from '../budgets/months.js';
 import type { DayDecision } from './daily-starts.js';
 
 export interface SharedDailyStartsOptions {
-  readonly days: SharedDays;
+  readonly days: SharedDailyRuns;
   /** Unix ms. */
   readonly now: () => number;
 }
@@ -77,7 +77,7 @@ export class SharedDailyStarts {
     try {
       const { taken, used } = await this.options.days.take({ instanceId, day: dayOf(at), runs, most });
       if (!taken && batch.length > 1) return false;
-      for (const { decide } of batch) decide(taken ? { kind: 'let-in', at } : { kind: 'full', at, startedToday: used });
+      for (const { decide } of batch) decide(taken ? { kind: 'admitted', at } : { kind: 'full', at, startedToday: used });
     } catch (error) {
       for (const { fail } of batch) fail(error);
     }

@@ -68,8 +68,8 @@ test('storage of all instances of an account counts together, and a full account
   for (const instanceId of [INSTANCE, SECOND]) {
     assert.equal(await kindOf(instanceId), FULL);
     assert.equal((await limits.refuseSpending(instanceId))?.kind, FULL);
-    assert.equal((await limits.letRunsIn(instanceId, 1)).kind, FULL);
-    assert.equal((await limits.letTickIn(instanceId, 1)).kind, `tick-${FULL}`);
+    assert.equal((await limits.admitRuns(instanceId, 1)).kind, FULL);
+    assert.equal((await limits.admitTick(instanceId, 1)).kind, `tick-${FULL}`);
   }
   const [words = ''] = await limits.refusedNow(INSTANCE);
   assert.match(words, /2\.9 KiB of the 2\.9 KiB/);
@@ -133,9 +133,9 @@ test('an account has as many active runs as its plan allows, across all its inst
   const { limits, start, setPlan } = await open(t);
   await setPlan(SECOND, 'large');
   await start(INSTANCE, 2);
-  assert.equal((await limits.letRunsIn(SECOND, 2)).kind, 'let-in');
-  assert.equal((await limits.letRunsIn(SECOND, 3)).kind, 'too-many-active-runs');
+  assert.equal((await limits.admitRuns(SECOND, 2)).kind, 'admitted');
+  assert.equal((await limits.admitRuns(SECOND, 3)).kind, 'too-many-active-runs');
   await start(SECOND, 2);
-  assert.equal((await limits.letRunsIn(INSTANCE, 1)).kind, 'too-many-active-runs');
+  assert.equal((await limits.admitRuns(INSTANCE, 1)).kind, 'too-many-active-runs');
   assert.equal(await limits.refuseSpending(INSTANCE), null, 'a schedule can be created');
 });

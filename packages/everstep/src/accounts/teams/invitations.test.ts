@@ -140,7 +140,7 @@ test('pending invitations of a team are limited; repeats are allowed, and expire
 
 test('invalid secrets count as failed logins from the address', async () => {
   assert.equal(service.loginWaitMs({ address: HERE }), 0);
-  for (let n = 0; n < LIMITS.maxFailedLoginsInAll; n++) await accept(`inv_${'x'.repeat(43)}`);
+  for (let n = 0; n < LIMITS.maxFailedLoginsTotal; n++) await accept(`inv_${'x'.repeat(43)}`);
   assert.ok(service.loginWaitMs({ address: HERE }) > 0);
   assert.equal(service.loginWaitMs({ address: '198.51.100.1' }), 0);
 });

@@ -114,7 +114,7 @@ function forgetOldest(map: Map<string, unknown>, most: number): void {
 export const createFailedLogins = (): FailedLogins =>
   new FailedLogins({
     perAccountAndAddress: LIMITS.maxFailedLogins,
-    perAccountOrAddress: LIMITS.maxFailedLoginsInAll,
+    perAccountOrAddress: LIMITS.maxFailedLoginsTotal,
     windowMs: LIMITS.failedLoginWindowMs,
     remembered: LIMITS.rememberedLoginFailures,
   });

@@ -12,7 +12,7 @@ import { networkOf } from './network-of.js';
 const RECORD_AFTER_MS = 86_400_000;
 
 export interface LoginPlacesOptions {
-  readonly accounts: Pick<AccountStore, 'secret' | 'loginNotedAt' | 'noteLogin'>;
+  readonly accounts: Pick<AccountStore, 'secret' | 'lastLoginAt' | 'noteLogin'>;
 }
 
 export interface LoginPlace {
@@ -34,7 +34,7 @@ export class LoginPlaces {
 
   async notedAt(place: LoginPlace): Promise<NotedAt> {
     const { userId } = place;
-    return this.options.accounts.loginNotedAt({ userId, place: await this.hashOf(place) });
+    return this.options.accounts.lastLoginAt({ userId, place: await this.hashOf(place) });
   }
 
   /** Records a successful login. Rejects if it could not be stored. */

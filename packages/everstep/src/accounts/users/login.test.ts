@@ -99,7 +99,7 @@ test('concurrent attempts are counted one by one', async () => {
 });
 
 test('failed logins of an account from all addresses are limited, and so are those of an address', async () => {
-  for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) {
+  for (let i = 0; i < LIMITS.maxFailedLoginsTotal; i++) {
     assert.equal(await attempt('ek_wrong', { address: `198.51.100.${i}` }), 'refused');
     assert.equal(await attempt('ek_wrong', { email: `user${i}@w.test` }), 'refused');
   }
@@ -109,7 +109,7 @@ test('failed logins of an account from all addresses are limited, and so are tho
 
 test('failed logins elsewhere do not lock out a user at an address of an earlier login', async () => {
   assert.equal(await attempt(KEY), 'in');
-  for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { address: `198.51.100.${i}` });
+  for (let i = 0; i < LIMITS.maxFailedLoginsTotal; i++) await attempt('ek_wrong', { address: `198.51.100.${i}` });
   assert.equal(await attempt(KEY, { address: THERE }), 'wait', 'an address without an earlier login');
   assert.equal(await attempt(KEY), 'in');
   for (let i = 0; i < LIMITS.maxFailedLogins; i++) assert.equal(await attempt('ek_wrong'), 'refused');
@@ -118,7 +118,7 @@ test('failed logins elsewhere do not lock out a user at an address of an earlier
 
 test('failed logins for other accounts do not lock out a user at an address of an earlier login', async () => {
   assert.equal(await attempt(KEY), 'in');
-  for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { email: `user${i}@w.test` });
+  for (let i = 0; i < LIMITS.maxFailedLoginsTotal; i++) await attempt('ek_wrong', { email: `user${i}@w.test` });
   assert.equal(await attempt('ek_wrong', { email: 'one-more@w.test' }), 'wait');
   assert.equal(await attempt(KEY), 'in');
 });
@@ -136,7 +136,7 @@ test('at a private address, which may be a proxy or gateway, failures of some ac
     'fe80::1',
   ]) {
     restart();
-    for (let i = 0; i <= LIMITS.maxFailedLoginsInAll; i++)
+    for (let i = 0; i <= LIMITS.maxFailedLoginsTotal; i++)
       assert.equal(await attempt('ek_wrong', { email: `user${i}@w.test`, address }), 'refused', address);
     assert.equal(await attempt(KEY, { address }), 'in', address);
     for (let i = 0; i < LIMITS.maxFailedLogins; i++) await attempt('ek_wrong', { address });
@@ -148,22 +148,22 @@ test('at a private address, which may be a proxy or gateway, failures of some ac
 test('at an address shared by two users, failures of other accounts delay no one', async () => {
   const key = { apiKeyId: 'key_2', userId: 'usr_bob', name: 'first', keyHash: hashOfApiKey('ek_bob'), createdAt: at };
   await store.accounts.createUser({ user: { userId: 'usr_bob', email: 'bob@w.test', createdAt: at }, apiKey: key });
-  for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { email: `user${i}@w.test` });
+  for (let i = 0; i < LIMITS.maxFailedLoginsTotal; i++) await attempt('ek_wrong', { email: `user${i}@w.test` });
   assert.equal(await attempt('ek_bob', { email: 'bob@w.test' }), 'wait', 'no one has logged in there yet');
   at += WINDOW_MS;
   for (const email of [EMAIL, EMAIL]) assert.equal(await attempt(KEY, { email }), 'in');
-  for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { email: `user${i}@w.test` });
+  for (let i = 0; i < LIMITS.maxFailedLoginsTotal; i++) await attempt('ek_wrong', { email: `user${i}@w.test` });
   assert.equal(await attempt('ek_bob', { email: 'bob@w.test' }), 'wait', 'a single user does not make it shared');
   at += WINDOW_MS;
   assert.equal(await attempt('ek_bob', { email: 'bob@w.test' }), 'in');
-  for (let i = 0; i <= LIMITS.maxFailedLoginsInAll; i++)
+  for (let i = 0; i <= LIMITS.maxFailedLoginsTotal; i++)
     assert.equal(await attempt('ek_wrong', { email: `user${i}@w.test` }), 'refused');
 });
 
 test('networks of earlier logins are known after a restart during an attack', async () => {
   assert.equal(await attempt(KEY), 'in');
   restart();
-  for (let i = 0; i < LIMITS.maxFailedLoginsInAll; i++) await attempt('ek_wrong', { address: `198.51.100.${i}` });
+  for (let i = 0; i < LIMITS.maxFailedLoginsTotal; i++) await attempt('ek_wrong', { address: `198.51.100.${i}` });
   assert.equal(await attempt(KEY, { address: THERE }), 'wait', 'an address without an earlier login');
   assert.equal(await attempt(KEY), 'in');
   await attempt('ek_wrong', { address: THERE });

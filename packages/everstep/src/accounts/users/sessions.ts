@@ -93,7 +93,7 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
       }
       const expiresAt = endAt(session.createdAt);
       if (expiresAt - session.expiresAt < MOVE_AFTER_MS) return shown(secret, { user, address }, session);
-      await accounts.moveSessionEnd({ sessionHash, expiresAt });
+      await accounts.extendSession({ sessionHash, expiresAt });
       return shown(secret, { user, address }, { ...session, expiresAt });
     },
 

@@ -45,7 +45,7 @@ function frameOf({ body }: EndpointAnswer): Readonly<Record<string, unknown>> {
   }
 }
 
-function read(answer: EndpointAnswer, { request, discreet }: ReplayCheck, now: number): ReplayVerdict {
+function read(answer: EndpointAnswer, { request, hidesData }: ReplayCheck, now: number): ReplayVerdict {
   const other = otherSdkProblem(answer.headers, 'native');
   if (other !== null) return cannotTell(other);
   const frame = headerOf(answer.headers, NATIVE_PREFIX + PROTOCOL_HEADER) === undefined ? {} : frameOf(answer);
@@ -65,7 +65,7 @@ function read(answer: EndpointAnswer, { request, discreet }: ReplayCheck, now: n
     return cannotTell(
       `the endpoint answered ${answer.status} with an unexpected body; check that it is a workflow endpoint with @everstep/sdk`,
     );
-  return cannotTell(endpointFailure(answer, { discreet, now }).message);
+  return cannotTell(endpointFailure(answer, { hidesData, now }).message);
 }
 
 export const nativeChecks: CheckCodec = {

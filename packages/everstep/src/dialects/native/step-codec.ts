@@ -40,7 +40,7 @@ function headers({ request, forwardHeaders }: StepCall, { url, userAgent, signat
   ];
 }
 
-function read(answer: EndpointAnswer, { request, discreet }: StepCall, now: number): StepAnswer {
+function read(answer: EndpointAnswer, { request, hidesData }: StepCall, now: number): StepAnswer {
   const { status, headers, body } = answer;
   const envelope = { status, responseHeaders: valuesOf(headers), responseBody: keptOf(body) };
   const failure = (cause: DeliveryFailure['cause'], message: string, retry: DeliveryFailure['retry']): StepAnswer => ({
@@ -65,23 +65,23 @@ function read(answer: EndpointAnswer, { request, discreet }: StepCall, now: numb
   if (version !== undefined) {
     const parsed = parseReply(body.toString('utf8'), request, now);
     if (parsed.ok) return { kind: 'reply', reply: parsed.reply, ...envelope };
-    problem = discreet ? parsed.summary : parsed.problem;
+    problem = hidesData ? parsed.summary : parsed.problem;
   }
   if (problem !== undefined && (ok || status === NON_RETRYABLE_STATUS)) {
     return failure(
       'not-protocol',
-      `the endpoint answered ${status} with ${header}: ${version}, but the body is not a valid reply: ${problem} (${describeBody(answer, discreet)}). Check that Everstep supports the SDK version at the endpoint`,
+      `the endpoint answered ${status} with ${header}: ${version}, but the body is not a valid reply: ${problem} (${describeBody(answer, hidesData)}). Check that Everstep supports the SDK version at the endpoint`,
       NEVER,
     );
   }
   if (ok) {
     return failure(
       'not-protocol',
-      `the endpoint answered ${status} without the header ${header}, so it is not a workflow endpoint: ${describeBody(answer, discreet)}. Serve the workflow with the SDK at exactly this URL, and make sure that no proxy answers in its place`,
+      `the endpoint answered ${status} without the header ${header}, so it is not a workflow endpoint: ${describeBody(answer, hidesData)}. Serve the workflow with the SDK at exactly this URL, and make sure that no proxy answers in its place`,
       NEVER,
     );
   }
-  const { message, retry } = endpointFailure(answer, { discreet, now });
+  const { message, retry } = endpointFailure(answer, { hidesData, now });
   return failure(
     'http',
     problem === undefined ? message : `${message}; it has the header of the step protocol, but ${problem}`,

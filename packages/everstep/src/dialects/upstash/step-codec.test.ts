@@ -32,7 +32,7 @@ const callOf = (changes: Partial<StepCall> = {}): StepCall => ({
   introduced: true,
   forwardHeaders: {},
   timeoutMs: 1000,
-  discreet: false,
+  hidesData: false,
   ...changes,
 });
 
@@ -261,7 +261,7 @@ test('each failed answer has a cause, a retry decision and advice', () => {
 
 test('errors of a run with redaction do not quote the answer', () => {
   const secret = JSON.stringify({ error: 'Error', message: 'secret' });
-  for (const answer of [read(500, SPOKEN, secret, { discreet: true }), read(200, {}, 'secret', { discreet: true })]) {
+  for (const answer of [read(500, SPOKEN, secret, { hidesData: true }), read(200, {}, 'secret', { hidesData: true })]) {
     assert.doesNotMatch(failureOf(answer).message, /secret/);
   }
 });

@@ -112,7 +112,7 @@ function keptError(body: Buffer): Uint8Array {
 /** Describes an error answer of the SDK: a step, or the code between steps, failed. */
 function workflowFailure(
   answer: EndpointAnswer,
-  { discreet }: StepCall,
+  { hidesData }: StepCall,
   now: number,
 ): Omit<DeliveryFailure, 'status' | 'responseHeaders' | 'responseBody'> {
   const { status, headers: given } = answer;
@@ -121,15 +121,15 @@ function workflowFailure(
   const reported = reportedError(answer.body);
   const retry = retryAdviceOf(status, given, now);
   const cause = stepName === undefined ? 'workflow' : 'step';
-  if (discreet || reported === null) {
-    return { cause, message: `${where}the workflow answered ${status} (${describeBody(answer, discreet)})`, retry };
+  if (hidesData || reported === null) {
+    return { cause, message: `${where}the workflow answered ${status} (${describeBody(answer, hidesData)})`, retry };
   }
   return { cause, message: `${where}${reported.name}: ${reported.message}`, retry };
 }
 
 function read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer {
   const { status, headers: given } = answer;
-  const { discreet } = call;
+  const { hidesData } = call;
   const envelope = { status, responseHeaders: valuesOf(given), responseBody: keptOf(answer.body) };
   const failure = (cause: DeliveryFailure['cause'], message: string, retry: DeliveryFailure['retry']): StepAnswer => ({
     kind: 'failure',
@@ -149,11 +149,11 @@ function read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer {
   if (ok) {
     return failure(
       'not-protocol',
-      `the endpoint answered ${status} without the header ${PREFIX}${HEADERS.protocol}. Either this URL is not a workflow endpoint, or its SDK is too old: ${describeBody(answer, discreet)}. Serve the workflow with @upstash/workflow 1.x at exactly this URL, and make sure that no proxy answers in its place`,
+      `the endpoint answered ${status} without the header ${PREFIX}${HEADERS.protocol}. Either this URL is not a workflow endpoint, or its SDK is too old: ${describeBody(answer, hidesData)}. Serve the workflow with @upstash/workflow 1.x at exactly this URL, and make sure that no proxy answers in its place`,
       NEVER,
     );
   }
-  const { message, retry } = endpointFailure(answer, { discreet, now });
+  const { message, retry } = endpointFailure(answer, { hidesData, now });
   return failure('http', message, retry);
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { basicOf, doneValue, type Person } from '../../accounts/people.fixture.js';
 import type { AuditLogPage } from '../../contract/audit.js';
-import type { QueueRecord } from '../../contract/management.js';
+import type { InstanceRecord } from '../../contract/management.js';
 import type { TriggeredRun } from '../../contract/runs.js';
 import type { Method } from '../operation.js';
 import type { Answered, ErrorAnswer } from '../testing/api-world.js';
@@ -42,7 +42,7 @@ test('a deleted queue instance is 404 and its tokens get 401; deleting requires 
   assert.equal((await call('owner', 'DELETE', `${url}?confirm=my%20app`)).status, 404);
   assert.equal((await world.send({ method: 'GET', url: `/v2/jwks/${instanceId}` })).status, 404);
   const listed = async (person: Person) =>
-    (await call<QueueRecord[]>(person, 'GET', '/v2/queue/users')).body.find(({ id }) => id === instanceId);
+    (await call<InstanceRecord[]>(person, 'GET', '/v2/queue/users')).body.find(({ id }) => id === instanceId);
   assert.equal(await listed('stranger'), undefined);
   await world.runtime.idle();
   assert.equal(await listed('owner'), undefined);
@@ -56,10 +56,10 @@ test('members see an instance as deleting until its rows are removed', async () 
   const { store, accounts } = things.world;
   // The removal of its rows is not started in this test.
   await store.accounts.deleteInstance({ instanceId, at: Date.now() });
-  const listed = (await call<QueueRecord[]>('finance', 'GET', '/v2/queue/users')).body.find(({ id }) => id === instanceId);
+  const listed = (await call<InstanceRecord[]>('finance', 'GET', '/v2/queue/users')).body.find(({ id }) => id === instanceId);
   assert.deepEqual([listed?.state, listed?.token], ['deleting', undefined]);
   assert.deepEqual(await accounts.listDeletedInstances(things.people.principals.stranger), []);
   await store.accounts.noteEmptied({ instanceId, at: Date.now() });
-  const { body } = await call<QueueRecord[]>('finance', 'GET', '/v2/queue/users');
+  const { body } = await call<InstanceRecord[]>('finance', 'GET', '/v2/queue/users');
   assert.ok(!body.some(({ id }) => id === instanceId));
 });

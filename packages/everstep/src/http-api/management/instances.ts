@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { REGIONS } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { AccountName, Ok, PlanRecord, QueueRecord, QueueStats, QueueUsage, RecordId } from '../../contract/management.js';
+import { AccountName, InstanceRecord, InstanceUsage, Ok, PlanRecord, QueueStats, RecordId } from '../../contract/management.js';
 import { OWN_ENTRY, secretRead } from '../audited/audit-rule.js';
 import { accountOperation, answer, type Operation } from '../operation.js';
 import { parseDestination } from '../parameters/destination.js';
@@ -26,7 +26,7 @@ const listInstances = accountOperation({
   method: 'GET',
   path: '/v2/queue/users',
   unknownQuery: 'ignore',
-  responses: { 200: Type.Array(QueueRecord) },
+  responses: { 200: Type.Array(InstanceRecord) },
   errors: [],
   async handle(_input, { accounts }, principal) {
     const [instances, deleted] = [await accounts.listInstances(principal), await accounts.listDeletedInstances(principal)];
@@ -48,7 +48,7 @@ const createInstance = accountOperation({
     region: Type.Enum([...REGIONS], { type: 'string', description: 'Region of the instance.' }),
     team_id: Type.Optional(RecordId('Id of the team that owns the instance. Default: the personal account.')),
   }),
-  responses: { 200: QueueRecord },
+  responses: { 200: InstanceRecord },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
     const { name, region, team_id: teamId } = given(body);
@@ -67,7 +67,7 @@ const getInstance = accountOperation({
   path: '/v2/queue/user/{id}',
   unknownQuery: 'ignore',
   pathParameters,
-  responses: { 200: QueueRecord },
+  responses: { 200: InstanceRecord },
   errors: ['bad-parameter', 'not-found'],
   handle: async ({ path }, { accounts }, principal) =>
     answer(200, presentInstance(done(await accounts.findInstance(principal, path.id)))),
@@ -103,7 +103,7 @@ const rotateInstanceTokens = accountOperation({
   path: '/v2/queue/rotate-token/{id}',
   unknownQuery: 'refuse',
   pathParameters,
-  responses: { 200: QueueRecord },
+  responses: { 200: InstanceRecord },
   errors: CHANGE_ERRORS,
   handle: async ({ path }, { accounts }, principal) =>
     answer(200, presentInstance(done(await accounts.rotateTokens(principal, path.id)))),
@@ -266,7 +266,7 @@ const getInstanceUsage = accountOperation({
       }),
     ),
   }),
-  responses: { 200: QueueUsage },
+  responses: { 200: InstanceUsage },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path, query }, { accounts }, principal) {
     const { instance } = done(await accounts.findInstance(principal, path.id));

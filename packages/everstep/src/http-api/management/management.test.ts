@@ -10,9 +10,9 @@ import type { AuditLogPage } from '../../contract/audit.js';
 import type {
   AccountEntry,
   ApiKeyEntry,
+  InstanceRecord,
   JoinedTeam,
   PlanRecord,
-  QueueRecord,
   QueueStats,
   TeamEntry,
   TeamMember,
@@ -39,7 +39,7 @@ function call<Body = ErrorAnswer>(person: Person, method: Method, url: string, b
 }
 
 test('creates, lists and returns an instance with its tokens, and the tokens work', async () => {
-  const made = await call<QueueRecord>('owner', 'POST', '/v2/queue/users', { name: 'orders', region: 'us-east-1' });
+  const made = await call<InstanceRecord>('owner', 'POST', '/v2/queue/users', { name: 'orders', region: 'us-east-1' });
   assert.equal(made.status, 200);
   const { id, token = '', read_only_token = '', creation_time, limits, ...rest } = made.body;
   assert.deepEqual(rest, {
@@ -61,13 +61,16 @@ test('creates, lists and returns an instance with its tokens, and the tokens wor
     headers: { host, authorization: `Bearer ${token}` },
   } as const;
   assert.equal((await things.world.send<unknown>(run)).status, 200);
-  assert.deepEqual((await call<QueueRecord>('owner', 'GET', `/v2/queue/user/${id}`)).body, { ...made.body, requests_today: 1 });
-  const listed = await call<QueueRecord[]>('owner', 'GET', '/v2/queue/users');
+  assert.deepEqual((await call<InstanceRecord>('owner', 'GET', `/v2/queue/user/${id}`)).body, {
+    ...made.body,
+    requests_today: 1,
+  });
+  const listed = await call<InstanceRecord[]>('owner', 'GET', '/v2/queue/users');
   assert.deepEqual(
     listed.body.map((queue) => queue.id),
     [queueId, id],
   );
-  assert.equal((await call<QueueRecord>('finance', 'GET', `/v2/queue/user/${queueId}`)).body.token, undefined);
+  assert.equal((await call<InstanceRecord>('finance', 'GET', `/v2/queue/user/${queueId}`)).body.token, undefined);
 });
 
 test('the operations of the specification return the JSON string OK', async () => {
@@ -76,12 +79,12 @@ test('the operations of the specification return the JSON string OK', async () =
   const moved = await call<string>('owner', 'POST', '/v2/queue/move-to-team', { queue_id: id, target_team_id: team.id });
   assert.deepEqual([moved.status, moved.body], [200, 'OK']);
   assert.equal(moved.headers['content-type'], 'application/json; charset=utf-8');
-  const { body: record } = await call<QueueRecord>('owner', 'GET', `/v2/queue/user/${id}`);
+  const { body: record } = await call<InstanceRecord>('owner', 'GET', `/v2/queue/user/${id}`);
   assert.equal(record.customer_id, team.id);
   assert.equal((await call('dev', 'GET', `/v2/queue/user/${id}`)).status, 404);
   const budget = await call<string>('owner', 'PATCH', `/v2/queue/update-budget/${id}`, { budget: 20 });
   assert.deepEqual([budget.status, budget.body], [200, 'OK']);
-  assert.equal((await call<QueueRecord>('owner', 'GET', `/v2/queue/user/${id}`)).body.budget, 20);
+  assert.equal((await call<InstanceRecord>('owner', 'GET', `/v2/queue/user/${id}`)).body.budget, 20);
 });
 
 test('rejects moving to a personal account with 400 and to an unknown or foreign team with 404', async () => {
@@ -133,8 +136,8 @@ test('rejects invalid names, e-mails, regions and roles and says what to send', 
 
 test('rotates tokens: rejects the old ones immediately and returns the new ones', async () => {
   const id = await things.queue();
-  const { body: before } = await call<QueueRecord>('dev', 'GET', `/v2/queue/user/${id}`);
-  const { body: rotated } = await call<QueueRecord>('dev', 'POST', `/v2/queue/rotate-token/${id}`);
+  const { body: before } = await call<InstanceRecord>('dev', 'GET', `/v2/queue/user/${id}`);
+  const { body: rotated } = await call<InstanceRecord>('dev', 'POST', `/v2/queue/rotate-token/${id}`);
   const status = async (token = '') => {
     const headers = { authorization: `Bearer ${token}` };
     return (await things.world.send<unknown>({ method: 'GET', url: '/v2/flowControl', headers })).status;
@@ -145,7 +148,7 @@ test('rotates tokens: rejects the old ones immediately and returns the new ones'
 
 test('sets, returns and removes the budget alert URL', async () => {
   const set = (url: unknown) => call<string | ErrorAnswer>('finance', 'POST', `/v2/queue/set-budget-alert/${queueId}`, { url });
-  const shown = async () => (await call<QueueRecord>('finance', 'GET', `/v2/queue/user/${queueId}`)).body.budget_alert_url;
+  const shown = async () => (await call<InstanceRecord>('finance', 'GET', `/v2/queue/user/${queueId}`)).body.budget_alert_url;
   assert.deepEqual((await set('https://hooks.w.test/a?b=c')).body, 'OK');
   assert.equal(await shown(), 'https://hooks.w.test/a?b=c');
   for (const url of ['ftp://w.test/', 'nonsense', 'http://u:p@w.test/', `http://w.test/${'x'.repeat(2_100)}`, '', 1, undefined]) {
@@ -174,7 +177,7 @@ test('all users can list plans and operators can set them', async () => {
 });
 
 test('the stats count messages and accept a period of 1h to 30d', async () => {
-  const { body: record } = await call<QueueRecord>('dev', 'GET', `/v2/queue/user/${queueId}`);
+  const { body: record } = await call<InstanceRecord>('dev', 'GET', `/v2/queue/user/${queueId}`);
   const headers = { authorization: `Bearer ${record.token}` };
   await things.world.send<unknown>({ method: 'POST', url: '/v2/trigger/http://w.test/ok', headers });
   for (const period of ['', '?period=1h', '?period=30d', '?period=7d']) {

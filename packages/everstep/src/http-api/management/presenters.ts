@@ -3,9 +3,9 @@ import type { DeletedInstanceView, InstanceView, Joined, Plan, TokenView } from 
 import type { AuditLogEntry } from '../../contract/audit.js';
 import type {
   ApiKeyEntry,
+  InstanceRecord,
   JoinedTeam,
   PlanRecord,
-  QueueRecord,
   TeamEntry,
   TeamMember,
   TokenEntry,
@@ -36,7 +36,7 @@ export const presentPlan = (plan: Plan): PlanRecord => ({
   price_per_100k_messages: plan.pricePer100kMessages,
 });
 
-export function presentInstance({ instance, role, plan, requestsToday, token, readOnlyToken }: InstanceView): QueueRecord {
+export function presentInstance({ instance, role, plan, requestsToday, token, readOnlyToken }: InstanceView): InstanceRecord {
   return {
     id: instance.instanceId,
     // Only instances with an owner are visible.
@@ -59,7 +59,7 @@ export function presentInstance({ instance, role, plan, requestsToday, token, re
  * Returns the record of an instance that is being deleted. Its settings no longer exist, so it shows those of the default
  * plan.
  */
-export const presentDeleted = ({ deleted, role, plan }: DeletedInstanceView): QueueRecord => ({
+export const presentDeleted = ({ deleted, role, plan }: DeletedInstanceView): InstanceRecord => ({
   id: deleted.instanceId,
   customer_id: deleted.accountId ?? '',
   name: deleted.name,

@@ -1,7 +1,7 @@
 /** Operations of single sign-on. Browsers follow redirects to the identity provider and back. */
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { Redirected, SIGN_IN_CALLBACK, type SignInError, SignInWays } from '../../contract/sign-in.js';
+import { Redirected, SIGN_IN_CALLBACK, type SignInError, SignInMethods } from '../../contract/sign-in.js';
 import type { SignIn } from '../../sign-in/sign-in.js';
 import { notAudited } from '../audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, openOperation, sessionOperation } from '../operation.js';
@@ -38,7 +38,7 @@ const getSignInMethods = openOperation({
   path: '/v2/session/ways',
   unknownQuery: 'ignore',
   whileStopping: 'answer',
-  responses: { 200: SignInWays },
+  responses: { 200: SignInMethods },
   errors: [],
   handle: (_input, { signIn }) => answer(200, { sso: signIn !== null }),
 });

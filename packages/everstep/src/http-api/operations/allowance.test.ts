@@ -157,7 +157,7 @@ test('runs count for the day on which they were admitted, however they start', a
   const day = Math.floor(at / 86_400_000);
   const before = await world.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
   // Simulates midnight between admission and start.
-  Object.assign(world.limits, { letRunsIn: async () => ({ kind: 'let-in', at }) });
+  Object.assign(world.limits, { admitRuns: async () => ({ kind: 'admitted', at }) });
   const body = JSON.stringify([{ destination: 'http://w.test/ok' }]);
   for (const [url, more] of [
     [TRIGGER, {}],
@@ -219,7 +219,7 @@ test('messages of the published client count for the day on which they were admi
   const world = await open(t, { plan: 'daily' });
   const at = world.runtime.now() - 86_400_000;
   const day = Math.floor(at / 86_400_000);
-  Object.assign(world.limits, { letRunsIn: async () => ({ kind: 'let-in', at }) });
+  Object.assign(world.limits, { admitRuns: async () => ({ kind: 'admitted', at }) });
   assert.equal((await world.call('POST', PUBLISHED)).status, 200);
   const init = { 'upstash-workflow-init': 'true', 'upstash-workflow-sdk-version': '1' };
   assert.equal((await inBatch(world, [{}, { headers: init }])).status, 200);

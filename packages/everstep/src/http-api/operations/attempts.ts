@@ -3,8 +3,8 @@ import Type from 'typebox';
 import { LIMITS, PART } from '../../config/limits.js';
 import { RunAttempts } from '../../contract/attempts.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { keyOfMessage } from '../../engine/ids.js';
-import { ANY_LENGTH, attemptsOf, stepsOf } from '../../ports/history-parts.js';
+import { runKeyOfMessage } from '../../engine/ids.js';
+import { attemptsOf, NO_LENGTH_LIMIT, stepsOf } from '../../ports/history-parts.js';
 import type { RunRecord, Store } from '../../ports/store.js';
 import { answer, operation, type RequestContext } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
@@ -15,7 +15,7 @@ import { RunIdPath, requireRun } from './runs.js';
 
 /** Finds a plain message. Its id contains its run key. */
 async function findMessage(store: Store, instanceId: string, messageId: string): Promise<RunRecord | null> {
-  const runKey = keyOfMessage(messageId);
+  const runKey = runKeyOfMessage(messageId);
   const run = runKey === null ? null : await store.runRecord({ runKey });
   return run?.instanceId === instanceId && run.workflowRunId === messageId ? run : null;
 }
@@ -35,7 +35,7 @@ async function sourceOf(store: Store, runKey: string, reserve: RequestContext['r
     tasks: history.tasks,
     steps: () => stepsOf(store, { ...inParts, below: history.journalLength, maxOutBytes: LIMITS.maxInlineBytes }),
     attempts: () => attemptsOf(store, inParts),
-    findStep: (stepId, whole) => store.findStep({ runKey, stepId, maxOutBytes: whole ? ANY_LENGTH : 0 }),
+    findStep: (stepId, whole) => store.findStep({ runKey, stepId, maxOutBytes: whole ? NO_LENGTH_LIMIT : 0 }),
   };
 }
 

@@ -58,7 +58,7 @@ export const listDeadLetters = operation({
     });
     const { entries, next } = await readDeadLetters(store, listing, request.reserve);
     const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null });
-    const coming = await store.repairs.comingDeletions({ instanceId, dlqIds: entries.map(({ dlqId }) => dlqId) });
+    const coming = await store.repairs.scheduledDeletions({ instanceId, dlqIds: entries.map(({ dlqId }) => dlqId) });
     const deletions = new Map(coming.map((deletion) => [deletion.dlqId, deletion]));
     return answer(200, { cursor, messages: entries.map((entry) => presentDeadLetter(entry, deletions.get(entry.dlqId))) });
   },
@@ -79,7 +79,7 @@ export const getDeadLetter = operation({
     const entry = await readDeadLetter(store, { instanceId, dlqId }, request.reserve);
     if (!entry) throw noSuchEntry([dlqId]);
     const history = await callbackHistory(store, entry);
-    const [deletion] = await store.repairs.comingDeletions({ instanceId, dlqIds: [dlqId] });
+    const [deletion] = await store.repairs.scheduledDeletions({ instanceId, dlqIds: [dlqId] });
     return answer(200, presentDeadLetter(entry, deletion, history));
   },
 });

@@ -74,10 +74,10 @@ export const forkRun = operation({
       throw new ApiError('body-too-large', `the body.input.body must not be larger than ${LIMITS.maxBodyBytes} bytes`);
     }
     if (bytes) allowSize(context, instanceId, bytes);
-    const letIn = await allowRuns(context, instanceId);
+    const runAdmission = await allowRuns(context, instanceId);
     const outcome = await startAllowed(
       context,
-      { instanceId, runs: 1, letIn },
+      { instanceId, runs: 1, runAdmission },
       () =>
         context.service.fork({
           runKey: run.key,
@@ -86,7 +86,7 @@ export const forkRun = operation({
           results,
           workflowRunId: newWorkflowRunId,
           note,
-          letInAt: letIn.at,
+          admittedAt: runAdmission.at,
           by: { actor, address: request.callerIp },
         }),
       ({ kind }) => (kind === 'forked' ? 1 : 0),

@@ -23,7 +23,7 @@ export const streamHints = operation({
   handle({ request }, { service, liveStreams }, { instanceId }) {
     const release = liveStreams.open(instanceId);
     const stream = new HintStream({
-      subscribe: (onHint) => service.lookOn({ instanceId, told: onHint }),
+      subscribe: (onHint) => service.watchHints({ instanceId, told: onHint }),
       isStillAdmitted: () => request.isStillAdmitted(),
       signal: request.signal(),
     });

@@ -8,7 +8,7 @@ import { type ApiContext, answer, operation, type RequestContext } from '../oper
 import { Cursor, Text, UnixMs } from '../parameters/values.js';
 import { statusOfState } from '../presenters/run.js';
 import { presentRunLog } from '../presenters/run-log.js';
-import { PageRoom, readHistory, readPage } from '../run-pages.js';
+import { PageBudget, readHistory, readPage } from '../run-pages.js';
 import { isEmptyRange, RunIdFilter, triggerFilters } from './filters.js';
 
 /** Filters of run listings. */
@@ -75,7 +75,7 @@ async function listLogs(
     horizon: null,
     limit: count ?? LIMITS.runsPageDefault,
   });
-  const budget = new PageRoom(reserve);
+  const budget = new PageBudget(reserve);
   const { runs, next } = await readPage(listing, (run) => readHistory(store, run, budget, !trimBody));
   const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
   return answer(200, { ...cursor, runs: runs.map((history) => presentRunLog(history, { trimBody })) });

@@ -94,11 +94,11 @@ export async function recover(
 ): Promise<readonly RunReference[]> {
   const { instanceId } = command;
   const runs = command.dlqIds.length;
-  const letIn = await allowRuns(context, instanceId, runs);
+  const runAdmission = await allowRuns(context, instanceId, runs);
   const outcome = await startAllowed(
     context,
-    { instanceId, runs, letIn },
-    () => context.service.recover({ ...command, letInAt: letIn.at }),
+    { instanceId, runs, runAdmission },
+    () => context.service.recover({ ...command, admittedAt: runAdmission.at }),
     (result) => (result.kind === 'recovered' ? result.runs.length : 0),
   );
   switch (outcome.kind) {

@@ -3,8 +3,8 @@
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { Cancelled, JournalStep, RunJournal, RunResult, RunUnderWay } from '../../contract/runs.js';
-import { ANY_LENGTH } from '../../ports/history-parts.js';
+import { ActiveRun, Cancelled, JournalStep, RunJournal, RunResult } from '../../contract/runs.js';
+import { NO_LENGTH_LIMIT } from '../../ports/history-parts.js';
 import type { RunRecord, Store } from '../../ports/store.js';
 import { change } from '../audited/audit-rule.js';
 import { answer, operation } from '../operation.js';
@@ -71,7 +71,7 @@ export const getRunStep = operation({
     const found = await store.findStep({ runKey: run.key, stepId, maxOutBytes: LIMITS.maxInlineBytes });
     if (found?.outLeftOut !== undefined) await request.reserve(2 * found.outLeftOut);
     const step =
-      found?.outLeftOut === undefined ? found : await store.findStep({ runKey: run.key, stepId, maxOutBytes: ANY_LENGTH });
+      found?.outLeftOut === undefined ? found : await store.findStep({ runKey: run.key, stepId, maxOutBytes: NO_LENGTH_LIMIT });
     if (!step) throw new ApiError('not-found', `run ${shown(workflowRunId)} has no recorded step ${stepId}`);
     return answer(200, presentJournalStep(step, run.settings.redact, NO_INVOCATIONS));
   },
@@ -100,7 +100,7 @@ export const getRunResult = operation({
     ),
     workflowCreatedAt,
   }),
-  responses: { 200: RunResult, 202: RunUnderWay },
+  responses: { 200: RunResult, 202: ActiveRun },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { workflowRunId }, query, request }, { store, service, resultWaits }, { instanceId, access }) {
     const run = await requireRun(store, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });

@@ -68,11 +68,11 @@ const runSchedule = operation({
     const schedule = await store.findSchedule({ instanceId, scheduleId });
     if (!schedule) throw noSuchSchedule(scheduleId);
     allowSize(context, instanceId, schedule.payload.body);
-    const letIn = await allowRuns(context, instanceId);
+    const runAdmission = await allowRuns(context, instanceId);
     const outcome = await startAllowed(
       context,
-      { instanceId, runs: 1, letIn },
-      () => service.runSchedule({ instanceId, scheduleId, letInAt: letIn.at }),
+      { instanceId, runs: 1, runAdmission },
+      () => service.runSchedule({ instanceId, scheduleId, admittedAt: runAdmission.at }),
       ({ kind }) => (kind === 'started' ? 1 : 0),
     );
     switch (outcome.kind) {

@@ -7,7 +7,7 @@ import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { RunSearchPage } from '../../contract/runs.js';
 import type { WorkSlices } from '../../fairness/work-slices.js';
-import type { Page, Position, RunFilter, RunRecord, RunTexts, Store } from '../../ports/store.js';
+import type { Page, Position, RunFilter, RunRecord, SearchableRun, Store } from '../../ports/store.js';
 import { answer, operation } from '../operation.js';
 import { Cursor } from '../parameters/values.js';
 import { presentFoundRun } from '../presenters/run.js';
@@ -43,13 +43,13 @@ function wordsOf(text: string): readonly string[] {
 }
 
 /** Returns whether each word occurs in a text of the run. */
-function matches({ workflowRunId, workflowUrl, labels, error }: RunTexts, words: readonly string[]): boolean {
+function matches({ workflowRunId, workflowUrl, labels, error }: SearchableRun, words: readonly string[]): boolean {
   const texts = [workflowRunId, workflowUrl, error ?? '', ...labels].map((text) => text.toLowerCase());
   return words.every((word) => texts.some((text) => text.includes(word)));
 }
 
 interface Search {
-  readonly store: Pick<Store, 'listRuns' | 'listRunTexts' | 'runRecord'>;
+  readonly store: Pick<Store, 'listRuns' | 'listSearchableRuns' | 'runRecord'>;
   readonly slices: Pick<WorkSlices, 'run'>;
   readonly instanceId: string;
   readonly filter: RunFilter;
@@ -96,7 +96,7 @@ async function searchTexts(search: Search, position: SearchPosition, found: Foun
   for (let looked = 0; looked < LIMITS.maxRunsSearched && performance.now() < endsAt; ) {
     const limit = words.length === 0 ? count - found.runs.length : LIMITS.runsSearchedAtOnce;
     const page = pageOf(search, after, limit);
-    const { items, next } = await slices.run(search.instanceId, () => store.listRunTexts(page));
+    const { items, next } = await slices.run(search.instanceId, () => store.listSearchableRuns(page));
     looked += items.length;
     for (const texts of items) {
       after = texts.position;

@@ -2,7 +2,7 @@
 
 import Type from 'typebox';
 import { ApiError } from '../../contract/error-codes.js';
-import { RunResult, RunUnderWay, TriggeredRun } from '../../contract/runs.js';
+import { ActiveRun, RunResult, TriggeredRun } from '../../contract/runs.js';
 import type { TriggerCommand, TriggerOutcome } from '../../runtime/workflow-service.js';
 import { allowRuns, allowSize, startAllowed } from '../allowance.js';
 import { IS_ITS_OWN_RECORD } from '../audited/audit-rule.js';
@@ -41,11 +41,11 @@ export function destinationOf({ path, query }: Target, before = TRIGGER_PATH): s
 export async function startTriggered(command: TriggerCommand, context: ApiContext): Promise<TriggerOutcome> {
   const { instanceId } = command;
   await allowNames(context, instanceId, [command.settings]);
-  const letIn = await allowRuns(context, instanceId);
+  const runAdmission = await allowRuns(context, instanceId);
   return startAllowed(
     context,
-    { instanceId, runs: 1, letIn },
-    () => context.service.trigger({ ...command, letInAt: letIn.at }),
+    { instanceId, runs: 1, runAdmission },
+    () => context.service.trigger({ ...command, admittedAt: runAdmission.at }),
     ({ kind }) => (kind === 'started' ? 1 : 0),
   );
 }
@@ -73,7 +73,7 @@ export const triggerRun = operation({
   headers: TriggerHeaders,
   headerFamilies: TRIGGER_FAMILIES,
   body: { kind: 'bytes', description: 'Payload of the run: any bytes with any content type.' },
-  responses: { 200: Type.Union([TriggeredRun, RunResult]), 202: RunUnderWay },
+  responses: { 200: Type.Union([TriggeredRun, RunResult]), 202: ActiveRun },
   errors: [
     'bad-header',
     'bad-url',

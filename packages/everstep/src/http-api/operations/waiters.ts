@@ -31,7 +31,7 @@ interface Wanted {
 async function page(store: Pick<Store, 'listAllWaiters'>, { instanceId, workflowUrl, start, count }: Wanted) {
   const waiters: EventWaiterRecord[] = [];
   let after = start;
-  for (let scanned = 0; scanned < LIMITS.maxWaitersLookedAt; ) {
+  for (let scanned = 0; scanned < LIMITS.maxWaitersScanned; ) {
     const limit = workflowUrl === undefined ? count + 1 : LIMITS.waitersPageMax;
     const next = await store.listAllWaiters({ instanceId, after, limit });
     scanned += next.length;

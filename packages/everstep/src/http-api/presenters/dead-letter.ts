@@ -1,7 +1,7 @@
 /** Presents dead letters. */
 import type { DeadLetterEntry } from '../../contract/dead-letters.js';
 import type { Redaction, RunPayload } from '../../engine/run.js';
-import type { ComingDeletion } from '../../ports/repair-store.js';
+import type { ScheduledDeletion } from '../../ports/repair-store.js';
 import type { WholeDeadLetter } from '../../ports/store.js';
 import type { CallbackHistory } from '../dead-letter-pages.js';
 import { base64, utf8OrNull } from '../encoded-bytes.js';
@@ -40,7 +40,7 @@ function presentResponse(entry: WholeDeadLetter, redact: Redaction | undefined) 
 /** Presents a dead letter. `history` adds the attempts of the failure callback; `deletion` adds the pending delete. */
 export function presentDeadLetter(
   entry: WholeDeadLetter,
-  deletion: ComingDeletion | undefined,
+  deletion: ScheduledDeletion | undefined,
   history: CallbackHistory | null = null,
 ): DeadLetterEntry {
   const { run, payload } = entry;

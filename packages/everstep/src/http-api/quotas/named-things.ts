@@ -64,7 +64,7 @@ export async function allowNamed({ limits, store }: Context, instanceId: string,
   const plan = limits?.plan(instanceId);
   const most = plan?.[limit] ?? null;
   if (!limits || !plan || most === null || (await exists(store, instanceId, name))) return;
-  const count = await store.countNamed({ instanceId, thing });
+  const count = await store.countObjects({ instanceId, thing });
   if (count < most) return;
   limits.refused(instanceId, code);
   throw new ApiError(

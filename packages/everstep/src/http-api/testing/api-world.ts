@@ -126,9 +126,9 @@ export class PlayedEndpoints implements StepCaller {
     return this.verdicts.get(new URL(workflowUrl).pathname) ?? { outcome: 'fits', message: 'played' };
   }
 
-  async call(call: StepCall, signal: AbortSignal, onLeave?: () => void): Promise<StepAnswer> {
+  async call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepAnswer> {
     this.calls.push(call);
-    onLeave?.();
+    onSent?.();
     const answered = await this.play(call, signal);
     const sent = sentFor('POST', call.workflowUrl, call.forwardHeaders);
     return answered.kind === 'failure' ? { kind: 'failure', failure: { ...answered.failure, sent } } : { ...answered, sent };
@@ -186,9 +186,9 @@ export class PlayedEndpoints implements StepCaller {
 export class PlayedMessages implements MessageSender {
   readonly sent: Message[] = [];
 
-  async send(message: Message, signal: AbortSignal, onLeave?: () => void): Promise<MessageAnswer> {
+  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
     this.sent.push(message);
-    onLeave?.();
+    onSent?.();
     const { pathname } = new URL(message.url);
     const headers = { 'content-type': ['application/json'], 'x-answer': ['secret-of-a-header'] };
     const body = Buffer.from('{"paid":true,"iban":"secret-of-a-field"}');

@@ -58,7 +58,7 @@ for (const most of [1, 3]) {
     const clock = new StandingClock();
     const batches: (readonly string[])[] = [];
     const store = {
-      sideBySide: { most, leastUnits: 1 },
+      concurrentBatches: { most, minUnits: 1 },
       async commit(batch: readonly CommitUnit[]) {
         batches.push(batch.flatMap(({ guards }) => guards.map((guard) => ('instanceId' in guard ? guard.instanceId : ''))));
         return batch.map(() => ({ kind: 'applied' as const }));

@@ -3,7 +3,7 @@
  * unit at a time. Units of one instance keep their order, and only they can build on each other. A unit whose instance is unknown
  * is written after all that were submitted before it, and before all that come later.
  */
-import { byOwner, oneByOne } from '../../fairness/turns.js';
+import { byOwner, interleaved } from '../../fairness/turns.js';
 import type { InstanceOwners } from '../../ports/instance-owners.js';
 
 export interface Waiting {
@@ -54,7 +54,7 @@ export class CommitTurns {
     const accounts = byOwner(upToUnknown(waiting), this.owners);
     const ids = accounts.map(([units]) => this.owners.accountOf(units?.[0]?.instanceId ?? ''));
     const start = this.lastAccountId === null ? 0 : ids.indexOf(this.lastAccountId) + 1;
-    return oneByOne([...accounts.slice(start), ...accounts.slice(0, start)].map((instances) => [...oneByOne(instances)]));
+    return interleaved([...accounts.slice(start), ...accounts.slice(0, start)].map((instances) => [...interleaved(instances)]));
   }
 }
 

@@ -6,7 +6,7 @@
 import { LIMITS, PART } from '../../config/limits.js';
 import type { CommitResult, CommitUnit, StoreWrite } from '../../engine/writes.js';
 import type { WorkSlices } from '../../fairness/work-slices.js';
-import { otherTurn, stepsOf } from '../../ports/history-parts.js';
+import { stepsOf, yieldToOthers } from '../../ports/history-parts.js';
 import type { Store } from '../../ports/store.js';
 
 export interface StagingOptions {
@@ -66,7 +66,7 @@ async function abandon({ store, commit }: StagingOptions, copies: readonly LongC
     ({ run: { key: runKey, instanceId } }): StoreWrite => ({ kind: 'abandon-journal', runKey, instanceId }),
   );
   await commit({ guards: [], writes });
-  while (await store.removeStagedSteps()) await otherTurn();
+  while (await store.removeStagedSteps()) await yieldToOthers();
 }
 
 /** Commits the unit, once the long journals in it are staged. */

@@ -30,7 +30,7 @@ export interface InstanceRemovalOptions {
   /** Stops what the instance has under way in this process. */
   readonly stopInstance: (instanceId: string) => void;
   /** Where several nodes share the store: does the work unless another one is at it; false then. */
-  readonly unlessBusy?: (work: () => Promise<void>) => Promise<boolean>;
+  readonly tryExclusively?: (work: () => Promise<void>) => Promise<boolean>;
 }
 
 export class InstanceRemoval {
@@ -93,7 +93,7 @@ export class InstanceRemoval {
   /** A node may miss the notice of another one. A single process knows of all deletions itself. */
   private lookAgain(): void {
     this.cancelTimer();
-    const isShared = this.options.unlessBusy !== undefined;
+    const isShared = this.options.tryExclusively !== undefined;
     if (this.stopped || (!isShared && this.deleted.size === 0)) return;
     const { clock } = this.options;
     const delayMs = isShared ? LIMITS.deletedInstancePollMs : LIMITS.deletedInstanceRecheckMs;
@@ -101,8 +101,8 @@ export class InstanceRemoval {
   }
 
   private remove(): Promise<void> {
-    const { unlessBusy, log } = this.options;
-    const work = unlessBusy ? () => unlessBusy(() => this.removeAll()).then(() => {}) : () => this.removeAll();
+    const { tryExclusively, log } = this.options;
+    const work = tryExclusively ? () => tryExclusively(() => this.removeAll()).then(() => {}) : () => this.removeAll();
     this.removing ??= work()
       .catch((error: unknown) =>
         log.error({ error: String(error) }, 'could not remove rows of deleted queue instances, retrying'),

@@ -2,10 +2,10 @@
  * Begins entries of a repair: each in one unit with what becomes of it, so that a process which is killed in between has
  * done both or neither. The unit is written on the version of the repair that let it begin.
  */
-import type { Begin, HeldReason, ItemMove, RepairItemState } from '../../engine/repair.js';
+import type { Begin, ItemMove, LimitReason, RepairItemState } from '../../engine/repair.js';
 import type { Started } from '../../engine/start.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../engine/writes.js';
-import type { InstanceLimits, LetIn } from '../../ports/instance-limits.js';
+import type { InstanceLimits, RunAdmission } from '../../ports/instance-limits.js';
 import type { RepairItemRecord, RepairRecord } from '../../ports/repair-store.js';
 import type { Store } from '../../ports/store.js';
 import type { BegunPayload } from '../run-cache.js';
@@ -21,16 +21,16 @@ export interface BeginningOptions {
   readonly now: () => number;
   /** What a recovery of the entry would write. */
   readonly prepare: (
-    command: Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'letInAt'>,
+    command: Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'admittedAt'>,
     dlqId: string,
   ) => Promise<Recovery | 'missing' | 'no-flow-control-key'>;
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   readonly begin: (started: Started, payload: BegunPayload) => void;
-  readonly limits: Pick<InstanceLimits, 'letRunsIn' | 'notStarted' | 'recount'>;
+  readonly limits: Pick<InstanceLimits, 'admitRuns' | 'releaseRuns' | 'recount'>;
 }
 
 export interface Held {
-  readonly reason: HeldReason;
+  readonly reason: LimitReason;
   readonly message: string;
 }
 
@@ -67,9 +67,9 @@ export class Beginning {
       const moves = await this.settle(items.map((item) => this.delete(record, item)));
       return moves && { moves, held: null, miscounted };
     }
-    const { letIn, held } = await this.letIn(instanceId, items.length);
+    const { runAdmission, held } = await this.runAdmission(instanceId, items.length);
     const moves = await this.settle(
-      letIn.flatMap((allowed, index) => {
+      runAdmission.flatMap((allowed, index) => {
         const item = items[index];
         return item ? [this.recover(record, item, action, allowed)] : [];
       }),
@@ -78,26 +78,26 @@ export class Beginning {
   }
 
   /** All of them, or as many as may begin, one after the other. */
-  private async letIn(
+  private async runAdmission(
     instanceId: string,
     count: number,
-  ): Promise<{ readonly letIn: readonly LetIn[]; readonly held: Held | null }> {
+  ): Promise<{ readonly runAdmission: readonly RunAdmission[]; readonly held: Held | null }> {
     const { limits } = this.options;
-    const together = count === 0 ? null : await limits.letRunsIn(instanceId, count);
-    if (together === null) return { letIn: [], held: null };
-    if (together.kind === 'let-in') return { letIn: Array.from({ length: count }, () => together), held: null };
-    const letIn: LetIn[] = [];
+    const together = count === 0 ? null : await limits.admitRuns(instanceId, count);
+    if (together === null) return { runAdmission: [], held: null };
+    if (together.kind === 'admitted') return { runAdmission: Array.from({ length: count }, () => together), held: null };
+    const runAdmission: RunAdmission[] = [];
     let refusal = together;
-    while (letIn.length < count - 1) {
-      const one = await limits.letRunsIn(instanceId, 1);
-      if (one.kind === 'let-in') letIn.push(one);
+    while (runAdmission.length < count - 1) {
+      const one = await limits.admitRuns(instanceId, 1);
+      if (one.kind === 'admitted') runAdmission.push(one);
       else {
         refusal = one;
         break;
       }
     }
     const reason = refusal.kind === 'daily-limit' ? 'daily-limit-reached' : refusal.kind;
-    return { letIn, held: { reason, message: refusal.message } };
+    return { runAdmission, held: { reason, message: refusal.message } };
   }
 
   private async settle(all: readonly Promise<ItemMove | 'moved'>[]): Promise<readonly ItemMove[] | null> {
@@ -111,22 +111,22 @@ export class Beginning {
     record: RepairRecord,
     item: RepairItemRecord,
     kind: 'resume' | 'restart',
-    letIn: LetIn,
+    runAdmission: RunAdmission,
   ): Promise<ItemMove | 'moved'> {
     const { limits, prepare, begin } = this.options;
     const { instanceId } = record.repair;
     try {
       const { overrides } = record;
-      const prepared = await prepare({ kind, instanceId, overrides, letInAt: letIn.at }, item.dlqId);
+      const prepared = await prepare({ kind, instanceId, overrides, admittedAt: runAdmission.at }, item.dlqId);
       if (prepared === 'missing' || prepared === 'no-flow-control-key') {
-        limits.notStarted(instanceId, 1, letIn);
+        limits.releaseRuns(instanceId, 1, runAdmission);
         return await this.note(record, item, prepared === 'missing' ? GONE : NO_KEY);
       }
       const { run, unit } = prepared.started;
       const newRun = { runKey: run.key, workflowRunId: run.workflowRunId };
       const move = await this.write(record, item, { state: 'started', newRun, error: null }, unit);
       if (move !== 'moved' && move.to === 'started') begin(prepared.started, prepared.payload);
-      else limits.notStarted(instanceId, 1, letIn);
+      else limits.releaseRuns(instanceId, 1, runAdmission);
       return move;
     } catch (error) {
       limits.recount(instanceId);

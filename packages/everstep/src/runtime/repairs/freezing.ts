@@ -4,7 +4,7 @@
  */
 import { LIMITS } from '../../config/limits.js';
 import { decideRepair, type Repair, type RepairPlan, totalOf } from '../../engine/repair.js';
-import type { NewRepairItem, RepairableEntry, RepairDriver, RepairLane, RepairRecord } from '../../ports/repair-store.js';
+import type { NewRepairItem, RepairableEntry, RepairCohort, RepairDriver, RepairRecord } from '../../ports/repair-store.js';
 import type { Store } from '../../ports/store.js';
 
 const PAGE = 500;
@@ -16,9 +16,9 @@ export interface FreezingOptions {
 }
 
 /** By workflow and fingerprint: how many entries each lane has so far. */
-type Lanes = Map<string, RepairLane>;
+type Lanes = Map<string, RepairCohort>;
 
-const laneKey = ({ workflowUrl, fingerprint }: Pick<RepairLane, 'workflowUrl' | 'fingerprint'>): string =>
+const laneKey = ({ workflowUrl, fingerprint }: Pick<RepairCohort, 'workflowUrl' | 'fingerprint'>): string =>
   `${fingerprint ?? ''} ${workflowUrl}`;
 
 export class Freezing {
@@ -86,7 +86,7 @@ export class Freezing {
 }
 
 /** As many as a plan shows, with their counts. */
-function mostFrequent(lanes: Lanes, nameOf: (lane: RepairLane) => string | null): readonly (readonly [string, number])[] {
+function mostFrequent(lanes: Lanes, nameOf: (lane: RepairCohort) => string | null): readonly (readonly [string, number])[] {
   const sums = new Map<string, number>();
   for (const lane of lanes.values()) {
     const name = nameOf(lane);

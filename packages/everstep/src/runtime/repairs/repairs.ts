@@ -41,7 +41,7 @@ export interface RepairsOptions extends Omit<BeginningOptions, 'now'> {
   readonly clock: Clock;
   readonly log: Log;
   readonly context: () => DecisionContext;
-  readonly cluster: Pick<Cluster, 'nodeId' | 'mayAct'> | null;
+  readonly cluster: Pick<Cluster, 'nodeId' | 'canStartWork'> | null;
   /** Who takes turns; absent: everything belongs to one instance. */
   readonly owners?: InstanceOwners;
   /** While it is closed no repair continues; `look` has to follow when it opens. */
@@ -208,7 +208,7 @@ export class Repairs {
     const { store, clock, cluster, log, writes } = this.options;
     if (this.stopped || !writes.isOpen) return;
     try {
-      if (cluster && !cluster.mayAct) {
+      if (cluster && !cluster.canStartWork) {
         this.expect(clock.now() + RETRY_AFTER_FAULT_MS);
         return;
       }

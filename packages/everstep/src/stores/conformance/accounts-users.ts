@@ -109,7 +109,7 @@ export function userConformance(open: OpenStore): void {
         assert.equal(await accounts.findUserByEmail({ email: 'ben@example.com' }), null);
         assert.deepEqual(await accounts.listApiKeys({ userId: 'usr_ben' }), []);
         assert.equal(await accounts.findSession({ sessionHash: 'h1' }), null);
-        assert.equal(await accounts.loginNotedAt({ userId: 'usr_ben', place: 'p' }), null);
+        assert.equal(await accounts.lastLoginAt({ userId: 'usr_ben', place: 'p' }), null);
         assert.equal(await accounts.findInvitation({ invitationId: 'inv_ben' }), null);
         assert.equal(await accounts.findTeam({ teamId: 'team_alone' }), null);
         assert.deepEqual(await accounts.listMembers({ teamId: 'team_kin' }), [sampleMember('kin', 'ann', 'owner')]);

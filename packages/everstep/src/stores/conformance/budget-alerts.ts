@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { AccountStore, InstanceChange, OwedBudgetAlert } from '../../ports/account-store.js';
+import type { AccountStore, InstanceChange, PendingBudgetAlert } from '../../ports/account-store.js';
 import type { Store } from '../../ports/store.js';
 import { addUsers, sampleInstance } from './account-samples.js';
 import { type OpenStore, type StoreUnderTest, withStore } from './harness.js';
@@ -9,7 +9,7 @@ import { INSTANCE, OTHER_INSTANCE, T0 } from './samples.js';
 const BUDGET = 50;
 const OF_BUDGET = { budgetDollars: BUDGET, accountId: 'usr_ann' };
 
-const alert = (percent: number, more: Partial<OwedBudgetAlert> = {}): OwedBudgetAlert => ({
+const alert = (percent: number, more: Partial<PendingBudgetAlert> = {}): PendingBudgetAlert => ({
   instanceId: INSTANCE,
   month: '2026-11',
   percent,
@@ -21,8 +21,8 @@ const alert = (percent: number, more: Partial<OwedBudgetAlert> = {}): OwedBudget
 
 const due = (accounts: AccountStore, before = T0) => accounts.dueBudgetAlerts({ before, limit: 10 });
 
-const note = (accounts: AccountStore, noted: OwedBudgetAlert, lesser: readonly number[] = []) =>
-  accounts.noteBudgetAlert({ alert: noted, lesser, ...OF_BUDGET });
+const note = (accounts: AccountStore, noted: PendingBudgetAlert, lesser: readonly number[] = []) =>
+  accounts.createBudgetAlert({ alert: noted, lesser, ...OF_BUDGET });
 
 /** On a store with two instances that have a budget. */
 function withBudgets(open: OpenStore, body: (store: Store, underTest: StoreUnderTest) => Promise<void>) {
@@ -39,7 +39,7 @@ export function budgetAlertConformance(open: OpenStore): void {
     test(
       'are noted once for each share of an instance and month, and owed from then on, also after a restart',
       withBudgets(open, async (store, underTest) => {
-        const noted = (percent: number, more: Partial<OwedBudgetAlert> = {}) => note(store.accounts, alert(percent, more));
+        const noted = (percent: number, more: Partial<PendingBudgetAlert> = {}) => note(store.accounts, alert(percent, more));
         assert.equal(await noted(80), true);
         assert.equal(await noted(80, { body: '{}', dueAt: T0 - 50 }), false);
         assert.equal(await noted(100, { dueAt: T0 + 3 }), true);
@@ -81,12 +81,12 @@ export function budgetAlertConformance(open: OpenStore): void {
       withBudgets(open, async (store, underTest) => {
         await note(store.accounts, alert(80));
         await note(store.accounts, alert(100), [80]);
-        await store.accounts.moveBudgetAlert({ alert: alert(80), retried: 1, dueAt: T0 + 5 });
+        await store.accounts.rescheduleBudgetAlert({ alert: alert(80), retried: 1, dueAt: T0 + 5 });
         assert.deepEqual(await due(store.accounts), [alert(100)]);
         const { accounts } = await underTest.reopen();
         const again = alert(80, { retried: 1, dueAt: T0 + 5 });
         assert.deepEqual(await due(accounts, T0 + 5), [alert(100), again]);
-        await accounts.moveBudgetAlert({ alert: again, retried: 2, dueAt: null });
+        await accounts.rescheduleBudgetAlert({ alert: again, retried: 2, dueAt: null });
         assert.deepEqual(await due(accounts, T0 + 5), [alert(100)]);
         assert.equal(await note(accounts, alert(80)), false);
       }),
@@ -96,7 +96,7 @@ export function budgetAlertConformance(open: OpenStore): void {
       'are moved by one of those who have read the same',
       withBudgets(open, async ({ accounts }) => {
         await note(accounts, alert(80));
-        const move = () => accounts.moveBudgetAlert({ alert: alert(80), retried: 0, dueAt: T0 + 60_000 });
+        const move = () => accounts.rescheduleBudgetAlert({ alert: alert(80), retried: 0, dueAt: T0 + 60_000 });
         assert.deepEqual((await Promise.all([move(), move(), move()])).sort(), [false, false, true]);
         assert.deepEqual(await due(accounts), []);
         assert.deepEqual(await due(accounts, T0 + 60_000), [alert(80, { dueAt: T0 + 60_000 })]);
@@ -119,9 +119,9 @@ export function budgetAlertConformance(open: OpenStore): void {
           assert.equal(await note(accounts, alert(80)), false, 'of the budget before');
           const anew = { ...OF_BUDGET, ...change };
           const body = 'of the budget of now';
-          assert.equal(await accounts.noteBudgetAlert({ alert: alert(100, { body }), lesser: [80], ...anew }), true);
-          assert.equal(await accounts.noteBudgetAlert({ alert: alert(80, { body }), lesser: [], ...anew }), false);
-          await accounts.moveBudgetAlert({ alert: alert(100), retried: 1, dueAt: null });
+          assert.equal(await accounts.createBudgetAlert({ alert: alert(100, { body }), lesser: [80], ...anew }), true);
+          assert.equal(await accounts.createBudgetAlert({ alert: alert(80, { body }), lesser: [], ...anew }), false);
+          await accounts.rescheduleBudgetAlert({ alert: alert(100), retried: 1, dueAt: null });
           assert.deepEqual(await due(accounts), [alert(100, { body })]);
           const others = await due(accounts, T0 + 9);
           assert.deepEqual(others.at(-1), alert(80, { instanceId: OTHER_INSTANCE, dueAt: T0 + 9 }));

@@ -1,6 +1,6 @@
 /** Failures of groups, and what a store says of these. */
 import { type FailureGroup, type GroupState, groupState } from '../../engine/dead-letter-groups.js';
-import { groupOf } from '../../engine/likeness.js';
+import { groupOf } from '../../engine/fingerprint.js';
 import type { Run } from '../../engine/run.js';
 import type { DeadLetterGroupFilter } from '../../ports/dead-letter-groups.js';
 import type { AuditEntry, Store, StoreWrite } from '../../ports/store.js';

@@ -306,7 +306,7 @@ export function listingConformance(open: OpenStore): void {
           const runsFilter = runFilter(numbers, model);
           const expectedKeys = mine.filter((item) => matchesRun(runsFilter, item)).map(({ run }) => run.key);
           const runPage = { ...base, filter: runsFilter, limit: pick([10, 1000], numbers) };
-          const texts = await store.listRunTexts(runPage);
+          const texts = await store.listSearchableRuns(runPage);
           assert.deepEqual(
             texts.items.map(({ runKey }) => runKey),
             expectedKeys.slice(0, runPage.limit),

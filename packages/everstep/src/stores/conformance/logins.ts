@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { LOGIN_PLACES_KEPT } from '../../ports/account-store.js';
+import { MAX_LOGIN_LOCATIONS } from '../../ports/account-store.js';
 import { type OpenStore, withStore } from './harness.js';
 import { T0 } from './samples.js';
 
@@ -16,7 +16,7 @@ export function loginConformance(open: OpenStore): void {
         await note('usr_ann', 'work', T0 + 2);
         await note('usr_ben', 'home', T0 + 3);
         const { accounts } = await underTest.reopen();
-        const notedAt = (userId: string, place: string) => accounts.loginNotedAt({ userId, place });
+        const notedAt = (userId: string, place: string) => accounts.lastLoginAt({ userId, place });
         assert.deepEqual(
           [await notedAt('usr_ann', 'home'), await notedAt('usr_ann', 'work'), await notedAt('usr_ben', 'home')],
           [T0 + 5, T0 + 2, T0 + 3],
@@ -30,9 +30,9 @@ export function loginConformance(open: OpenStore): void {
       withStore(open, async ({ accounts }) => {
         const note = (userId: string, place: number, at: number) => accounts.noteLogin({ userId, place: `p${place}`, at });
         const isNoted = async (userId: string, place: number) =>
-          (await accounts.loginNotedAt({ userId, place: `p${place}` })) !== null;
+          (await accounts.lastLoginAt({ userId, place: `p${place}` })) !== null;
         await note('usr_ben', 0, T0 - 1);
-        for (let place = 0; place < LOGIN_PLACES_KEPT; place++) await note('usr_ann', place, T0 + place);
+        for (let place = 0; place < MAX_LOGIN_LOCATIONS; place++) await note('usr_ann', place, T0 + place);
         await note('usr_ann', 0, T0 + 1_000);
         assert.equal(await isNoted('usr_ann', 1), true);
         await note('usr_ann', 1_000, T0 + 1_001);

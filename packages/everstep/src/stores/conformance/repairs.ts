@@ -109,7 +109,10 @@ export function repairConformance(open: OpenStore): void {
           await store.repairs.create({ record: made, driver: null });
           await store.repairs.put({ record: made, driver: null, items: ns.map((n) => item(n)) });
         }
-        const told = await store.repairs.comingDeletions({ instanceId: INSTANCE, dlqIds: ['dlq_0', 'dlq_1', 'dlq_2', 'dlq_3'] });
+        const told = await store.repairs.scheduledDeletions({
+          instanceId: INSTANCE,
+          dlqIds: ['dlq_0', 'dlq_1', 'dlq_2', 'dlq_3'],
+        });
         assert.deepEqual(
           [...told].sort((a, b) => (a.dlqId < b.dlqId ? -1 : 1)),
           [
@@ -117,7 +120,7 @@ export function repairConformance(open: OpenStore): void {
             { dlqId: 'dlq_1', repairId: 'rep_soon', at: T0 + 500 },
           ],
         );
-        assert.deepEqual(await store.repairs.comingDeletions({ instanceId: OTHER_INSTANCE, dlqIds: ['dlq_0'] }), []);
+        assert.deepEqual(await store.repairs.scheduledDeletions({ instanceId: OTHER_INSTANCE, dlqIds: ['dlq_0'] }), []);
       }),
     );
 

@@ -1,7 +1,13 @@
 /** What every keeper of the documents of search indexes must do. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ANY_BYTES, type FieldPath, type Filter, type SearchDocument, type SearchDocuments } from '../../ports/search-store.js';
+import {
+  type FieldPath,
+  type Filter,
+  NO_BYTE_LIMIT,
+  type SearchDocument,
+  type SearchDocuments,
+} from '../../ports/search-store.js';
 import { contentBytes, RECORD_BYTES } from '../../ports/stored-bytes.js';
 
 export interface DocumentsUnderTest {
@@ -43,9 +49,9 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     }
   };
   const found = async (documents: SearchDocuments, text: string, filter: Filter | null = null, limit = 10) =>
-    (await documents.search({ maxBytes: ANY_BYTES, ...here, text, limit, filter })).map(({ id }) => id);
+    (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...here, text, limit, filter })).map(({ id }) => id);
   const all = async (documents: SearchDocuments, namespace = here) =>
-    (await documents.range({ maxBytes: ANY_BYTES, ...namespace, prefix: '', after: null, limit: 1000 })).map(({ id }) => id);
+    (await documents.range({ maxBytes: NO_BYTE_LIMIT, ...namespace, prefix: '', after: null, limit: 1000 })).map(({ id }) => id);
 
   test(
     'stored bytes are those of the documents that there are, whatever was replaced, removed or emptied',
@@ -77,14 +83,14 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     withDocuments(async (documents) => {
       assert.equal(await documents.upsert({ ...here, documents: FILMS }), 'done');
       const [alien, , , dune] = FILMS;
-      assert.deepEqual(await documents.fetch({ maxBytes: ANY_BYTES, ...here, ids: ['dune', 'none', 'alien'] }), [
+      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...here, ids: ['dune', 'none', 'alien'] }), [
         dune,
         null,
         alien,
       ]);
       const other = sampleDocument('dune', { title: 'Arrakis' });
       await documents.upsert({ ...here, documents: [other] });
-      assert.deepEqual(await documents.fetch({ maxBytes: ANY_BYTES, ...here, ids: ['dune'] }), [other]);
+      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...here, ids: ['dune'] }), [other]);
       assert.deepEqual(await found(documents, 'dune'), []);
       assert.deepEqual(await found(documents, 'arrakis'), ['dune']);
       assert.deepEqual((await documents.info(here)).namespaces, [{ name: 'films', documents: 4 }]);
@@ -96,7 +102,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     withDocuments(async (documents) => {
       const [first, second] = [sampleDocument('a', { n: 'one' }), sampleDocument('a', { n: 'two' })];
       await documents.upsert({ ...here, documents: [first, second] });
-      assert.deepEqual(await documents.fetch({ maxBytes: ANY_BYTES, ...here, ids: ['a'] }), [second]);
+      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...here, ids: ['a'] }), [second]);
       assert.deepEqual(await found(documents, 'one two'), ['a']);
       assert.deepEqual((await documents.info(here)).namespaces, [{ name: 'films', documents: 1 }]);
     }),
@@ -130,7 +136,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     'what has more and rarer words comes first, and a shorter text before a longer one; scores fall',
     withDocuments(async (documents) => {
       await documents.upsert({ ...here, documents: FILMS });
-      const hits = await documents.search({ maxBytes: ANY_BYTES, ...here, text: 'deep space', limit: 10, filter: null });
+      const hits = await documents.search({ maxBytes: NO_BYTE_LIMIT, ...here, text: 'deep space', limit: 10, filter: null });
       assert.deepEqual(
         hits.map(({ id }) => id),
         ['contact', 'alien'],
@@ -228,7 +234,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
       const ids = ['a', 'a/1', 'a/2', 'a0', 'b', '\u{10ffff}'];
       await documents.upsert({ ...here, documents: ids.map((id) => sampleDocument(id, { id })) });
       const range = async (prefix: string, after: string | null, limit: number) =>
-        (await documents.range({ maxBytes: ANY_BYTES, ...here, prefix, after, limit })).map(({ id }) => id);
+        (await documents.range({ maxBytes: NO_BYTE_LIMIT, ...here, prefix, after, limit })).map(({ id }) => id);
       assert.deepEqual(await range('', null, 10), ids);
       assert.deepEqual(await range('', 'a/1', 2), ['a/2', 'a0']);
       assert.deepEqual(await range('a/', null, 10), ['a/1', 'a/2']);
@@ -262,7 +268,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
         Promise.all(
           [ours, sibling, foreign].map(
             async (place) =>
-              (await documents.search({ maxBytes: ANY_BYTES, ...place, text: 'word', limit: 5, filter: null })).length,
+              (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'word', limit: 5, filter: null })).length,
           ),
         );
       assert.deepEqual(await texts(), [1, 1, 1]);
@@ -288,7 +294,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   test(
     'of an index without documents there is nothing, and asking makes nothing',
     withDocuments(async (documents) => {
-      assert.deepEqual(await documents.fetch({ maxBytes: ANY_BYTES, ...here, ids: ['a'] }), [null]);
+      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...here, ids: ['a'] }), [null]);
       assert.deepEqual(await all(documents), []);
       assert.deepEqual(await found(documents, 'a'), []);
       assert.equal(await documents.remove({ ...here, choice: { kind: 'prefix', prefix: '' } }), 0);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { SESSIONS_KEPT, type SessionRecord } from '../../ports/account-store.js';
+import { MAX_SESSIONS_PER_USER, type SessionRecord } from '../../ports/account-store.js';
 import { addUsers, sampleApiKey, sampleAudit, sampleUser } from './account-samples.js';
 import { type OpenStore, withStore } from './harness.js';
 import { T0 } from './samples.js';
@@ -22,8 +22,8 @@ export function sessionConformance(open: OpenStore): void {
         await addUsers(store.accounts, 'ann', 'ben');
         const [first, second] = [sample('h1', 'ann'), sample('h2', 'ben')];
         for (const session of [first, second]) assert.equal(await store.accounts.createSession({ session }), true);
-        await store.accounts.moveSessionEnd({ sessionHash: 'h1', expiresAt: T0 + 5_000 });
-        await store.accounts.moveSessionEnd({ sessionHash: 'none', expiresAt: T0 + 5_000 });
+        await store.accounts.extendSession({ sessionHash: 'h1', expiresAt: T0 + 5_000 });
+        await store.accounts.extendSession({ sessionHash: 'none', expiresAt: T0 + 5_000 });
         const { accounts } = await underTest.reopen();
         const moved = { ...first, expiresAt: T0 + 5_000 };
         assert.deepEqual(await accounts.findSession({ sessionHash: 'h1' }), { session: moved, user: sampleUser('ann') });
@@ -100,7 +100,7 @@ export function sessionConformance(open: OpenStore): void {
         await accounts.createSession({ session: sample('ben', 'ben', { expiresAt: T0 + 10_000 }) });
         await accounts.createSession({ session: sample('at', 'ann', { createdAt: T0 + 9 }) });
         assert.equal(await isThere('ended'), true, 'it has not expired yet');
-        for (let n = 0; n < SESSIONS_KEPT; n++)
+        for (let n = 0; n < MAX_SESSIONS_PER_USER; n++)
           await accounts.createSession({ session: sample(`s${n}`, 'ann', { createdAt: T0 + 10 + n }) });
         assert.deepEqual([await isThere('ended'), await isThere('at'), await isThere('s0')], [false, false, true]);
         assert.equal(await isThere('ben'), true, 'of another user');

@@ -156,7 +156,7 @@ if (typeof schemas === 'string') {
       await accounts.createInstance(sampleInstance(INSTANCE, { budgetDollars: 10 }));
       const told = await Promise.all(
         Array.from({ length: ROUNDS }, () =>
-          accounts.noteBudgetAlert({
+          accounts.createBudgetAlert({
             alert: { instanceId: INSTANCE, month: '2026-11', percent: 100, body: '{}', retried: 0, dueAt: T0 },
             lesser: [80],
             budgetDollars: 10,
@@ -174,7 +174,7 @@ if (typeof schemas === 'string') {
         const instanceId = `qi_budget${round}`;
         await accounts.createInstance(sampleInstance(instanceId, { budgetDollars: 10 }));
         await Promise.all([
-          accounts.noteBudgetAlert({
+          accounts.createBudgetAlert({
             alert: { instanceId, month: '2026-11', percent: 100, body: '{}', retried: 0, dueAt: T0 },
             lesser: [80],
             budgetDollars: 10,

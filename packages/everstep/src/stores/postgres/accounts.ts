@@ -12,7 +12,7 @@ import { type Database, statement } from './connection.js';
 import { countDays, listDayCounts, OldDays } from './day-counts.js';
 import { ExclusiveWork } from './exclusive-work.js';
 import * as deleted from './instance-removal/deleted-instances.js';
-import { loginNotedAt, noteLogin } from './login-places.js';
+import { lastLoginAt, noteLogin } from './login-places.js';
 import * as sessions from './login-sessions.js';
 import * as namedTokens from './named-tokens.js';
 import * as signIn from './sign-in/records.js';
@@ -131,8 +131,8 @@ export function createAccounts(database: Database): AccountStore {
       ),
     createSession: ({ session: record, audit }) => change((session) => sessions.createSession(session, record), audit, isTrue),
     findSession: ({ sessionHash }) => sessions.findSession(database, sessionHash),
-    moveSessionEnd: ({ sessionHash, expiresAt }) =>
-      database.transaction((session) => sessions.moveSessionEnd(session, sessionHash, expiresAt)),
+    extendSession: ({ sessionHash, expiresAt }) =>
+      database.transaction((session) => sessions.extendSession(session, sessionHash, expiresAt)),
     listSessions: ({ userId }) => sessions.listSessions(database, userId),
     deleteSessions: ({ userId, audit }) =>
       change(
@@ -250,15 +250,16 @@ export function createAccounts(database: Database): AccountStore {
       await oldDays.counted(counts);
     },
     countsOfDays: ({ instanceId, fromDay }) => listDayCounts(database, instanceId, fromDay),
-    noteBudgetAlert: async ({ alert, lesser, ...of }) => {
+    createBudgetAlert: async ({ alert, lesser, ...of }) => {
       if (await alerts.isBudgetAlertNoted(database, alert)) return false;
-      return change((session) => alerts.noteBudgetAlert(session, alert, lesser, of));
+      return change((session) => alerts.createBudgetAlert(session, alert, lesser, of));
     },
     dueBudgetAlerts: ({ before, limit }) => alerts.dueBudgetAlerts(database, before, limit),
     nextBudgetAlertAt: ({ after }) => alerts.nextBudgetAlertAt(database, after),
-    moveBudgetAlert: ({ alert, retried, dueAt }) => change((session) => alerts.moveBudgetAlert(session, alert, retried, dueAt)),
+    rescheduleBudgetAlert: ({ alert, retried, dueAt }) =>
+      change((session) => alerts.rescheduleBudgetAlert(session, alert, retried, dueAt)),
 
-    loginNotedAt: ({ userId, place }) => loginNotedAt(database, userId, place),
+    lastLoginAt: ({ userId, place }) => lastLoginAt(database, userId, place),
     noteLogin: ({ userId, place, at }) => database.transaction((session) => noteLogin(session, userId, place, at)),
 
     addAudit: (entry) => change(async (session) => addAudit(session, entry)),

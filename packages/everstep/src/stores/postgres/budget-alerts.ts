@@ -1,5 +1,5 @@
 /** Alerts of budgets: what was reached in a month, and which of it the owner is still to be told. */
-import type { OwedBudgetAlert, QueueInstance } from '../../ports/account-store.js';
+import type { PendingBudgetAlert, QueueInstance } from '../../ports/account-store.js';
 import { integer, integerOrNull, type Row, text, textOrNull } from './columns.js';
 import { type Session, statement, type TransactionSession } from './connection.js';
 
@@ -32,7 +32,7 @@ const ownerOf = (instance: QueueInstance): string | null => instance.accountId ?
 export const isBudgetedAnew = (before: QueueInstance, after: QueueInstance): boolean =>
   budgetOf(before) !== budgetOf(after) || ownerOf(before) !== ownerOf(after);
 
-const alertOf = (row: Row): OwedBudgetAlert => ({
+const alertOf = (row: Row): PendingBudgetAlert => ({
   instanceId: text(row, 'instance_id'),
   month: text(row, 'month'),
   percent: integer(row, 'percent'),
@@ -50,15 +50,15 @@ export interface BudgetAlertFor {
 /** Without writing anything: it is asked again and again while a budget is passed. */
 export async function isBudgetAlertNoted(
   session: Session,
-  { instanceId, month, percent }: Pick<OwedBudgetAlert, 'instanceId' | 'month' | 'percent'>,
+  { instanceId, month, percent }: Pick<PendingBudgetAlert, 'instanceId' | 'month' | 'percent'>,
 ): Promise<boolean> {
   return (await session.query(IS_NOTED, [instanceId, month, percent])).length > 0;
 }
 
 /** False when it was noted before, or when the budget or the owner is another. */
-export async function noteBudgetAlert(
+export async function createBudgetAlert(
   session: TransactionSession,
-  { instanceId, month, percent, body, retried, dueAt }: OwedBudgetAlert,
+  { instanceId, month, percent, body, retried, dueAt }: PendingBudgetAlert,
   lesser: readonly number[],
   { budgetDollars, accountId }: BudgetAlertFor,
 ): Promise<boolean> {
@@ -71,7 +71,7 @@ export async function noteBudgetAlert(
 }
 
 /** Earliest first. */
-export async function dueBudgetAlerts(session: Session, before: number, limit: number): Promise<readonly OwedBudgetAlert[]> {
+export async function dueBudgetAlerts(session: Session, before: number, limit: number): Promise<readonly PendingBudgetAlert[]> {
   return (await session.query(SELECT_DUE, [before, limit])).map(alertOf);
 }
 
@@ -85,9 +85,9 @@ export async function nextBudgetAlertAt(session: Session, after: number): Promis
  * `dueAt` null: it is not owed any more. False, and nothing happened, when it is not as it was read: it was forgotten and another
  * noted, or another process was faster.
  */
-export async function moveBudgetAlert(
+export async function rescheduleBudgetAlert(
   session: TransactionSession,
-  alert: OwedBudgetAlert,
+  alert: PendingBudgetAlert,
   retried: number,
   dueAt: number | null,
 ): Promise<boolean> {

@@ -10,7 +10,7 @@ test('batches wait for more only while the process has been busy for a moment, a
   let time = 0;
   let wanted = 0;
   let busy = 1;
-  let unitsLately = 10;
+  let recentUnits = 10;
   const gatherMs = gatherWhenBusy(
     10,
     () => time,
@@ -19,7 +19,7 @@ test('batches wait for more only while the process has been busy for a moment, a
   const after = (ms: number): number => {
     time += ms;
     wanted += ms * busy;
-    return gatherMs(unitsLately);
+    return gatherMs(recentUnits);
   };
   assert.equal(after(99), 0, 'nothing is known yet');
   assert.equal(after(1), 10);
@@ -29,9 +29,9 @@ test('batches wait for more only while the process has been busy for a moment, a
   busy = 1;
   assert.equal(after(3_000), 0, 'what it did in so long says nothing of now');
   assert.equal(after(100), 10);
-  unitsLately = 9;
+  recentUnits = 9;
   assert.equal(after(100), 0, 'few run here, and nobody else would come');
-  unitsLately = 10;
+  recentUnits = 10;
   busy = Number.NaN;
   assert.equal(after(100), 0, 'it is not known');
   [wanted, busy] = [0, 1];

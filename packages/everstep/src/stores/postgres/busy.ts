@@ -43,11 +43,11 @@ export function gatherWhenBusy(
   gatherMs: number,
   now: () => number = () => performance.now(),
   wantedMs: WantedMs = processorWanted(),
-): (unitsLately: number) => number {
+): (recentUnits: number) => number {
   let wantedBefore = wantedMs();
   let lookedAt = now();
   let busy = false;
-  return (unitsLately) => {
+  return (recentUnits) => {
     const at = now();
     const passedMs = at - lookedAt;
     if (passedMs >= LOOK_EVERY_MS) {
@@ -56,6 +56,6 @@ export function gatherWhenBusy(
       wantedBefore = wanted;
       lookedAt = at;
     }
-    return busy && unitsLately >= MANY_UNITS ? gatherMs : 0;
+    return busy && recentUnits >= MANY_UNITS ? gatherMs : 0;
   };
 }

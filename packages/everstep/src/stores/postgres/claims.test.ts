@@ -114,7 +114,7 @@ if (typeof schemas === 'string') {
     test('each node lists all of them, with what they have taken on', async () => {
       const [one, two] = [await join(), await join()];
       await start(one, [0, 0, 3_600_000]);
-      await one.cluster.holderOfGates(INSTANCE);
+      await one.cluster.gateHolderOf(INSTANCE);
       const standing = async ({ cluster }: Node) =>
         (await cluster.nodes()).map(({ nodeId, host, version, self, leaving, runsClaimed, gates }) => ({
           is: nodeId === one.cluster.nodeId ? 'one' : 'two',
@@ -167,8 +167,8 @@ if (typeof schemas === 'string') {
       const [one, two] = [await join(), await join()];
       const [mine, handed] = await start(one, [0, 0]);
       assert.ok(mine && handed);
-      assert.equal(await one.cluster.holderOfGates(INSTANCE), one.cluster.nodeId);
-      assert.equal(await two.cluster.holderOfGates(OTHER_INSTANCE), two.cluster.nodeId);
+      assert.equal(await one.cluster.gateHolderOf(INSTANCE), one.cluster.nodeId);
+      assert.equal(await two.cluster.gateHolderOf(OTHER_INSTANCE), two.cluster.nodeId);
       await two.store.commit([
         {
           guards: [],
@@ -182,22 +182,22 @@ if (typeof schemas === 'string') {
       await two.heard.until(() => two.heard.works > 0);
       const taken = await claim(three.cluster);
       assert.deepEqual(keys(taken).sort(), [mine.key, handed.key, sampleRun(9).key].sort());
-      assert.equal(await three.cluster.holderOfGates(INSTANCE), three.cluster.nodeId);
-      assert.equal(await three.cluster.holderOfGates(OTHER_INSTANCE), two.cluster.nodeId);
+      assert.equal(await three.cluster.gateHolderOf(INSTANCE), three.cluster.nodeId);
+      assert.equal(await three.cluster.gateHolderOf(OTHER_INSTANCE), two.cluster.nodeId);
     });
 
     test('a node that is about to leave keeps what is out and gives the rest back; what it writes from then on is nobody’s', async () => {
       const [one, two] = [await join(), await join()];
       const [out, waits] = await start(one, [0, 0]);
       assert.ok(out && waits);
-      await one.cluster.holderOfGates(INSTANCE);
-      await one.cluster.holderOfGates(OTHER_INSTANCE);
+      await one.cluster.gateHolderOf(INSTANCE);
+      await one.cluster.gateHolderOf(OTHER_INSTANCE);
       await one.cluster.giveBack({ tasks: [{ runKey: out.key, slot: 0 }], gates: [INSTANCE] });
       await two.heard.until(() => two.heard.works > 0);
       assert.deepEqual(keys(await claim(two.cluster)), [waits.key]);
       assert.deepEqual(keys(await own(one)), [out.key]);
-      assert.equal(await two.cluster.holderOfGates(INSTANCE), one.cluster.nodeId);
-      assert.equal(await two.cluster.holderOfGates(OTHER_INSTANCE), two.cluster.nodeId);
+      assert.equal(await two.cluster.gateHolderOf(INSTANCE), one.cluster.nodeId);
+      assert.equal(await two.cluster.gateHolderOf(OTHER_INSTANCE), two.cluster.nodeId);
       const written = sampleRun(9);
       await apply(one.store, [creation(written), ...putTasks(written.key, [advanceTask(one.cluster.now())])]);
       assert.deepEqual(keys(await own(one)), [out.key]);
@@ -240,14 +240,14 @@ if (typeof schemas === 'string') {
       assert.deepEqual(one.heard.states, ['suspended', 'anew']);
       assert.notEqual(one.cluster.nodeId, was);
       assert.deepEqual(keys(await own(one)), []);
-      assert.ok(one.cluster.mayAct);
+      assert.ok(one.cluster.canStartWork);
     });
 
     test('what a node claims when others have taken over from it, before it knows, is anybody’s at the next beat', async () => {
       const one = await join();
       await kill(one.cluster.nodeId);
       const two = await join(1_200);
-      assert.ok(one.cluster.mayAct);
+      assert.ok(one.cluster.canStartWork);
       const [run] = await start(one, [0]);
       const found: string[] = [];
       while (found.length === 0) {
@@ -281,7 +281,7 @@ if (typeof schemas === 'string') {
       const held = [1, 2].map(() => own.withConnection(() => released));
       const joinedAs = cluster.nodeId;
       await pause(3 * leaseMs);
-      assert.ok(cluster.mayAct);
+      assert.ok(cluster.canStartWork);
       assert.deepEqual([heard.states, cluster.nodeId], [[], joinedAs]);
       release();
       await Promise.all(held);
@@ -292,11 +292,11 @@ if (typeof schemas === 'string') {
     test('a node that leaves gives back what it had at once, and the others look for it', async () => {
       const [one, two] = [await join(), await join()];
       const [run] = await start(one, [0]);
-      assert.equal(await one.cluster.holderOfGates(INSTANCE), one.cluster.nodeId);
+      assert.equal(await one.cluster.gateHolderOf(INSTANCE), one.cluster.nodeId);
       await one.cluster.leave();
       await two.heard.until(() => two.heard.works > 0);
       assert.deepEqual(keys(await claim(two.cluster)), [run?.key]);
-      assert.equal(await two.cluster.holderOfGates(INSTANCE), two.cluster.nodeId);
+      assert.equal(await two.cluster.gateHolderOf(INSTANCE), two.cluster.nodeId);
     });
 
     test('what one node tells of a change the others hear, and it does not hear itself', async () => {

@@ -3,9 +3,9 @@ import type {
   ClaimQuery,
   Cluster,
   ClusterEvents,
-  GateStanding,
+  GateStatus,
   Kept,
-  NodeStanding,
+  NodeStatus,
   QueuedQuery,
   SharedChange,
 } from '../../ports/cluster.js';
@@ -17,7 +17,7 @@ import { Confirmations, readOtherNodes } from './confirmations.js';
 import { Database } from './connection.js';
 import { DatabaseTime } from './database-time.js';
 import { ExclusiveWork } from './exclusive-work.js';
-import { holderOfGates, standingOf, tellStanding } from './gate-leases.js';
+import { gateHolderOf, gateStatusOf, publishGateStatus } from './gate-leases.js';
 import { type NodeFacts, NodeLease, type Renewal, readTime } from './node-lease.js';
 import { Notices } from './notices.js';
 import { Primary } from './primary.js';
@@ -96,7 +96,7 @@ export class PostgresCluster implements Cluster {
   get nodeId(): string {
     return this.lease.nodeId;
   }
-  get mayAct(): boolean {
+  get canStartWork(): boolean {
     return !this.suspended && this.lease.isGood;
   }
 
@@ -164,19 +164,19 @@ export class PostgresCluster implements Cluster {
     this.send({ [WORK]: nodeId });
   }
 
-  holderOfGates(instanceId: string): Promise<string> {
-    return holderOfGates(this.database, instanceId, this.nodeId);
+  gateHolderOf(instanceId: string): Promise<string> {
+    return gateHolderOf(this.database, instanceId, this.nodeId);
   }
 
-  tellStanding(instanceId: string, standing: GateStanding): Promise<void> {
-    return tellStanding(this.database, instanceId, this.nodeId, standing);
+  publishGateStatus(instanceId: string, standing: GateStatus): Promise<void> {
+    return publishGateStatus(this.database, instanceId, this.nodeId, standing);
   }
 
-  standingOf(instanceId: string): Promise<GateStanding | null> {
-    return standingOf(this.database, instanceId);
+  gateStatusOf(instanceId: string): Promise<GateStatus | null> {
+    return gateStatusOf(this.database, instanceId);
   }
 
-  nodes(): Promise<readonly NodeStanding[]> {
+  nodes(): Promise<readonly NodeStatus[]> {
     return this.lease.nodes();
   }
 
@@ -184,8 +184,8 @@ export class PostgresCluster implements Cluster {
     this.send({ from: this.nodeId, change });
   }
 
-  unlessBusy(name: string, work: () => Promise<void>): Promise<boolean> {
-    return this.exclusive.unlessBusy(name, work);
+  tryExclusively(name: string, work: () => Promise<void>): Promise<boolean> {
+    return this.exclusive.tryExclusively(name, work);
   }
 
   async confirm(change: SharedChange): Promise<void> {

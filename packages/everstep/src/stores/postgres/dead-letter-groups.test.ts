@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import pg from 'pg';
-import { groupOf } from '../../engine/likeness.js';
+import { groupOf } from '../../engine/fingerprint.js';
 import type { CommitUnit } from '../../ports/store.js';
 import { creation, failure, INSTANCE, sampleDeadLetter, sampleRun, seededNumbers, T0, unit } from '../conformance/samples.js';
 import { openPostgresStore } from './index.js';

@@ -52,19 +52,19 @@ if (typeof schemas === 'string') {
       const beginning = new Promise<void>((resolve) => {
         begun = resolve;
       });
-      const first = one.unlessBusy('retention', () => {
+      const first = one.tryExclusively('retention', () => {
         begun();
         return held;
       });
       await beginning;
       const never = () => Promise.reject(new Error('it is being done'));
-      assert.equal(await two.unlessBusy('retention', never), false);
-      assert.equal(await one.unlessBusy('retention', never), false);
-      assert.equal(await two.unlessBusy('other work', async () => {}), true);
-      assert.equal(await elsewhere.unlessBusy('retention', async () => {}), true);
+      assert.equal(await two.tryExclusively('retention', never), false);
+      assert.equal(await one.tryExclusively('retention', never), false);
+      assert.equal(await two.tryExclusively('other work', async () => {}), true);
+      assert.equal(await elsewhere.tryExclusively('retention', async () => {}), true);
       release();
       assert.equal(await first, true);
-      assert.equal(await two.unlessBusy('retention', async () => {}), true);
+      assert.equal(await two.tryExclusively('retention', async () => {}), true);
     });
 
     test('work that fails lets the next one begin', async () => {

@@ -52,7 +52,7 @@ export class ExclusiveWork {
   }
 
   /** The same, unless it is being done: then nothing happens, and this resolves with false. */
-  unlessBusy(about: string, work: () => Promise<void>): Promise<boolean> {
+  tryExclusively(about: string, work: () => Promise<void>): Promise<boolean> {
     return this.onConnection(async (client) => {
       const { rows } = await client.query(`SELECT pg_try_advisory_lock(${KEY}) AS free`, [about]);
       if (rows[0]?.free !== true) return false;

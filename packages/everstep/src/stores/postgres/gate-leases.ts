@@ -1,5 +1,5 @@
 /** To which node the gates of an instance belong, and what goes on at them. */
-import type { GateStanding } from '../../ports/cluster.js';
+import type { GateStatus } from '../../ports/cluster.js';
 import { json, text } from './columns.js';
 import { type Session, statement } from './connection.js';
 
@@ -13,7 +13,7 @@ const TELL = statement('UPDATE gate_lease SET standing = $3 WHERE instance_id = 
 const STANDING = statement('SELECT standing FROM gate_lease WHERE instance_id = $1');
 
 /** Takes them when they are nobody's. */
-export async function holderOfGates(session: Session, instanceId: string, nodeId: string): Promise<string> {
+export async function gateHolderOf(session: Session, instanceId: string, nodeId: string): Promise<string> {
   for (;;) {
     const [row] = await session.query(HOLDER, [instanceId]);
     if (row) return text(row, 'node_id');
@@ -25,12 +25,17 @@ export async function holderOfGates(session: Session, instanceId: string, nodeId
   }
 }
 
-export async function tellStanding(session: Session, instanceId: string, nodeId: string, standing: GateStanding): Promise<void> {
+export async function publishGateStatus(
+  session: Session,
+  instanceId: string,
+  nodeId: string,
+  standing: GateStatus,
+): Promise<void> {
   await session.execute(TELL, [instanceId, nodeId, JSON.stringify(standing)]);
 }
 
-export async function standingOf(session: Session, instanceId: string): Promise<GateStanding | null> {
+export async function gateStatusOf(session: Session, instanceId: string): Promise<GateStatus | null> {
   const [row] = await session.query(STANDING, [instanceId]);
   if (!row) return null;
-  return row.standing === null ? { keys: {} } : json<GateStanding>(row, 'standing');
+  return row.standing === null ? { keys: {} } : json<GateStatus>(row, 'standing');
 }

@@ -2,7 +2,7 @@
 
 import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
-import type { SharedDays } from '../../ports/shared-days.js';
+import type { SharedDailyRuns } from '../../ports/shared-daily-runs.js';
 import type { Store } from '../../ports/store.js';
 import { createAccounts } from './accounts.js';
 import { createAuditStore } from './audit/index.js';
@@ -35,7 +35,7 @@ import { probeWrites } from './probe-write.js';
 import { countQueued, findQueue, listQueues, retriedInQueue } from './queue-records.js';
 import { createRepairs } from './repair-records.js';
 import { Retention } from './retention.js';
-import { findRun, listRuns, listRunTexts, runHorizon } from './run-listing.js';
+import { findRun, listRuns, listSearchableRuns, runHorizon } from './run-listing.js';
 import {
   descendantsOf,
   endedAmong,
@@ -59,8 +59,8 @@ import {
   nextScheduleAt,
 } from './schedule-records.js';
 import { createSearchIndexes } from './search-indexes.js';
-import { createSharedDays } from './shared-days.js';
-import { countNamed } from './storage/named-counts.js';
+import { createSharedDailyRuns } from './shared-daily-runs.js';
+import { countObjects } from './storage/named-counts.js';
 import { removeStagedSteps } from './storage/staged-journals.js';
 import { checkTls, tlsNotice } from './tls.js';
 import { findUrlGroup, listUrlGroups } from './url-group-records.js';
@@ -73,7 +73,7 @@ const GATHER_MS = 10;
  * A batch costs the database about as much as twenty units, however many it has: so units are gathered while one is under
  * way, until they are worth another one; and where the processor is what is short, also before the first.
  */
-const SIDE_BY_SIDE = { most: 3, leastUnits: 32, gatherMs: gatherWhenBusy(GATHER_MS) };
+const SIDE_BY_SIDE = { most: 3, minUnits: 32, gatherMs: gatherWhenBusy(GATHER_MS) };
 
 export interface PostgresStoreOptions {
   /** Such as `postgres://user:password@host:5432/database`. Never logged. */
@@ -89,7 +89,7 @@ export interface OpenedNode {
   readonly store: Store;
   readonly cluster: Cluster;
   /** Runs that plans bound, counted for all nodes together. */
-  readonly sharedDays: SharedDays;
+  readonly sharedDailyRuns: SharedDailyRuns;
   /** For people: the URL without what is secret in it. */
   readonly place: string;
   /** Does the work while no other process on the same database does such work; the others wait. */
@@ -113,7 +113,7 @@ export async function openPostgresNode(
   return {
     cluster,
     store: createPostgresStore(database, cluster, options.commits),
-    sharedDays: createSharedDays(database),
+    sharedDailyRuns: createSharedDailyRuns(database),
     place: placeOfUrl(options.url),
     exclusively: (work) => exclusive.run('start', work),
   };
@@ -161,7 +161,7 @@ export function createPostgresStore(
   const retention = new Retention(database);
   return {
     commit: (units) => batches.commit(units),
-    sideBySide: SIDE_BY_SIDE,
+    concurrentBatches: SIDE_BY_SIDE,
     probeWrites: () => probeWrites(database),
     loadRun: ({ runKey }) => loadRun(database, runKey),
     loadPayload: ({ runKey }) => loadPayload(database, runKey),
@@ -181,7 +181,7 @@ export function createPostgresStore(
     listAttempts: (query) => listAttempts(database, query),
     findStep: ({ runKey, stepId, maxOutBytes }) => findStep(database, runKey, stepId, maxOutBytes),
     listRuns: (page) => listRuns(database, page),
-    listRunTexts: (page) => listRunTexts(database, page),
+    listSearchableRuns: (page) => listSearchableRuns(database, page),
     listDeadLetters: (page) => listDeadLetters(database, page),
     listDeadLetterIds: (page) => listDeadLetterIds(database, page),
     deadLetterHorizon: ({ instanceId }) => deadLetterHorizon(database, instanceId),
@@ -202,7 +202,7 @@ export function createPostgresStore(
     retriedInQueue: ({ instanceId, name }) => retriedInQueue(database, instanceId, name),
     listUrlGroups: ({ instanceId }) => listUrlGroups(database, instanceId),
     findUrlGroup: ({ instanceId, name }) => findUrlGroup(database, instanceId, name),
-    countNamed: (query) => countNamed(database, query),
+    countObjects: (query) => countObjects(database, query),
     listSchedules: ({ instanceId, after, limit }) => listSchedules(database, instanceId, after, limit),
     countSchedules: ({ instanceId }) => countSchedules(database, instanceId),
     findSchedule: ({ instanceId, scheduleId }) => findSchedule(database, instanceId, scheduleId),

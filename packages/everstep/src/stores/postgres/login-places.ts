@@ -1,5 +1,5 @@
 /** Where users have logged in from, as texts that mean nothing here: the latest few of each. */
-import { LOGIN_PLACES_KEPT } from '../../ports/account-store.js';
+import { MAX_LOGIN_LOCATIONS } from '../../ports/account-store.js';
 import { integer } from './columns.js';
 import { type Session, statement, type TransactionSession } from './connection.js';
 
@@ -11,9 +11,9 @@ const UPSERT = statement(`
   ON CONFLICT (user_id, place) DO UPDATE SET at = greatest(login_place.at, excluded.at)`);
 const DELETE_OLD = statement(`
   DELETE FROM login_place WHERE user_id = $1 AND place IN (
-    SELECT place FROM login_place WHERE user_id = $1 ORDER BY at DESC, place OFFSET ${LOGIN_PLACES_KEPT})`);
+    SELECT place FROM login_place WHERE user_id = $1 ORDER BY at DESC, place OFFSET ${MAX_LOGIN_LOCATIONS})`);
 
-export async function loginNotedAt(session: Session, userId: string, place: string): Promise<number | null> {
+export async function lastLoginAt(session: Session, userId: string, place: string): Promise<number | null> {
   const [row] = await session.query(SELECT, [userId, place]);
   return row ? integer(row, 'at') : null;
 }

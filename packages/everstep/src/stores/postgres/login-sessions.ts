@@ -1,5 +1,5 @@
 /** Sessions of users, by the hash of the secret in their cookie. */
-import { SESSIONS_KEPT, type SessionRecord, type UserRecord } from '../../ports/account-store.js';
+import { MAX_SESSIONS_PER_USER, type SessionRecord, type UserRecord } from '../../ports/account-store.js';
 import { userOf } from './account-users.js';
 import { integer, type Row, text } from './columns.js';
 import { type Session, statement, type TransactionSession } from './connection.js';
@@ -15,7 +15,7 @@ const INSERT_WITHOUT_KEY = statement(`
 const DELETE_ENDED = statement('DELETE FROM login_session WHERE expires_at <= $1');
 const DELETE_BEYOND = statement(`
   DELETE FROM login_session WHERE session_hash IN (
-    SELECT session_hash FROM login_session WHERE user_id = $1 ORDER BY created_at DESC OFFSET ${SESSIONS_KEPT})`);
+    SELECT session_hash FROM login_session WHERE user_id = $1 ORDER BY created_at DESC OFFSET ${MAX_SESSIONS_PER_USER})`);
 const SELECT = statement(`
   SELECT s.session_hash, s.api_key_id, s.created_at AS begun_at, s.expires_at, u.*
   FROM login_session s JOIN account_user u ON u.user_id = s.user_id WHERE s.session_hash = $1`);
@@ -65,7 +65,7 @@ export async function findSession(
   };
 }
 
-export async function moveSessionEnd(session: TransactionSession, sessionHash: string, expiresAt: number): Promise<void> {
+export async function extendSession(session: TransactionSession, sessionHash: string, expiresAt: number): Promise<void> {
   session.send(WITHOUT_WAITING);
   await session.execute(UPDATE, [sessionHash, expiresAt]);
 }

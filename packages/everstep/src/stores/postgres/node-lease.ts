@@ -5,7 +5,7 @@
  * that it has.
  */
 import { randomBytes } from 'node:crypto';
-import type { NodeStanding } from '../../ports/cluster.js';
+import type { NodeStatus } from '../../ports/cluster.js';
 import { releaseAll } from './claims.js';
 import { integer, type Row, text } from './columns.js';
 import { type Database, type Session, statement } from './connection.js';
@@ -107,7 +107,7 @@ export class NodeLease {
     return { askedAt, answeredAt: performance.now(), now: nowOf(row), renewed, nextEnd };
   }
 
-  async nodes(): Promise<readonly NodeStanding[]> {
+  async nodes(): Promise<readonly NodeStatus[]> {
     return (await this.database.query(NODES)).map((row) => ({
       nodeId: text(row, 'node_id'),
       host: text(row, 'host'),

@@ -6,7 +6,7 @@ import type { DueTask, Store, StoreWrite } from '../../ports/store.js';
 import { apply, creation, INSTANCE, OTHER_INSTANCE, putTasks, sampleRun } from '../conformance/samples.js';
 import { PostgresCluster } from './cluster.js';
 import { Database, statement, type TransactionSession } from './connection.js';
-import { holderOfGates } from './gate-leases.js';
+import { gateHolderOf } from './gate-leases.js';
 import { createPostgresStore } from './index.js';
 import { migrate } from './migrate.js';
 import { claimQueued } from './queue-claims.js';
@@ -145,7 +145,7 @@ if (typeof schemas === 'string') {
       const three = [await join(0), await join(-40), await join(40)];
       const [first] = three;
       assert.ok(first);
-      await first.cluster.holderOfGates(INSTANCE);
+      await first.cluster.gateHolderOf(INSTANCE);
       const sent: string[] = [];
       for (let n = 0; n < 60; n++) {
         const node = three[(n * 2) % 3];
@@ -219,7 +219,7 @@ if (typeof schemas === 'string') {
         const looks = Promise.all(three.map((node) => claimed(node)));
         const later = await send(3, three);
         const taken = await looks;
-        const holder = await three[0]?.cluster.holderOfGates(INSTANCE);
+        const holder = await three[0]?.cluster.gateHolderOf(INSTANCE);
         for (const [n, node] of three.entries()) {
           const all = [...(taken[n] ?? []), ...(await claimed(node))];
           assert.deepEqual(all, node.cluster.nodeId === holder ? [...sent, ...later] : []);
@@ -231,7 +231,7 @@ if (typeof schemas === 'string') {
 
     test('messages that are sent while another node takes over come behind those that the dead node had claimed', async () => {
       const [dead, two, three] = [await join(0), await join(0), await join(0)];
-      await dead.cluster.holderOfGates(INSTANCE);
+      await dead.cluster.gateHolderOf(INSTANCE);
       const before = await send(4, [dead, two]);
       assert.deepEqual(await claimed(dead), before);
       await kill(dead);
@@ -254,7 +254,7 @@ if (typeof schemas === 'string') {
 
     test('what a node claims while others take over from it is theirs, in its place; what it claims after that is nothing', async () => {
       const one = await join(0);
-      await one.cluster.holderOfGates(INSTANCE);
+      await one.cluster.gateHolderOf(INSTANCE);
       const sent = await send(4, [one]);
       await kill(one);
       // Its claim has begun, and is not committed.
@@ -268,25 +268,25 @@ if (typeof schemas === 'string') {
       const later = await send(2, [two]);
       assert.deepEqual(await claimed(two), [...sent, ...later]);
       await send(1, [one]);
-      assert.ok(one.cluster.mayAct);
+      assert.ok(one.cluster.canStartWork);
       assert.deepEqual(await claimed(one), []);
     });
 
     test('gates that a node takes while others take over from it are theirs', async () => {
       const one = await join(0);
       await kill(one);
-      const held = await open((session) => holderOfGates(session, INSTANCE, one.cluster.nodeId));
+      const held = await open((session) => gateHolderOf(session, INSTANCE, one.cluster.nodeId));
       const joining = join(0);
       await held.blocks();
       await held.commit();
       const two = await joining;
-      assert.equal(await two.cluster.holderOfGates(INSTANCE), two.cluster.nodeId);
-      await assert.rejects(one.cluster.holderOfGates(OTHER_INSTANCE).then((holder) => assert.equal(holder, 'nobody')));
+      assert.equal(await two.cluster.gateHolderOf(INSTANCE), two.cluster.nodeId);
+      await assert.rejects(one.cluster.gateHolderOf(OTHER_INSTANCE).then((holder) => assert.equal(holder, 'nobody')));
     });
 
     test('a claim whose answer was lost leaves no message out when the node looks anew, whenever the claim is committed', async () => {
       const node = await join(0);
-      await node.cluster.holderOfGates(INSTANCE);
+      await node.cluster.gateHolderOf(INSTANCE);
       const sent = await send(4, [node]);
       const query = { before: Number.MAX_SAFE_INTEGER, after: null, anew: false, limit: 2 };
       const held = await open((session) => claimQueued(session, node.cluster.nodeId, query));
@@ -327,7 +327,7 @@ if (typeof schemas === 'string') {
 
     test('messages of instances whose gates another node holds do not fill the page', async () => {
       const [one, two] = [await join(0), await join(0)];
-      await two.cluster.holderOfGates(OTHER_INSTANCE);
+      await two.cluster.gateHolderOf(OTHER_INSTANCE);
       const others = await send(6, [one], OTHER_INSTANCE);
       const own = await send(3, [two]);
       const page = await one.cluster.claimQueued({ before: Number.MAX_SAFE_INTEGER, after: null, anew: false, limit: 2 });
@@ -340,7 +340,7 @@ if (typeof schemas === 'string') {
 
     test('a node that leaves hands over its messages in their order, and those that it was about to deliver first', async () => {
       const [one, two] = [await join(0), await join(0)];
-      await one.cluster.holderOfGates(INSTANCE);
+      await one.cluster.gateHolderOf(INSTANCE);
       const sent = await send(4, [one]);
       assert.deepEqual(await claimed(one), sent);
       await one.cluster.giveBack({ tasks: [{ runKey: sent[0] ?? '', slot: 0 }], gates: [INSTANCE] });

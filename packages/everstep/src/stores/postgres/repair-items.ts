@@ -163,11 +163,11 @@ export function writeRepairItems(session: TransactionSession, writes: readonly R
 /** What the store knows of items, but for what is written with their repair. */
 export const repairItemsOf = (
   database: Database,
-): Pick<RepairStore, 'describe' | 'comingDeletions' | 'lanes' | 'pending' | 'counts' | 'endedItems' | 'settle' | 'items'> => ({
+): Pick<RepairStore, 'describe' | 'scheduledDeletions' | 'lanes' | 'pending' | 'counts' | 'endedItems' | 'settle' | 'items'> => ({
   async describe({ instanceId, dlqIds }) {
     return (await database.query(DESCRIBE, [instanceId, dlqIds])).map(entryOf);
   },
-  async comingDeletions({ instanceId, dlqIds }) {
+  async scheduledDeletions({ instanceId, dlqIds }) {
     const rows = await database.query(COMING_DELETIONS, [instanceId, dlqIds]);
     return rows.map((row) => ({ dlqId: text(row, 'dlq_id'), repairId: text(row, 'repair_id'), at: integer(row, 'at') }));
   },

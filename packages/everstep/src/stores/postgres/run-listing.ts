@@ -1,5 +1,5 @@
 /** The run log: pages of runs under any filter. */
-import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, RunTexts } from '../../ports/store.js';
+import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, SearchableRun } from '../../ports/store.js';
 import { integer, json, type Row, text, textOrNull } from './columns.js';
 import { planned, type Session, statement } from './connection.js';
 import { type Candidates, type Condition, candidatesOf, createdWithin, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
@@ -159,7 +159,7 @@ export function listRuns(session: Session, page: Page<RunFilter>): Promise<Listi
 const TEXT_COLUMNS = `r.run_key, r.workflow_run_id, r.created_at, r.workflow_url, (r.settings::json -> 'labels')::text AS labels,
   e.error, r.place::text AS place`;
 
-const runTextsOf = (row: Row): RunTexts => ({
+const runTextsOf = (row: Row): SearchableRun => ({
   runKey: text(row, 'run_key'),
   workflowRunId: text(row, 'workflow_run_id'),
   createdAt: integer(row, 'created_at'),
@@ -169,7 +169,7 @@ const runTextsOf = (row: Row): RunTexts => ({
   position: text(row, 'place'),
 });
 
-export function listRunTexts(session: Session, page: Page<RunFilter>): Promise<Listing<RunTexts>> {
+export function listSearchableRuns(session: Session, page: Page<RunFilter>): Promise<Listing<SearchableRun>> {
   return listed(session, page, TEXT_COLUMNS, RUN_IDENTITY_TABLES, runTextsOf);
 }
 

@@ -144,7 +144,7 @@ export function createAccounts(parts: Pick<StoreParts, 'connection' | 'usage' | 
       const user = session && users.find(session.userId);
       return session && user ? { session, user } : null;
     },
-    moveSessionEnd: async ({ sessionHash, expiresAt }) => write(connection, () => sessions.moveEnd(sessionHash, expiresAt)),
+    extendSession: async ({ sessionHash, expiresAt }) => write(connection, () => sessions.moveEnd(sessionHash, expiresAt)),
     listSessions: async ({ userId }) => sessions.listOfUser(userId),
     deleteSessions: ({ userId, audit }) =>
       change(
@@ -325,7 +325,7 @@ export function createAccounts(parts: Pick<StoreParts, 'connection' | 'usage' | 
     usageOfDays: async ({ instanceId, fromDay }) => usage.listDays(instanceId, fromDay),
     countOfDay: (counts) => change(() => days.write(counts)),
     countsOfDays: async ({ instanceId, fromDay }) => days.list(instanceId, fromDay),
-    noteBudgetAlert: async ({ alert, lesser, budgetDollars, accountId }) => {
+    createBudgetAlert: async ({ alert, lesser, budgetDollars, accountId }) => {
       const isOf = (instance: QueueInstance | null) =>
         instance !== null && budgetOf(instance) === budgetDollars && ownerOf(instance) === accountId;
       if (alerts.isNoted(alert) || !isOf(instances.find(alert.instanceId))) return false;
@@ -338,9 +338,9 @@ export function createAccounts(parts: Pick<StoreParts, 'connection' | 'usage' | 
       return due;
     },
     nextBudgetAlertAt: async ({ after }) => alerts.nextAt(after),
-    moveBudgetAlert: ({ alert, retried, dueAt }) => change(() => alerts.move(alert, retried, dueAt)),
+    rescheduleBudgetAlert: ({ alert, retried, dueAt }) => change(() => alerts.move(alert, retried, dueAt)),
 
-    loginNotedAt: async ({ userId, place }) => places.notedAt(userId, place),
+    lastLoginAt: async ({ userId, place }) => places.notedAt(userId, place),
     // Not on the disk until the next commit is: what a crash takes back is noted again at the next login.
     noteLogin: async ({ userId, place, at }) => write(connection, () => places.note(userId, place, at)),
 

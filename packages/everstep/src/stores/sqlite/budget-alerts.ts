@@ -1,10 +1,10 @@
 /** Alerts of budgets: what was reached in a month, and which of it the owner is still to be told. */
 import type { StatementSync } from 'node:sqlite';
-import type { BudgetAlertId, OwedBudgetAlert } from '../../ports/account-store.js';
+import type { BudgetAlertId, PendingBudgetAlert } from '../../ports/account-store.js';
 import { integer, integerOrNull, type Row, text } from './columns.js';
 import type { Connection } from './connection.js';
 
-const alertOf = (row: Row): OwedBudgetAlert => ({
+const alertOf = (row: Row): PendingBudgetAlert => ({
   instanceId: text(row, 'instance_id'),
   month: text(row, 'month'),
   percent: integer(row, 'percent'),
@@ -43,14 +43,14 @@ export class BudgetAlertRows {
   }
 
   /** Only inside a transaction. False when it was noted before. */
-  note({ instanceId, month, percent, body, retried, dueAt }: OwedBudgetAlert, lesser: readonly number[]): boolean {
+  note({ instanceId, month, percent, body, retried, dueAt }: PendingBudgetAlert, lesser: readonly number[]): boolean {
     this.deletePast.run(month);
     for (const each of lesser) this.insert.run(instanceId, month, each, '', 0, null);
     return this.insert.run(instanceId, month, percent, body, retried, dueAt).changes === 1;
   }
 
   /** Earliest first. */
-  due(before: number, limit: number): readonly OwedBudgetAlert[] {
+  due(before: number, limit: number): readonly PendingBudgetAlert[] {
     return this.selectDue.all(before, limit).map(alertOf);
   }
 
@@ -60,7 +60,7 @@ export class BudgetAlertRows {
   }
 
   /** `dueAt` null: it is not owed any more. False when it is not as it was read: it was forgotten, and another noted. */
-  move(alert: OwedBudgetAlert, retried: number, dueAt: number | null): boolean {
+  move(alert: PendingBudgetAlert, retried: number, dueAt: number | null): boolean {
     const { instanceId, month, percent, body } = alert;
     return this.update.run(retried, dueAt, instanceId, month, percent, body, alert.dueAt).changes === 1;
   }

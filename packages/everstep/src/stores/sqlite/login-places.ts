@@ -1,6 +1,6 @@
 /** Where users have logged in from, as texts that mean nothing here: the latest few of each. */
 import type { StatementSync } from 'node:sqlite';
-import { LOGIN_PLACES_KEPT } from '../../ports/account-store.js';
+import { MAX_LOGIN_LOCATIONS } from '../../ports/account-store.js';
 import { integer } from './columns.js';
 import type { Connection } from './connection.js';
 
@@ -17,7 +17,7 @@ export class LoginPlaces {
     );
     this.deleteOld = connection.prepare(
       `DELETE FROM login_place WHERE user_id = ? AND place IN
-         (SELECT place FROM login_place WHERE user_id = ? ORDER BY at DESC, place LIMIT -1 OFFSET ${LOGIN_PLACES_KEPT})`,
+         (SELECT place FROM login_place WHERE user_id = ? ORDER BY at DESC, place LIMIT -1 OFFSET ${MAX_LOGIN_LOCATIONS})`,
     );
   }
 

@@ -1,6 +1,6 @@
 /** Sessions of users, by the hash of the secret in their cookie. */
 import type { StatementSync } from 'node:sqlite';
-import { SESSIONS_KEPT, type SessionRecord } from '../../ports/account-store.js';
+import { MAX_SESSIONS_PER_USER, type SessionRecord } from '../../ports/account-store.js';
 import { integer, type Row, text } from './columns.js';
 import type { Connection } from './connection.js';
 
@@ -46,7 +46,7 @@ export class LoginSessions {
     this.deleteEnded = connection.prepare('DELETE FROM login_session WHERE expires_at <= ?');
     this.deleteBeyond = connection.prepare(
       `DELETE FROM login_session WHERE session_hash IN (
-         SELECT session_hash FROM login_session WHERE user_id = ? ORDER BY created_at DESC LIMIT -1 OFFSET ${SESSIONS_KEPT})`,
+         SELECT session_hash FROM login_session WHERE user_id = ? ORDER BY created_at DESC LIMIT -1 OFFSET ${MAX_SESSIONS_PER_USER})`,
     );
   }
 

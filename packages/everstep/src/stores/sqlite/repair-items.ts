@@ -3,12 +3,12 @@ import type { StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { NO_COUNTS, REPAIR_ITEM_STATES, type RepairCounts, type RepairItemState } from '../../engine/repair.js';
 import type {
-  ComingDeletion,
   EndedItem,
   NewRepairItem,
   RepairableEntry,
+  RepairCohort,
   RepairItemRecord,
-  RepairLane,
+  ScheduledDeletion,
 } from '../../ports/repair-store.js';
 import type { StoreWrite } from '../../ports/store.js';
 import { integer, integerOrNull, type Row, text, textOrNull, word } from './columns.js';
@@ -147,7 +147,7 @@ export class RepairItems {
     };
   }
 
-  comingDeletion(tenant: number, dlqId: string): ComingDeletion | null {
+  comingDeletion(tenant: number, dlqId: string): ScheduledDeletion | null {
     const row = this.selectDeletion.get(dlqId, tenant);
     return row ? { dlqId, repairId: text(row, 'repair_id'), at: integer(row, 'at') } : null;
   }
@@ -161,7 +161,7 @@ export class RepairItems {
     this.markCanary.run(repair, repair, count);
   }
 
-  async lanes(repair: number): Promise<readonly RepairLane[]> {
+  async lanes(repair: number): Promise<readonly RepairCohort[]> {
     const lanes = new Map<string, { readonly workflowUrl: string; readonly fingerprint: string | null; count: number }>();
     for (let rows: readonly Row[] = [], after = -1; ; await nextTurn()) {
       rows = this.selectLanes.all(repair, after, LANES_PER_TURN);
@@ -178,7 +178,7 @@ export class RepairItems {
       if (last === undefined || rows.length < LANES_PER_TURN) break;
       after = integer(last, 'n');
     }
-    const name = (lane: RepairLane) => `${lane.workflowUrl} ${lane.fingerprint ?? ''}`;
+    const name = (lane: RepairCohort) => `${lane.workflowUrl} ${lane.fingerprint ?? ''}`;
     return [...lanes.values()].sort((a, b) => (name(a) < name(b) ? -1 : 1));
   }
 

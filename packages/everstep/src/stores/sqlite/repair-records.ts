@@ -130,7 +130,9 @@ export class RepairRecords implements RepairStore {
     return described;
   }
 
-  async comingDeletions(query: Parameters<RepairStore['comingDeletions']>[0]): ReturnType<RepairStore['comingDeletions']> {
+  async scheduledDeletions(
+    query: Parameters<RepairStore['scheduledDeletions']>[0],
+  ): ReturnType<RepairStore['scheduledDeletions']> {
     const tenant = this.parts.tenants.find(query.instanceId);
     if (tenant === null) return [];
     return query.dlqIds.map((dlqId) => this.itemRows.comingDeletion(tenant, dlqId)).filter((coming) => coming !== null);

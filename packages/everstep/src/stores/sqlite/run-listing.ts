@@ -1,7 +1,7 @@
 /** The run log: pages of runs under any filter. */
 import type { StatementSync } from 'node:sqlite';
 import type { RunStatus } from '../../engine/run.js';
-import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, RunTexts } from '../../ports/store.js';
+import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, SearchableRun } from '../../ports/store.js';
 import { integer, json, text, textOrNull } from './columns.js';
 import { FACET, type RunKind, stateValues } from './facets/facets.js';
 import { namedMembers } from './facets/members.js';
@@ -53,7 +53,7 @@ export class RunListing {
     return rows === null ? EMPTY_LISTING : pageOf(rows, page.limit, (seq) => this.read(seq));
   }
 
-  listTexts(page: Page<RunFilter>): Listing<RunTexts> {
+  listTexts(page: Page<RunFilter>): Listing<SearchableRun> {
     const rows = this.rowsOf(page);
     return rows === null ? EMPTY_LISTING : pageOf(rows, page.limit, (seq) => this.textsOf(seq));
   }
@@ -122,7 +122,7 @@ export class RunListing {
     return record;
   }
 
-  private textsOf(seq: number): RunTexts {
+  private textsOf(seq: number): SearchableRun {
     const row = this.selectTexts.get(seq);
     if (!row) throw notThere(seq);
     return {

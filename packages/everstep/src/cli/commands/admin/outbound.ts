@@ -1,5 +1,5 @@
 /** `everstep admin queues outbound|narrow-outbound|allow-outbound` */
-import type { QueueOutboundRules } from '@everstep/sdk';
+import type { InstanceOutboundRules } from '@everstep/sdk';
 import { Command } from 'commander';
 import { type AdminOptions, openAdmin, withAdminConnection } from '../../admin-connection.js';
 import { collected } from '../../arguments.js';
@@ -7,7 +7,7 @@ import { json, printable, type Screen, type Shell, styled } from '../../output.j
 
 const listText = (entries: readonly string[]): string => (entries.length === 0 ? '-' : entries.map(printable).join(', '));
 
-function showRules(screen: Screen, { allow, deny, only }: QueueOutboundRules): void {
+function showRules(screen: Screen, { allow, deny, only }: InstanceOutboundRules): void {
   const rows = [
     ['allowed', listText(allow)],
     ['denied', listText(deny)],

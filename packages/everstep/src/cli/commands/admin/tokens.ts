@@ -1,5 +1,5 @@
 /** `everstep admin tokens list|create|rotate|revoke` */
-import type { QueueToken, TokenScope } from '@everstep/sdk';
+import type { InstanceToken, TokenScope } from '@everstep/sdk';
 import { Command } from 'commander';
 import { type AdminOptions, openAdmin, withAdminConnection } from '../../admin-connection.js';
 import { length } from '../../arguments.js';
@@ -10,7 +10,7 @@ const TOKEN_ID = ['<tokenId>', 'ID of the token, as printed by list'] as const;
 
 const time = (seconds: number | undefined): string | null => (seconds === undefined ? null : instant(seconds * 1_000));
 
-function stateOf({ revocation_time, expiration_time }: QueueToken): string {
+function stateOf({ revocation_time, expiration_time }: InstanceToken): string {
   if (revocation_time !== undefined) return 'revoked';
   return expiration_time !== undefined && expiration_time * 1_000 <= Date.now() ? 'expired' : 'valid';
 }

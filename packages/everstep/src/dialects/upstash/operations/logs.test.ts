@@ -31,7 +31,7 @@ test('a listing by a rare state returns all matches over several pages', async (
   const { body } = await world.call<{ messageId: string }>('POST', '/v2/publish/http://w.test/refuse', {
     headers: { 'upstash-retries': '1', 'upstash-retry-delay': '86400000' },
   });
-  await publish(LIMITS.maxMessagesLookedAt + 50);
+  await publish(LIMITS.maxMessagesScanned + 50);
   const found: string[] = [];
   let pages = 0;
   let cursor = '';

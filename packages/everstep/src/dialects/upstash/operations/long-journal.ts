@@ -1,6 +1,6 @@
 /** Reads a long journal in parts, with the same entries as `wireJournal`. */
 import { PART } from '../../../config/limits.js';
-import { otherTurn, stepsOf } from '../../../ports/history-parts.js';
+import { stepsOf, yieldToOthers } from '../../../ports/history-parts.js';
 import type { ListedStep, Store } from '../../../ports/store.js';
 import { firstEntry, type JournalSource, openEntry, planEntryOf, stepEntry, type WireEntry } from '../journal.js';
 
@@ -18,7 +18,7 @@ async function* groupOf(store: StepStore, runKey: string, first: ListedStep): As
     yield end === -1 ? part.items : part.items.slice(0, end);
     if (end !== -1) return;
     from = part.next;
-    await otherTurn();
+    await yieldToOthers();
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { basicOf, doneValue, type Person } from '../../../accounts/people.fixture.js';
-import type { QueueRecord } from '../../../contract/management.js';
+import type { InstanceRecord } from '../../../contract/management.js';
 import type { Method } from '../../../http-api/operation.js';
 import { REGION, Things } from '../../../http-api/testing/isolation-things.js';
 import { readCarriedToken } from '../token.js';
@@ -20,13 +20,13 @@ function ask<Body>(person: Person, method: Method, url: string, body?: unknown) 
 
 test('queue instances equal those of the native paths, with tokens in the SDK format', async () => {
   const id = await things.queue();
-  const own = await ask<QueueRecord>('owner', 'GET', `/v2/queue/user/${id}`);
-  const theirs = await ask<QueueRecord>('owner', 'GET', `/v2/qstash/user/${id}`);
+  const own = await ask<InstanceRecord>('owner', 'GET', `/v2/queue/user/${id}`);
+  const theirs = await ask<InstanceRecord>('owner', 'GET', `/v2/qstash/user/${id}`);
   const { token, read_only_token: readOnly, ...record } = theirs.body;
   const { token: ownToken, read_only_token: ownReadOnly, ...ownRecord } = own.body;
   assert.deepEqual(record, ownRecord);
   assert.deepEqual([readCarriedToken(token ?? ''), readCarriedToken(readOnly ?? '')], [ownToken, ownReadOnly]);
-  const listed = await ask<QueueRecord[]>('owner', 'GET', '/v2/qstash/users');
+  const listed = await ask<InstanceRecord[]>('owner', 'GET', '/v2/qstash/users');
   assert.deepEqual(
     listed.body.find((each) => each.id === id),
     theirs.body,
@@ -35,8 +35,8 @@ test('queue instances equal those of the native paths, with tokens in the SDK fo
 
 test('a rotated token works for the runtime API at once, and the old one does not', async () => {
   const id = await things.queue();
-  const before = await ask<QueueRecord>('owner', 'GET', `/v2/qstash/user/${id}`);
-  const after = await ask<QueueRecord>('owner', 'POST', `/v2/qstash/rotate-token/${id}`);
+  const before = await ask<InstanceRecord>('owner', 'GET', `/v2/qstash/user/${id}`);
+  const after = await ask<InstanceRecord>('owner', 'POST', `/v2/qstash/rotate-token/${id}`);
   assert.equal(after.status, 200);
   const statusWith = async (token: string | undefined) => {
     const headers = { authorization: `Bearer ${token}` };
@@ -54,7 +54,7 @@ test('an instance can be moved to a team and given a budget with the field names
   assert.deepEqual([moved.status, moved.body], [200, 'OK']);
   const budget = await ask('owner', 'PATCH', `/v2/qstash/update-budget/${id}`, { budget: 50 });
   assert.deepEqual([budget.status, budget.body], [200, 'OK']);
-  const { body } = await ask<QueueRecord>('owner', 'GET', `/v2/qstash/user/${id}`);
+  const { body } = await ask<InstanceRecord>('owner', 'GET', `/v2/qstash/user/${id}`);
   assert.deepEqual([body.customer_id, body.budget], [people.teamId, 50]);
   const ours = await ask<{ error: string }>('owner', 'POST', '/v2/qstash/move-to-team', {
     queue_id: id,

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document for the operations of this dialect. */
 import Type, { type TSchema } from 'typebox';
 import { ErrorBody } from '../../../contract/errors.js';
-import { QueueRecord, QueueStats } from '../../../contract/management.js';
+import { InstanceRecord, QueueStats } from '../../../contract/management.js';
 import { documentOnce } from '../../../http-api/api-document.js';
 import { openApiOf } from '../../../http-api/openapi-document.js';
 import { answer, type Operation, openOperation } from '../../../http-api/operation.js';
@@ -40,7 +40,7 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   Queue: QueueEntry,
   Schedule: ScheduleShown,
   UrlGroup: UrlGroupEntry,
-  QStashUser: QueueRecord,
+  QStashUser: InstanceRecord,
   QStashStats: QueueStats,
 };
 

@@ -44,8 +44,8 @@ async function allow(command: MessageCommand, context: ApiContext): Promise<Allo
     runs = group.endpoints.length;
   }
   await allowNames(context, instanceId, [command.settings]);
-  const letIn = await allowRuns(context, instanceId, runs);
-  return { command: { ...command, letInAt: letIn.at }, runs, letIn };
+  const runAdmission = await allowRuns(context, instanceId, runs);
+  return { command: { ...command, admittedAt: runAdmission.at }, runs, runAdmission };
 }
 
 /** Number of new messages. It can differ from the number admitted if the endpoints of a group have changed. */

@@ -97,11 +97,11 @@ async function startAll(items: readonly BatchItem[], { context, request, caller 
     commands.map(({ settings }) => settings),
   );
   const runs = commands.length;
-  const letIn = await allowRuns(context, instanceId, runs);
+  const runAdmission = await allowRuns(context, instanceId, runs);
   const outcomes = await startAllowed(
     context,
-    { instanceId, runs, letIn },
-    () => Promise.all(commands.map((command) => context.service.trigger({ ...command, letInAt: letIn.at }))),
+    { instanceId, runs, runAdmission },
+    () => Promise.all(commands.map((command) => context.service.trigger({ ...command, admittedAt: runAdmission.at }))),
     (all) => all.filter(({ kind }) => kind === 'started').length,
   );
   return outcomes.map(({ kind, run }) => ({

@@ -8,7 +8,7 @@ import { deadLetterFilters, isEmptyRange, RunIdFilter, triggerFilters } from '..
 import { Cursor, Text, UnixMs } from '../../../http-api/parameters/values.js';
 import { statusOfState } from '../../../http-api/presenters/run.js';
 import { type ShownHistory, withWholeResult } from '../../../http-api/run-histories.js';
-import { NO_ROOM, PageRoom, readHistory, readPage } from '../../../http-api/run-pages.js';
+import { DOES_NOT_FIT, PageBudget, readHistory, readPage } from '../../../http-api/run-pages.js';
 import { attemptsOf, stepsOf, tasksOf } from '../../../ports/history-parts.js';
 import type { ListedRun, RunFilter, RunRecord, Store } from '../../../ports/store.js';
 import { firstMessageId } from '../journal.js';
@@ -48,7 +48,7 @@ async function hasMessage(store: Store, { key }: RunRecord, wanted: string): Pro
 }
 
 /** Loads the payload of a run, without its body if the page has no space left for it. */
-async function payloadWithin(store: Store, runKey: string, room: PageRoom, trimBody: boolean): Promise<ShownPayload | null> {
+async function payloadWithin(store: Store, runKey: string, room: PageBudget, trimBody: boolean): Promise<ShownPayload | null> {
   const head = await store.payloadHead({ runKey });
   if (!head) return null;
   const { bodyBytes, ...headers } = head;
@@ -57,7 +57,7 @@ async function payloadWithin(store: Store, runKey: string, room: PageRoom, trimB
 }
 
 /** Loads the runs that steps invoked, with payloads and results as long as the page has space. */
-async function invokedRuns({ invoked }: ShownHistory, store: Store, room: PageRoom, trimBody: boolean) {
+async function invokedRuns({ invoked }: ShownHistory, store: Store, room: PageBudget, trimBody: boolean) {
   const found = new Map<number, InvokedRun>();
   for (const { stepId, runKey } of invoked.slice(0, LIMITS.loggedInvocations)) {
     const record = await store.runRecord({ runKey });
@@ -75,7 +75,7 @@ async function deadLetterOf(store: Store, instanceId: string, dlqId: string | nu
   return entry && { ...entry, responseBody: bodies?.responseBody ?? new Uint8Array() };
 }
 
-async function loggedRun(history: ShownHistory, store: Store, room: PageRoom, trimBody: boolean): Promise<LoggedRun> {
+async function loggedRun(history: ShownHistory, store: Store, room: PageBudget, trimBody: boolean): Promise<LoggedRun> {
   const { instanceId, origin, dlqId, key: runKey } = history.run;
   const payload = await payloadWithin(store, runKey, room, trimBody);
   const headersBytes = payload ? JSON.stringify(payload.forwardHeaders).length : 0;
@@ -124,12 +124,12 @@ async function listLogs(
   const { messageId } = asked;
   const wanted = matchesUrlParts(asked);
   const limit = Math.min(count ?? LIMITS.runsPageDefault, LIMITS.runsPageMax);
-  const room = new PageRoom(reserve, ROOM_BYTES);
-  const read = async (run: ListedRun): Promise<LoggedRun | null | typeof NO_ROOM> => {
+  const room = new PageBudget(reserve, ROOM_BYTES);
+  const read = async (run: ListedRun): Promise<LoggedRun | null | typeof DOES_NOT_FIT> => {
     if (wanted && !wanted(run)) return null;
     if (messageId !== undefined && !(await hasMessage(store, run, messageId))) return null;
     const history = await readHistory(store, run, room, !trimBody);
-    return history === null || history === NO_ROOM ? history : loggedRun(history, store, room, trimBody);
+    return history === null || history === DOES_NOT_FIT ? history : loggedRun(history, store, room, trimBody);
   };
   const runs: LoggedRun[] = [];
   let after = opened?.after ?? null;
@@ -145,7 +145,7 @@ async function listLogs(
     runs.push(...page.runs);
     isFull = page.isFull;
     after = page.isFull && page.next === null ? after : page.next;
-  } while (after !== null && !isFull && runs.length < limit && scanned < LIMITS.maxRunsLookedAt);
+  } while (after !== null && !isFull && runs.length < limit && scanned < LIMITS.maxRunsScanned);
   if (after === null) return answer(200, { runs });
   return answer(200, { cursor: await cursors.seal(scope, { after, horizon: null, left: null }), runs });
 }

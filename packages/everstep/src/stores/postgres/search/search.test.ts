@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, type TestContext, test } from 'node:test';
-import { ANY_BYTES, type Filter, type SearchDocuments } from '../../../ports/search-store.js';
+import { type Filter, NO_BYTE_LIMIT, type SearchDocuments } from '../../../ports/search-store.js';
 import { sampleDocument, searchDocumentsConformance } from '../../conformance/search-documents.js';
 import { Database } from '../connection.js';
 import { migrate } from '../migrate.js';
@@ -74,9 +74,9 @@ if (typeof schemas === 'string') {
         { id: 'huge', content: '{"text":"needle","n":1e999999}', metadata: null },
       ];
       await documents.upsert({ ...place, documents: odd });
-      assert.deepEqual(await documents.fetch({ maxBytes: ANY_BYTES, ...place, ids: ['zero', 'half', 'huge'] }), odd);
+      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...place, ids: ['zero', 'half', 'huge'] }), odd);
       const filter: Filter = { kind: 'compare', field: { of: 'content', steps: ['n'] }, operator: '<', value: 3 };
-      const found = await documents.search({ maxBytes: ANY_BYTES, ...place, text: 'needle', limit: 5, filter });
+      const found = await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'needle', limit: 5, filter });
       assert.deepEqual(found.map(({ id }) => id).sort(), ['half', 'zero']);
     });
 
@@ -84,7 +84,7 @@ if (typeof schemas === 'string') {
       const documents = await world(t);
       await documents.upsert({ ...place, documents: [sampleDocument('a', { w: 'x', s: 'a.b\n[c]', l: ['y'], o: { 0: 'z' } })] });
       const finds = async (filter: Filter) =>
-        (await documents.search({ maxBytes: ANY_BYTES, ...place, text: 'x', limit: 5, filter })).length === 1;
+        (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'x', limit: 5, filter })).length === 1;
       const field = (...steps: (string | number)[]) => ({ of: 'content', steps }) as const;
       const has = (...steps: (string | number)[]): Filter => ({ kind: 'has', field: field(...steps), not: false });
       for (const filter of [has('l', 0), has('l', -1), has('o', '0')]) assert.equal(await finds(filter), true);
@@ -105,7 +105,7 @@ if (typeof schemas === 'string') {
       for (let at = 0; at < made.length; at += 4000) await documents.upsert({ ...place, documents: made.slice(at, at + 4000) });
       await database.withConnection(async (client) => client.query(`ANALYZE ${(await tables())[0]}`));
       const ids = async (text: string, limit: number, filter: Filter | null = null) =>
-        (await documents.search({ maxBytes: ANY_BYTES, ...place, text, limit, filter })).map(({ id }) => id);
+        (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text, limit, filter })).map(({ id }) => id);
       assert.deepEqual((await ids('common rare usual', 5)).slice(0, 2).sort(), ['d012345', 'd020000']);
       assert.equal((await ids('common', 5)).length, 5);
       assert.equal((await ids('common usual', 5)).length, 5);
@@ -142,7 +142,7 @@ if (typeof schemas === 'string') {
         { name: 'kept', documents: 3000 },
         { name: 'n', documents: 2 },
       ]);
-      const found = await documents.search({ maxBytes: ANY_BYTES, ...kept, text: 'word2999', limit: 5, filter: null });
+      const found = await documents.search({ maxBytes: NO_BYTE_LIMIT, ...kept, text: 'word2999', limit: 5, filter: null });
       assert.deepEqual(
         found.map(({ id }) => id),
         ['d002999'],
@@ -163,13 +163,13 @@ if (typeof schemas === 'string') {
       const [node = open()] = nodes;
       await node.resume(place);
       assert.deepEqual((await node.info(place)).namespaces, [{ name: 'n', documents: 20 }]);
-      assert.equal((await node.search({ maxBytes: ANY_BYTES, ...place, text: 'word', limit: 100, filter: null })).length, 20);
+      assert.equal((await node.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'word', limit: 100, filter: null })).length, 20);
 
       const ends = await Promise.all([
         ...nodes.map((one) => one.upsert({ ...place, documents: numbered(20, () => ({ text: 'word' })) })),
         node.drop(place).then(() => 'dropped'),
         ...nodes.map((one) =>
-          one.search({ maxBytes: ANY_BYTES, ...place, text: 'word', limit: 1, filter: null }).then(() => 'searched'),
+          one.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'word', limit: 1, filter: null }).then(() => 'searched'),
         ),
       ]);
       assert.ok(ends.every((end) => ['done', 'gone', 'dropped', 'searched'].includes(end)));

@@ -3,12 +3,12 @@ import type { Store } from '../../../ports/store.js';
 import { integer } from '../columns.js';
 import { type Session, statement } from '../connection.js';
 
-type Query = Parameters<Store['countNamed']>[0];
+type Query = Parameters<Store['countObjects']>[0];
 
 const count = (table: string) => statement(`SELECT count(*) AS things FROM ${table} WHERE instance_id = $1`);
 const COUNTS = { queue: count('queue'), 'url-group': count('url_group'), 'flow-control': count('flow_control') };
 
-export async function countNamed(session: Session, { instanceId, thing }: Query): Promise<number> {
+export async function countObjects(session: Session, { instanceId, thing }: Query): Promise<number> {
   const [row] = await session.query(COUNTS[thing], [instanceId]);
   return row ? integer(row, 'things') : 0;
 }

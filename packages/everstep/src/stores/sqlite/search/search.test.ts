@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { ANY_BYTES, type SearchDocuments } from '../../../ports/search-store.js';
+import { NO_BYTE_LIMIT, type SearchDocuments } from '../../../ports/search-store.js';
 import { sampleDocument, searchDocumentsConformance } from '../../conformance/search-documents.js';
 import { openSearchDocuments } from './index.js';
 
@@ -79,7 +79,7 @@ test('more indexes than files may be open at once are served all the same', asyn
   for (let n = 0; n < 70; n++)
     await documents.upsert({ indexId: `idx_${n}`, namespace: 'n', documents: [sampleDocument('a', { n })] });
   for (let n = 0; n < 70; n++)
-    assert.deepEqual(await documents.fetch({ maxBytes: ANY_BYTES, indexId: `idx_${n}`, namespace: 'n', ids: ['a'] }), [
+    assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, indexId: `idx_${n}`, namespace: 'n', ids: ['a'] }), [
       sampleDocument('a', { n }),
     ]);
 });
@@ -94,15 +94,15 @@ test('among very many documents, a rare word beside frequent ones finds its docu
   }));
   await documents.upsert({ ...place, documents: made });
   const ids = async (text: string, limit: number) =>
-    (await documents.search({ maxBytes: ANY_BYTES, ...place, text, limit, filter: null })).map(({ id }) => id);
+    (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text, limit, filter: null })).map(({ id }) => id);
   assert.deepEqual((await ids('common rare usual', 5)).slice(0, 2).sort(), ['d012345', 'd020000']);
   assert.equal((await ids('common', 5)).length, 5);
   assert.equal((await ids('common usual', 5)).length, 5);
   const filter = { kind: 'compare', field: { of: 'content', steps: ['text'] }, operator: '>=', value: 'z' } as const;
-  assert.deepEqual(await documents.search({ maxBytes: ANY_BYTES, ...place, text: 'common', limit: 5, filter }), []);
+  assert.deepEqual(await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'common', limit: 5, filter }), []);
   const one = { kind: 'glob', field: { of: 'content', steps: ['text'] }, not: false, pattern: '*filler29999' } as const;
   assert.deepEqual(
-    (await documents.search({ maxBytes: ANY_BYTES, ...place, text: 'usual', limit: 5, filter: one })).map(({ id }) => id),
+    (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'usual', limit: 5, filter: one })).map(({ id }) => id),
     ['d029999'],
   );
 });
@@ -112,7 +112,7 @@ test('a filter that looks at very many documents lets others have their turn, an
   t.after(() => documents.close());
   await documents.upsert({ ...place, documents: numbered(6_000, (n) => ({ text: 'word', n })) });
   const filter = { kind: 'compare', field: { of: 'content', steps: ['n'] }, operator: '<', value: 0 } as const;
-  const search = { maxBytes: ANY_BYTES, ...place, text: 'word', limit: 5, filter };
+  const search = { maxBytes: NO_BYTE_LIMIT, ...place, text: 'word', limit: 5, filter };
   let turns = 0;
   let searching = true;
   const looking = documents.search(search).finally(() => (searching = false));
@@ -143,10 +143,12 @@ test('a service that is killed while it removes goes on where it stood, and the 
   const again = await reopen();
   await again.resume(place);
   const [info] = (await again.info(place)).namespaces;
-  const ids = (await again.range({ maxBytes: ANY_BYTES, ...place, prefix: '', after: null, limit: 2000 })).map(({ id }) => id);
+  const ids = (await again.range({ maxBytes: NO_BYTE_LIMIT, ...place, prefix: '', after: null, limit: 2000 })).map(
+    ({ id }) => id,
+  );
   assert.equal(info?.documents, ids.length);
   assert.equal(
-    (await again.search({ maxBytes: ANY_BYTES, ...place, text: 'word', limit: 2000, filter: null })).length,
+    (await again.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'word', limit: 2000, filter: null })).length,
     ids.length,
   );
   await again.close();

@@ -4,7 +4,7 @@ import type { Store } from '../../../ports/store.js';
 import { integer } from '../columns.js';
 import type { StoreParts } from '../store-parts.js';
 
-type Query = Parameters<Store['countNamed']>[0];
+type Query = Parameters<Store['countObjects']>[0];
 
 export class NamedCounts {
   private readonly parts: StoreParts;

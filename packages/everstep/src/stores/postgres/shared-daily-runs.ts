@@ -3,7 +3,7 @@
  * last moments of it: nobody waits for the disk, and what was started is counted with the runs themselves.
  */
 import { DAYS_KEPT } from '../../ports/account-store.js';
-import type { SharedDays } from '../../ports/shared-days.js';
+import type { SharedDailyRuns } from '../../ports/shared-daily-runs.js';
 import { integer } from './columns.js';
 import { type Database, statement } from './connection.js';
 
@@ -28,7 +28,7 @@ const GIVE_BACK = statement(`
 const USED = statement(`
   SELECT greatest(coalesce((SELECT t.runs FROM day_taken t WHERE t.instance_id = $1 AND t.day = $2), 0), ${STARTED}) AS used`);
 
-export function createSharedDays(database: Database): SharedDays {
+export function createSharedDailyRuns(database: Database): SharedDailyRuns {
   return {
     take: ({ instanceId, day, runs, most }) =>
       database.transaction(async (session) => {

@@ -10,7 +10,7 @@ export interface RunsOfDay {
 }
 
 /** Counts the runs of a day across all processes. */
-export interface SharedDays {
+export interface SharedDailyRuns {
   /**
    * Takes this number of runs of the day, unless more than `most` would then be taken. Runs that the store has
    * counted as started count as taken. `used` is the number of taken runs of the day after this call.

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type FailedAs, groupOf } from './likeness.js';
+import { type FailureDescription, groupOf } from './fingerprint.js';
 
-const FAILED: FailedAs = {
+const FAILED: FailureDescription = {
   kind: 'workflow',
   workflowUrl: 'https://app.test/order',
   stepName: 'charge-17',
@@ -10,7 +10,7 @@ const FAILED: FailedAs = {
   cause: 'step',
   message: 'Error: card 4242 was declined',
 };
-const fingerprintOf = (changes: Partial<FailedAs> = {}): string => groupOf({ ...FAILED, ...changes }).fingerprint;
+const fingerprintOf = (changes: Partial<FailureDescription> = {}): string => groupOf({ ...FAILED, ...changes }).fingerprint;
 
 test('a group contains its step and message without variable parts, and its fingerprint never changes', () => {
   assert.deepEqual(groupOf(FAILED), {
@@ -28,7 +28,7 @@ test('similar failures have the same fingerprint, whatever the workflow and the 
 });
 
 test('another step, status, message or kind is another group', () => {
-  const different: readonly Partial<FailedAs>[] = [
+  const different: readonly Partial<FailureDescription>[] = [
     {},
     { stepName: 'refund-17' },
     { stepName: null },

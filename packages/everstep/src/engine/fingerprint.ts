@@ -10,7 +10,7 @@ const RULES = 1;
 const FINGERPRINT_DIGITS = 16;
 
 /** The properties of a failure that determine its group. */
-export interface FailedAs {
+export interface FailureDescription {
   readonly kind: FailureGroup['kind'];
   readonly workflowUrl: string;
   /** The step that failed; null for the code between steps, and for a message. */
@@ -29,7 +29,7 @@ const STEP_IN_MESSAGE = /^step "([^"]{1,1024})": (.*)$/s;
  * Returns the group of a failure. The result depends only on the arguments, in later versions too, as long as `RULES`
  * does not change.
  */
-export function groupOf({ kind, workflowUrl, stepName, status, cause, message }: FailedAs): FailureGroup {
+export function groupOf({ kind, workflowUrl, stepName, status, cause, message }: FailureDescription): FailureGroup {
   const match = STEP_IN_MESSAGE.exec(message);
   const name = stepName ?? match?.[1] ?? null;
   const step = name === null ? null : normalizedStepName(name);
