@@ -209,7 +209,7 @@ describe('operating commands', () => {
   test('destinations are held and released', async () => {
     assert.equal(await world.textOf('destinations', 'hold', workflowUrl, '--reason', 'a deploy'), `${world.appUrl} is on hold\n`);
     await trigger({}, '--run-id', 'parked');
-    await explained('parked', /was held back by hand, since .*: a deploy\./);
+    await explained('parked', /was held manually, since .*: a deploy\./);
     assert.match(await world.textOf('destinations', 'list'), /http:\/\/127\S+ +by hand +\d{4}-.* a deploy +0 +1 /);
     assert.deepEqual(await world.jsonOf('destinations', 'release', world.appUrl), { origin: world.appUrl, isHeld: false });
     await resultOf('parked');
@@ -311,7 +311,7 @@ describe('operating commands', () => {
     ['an invalid destination', ['destinations', 'hold', 'app'], 2, /absolute http or https URL/],
     ['no settings', ['settings', 'set'], 2, /at least one setting/],
     ['an invalid switch', ['settings', 'set', '--breaker', 'maybe'], 2, /on or off/],
-    ['an invalid origin', ['keys', 'origins', 'https://a.test/path'], 1, /origins\[0\] must be an origin/],
+    ['an invalid origin', ['keys', 'origins', 'https://a.test/path'], 1, /"origins\[0\]" must be an origin/],
     ['origins and --none', ['keys', 'origins', 'https://a.test', '--none'], 2, /only one of the three/],
     ['an unknown action for public keys', ['keys', 'ed25519', 'maybe'], 2, /one of on, off, rotate/],
     ['an invalid retention', ['settings', 'set', '--keep-failed', 'size=1'], 2, /age=<duration>/],

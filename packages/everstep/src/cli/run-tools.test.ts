@@ -51,7 +51,7 @@ describe('commands that repair one run', () => {
     const text = await world.textOf('runs', 'compare', 'bad');
     assert.match(
       text,
-      /^bad \(RUN_FAILED\) and good \(RUN_SUCCESS\)\nfirst difference: they were triggered .* at \.body\.amount\n/,
+      /^bad \(RUN_FAILED\) and good \(RUN_SUCCESS\)\nfirst difference: the runs have different inputs at \.body\.amount\n/,
     );
     assert.match(text, / {2}left {3}-5\n {2}right {2}5\n/);
     assert.match(text, /\nsame +Run +reserve *\ndiffers +Run +charge +\(no such step\) +5\n$/);

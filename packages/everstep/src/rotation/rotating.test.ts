@@ -87,7 +87,7 @@ test('a cursor stays valid across one rotation but not two', async (t) => {
   await rotate();
   assert.deepEqual(await createCursorSeal(accounts).open(scope, cursor), state);
   await rotate();
-  await assert.rejects(createCursorSeal(accounts).open(scope, cursor), /cursor is not valid/);
+  await assert.rejects(createCursorSeal(accounts).open(scope, cursor), /cursor is invalid/);
 });
 
 test('all secrets are encrypted under the current key, and without keys to replace only that happens', async (t) => {

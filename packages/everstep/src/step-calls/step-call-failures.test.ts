@@ -64,7 +64,7 @@ test('every other answer is a failure with a cause, a retry decision and advice'
       never,
       /base must be/,
     ],
-    ['an unreadable reply with 500', answering(500, SPOKEN, 'oops'), 'http', backoff, /answered 500.*the body is no JSON/],
+    ['an unreadable reply with 500', answering(500, SPOKEN, 'oops'), 'http', backoff, /answered 500.*the body is not JSON/],
     ['404', answering(404, html, 'nothing'), 'http', backoff, /404: check the workflow URL .*"nothing"/],
     ['405', answering(405, {}), 'http', backoff, /does not accept POST/],
     ['410', answering(410, {}), 'http', backoff, /no longer exists/],

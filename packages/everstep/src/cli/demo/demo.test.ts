@@ -76,7 +76,7 @@ describe('the demo of npm start', () => {
     const [order = '', expensive = '', explain = '', confirm = '', failing = '', queue = '', resume = ''] = commands;
     assert.equal(JSON.parse(pasted(exported, order)).workflowState, 'RUN_SUCCESS');
     assert.equal(JSON.parse(pasted(exported, expensive)).workflowRunId, 'my-chair');
-    while (!/waits for the event \\?"confirmed-chair/.test(pasted(exported, explain))) await pause(20);
+    while (!/Waiting for the event \\?"confirmed-chair/.test(pasted(exported, explain))) await pause(20);
     assert.equal(JSON.parse(pasted(exported, confirm)).length, 1);
     // The bank reports that it is down, then the run responds.
     assert.match(pasted(exported, failing), /"bank":"down"[\s\S]*"workflowState":"RUN_FAILED"/);
