@@ -41,7 +41,8 @@ test('an invalid file fails the start with one sentence that lists all problems'
   const file = await fileWith(t, '{"plans": [{"name": "free", "maxSchedules": -1, "more": 1}]}');
   await assert.rejects(readPlans(file, null), (error) => {
     assert.ok(error instanceof StartError);
-    for (const part of [file, 'more is not a known field', 'maxSchedules must be']) assert.ok(error.message.includes(part), error.message);
+    for (const part of [file, 'more is not a known field', 'maxSchedules must be'])
+      assert.ok(error.message.includes(part), error.message);
     return true;
   });
 });
