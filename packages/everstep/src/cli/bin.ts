@@ -8,6 +8,15 @@ process.emitWarning = (warning: string | Error, ...details: unknown[]): void => 
   Reflect.apply(emitWarning, process, [warning, ...details]);
 };
 
+// The reader of a pipe can end first, for example `head`. The command then stops without a message, as if SIGPIPE had ended it.
+const EXIT_CODE_OF_SIGPIPE = 141;
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit(EXIT_CODE_OF_SIGPIPE);
+  });
+}
+
 // From this version on, the SQLite in Node includes full-text search. An older one would fail later with an unclear error.
 const OLDEST_NODE = [22, 16] as const;
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
