@@ -90,7 +90,7 @@ test('every run acknowledged before a backup under load ends on the restored ser
   await service.end('SIGKILL');
   await load;
 
-  assert.match(text, /Backed up the running service to/);
+  assert.match(text, /Backed up the running server to/);
   assert.ok(during > 0, 'the server accepted requests during the backup');
   t.diagnostic(`${before.length} runs before the backup, ${during} during it`);
   await rm(dataDir, { recursive: true });

@@ -24,7 +24,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
   const stepOf = (name: string) => window.page.getByRole('option').filter({ hasText: name });
   const heading = (name: string | RegExp) => window.page.getByRole('heading', { level: 1, name });
   const dialog = () => window.page.getByRole('dialog');
-  const HELD = /the flow control key "held", which is paused/;
+  const HELD = /the flow control key "held": the key is paused/;
   /** Triggers a run that does not start until `release`. */
   const held: typeof world.triggerAt = async (path, options) => {
     await world.client.flowControl.pin('held', { parallelism: 10 });
@@ -277,7 +277,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await page.getByRole('region', { name: 'Difference: Input' }).getByText('at .body.id').waitFor();
     await page
       .getByRole('region', { name: 'Difference: Steps' })
-      .getByText(/The left run has no step any more .* it failed/)
+      .getByText(/The left run has no step where .* it failed/)
       .waitFor();
     await page.getByText('Only on the right').first().waitFor();
     await window.screenshot('compare');
@@ -331,7 +331,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
 
   test('a missing run shows an error with a retry button', async () => {
     await window.goTo('runs/wfr_none');
-    await window.page.getByText('there is no run "wfr_none"').waitFor();
+    await window.page.getByText('run "wfr_none" not found').waitFor();
     await window.page.getByRole('button', { name: 'Retry' }).waitFor();
   });
 });

@@ -279,7 +279,7 @@ test('a message to a URL group is sent to each of its endpoints', async () => {
   await assert.rejects(client.urlGroups.get('news'), { name: 'QstashError', status: 404 });
   await assert.rejects(client.publish({ urlGroup: 'news', body: 'x' }), {
     status: 404,
-    message: /URL group "news" does not exist/,
+    message: /URL group \\"news\\" does not exist/,
   });
 });
 
@@ -421,7 +421,7 @@ test('invalid requests are refused with an explanation', async () => {
   await refused(client.publish({ url: 'ftp://x.test' }), 400, /absolute http or https URL, or the name of a URL group/);
   await refused(client.publish({ url, retryDelay: 'process.exit()' }), 400, /Upstash-Retry-Delay/);
   await refused(client.publish({ url, retries: 101 }), 400, /Upstash-Retries/);
-  await refused(client.publish({ url, headers: { 'Upstash-Reties': '1' } }), 400, /no header "upstash-reties"/);
+  await refused(client.publish({ url, headers: { 'Upstash-Reties': '1' } }), 400, /unknown header "upstash-reties"/);
   await refused(client.publish({ url, callback: 'nowhere' }), 400, /Upstash-Callback/);
   await refused(client.queue({ queueName: 'no spaces' }).upsert({ parallelism: 1 }), 400, /name of a queue/);
   await refused(client.queue({ queueName: 'q' }).upsert({ parallelism: 0 }), 400, /parallelism/);

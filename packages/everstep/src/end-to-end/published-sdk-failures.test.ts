@@ -291,7 +291,7 @@ test('an endpoint with another or no protocol version fails the run and names bo
     const { workflowRunId } = await client.trigger({ url: server.origin + path });
     return (await endOf(service, workflowRunId)).error ?? '';
   };
-  assert.match(await failure('/newer'), /speaks version "2" of the step protocol and this service version 1: upgrade/);
+  assert.match(await failure('/newer'), /uses version "2" of the step protocol, but Everstep uses version 1: upgrade/);
   assert.match(await failure('/older'), /SDK is too old.*@upstash\/workflow 1\.x/);
   assert.equal(submitted[0]?.status, 412);
   assert.match(submitted[0]?.text ?? '', /too old.*version 1.*upgrade @upstash\/workflow/);

@@ -143,7 +143,7 @@ test('an event for a run that does not wait for it yet is stored', async () => {
   assert.equal(kept?.waiter.url, at('/wait'));
   const ended = (await resultOf(service, workflowRunId)) as { eventData: unknown };
   assert.equal(ended.eventData, 'early');
-  await assert.rejects(client.notify({ eventId: 'paid', workflowRunId: 'wfr_none' }), /there is no run/);
+  await assert.rejects(client.notify({ eventId: 'paid', workflowRunId: 'wfr_none' }), /run \\"wfr_none\\" not found/);
 });
 
 test('logs show a run with its steps, labels and result', async () => {
@@ -283,7 +283,7 @@ test('a failed run is in the log and in the DLQ with the state of its failure fu
     const [found] = (await client.dlq.list({ filter: { failureFunctionState: 'CALLBACK_SUCCESS', workflowRunId } })).messages;
     return found;
   });
-  await assert.rejects(client.dlq.retryFailureFunction({ dlqId: 'dlq_none' }), /not in the dead letter queue/);
+  await assert.rejects(client.dlq.retryFailureFunction({ dlqId: 'dlq_none' }), /not found in the dead letter queue/);
   assert.deepEqual(await client.dlq.delete(message.dlqId), { deleted: 1, cursor: undefined });
 });
 
@@ -330,7 +330,7 @@ test('failed runs are resumed from the failed step or restarted, individually or
   for (const { workflowRunId } of both.workflowRuns) assert.equal(await resultOf(service, workflowRunId), 'done');
   const [logged] = (await client.logs({ filter: { workflowRunId: resumed.workflowRunId } })).runs;
   assert.equal(logged?.steps[0]?.steps[0] && (logged.steps[0].steps[0] as { retries: number }).retries, 1);
-  await assert.rejects(client.dlq.resume('dlq_none'), /not in the dead letter queue/);
+  await assert.rejects(client.dlq.resume('dlq_none'), /not found in the dead letter queue/);
   assert.deepEqual(await client.dlq.resume([]), { workflowRuns: [] });
   healed = false;
 });
@@ -369,7 +369,10 @@ test('a misspelled trigger setting is refused, and SDK telemetry headers are acc
   for (const name of ['Upstash-Retry', 'Upstash-Labels', 'Upstash-Workflow-Run-Id', 'Upstash-Flowcontrol-Key']) {
     const refused = await trigger({ [name]: '1' });
     assert.equal(refused.status, 400, name);
-    assert.match(await refused.text(), new RegExp(`no header \\\\"${name.toLowerCase()}\\\\"; it takes .*Upstash-Retries`));
+    assert.match(
+      await refused.text(),
+      new RegExp(`unknown header \\\\"${name.toLowerCase()}\\\\"; this operation supports .*Upstash-Retries`),
+    );
   }
   const taken = await trigger({
     'upstash-telemetry-sdk': 'x',

@@ -217,7 +217,7 @@ test('our SDK refuses a step of another workflow, a replayed step, and a failure
   const step = native.captured.at(-1);
   assert.ok(step);
   assert.deepEqual(native.done, ['/a']);
-  assert.match((await native.send(step, '/b')).text, /for the path .*\/a.*came to .*\/b/);
+  assert.match((await native.send(step, '/b')).text, /for the path .*\/a.*was sent to .*\/b/);
   const again = await native.send(step, '/a');
   assert.deepEqual([again.status, native.done], [401, ['/a']]);
   assert.match(again.text, /used before/);

@@ -119,7 +119,7 @@ if (typeof schemas === 'string') {
 
     test('no-verify encrypts and verifies nothing, which the log says', async () => {
       const lines: string[] = [];
-      const log: Log = { ...silent, warn: (_fields, message) => lines.push(message) };
+      const log: Log = { ...silent, warn: (fields) => lines.push(JSON.stringify(fields)) };
       const facts = { host: 'here', version: '1' };
       const node = await openPostgresNode({ url: asking('sslmode=no-verify'), log, facts });
       await node.store.close();
