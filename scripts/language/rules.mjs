@@ -88,7 +88,7 @@ export const EXCEPTIONS = [
     reason: 'the text of the Contributor Covenant is not changed',
   },
   {
-    path: 'packages/everstep/src/engine/normalized-text.test.ts',
+    path: 'packages/everstep/src/engine/dead-letters/normalized-text.test.ts',
     text: 'nobody knows why it should be so',
     reason: 'a sentence of an endpoint, where the length counts',
   },

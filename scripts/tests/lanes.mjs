@@ -7,30 +7,30 @@ import { availableParallelism } from 'node:os';
 
 /** Files in end-to-end/ except those that run the server in their own process. */
 const STARTS_PROCESSES = [
-  /(^|\/)end-to-end\/(?!(published-(bulk|messages|queues|sdk-(failures|logs|management|steps))|forks|guides.*|time-travel|trial|budget-months)\.test\.)/,
-  /\/cli\/(service|backup-commands|copy-store-commands|demo\/demo)\.test\./,
+  /(^|\/)end-to-end\/(?:[\w-]+\/)?(?!(published-(bulk|messages|queues|sdk-(failures|logs|management|steps))|forks|guides.*|time-travel|trial|budget-months)\.test\.)[^/]*$/,
+  /\/cli\/(commands\/installation\/(service|backup-commands|copy-store-commands)|demo\/demo)\.test\./,
   /\/documentation\/first-workflow\.test\./,
   /^scripts\/deploy\/image\.test\./,
   /^scripts\/starters\//,
 ];
 
 /** Those with node leases that expire: only two files run at a time until they are done. */
-const NEEDS_ROOM = /(^|\/)end-to-end\/(dashboard-nodes|nodes|crash|repair-crash|published-postgres)/;
+const NEEDS_ROOM = /(^|\/)end-to-end\/(?:[\w-]+\/)?(dashboard-nodes|nodes|crash|repair-crash|published-postgres)/;
 
 /** The slowest files, in order. The start time of others does not matter. */
 const LONGEST = [
   'simulation/simulation',
-  'end-to-end/dashboard-account',
+  'dashboard/dashboard-account',
   'end-to-end/nodes-together',
-  'end-to-end/crash',
-  'end-to-end/dashboard-pages',
+  'durability/crash',
+  'dashboard/dashboard-pages',
   'deploy/image',
-  'end-to-end/dashboard-incident',
-  'end-to-end/dashboard-runs',
-  'end-to-end/dashboard-actions',
-  'cli/service',
-  'cli/backup-commands',
-  'sqlite/connection',
+  'dashboard/dashboard-incident',
+  'dashboard/dashboard-runs',
+  'dashboard/dashboard-actions',
+  'installation/service',
+  'installation/backup-commands',
+  'sqlite/connection/connection',
   'sqlite/search/search',
   'http-api/isolation',
 ];

@@ -7,7 +7,7 @@ import { runAll } from './run-all.mjs';
 import { Tally } from './tally.mjs';
 
 const UNIT = 'packages/a/src/x.test.ts';
-const REAL = 'packages/a/src/end-to-end/crash.test.ts';
+const REAL = 'packages/a/src/end-to-end/durability/crash.test.ts';
 const OTHER = 'packages/a/src/end-to-end/other.test.ts';
 const testOf = (source) => ({ source, file: `/r/${source}` });
 
@@ -62,7 +62,7 @@ test('two files run at once, then three; only one demanding file and one file th
     REAL,
     nodes,
     OTHER,
-    'packages/a/src/cli/service.test.ts',
+    'packages/a/src/cli/commands/installation/service.test.ts',
     UNIT,
     'b.test.ts',
     'c.test.ts',
@@ -91,7 +91,7 @@ test('two files run at once, then three; only one demanding file and one file th
 
 test('paths of every operating system are classified alike', () => {
   assert.ok(startsProcesses(REAL) && startsProcesses(REAL.replaceAll('/', '\\')));
-  assert.ok(startsProcesses(OTHER) && !startsProcesses('packages/a/src/end-to-end/guides-operating.test.ts'));
+  assert.ok(startsProcesses(OTHER) && !startsProcesses('packages/a/src/end-to-end/guides/guides-operating.test.ts'));
   assert.ok(needsRoom(REAL) && !needsRoom(OTHER));
   assert.ok(startsProcesses('scripts/deploy/image.test.mjs') && !startsProcesses('scripts/deploy/manifests.test.mjs'));
 });

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { codeOf } from './architecture.fixture.js';
 
 interface Source {
-  /** Relative to `packages/`, for example `everstep/src/engine/run.ts`. */
+  /** Relative to `packages/`, for example `everstep/src/engine/runs/run.ts`. */
   readonly path: string;
   readonly text: string;
 }
@@ -33,7 +33,9 @@ const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everst
 
 const STORE_MAY = [
   `types ${ENGINE}`,
-  ...['run', 'positions', 'pinned-limits', 'repair', 'dead-letter-groups'].map((module) => `${ENGINE}/${module}`),
+  ...['runs/run', 'runs/positions', 'limits/pinned-limits', 'dead-letters/repair', 'dead-letters/dead-letter-groups'].map(
+    (module) => `${ENGINE}/${module}`,
+  ),
   ...[PORTS, `${AUDIT}/chain`, LIMITS_FILE, PROTOCOL],
 ];
 
@@ -89,7 +91,16 @@ const DIRECTIONS: readonly DirectionRule[] = [
   {
     area: 'everstep/src/http-api',
     may: [
-      ...inEverstep('runtime/workflow-service', 'contract', 'dialects', 'accounts', 'search', 'engine', 'ports', 'config'),
+      ...inEverstep(
+        'runtime/services/workflow-service',
+        'contract',
+        'dialects',
+        'accounts',
+        'search',
+        'engine',
+        'ports',
+        'config',
+      ),
       ...inEverstep('answers/header-names', 'fairness', 'secrets/key-ring', 'sign-in', 'audit'),
       ...['@everstep/sdk/protocol', 'fastify', 'typebox', 'pino', 'jose', 'ajv', NODE],
     ],
@@ -99,14 +110,6 @@ const DIRECTIONS: readonly DirectionRule[] = [
     area: 'everstep/src/contract',
     may: [LIMITS_FILE, `types ${ENGINE}`, 'typebox', PROTOCOL],
     because: 'every side relies on the contract, so it depends on none of them',
-  },
-  {
-    area: 'everstep/src/dialects/upstash/operations',
-    may: [
-      ...inEverstep('dialects', 'http-api', 'runtime/workflow-service', 'contract', 'accounts', 'engine', 'ports', 'config'),
-      ...['@everstep/sdk/protocol', 'typebox', NODE],
-    ],
-    because: 'the operations of a dialect are like native ones, and only main combines them',
   },
   {
     area: 'everstep/src/dialects',
@@ -162,22 +165,22 @@ const DIRECTIONS: readonly DirectionRule[] = [
     because: 'the command line is a client of the API like any other',
   },
   {
-    area: 'everstep/src/cli/commands/service',
+    area: 'everstep/src/cli/commands/installation/service',
     may: [...inEverstep('main', 'cli', 'config', 'bootstrap'), '@everstep/sdk', 'commander', 'pino', NODE],
     because: 'dev and serve start the service, which only main assembles',
   },
   {
-    area: 'everstep/src/cli/commands/backup',
+    area: 'everstep/src/cli/commands/installation/backup',
     may: [...inEverstep('backup', 'cli', 'config', 'step-calls/version'), 'commander', NODE],
     because: 'a backup is made where the store is, even if no service runs',
   },
   {
-    area: 'everstep/src/cli/commands/rotate-secrets',
+    area: 'everstep/src/cli/commands/installation/rotate-secrets',
     may: [...inEverstep('rotation', 'bootstrap', 'cli', 'config'), 'commander', NODE],
     because: 'secrets are replaced where the store is, even if no service runs',
   },
   {
-    area: 'everstep/src/cli/commands/copy-store',
+    area: 'everstep/src/cli/commands/installation/copy-store',
     may: [...inEverstep('store-copy', 'cli', 'config'), 'commander', NODE],
     because: 'a store is copied while no service uses it',
   },
@@ -323,7 +326,7 @@ function textProblems({ path, text }: Source): string[] {
     const match = pattern.exec(code);
     if (match) problems.push(`${path}:${code.slice(0, match.index).split('\n').length}: "${match[0].trim()}": ${instead}`);
   }
-  const speaks = ['dialects', 'cli', 'simulation'].some((area) => path.startsWith(`everstep/src/${area}/`));
+  const speaks = ['dialects', 'http-api/upstash', 'cli', 'simulation'].some((area) => path.startsWith(`everstep/src/${area}/`));
   const spelled =
     path.startsWith('everstep/') && !speaks && !isTest(path) ? /['"`][^'"`\n]*\bsvc[-_]/i.exec(codeOf(text, 'kept')) : null;
   if (spelled) problems.push(`${path}: ${spelled[0]}: only a dialect knows the spelling of a header`);
@@ -379,7 +382,7 @@ test('detects a source that violates a rule', async (t) => {
     ],
     ['everstep/src/stores/sqlite/x.test.ts', "import { a } from '../conformance/a.js';", null],
     ['everstep/src/stores/sqlite/x.ts', "import { a } from '../../http-api/a.js';", /http-api/],
-    ['everstep/src/http-api/x.ts', "import type { W } from '../runtime/workflow-service.js';", null],
+    ['everstep/src/http-api/x.ts', "import type { W } from '../runtime/services/workflow-service.js';", null],
     [
       'everstep/src/http-api/x.ts',
       "import { createRuntime } from '../runtime/runtime.js';",

@@ -1,20 +1,30 @@
-export { AdminClient, type AdminClientOptions, type AuditLogOptions, acceptInvitation } from './client/admin.js';
-export type { AuditExportOptions, AuditVerifyOptions } from './client/admin-audit.js';
-export type { NarrowedDestinations, NewInstance } from './client/admin-queues.js';
-export type { NewSearchIndex } from './client/admin-search.js';
-export type * from './client/admin-types.js';
-export type { DeleteUserOptions, UserListOptions } from './client/admin-users.js';
-export type * from './client/attempt-types.js';
+export { AdminClient, type AdminClientOptions, type AuditLogOptions, acceptInvitation } from './client/administration/admin.js';
+export type { AuditExportOptions, AuditVerifyOptions } from './client/administration/admin-audit.js';
+export type { NarrowedDestinations, NewInstance } from './client/administration/admin-queues.js';
+export type { NewSearchIndex } from './client/administration/admin-search.js';
+export type * from './client/administration/admin-types.js';
+export type { DeleteUserOptions, UserListOptions } from './client/administration/admin-users.js';
 export { type BatchItem, Client, type ClientOptions } from './client/client.js';
 export type * from './client/control-types.js';
-export type { BulkOptions, DeadLetterFilter, DeadLetterGroupOptions, DeadLetterListOptions } from './client/dead-letters.js';
-export type { NotifyEvent } from './client/events.js';
+export type {
+  BulkOptions,
+  DeadLetterFilter,
+  DeadLetterGroupOptions,
+  DeadLetterListOptions,
+} from './client/dead-letters/dead-letters.js';
+export type * from './client/dead-letters/repair-types.js';
+export type {
+  RepairItemOptions,
+  RepairListOptions,
+  RepairPlanOptions,
+  RepairStartOptions,
+} from './client/dead-letters/repairs.js';
 export type { DestinationName, PinnedLimits, UnpinnedLimits } from './client/flow-control.js';
 export type { LiveChange, LiveTopic, ServiceNode } from './client/live.js';
-export type * from './client/repair-types.js';
-export type { RepairItemOptions, RepairListOptions, RepairPlanOptions, RepairStartOptions } from './client/repairs.js';
-export type * from './client/run-tool-types.js';
-export type { CancelManyOptions, RunAttemptOptions, RunLogFilter, RunLogOptions, RunSearchOptions } from './client/runs.js';
+export type * from './client/runs/attempt-types.js';
+export type { NotifyEvent } from './client/runs/events.js';
+export type * from './client/runs/run-tool-types.js';
+export type { CancelManyOptions, RunAttemptOptions, RunLogFilter, RunLogOptions, RunSearchOptions } from './client/runs/runs.js';
 export type { ScheduleOptions } from './client/schedules.js';
 export { SearchClient, type SearchClientOptions, type SearchNamespace } from './client/search.js';
 export type * from './client/search-types.js';

@@ -1,7 +1,7 @@
 /** An id, URL or other value with a copy button. A long value is clipped on screen but copied completely. */
 import { use, useState } from 'react';
 import { Icon } from './icons.js';
-import { InTable } from './in-table.js';
+import { InTable } from './tables/in-table.js';
 import { announce } from './toasts.js';
 
 export interface CopyIdProps {

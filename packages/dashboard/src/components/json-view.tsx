@@ -1,6 +1,6 @@
 /** Shows a body: JSON is indented, anything else is shown as text. A long body is cut until the user expands it. */
 import { useMemo, useState } from 'react';
-import { bytesText, prettyJson } from './formats.js';
+import { bytesText, prettyJson } from './times/formats.js';
 import { announce } from './toasts.js';
 
 export interface JsonViewProps {

@@ -4,7 +4,7 @@ import { type MouseEvent, type ReactNode, use } from 'react';
 import { path } from '../api/client.js';
 import { useInstanceId } from '../api/instances.js';
 import { stringifySearch } from '../search-parameters.js';
-import { InTable } from './in-table.js';
+import { InTable } from './tables/in-table.js';
 
 const TAIL = 6;
 

@@ -4,8 +4,8 @@
  */
 import { ofThisRequest } from '../audit/audited-request.js';
 import { newKey } from '../engine/ids.js';
-import type { AccountId, AccountStore, AuditEntry, Role } from '../ports/account-store.js';
 import type { Random } from '../ports/random.js';
+import type { AccountId, AccountStore, AuditEntry, Role } from '../ports/stores/account-store.js';
 import { type Outcome, type Principal, RIGHTS, type Right } from './account-service.js';
 import { Turns } from './quotas/turns.js';
 

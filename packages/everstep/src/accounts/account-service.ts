@@ -15,9 +15,9 @@ import type {
   TeamRecord,
   TokenRecord,
   UserRecord,
-} from '../ports/account-store.js';
-import type { DeletedInstance } from '../ports/deleted-instances.js';
-import type { NamedToken, TokenScope } from '../ports/named-tokens.js';
+} from '../ports/stores/account-store.js';
+import type { DeletedInstance } from '../ports/stores/deleted-instances.js';
+import type { NamedToken, TokenScope } from '../ports/stores/named-tokens.js';
 
 import type { RefusalKind } from './plans/refusals.js';
 import type { IdentityRules } from './sign-in/identity-sign-in.js';

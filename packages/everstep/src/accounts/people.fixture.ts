@@ -3,7 +3,7 @@
  * are `<name>@w.test`.
  */
 import assert from 'node:assert/strict';
-import type { AccountStore, Role, UserRecord } from '../ports/account-store.js';
+import type { AccountStore, Role, UserRecord } from '../ports/stores/account-store.js';
 import type { AccountService, Outcome, Principal } from './account-service.js';
 import { hashOfApiKey } from './users/api-key-hash.js';
 

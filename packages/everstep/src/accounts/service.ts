@@ -1,7 +1,8 @@
 /** Combines logins and the rules for keys, teams and queue instances into the account service on an account store. */
-import type { AccountStore } from '../ports/account-store.js';
+
 import type { Log } from '../ports/log.js';
 import type { Random } from '../ports/random.js';
+import type { AccountStore } from '../ports/stores/account-store.js';
 import { AccountRules } from './account-rules.js';
 import type { AccountService, StorageStanding } from './account-service.js';
 import { createDeletion } from './instances/delete-instance.js';

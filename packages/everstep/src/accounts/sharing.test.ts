@@ -1,8 +1,8 @@
 /** Tests two processes on one store: a change in one must reach the other. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { AccountStore, InstanceChange } from '../ports/account-store.js';
-import type { SharedDailyRuns } from '../ports/shared-daily-runs.js';
+import type { AccountStore, InstanceChange } from '../ports/stores/account-store.js';
+import type { SharedDailyRuns } from '../ports/stores/shared-daily-runs.js';
 import { createLimits } from './plans/limits.js';
 import { loadPlans } from './plans/plans.js';
 import { CACHED_MS } from './sharing.js';

@@ -1,7 +1,7 @@
 /** An in-memory store with one instance, and a clock that the test sets. */
 import type { TestContext } from 'node:test';
-import type { InstanceChange } from '../ports/account-store.js';
-import type { Store } from '../ports/store.js';
+import type { InstanceChange } from '../ports/stores/account-store.js';
+import type { Store } from '../ports/stores/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 
 export const INSTANCE = 'qi_1';

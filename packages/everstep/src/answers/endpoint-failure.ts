@@ -1,5 +1,5 @@
 /** Interprets HTTP responses of a workflow endpoint that do not follow its step protocol, for any protocol. */
-import type { DeliveryFailure } from '../engine/run.js';
+import type { DeliveryFailure } from '../engine/runs/run.js';
 import { type AnswerHeaders, describeRedirect, headerOf, retryAdviceOf, snippetOf } from './http-advice.js';
 
 const BACKOFF = { kind: 'backoff' } as const;

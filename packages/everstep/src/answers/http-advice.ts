@@ -1,7 +1,7 @@
 /** Interprets HTTP error responses for any sender: whether a retry can help, and a short excerpt of the body. */
 import { NON_RETRYABLE_STATUS } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
-import type { DeliveryFailure } from '../engine/run.js';
+import type { DeliveryFailure } from '../engine/runs/run.js';
 
 const BACKOFF = { kind: 'backoff' } as const;
 const NEVER = { kind: 'never' } as const;

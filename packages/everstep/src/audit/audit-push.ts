@@ -3,10 +3,10 @@
  * the endpoint accepted a batch. Only one process pushes at a time.
  */
 import { LIMITS } from '../config/limits.js';
-import type { AuditStore } from '../ports/audit-store.js';
 import type { Log } from '../ports/log.js';
 import type { MessageSender } from '../ports/message-sender.js';
 import { PeriodicLog } from '../ports/periodic-log.js';
+import type { AuditStore } from '../ports/stores/audit-store.js';
 import { exportedLines, NDJSON_TYPE } from './exported-entry.js';
 
 const TIMEOUT_MS = 30_000;

@@ -1,10 +1,10 @@
 /** Writes audit log entries for requests: successful ones individually, refused ones as counts. */
 import { newKey } from '../engine/ids.js';
 import type { AuditNote, AuditRequest } from '../engine/writes.js';
-import type { AccountStore } from '../ports/account-store.js';
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
 import type { Random } from '../ports/random.js';
+import type { AccountStore } from '../ports/stores/account-store.js';
 import { RecentTimes } from './recent-times.js';
 import { type RefusedRequest, RefusedRequests } from './refused-requests.js';
 

@@ -3,11 +3,11 @@
  * pushes new entries to the operator's webhook.
  */
 import { LIMITS } from '../config/limits.js';
-import type { AuditStore } from '../ports/audit-store.js';
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
 import { PeriodicLog } from '../ports/periodic-log.js';
-import { ALWAYS_OPEN, type StoreWritesState } from '../ports/store-writes.js';
+import type { AuditStore } from '../ports/stores/audit-store.js';
+import { ALWAYS_OPEN, type StoreWritesState } from '../ports/stores/store-writes.js';
 import type { AuditPush } from './audit-push.js';
 
 /** Interval for chaining entries in the background: the maximum time for which an entry has no hash. */

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { AuditNote } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
 import type { Message, MessageAnswer } from '../ports/message-sender.js';
-import { sampleAudit } from '../stores/conformance/account-samples.js';
+import { sampleAudit } from '../stores/conformance/accounts/account-samples.js';
 import { T0 } from '../stores/conformance/samples.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { AuditPush } from './audit-push.js';

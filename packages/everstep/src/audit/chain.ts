@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { AuditNote } from '../engine/writes.js';
-import type { ChainLink } from '../ports/audit-store.js';
+import type { ChainLink } from '../ports/stores/audit-store.js';
 
 /** Replaces the previous hash for the first entry. */
 export const GENESIS = '0'.repeat(64);

@@ -1,5 +1,5 @@
 /** An audit log entry as exported and pushed: a line of JSON. */
-import type { ChainedEntry } from '../ports/audit-store.js';
+import type { ChainedEntry } from '../ports/stores/audit-store.js';
 
 export const NDJSON_TYPE = 'application/x-ndjson';
 

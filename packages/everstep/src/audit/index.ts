@@ -1,7 +1,8 @@
 /** The audit log of a service: entries of requests, and background work. */
-import type { AuditStore } from '../ports/audit-store.js';
+
 import type { Log } from '../ports/log.js';
 import type { MessageSender } from '../ports/message-sender.js';
+import type { AuditStore } from '../ports/stores/audit-store.js';
 import { AuditPush, INSTALLATION } from './audit-push.js';
 import { AuditRecords, type AuditRecordsOptions } from './audit-records.js';
 import { AuditUpkeep, type AuditUpkeepOptions } from './audit-upkeep.js';

@@ -1,5 +1,5 @@
 /** Verifies a part of the audit log against its hash chain. */
-import type { ChainLink } from '../ports/audit-store.js';
+import type { ChainLink } from '../ports/stores/audit-store.js';
 import { hashOf } from './chain.js';
 
 export interface ChainFault {

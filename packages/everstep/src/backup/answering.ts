@@ -1,6 +1,7 @@
 /** Handles commands in the running service, because it alone has access to its open files. */
-import type { AuditEntry } from '../ports/account-store.js';
+
 import type { Log } from '../ports/log.js';
+import type { AuditEntry } from '../ports/stores/account-store.js';
 import type { EmbeddedStore } from '../stores/sqlite/index.js';
 import type { EmbeddedDocuments } from '../stores/sqlite/search/index.js';
 import {

@@ -1,6 +1,6 @@
 /** Checks that the files of a backup are complete, sound, and match the manifest. */
 import { join } from 'node:path';
-import { inspectDocuments, inspectStore, type StoreCounts } from '../stores/sqlite/store-at-rest.js';
+import { inspectDocuments, inspectStore, type StoreCounts } from '../stores/sqlite/connection/store-at-rest.js';
 import { BackupError, type Manifest, readManifest, STORE_FILE, sealedText } from './contents.js';
 import { assertSame } from './encryption/backed-up-files.js';
 import { type BackupCipher, type BackupSecret, cipherFor, isSameSeal } from './encryption/backup-cipher.js';

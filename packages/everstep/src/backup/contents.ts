@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { parseJson } from '@everstep/sdk/protocol';
 import { SECRETS_KEY_FILE } from '../bootstrap/secrets-key.js';
 import { codeOf } from '../bootstrap/start-error.js';
-import type { StoreCounts } from '../stores/sqlite/store-at-rest.js';
+import type { StoreCounts } from '../stores/sqlite/connection/store-at-rest.js';
 
 export const STORE_FILE = 'everstep.db';
 export const SEARCH_DIRECTORY = 'search';

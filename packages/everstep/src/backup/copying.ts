@@ -8,8 +8,8 @@ import { credentialsFile } from '../bootstrap/credentials.js';
 import { writePrivately } from '../bootstrap/private-file.js';
 import { SECRETS_KEY_FILE, secretsKeyFile } from '../bootstrap/secrets-key.js';
 import { codeOf, fileError } from '../bootstrap/start-error.js';
+import { openDocumentsAtRest, openStoreAtRest } from '../stores/sqlite/connection/store-at-rest.js';
 import type { CopyRequest } from '../stores/sqlite/index.js';
-import { openDocumentsAtRest, openStoreAtRest } from '../stores/sqlite/store-at-rest.js';
 import { BackupError, type BackupParts, CREDENTIALS_FILE, SEARCH_DIRECTORY, STORE_FILE } from './contents.js';
 
 const OWNER_ONLY = 0o700;

@@ -4,7 +4,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { credentialsFile } from '../bootstrap/credentials.js';
 import { codeOf } from '../bootstrap/start-error.js';
-import { inspectDocuments, inspectLiveStore } from '../stores/sqlite/store-at-rest.js';
+import { inspectDocuments, inspectLiveStore } from '../stores/sqlite/connection/store-at-rest.js';
 import { assertSound, type FoundInFiles, inspectFiles } from './checking.js';
 import { BackupError, SEARCH_DIRECTORY, STORE_FILE } from './contents.js';
 import { askForBackup } from './control-channel.js';

@@ -8,7 +8,7 @@ import { createAuthority } from '../accounts/tokens/authority.js';
 import { hashOfApiKey } from '../accounts/users/api-key-hash.js';
 import { createSystemClock } from '../clock/system-clock.js';
 import { createSystemRandom } from '../clock/system-random.js';
-import type { AccountStore, QueueInstance } from '../ports/store.js';
+import type { AccountStore, QueueInstance } from '../ports/stores/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { type Credentials, credentialsFile, keepCredentials, readCredentials } from './credentials.js';
 import { writeEnvFile } from './env-file.js';

@@ -6,7 +6,7 @@ import { hashOfApiKey } from '../accounts/users/api-key-hash.js';
 import { newKey } from '../engine/ids.js';
 import type { Clock } from '../ports/clock.js';
 import type { Random } from '../ports/random.js';
-import type { AccountStore, ApiKeyRecord, AuditEntry, QueueInstance, UserRecord } from '../ports/store.js';
+import type { AccountStore, ApiKeyRecord, AuditEntry, QueueInstance, UserRecord } from '../ports/stores/store.js';
 import { type Credentials, keepCredentials, readCredentials, setCredentialsAside } from './credentials.js';
 
 const SECRET_BYTES = 32;

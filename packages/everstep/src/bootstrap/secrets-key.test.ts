@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { newKeyPairs } from '../accounts/instances/key-pairs.js';
 import { parseSecretKeys } from '../config/secret-keys.js';
-import type { AccountStore, QueueInstance } from '../ports/account-store.js';
+import type { AccountStore, QueueInstance } from '../ports/stores/account-store.js';
 import { sealAccounts, sealStored } from '../secrets/sealed-accounts.js';
 import { createSealer, isSealed } from '../secrets/sealed-values.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';

@@ -7,7 +7,7 @@ import { link, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { parseSecretKeys, type SecretKeys } from '../config/secret-keys.js';
-import type { AccountStore } from '../ports/account-store.js';
+import type { AccountStore } from '../ports/stores/account-store.js';
 import { inspectSecrets, sealAccounts, sealStored } from '../secrets/sealed-accounts.js';
 import { createSealer, NO_KEY, type Sealer, SecretsError } from '../secrets/sealed-values.js';
 import { writePrivately } from './private-file.js';

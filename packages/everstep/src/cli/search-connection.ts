@@ -1,7 +1,7 @@
 /** Finds the search index and token of a command: from flags, the environment, or the management API. */
 import { SearchClient, type SearchNamespace } from '@everstep/sdk';
 import type { Command } from 'commander';
-import { type AdminOptions, adminLoginOf } from './admin-connection.js';
+import { type AdminOptions, adminLoginOf } from './commands/admin/admin-connection.js';
 import { UsageError } from './exit-codes.js';
 import type { Shell } from './output.js';
 

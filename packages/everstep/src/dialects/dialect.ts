@@ -1,7 +1,7 @@
 /** A dialect defines the header names of one family of clients, and the protocol for step deliveries to its endpoints. */
 import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER } from '@everstep/sdk/protocol';
 import type { EndpointAnswer } from '../answers/endpoint-failure.js';
-import type { DialectName } from '../engine/run.js';
+import type { DialectName } from '../engine/runs/run.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall } from '../ports/step-caller.js';
 
 /** Values that the sender adds to a step call. */

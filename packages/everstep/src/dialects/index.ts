@@ -2,7 +2,7 @@
  * All dialects. The rest of the code names headers without a prefix and asks a dialect for the full name. To support
  * another family of clients, add a folder next to `native` and an entry here.
  */
-import type { DialectName } from '../engine/run.js';
+import type { DialectName } from '../engine/runs/run.js';
 import type { Dialect } from './dialect.js';
 import { native } from './native/index.js';
 import { upstash } from './upstash/index.js';

@@ -101,7 +101,7 @@ test('every file and folder named in a page exists', () => {
 
 test('a missing file is detected', () => {
   const page = pageOf(
-    '`engine/decide.ts`, `engine/no.ts`, `docs/README.md`, `/v2/runs`, `nowhere/`\n```text\n  no/  that\n  docs/  this\n```',
+    '`engine/runs/decide.ts`, `engine/no.ts`, `docs/README.md`, `/v2/runs`, `nowhere/`\n```text\n  no/  that\n  docs/  this\n```',
   );
   assert.deepEqual(missingFiles('ARCHITECTURE.md', page), [
     'ARCHITECTURE.md:1: engine/no.ts',

@@ -1,8 +1,8 @@
 /** Every curl command in the documentation uses an existing route and method. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { routedUrl } from '../http-api/routing.js';
-import type { Route } from '../http-api/server.js';
+import { routedUrl } from '../http-api/server/routing.js';
+import type { Route } from '../http-api/server/server.js';
 import { ApiWorld } from '../http-api/testing/api-world.js';
 import { PAGES, read } from './pages.fixture.js';
 import { bodiesIn, requestsIn, type ShownRequest } from './requests.fixture.js';

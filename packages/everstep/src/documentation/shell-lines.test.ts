@@ -8,12 +8,12 @@ import { requestsIn } from './requests.fixture.js';
 
 /** Other programs, by the first word of the line, and how to check the line. */
 const OTHER_PROGRAMS: Readonly<Record<string, string>> = {
-  createdb: 'end-to-end/postgres-backup.test.ts restores a dump into a new database',
+  createdb: 'end-to-end/durability/postgres-backup.test.ts restores a dump into a new database',
   docker: 'scripts/deploy/ checks the image and the compose file',
   kubectl: 'scripts/deploy/manifests.test.mjs checks the manifests',
-  pg_basebackup: 'end-to-end/postgres-moment.test.ts recovers from a base backup',
-  pg_dump: 'end-to-end/postgres-backup.test.ts dumps a database',
-  pg_restore: 'end-to-end/postgres-backup.test.ts restores a dump',
+  pg_basebackup: 'end-to-end/durability/postgres-moment.test.ts recovers from a base backup',
+  pg_dump: 'end-to-end/durability/postgres-backup.test.ts dumps a database',
+  pg_restore: 'end-to-end/durability/postgres-backup.test.ts restores a dump',
 };
 /** Files of the reader, and how to check the line. */
 const FILES_OF_READERS: Readonly<Record<string, string>> = {

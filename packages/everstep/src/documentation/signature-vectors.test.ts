@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type PublicSigningKey, type SignatureClaims, verifySignature } from '@everstep/sdk';
 import { messageKeyOf } from '../accounts/instances/message-keys.js';
-import { signWithSharedKey } from '../step-calls/signature.js';
+import { signWithSharedKey } from '../step-calls/signatures/signature.js';
 import { pageOf, read } from './pages.fixture.js';
 
 interface Vectors {

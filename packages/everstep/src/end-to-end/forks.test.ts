@@ -7,7 +7,7 @@ import { toNodeHandler } from '@everstep/sdk/node';
 import { Client } from '@upstash/workflow';
 import { serve } from '@upstash/workflow/hono';
 import { Hono } from 'hono';
-import { endOf, resultOf, serveApp, startService } from './published-sdk.fixture.js';
+import { endOf, resultOf, serveApp, startService } from './published/published-sdk.fixture.js';
 
 const service = await startService();
 const published = new Client({ baseUrl: process.env.QSTASH_URL ?? '', token: process.env.QSTASH_TOKEN ?? '' });

@@ -1,6 +1,6 @@
 /** The writes of a decision: intents, not rows. A unit is atomic: if one of its guards fails, none of its writes happen. */
-import type { FailureGroup } from './dead-letter-groups.js';
-import type { RepairItemState } from './repair.js';
+import type { FailureGroup } from './dead-letters/dead-letter-groups.js';
+import type { RepairItemState } from './dead-letters/repair.js';
 import type {
   DeadLetter,
   DestinationHold,
@@ -18,7 +18,7 @@ import type {
   Schedule,
   Task,
   UrlGroup,
-} from './run.js';
+} from './runs/run.js';
 
 /** A condition that must hold when a unit is written. */
 export type StoreGuard =

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type InstanceOwners, ONE_OWNER } from '../ports/instance-owners.js';
+import { type InstanceOwners, ONE_OWNER } from '../ports/stores/instance-owners.js';
 import { FairShare } from './fair-share.js';
 import { ownersOf } from './owners.fixture.js';
 

@@ -7,7 +7,7 @@
  * amount. Inside an account with several instances, the same rule divides the account's share among its instances. A
  * single account with a single instance may take everything.
  */
-import type { InstanceOwners } from '../ports/instance-owners.js';
+import type { InstanceOwners } from '../ports/stores/instance-owners.js';
 
 interface AccountLoad {
   readonly accountId: string;

@@ -1,5 +1,5 @@
 /** Accounts and their instances in tests: `a` owns `a1`, `a2` and so on. */
-import type { InstanceOwners } from '../ports/instance-owners.js';
+import type { InstanceOwners } from '../ports/stores/instance-owners.js';
 
 export const ownersOf = (...instanceIds: readonly string[]): InstanceOwners => {
   const accountOf = (instanceId: string): string => instanceId.replace(/\d+$/, '');

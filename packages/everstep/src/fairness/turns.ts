@@ -2,7 +2,7 @@
  * Selects whose turn it is. Accounts take turns, and within an account its queue instances. One that was served goes
  * behind all others, including later arrivals.
  */
-import type { InstanceOwners } from '../ports/instance-owners.js';
+import type { InstanceOwners } from '../ports/stores/instance-owners.js';
 
 /** Maximum number of remembered accounts and instances. Others count as not served yet. */
 const MAX_REMEMBERED = 10_000;

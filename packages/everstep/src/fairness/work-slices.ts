@@ -3,8 +3,9 @@
  * copied journal. One slice runs at a time, and accounts take turns. If several accounts share the installation, or
  * if the slice is `unhurried`, all other work gets three times as long before the next slice.
  */
-import type { InstanceOwners } from '../ports/instance-owners.js';
+
 import type { LoopTime } from '../ports/loop-time.js';
+import type { InstanceOwners } from '../ports/stores/instance-owners.js';
 import { Turns } from './turns.js';
 
 const PAUSE_RATIO = 3;

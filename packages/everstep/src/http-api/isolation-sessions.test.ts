@@ -3,17 +3,17 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { InjectOptions } from 'fastify';
 import { apiKeyOf, doneValue, emailOf, PEOPLE, type Person } from '../accounts/people.fixture.js';
-import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../dialects/upstash/operations/index.js';
 import { dashboardOperations } from './dashboard/index.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import type { Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
-import { pathsOf } from './routing.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
+import { pathsOf } from './server/routing.js';
 import { SESSION_COOKIE } from './sessions/cookie.js';
 import type { Answered, SentRequest } from './testing/api-world.js';
 import { type Asked, type IndexRow, ISOLATION, type TokenRow } from './testing/isolation-table.js';
 import { MARK, Things } from './testing/isolation-things.js';
+import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './upstash/index.js';
 
 const ALL: readonly Operation[] = [
   ...OPERATIONS,

@@ -4,18 +4,18 @@ import type { InjectOptions } from 'fastify';
 import { basicOf, doneValue, PEOPLE } from '../accounts/people.fixture.js';
 import { BUILT_IN_PLANS, DEFAULT_PLAN_NAME, withPlanOfNewInstances } from '../accounts/plans/plans.js';
 import { LIMITS } from '../config/limits.js';
-import { UPSTASH_API, UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../dialects/upstash/operations/index.js';
 import { dashboardOperations } from './dashboard/index.js';
 import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import type { Operation } from './operation.js';
 import { OPERATIONS } from './operations/index.js';
 import { MANAGEMENT_REFERENCE, RUNTIME_REFERENCE, referenceOperations } from './reference/index.js';
-import { pathsOf, routerPath } from './routing.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
+import { pathsOf, routerPath } from './server/routing.js';
 import { type Answered, ApiWorld, type SentRequest } from './testing/api-world.js';
 import { type Credentials, createCredentials, type Headers } from './testing/isolation-credentials.js';
 import { type Asked, type IndexRow, ISOLATION, type Row } from './testing/isolation-table.js';
 import { MARK, REGION, Things } from './testing/isolation-things.js';
+import { UPSTASH_API, UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './upstash/index.js';
 
 const ALL: readonly Operation[] = [
   ...OPERATIONS,

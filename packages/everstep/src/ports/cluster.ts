@@ -4,7 +4,7 @@
  * twice, even if a node has stale state.
  */
 import type { LiveHint } from './live-hints.js';
-import type { DueTask, TaskReference } from './store.js';
+import type { DueTask, TaskReference } from './stores/store.js';
 
 /**
  * A change to something that other nodes may have cached. It is only a hint: nodes also refresh their caches

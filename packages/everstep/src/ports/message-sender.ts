@@ -3,8 +3,8 @@
  * has no protocol: any status is a valid response.
  */
 import type { SignedKind } from '@everstep/sdk/protocol';
-import type { SentRequest } from '../engine/exchanges.js';
-import type { DeliveryFailure, DialectName } from '../engine/run.js';
+import type { SentRequest } from '../engine/runs/exchanges.js';
+import type { DeliveryFailure, DialectName } from '../engine/runs/run.js';
 
 /** How a message is signed. */
 export interface SignedMessage {

@@ -3,8 +3,8 @@
  * request; a connection that a worker opens to the service is another implementation of this port.
  */
 import type { CheckRequest, StepReply, StepRequest } from '@everstep/sdk/protocol';
-import type { SentRequest } from '../engine/exchanges.js';
-import type { DeliveryFailure, DialectName, RecordedStep, RunPayload, StepTask } from '../engine/run.js';
+import type { SentRequest } from '../engine/runs/exchanges.js';
+import type { DeliveryFailure, DialectName, RecordedStep, RunPayload, StepTask } from '../engine/runs/run.js';
 
 /** A call of a workflow endpoint. */
 export interface StepCall {

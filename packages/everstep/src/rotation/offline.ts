@@ -6,7 +6,7 @@ import { StartError } from '../bootstrap/start-error.js';
 import type { SecretKeys } from '../config/secret-keys.js';
 import type { StoreSetting } from '../config/settings.js';
 import type { Log } from '../ports/log.js';
-import type { Store } from '../ports/store.js';
+import type { Store } from '../ports/stores/store.js';
 import { rotateSecrets } from './rotating.js';
 
 export interface OfflineRotation extends RotateRequest {

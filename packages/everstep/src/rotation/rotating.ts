@@ -1,6 +1,6 @@
 /** Replaces the keys of the installation, and encrypts all secrets under the current key. */
 import type { RotateAnswer, RotateRequest } from '../backup/control-channel.js';
-import type { Store } from '../ports/store.js';
+import type { Store } from '../ports/stores/store.js';
 import { endDerivedTokens } from '../search/search-tokens.js';
 import { KEY_RINGS, parseRing, rotated } from '../secrets/key-ring.js';
 import { sealAccounts, sealStored } from '../secrets/sealed-accounts.js';

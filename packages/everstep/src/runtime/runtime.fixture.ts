@@ -8,18 +8,18 @@ import {
   type StepReply,
   type StepRequest,
 } from '@everstep/sdk/protocol';
-import type { RunSettings } from '../engine/run.js';
+import type { RunSettings } from '../engine/runs/run.js';
 import type { Clock } from '../ports/clock.js';
 import type { Cluster } from '../ports/cluster.js';
-import { type InstanceLimits, NO_LIMITS } from '../ports/instance-limits.js';
-import { type InstanceOwners, ONE_OWNER } from '../ports/instance-owners.js';
 import type { Log } from '../ports/log.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
-import type { DueTask, Store } from '../ports/store.js';
+import { type InstanceLimits, NO_LIMITS } from '../ports/stores/instance-limits.js';
+import { type InstanceOwners, ONE_OWNER } from '../ports/stores/instance-owners.js';
+import type { DueTask, Store } from '../ports/stores/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { createRuntime, type Runtime } from './runtime.js';
-import type { TriggerCommand } from './workflow-service.js';
+import type { TriggerCommand } from './services/workflow-service.js';
 
 export const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
 export const random = { bytes: (count: number) => randomBytes(count) };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EMPTY_JOURNAL_DIGEST, type StepReply } from '@everstep/sdk/protocol';
 import type { CommitUnit } from '../engine/writes.js';
-import type { Store } from '../ports/store.js';
+import type { Store } from '../ports/stores/store.js';
 import { wholeHistory } from '../stores/conformance/samples.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import {

@@ -1,29 +1,29 @@
 /** The workflow service on one store: what users ask for, made durable and driven. */
 
 import { type IdPrefix, newId } from '../engine/ids.js';
-import { recoverRun, type Started, startRun } from '../engine/start.js';
+import { recoverRun, type Started, startRun } from '../engine/runs/start.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import { AT_ONCE } from '../fairness/work-slices.js';
 import type { SharedChange } from '../ports/cluster.js';
-import { NO_LIMITS } from '../ports/instance-limits.js';
-import type { RunRecord, RunReference } from '../ports/store.js';
-import { explainRun } from './explain.js';
+import { NO_LIMITS } from '../ports/stores/instance-limits.js';
+import type { RunRecord, RunReference } from '../ports/stores/store.js';
+import { keyWaitList } from './dispatch/key-wait-list.js';
+import { originOf } from './dispatch/passages.js';
 import { forkOne } from './forks/forks.js';
 import { commitInSlices, type StagingOptions } from './forks/staging.js';
-import { GroupUpkeep } from './group-upkeep.js';
-import { keyWaitList } from './key-wait-list.js';
-import { MessageTargets } from './message-targets.js';
-import { PublishedMessages } from './messages-published.js';
-import { originOf } from './passages.js';
+import { MessageTargets } from './messages/message-targets.js';
+import { PublishedMessages } from './messages/messages-published.js';
 import { InstanceRemoval } from './removal/instance-removal.js';
 import type { Recovery } from './repairs/beginning.js';
 import { Repairs } from './repairs/repairs.js';
 import { toldRepairs } from './repairs/told-repairs.js';
-import { checkReplays } from './replay-checks.js';
-import { Retention } from './retention.js';
-import { RunDriver } from './run-driver.js';
-import type { RunDriverOptions } from './run-driver-options.js';
-import { Schedules } from './schedules.js';
+import { explainRun } from './runs/explain.js';
+import { checkReplays } from './runs/replay-checks.js';
+import { RunDriver } from './runs/run-driver.js';
+import type { RunDriverOptions } from './runs/run-driver-options.js';
+import { GroupUpkeep } from './services/group-upkeep.js';
+import { Retention } from './services/retention.js';
+import { Schedules } from './services/schedules.js';
 import type {
   CancelOutcome,
   FlowControlStatus,
@@ -32,7 +32,7 @@ import type {
   TriggerCommand,
   TriggerOutcome,
   WorkflowService,
-} from './workflow-service.js';
+} from './services/workflow-service.js';
 
 export interface Runtime extends WorkflowService {
   /** Takes up everything that is owed. */

@@ -11,7 +11,7 @@
  * dots and array indexes: `author.name`, `tags[0]`, `tags[#-1]`. The prefix `@metadata.` refers to the metadata.
  */
 import { LIMITS } from '../config/limits.js';
-import type { FieldPath, Filter, FilterValue } from '../ports/search-store.js';
+import type { FieldPath, Filter, FilterValue } from '../ports/stores/search-store.js';
 
 export type ParsedFilter =
   | { readonly ok: true; readonly filter: Filter }

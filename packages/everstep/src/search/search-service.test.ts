@@ -9,7 +9,7 @@ import { BUILT_IN_PLANS } from '../accounts/plans/plans.js';
 import { createAccountService } from '../accounts/service.js';
 import { createAuthority } from '../accounts/tokens/authority.js';
 import { createSystemRandom } from '../clock/system-random.js';
-import type { SearchDocuments } from '../ports/search-store.js';
+import type { SearchDocuments } from '../ports/stores/search-store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { openSearchDocuments } from '../stores/sqlite/search/index.js';
 import { createSearchService } from './search-service.js';

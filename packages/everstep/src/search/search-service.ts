@@ -8,9 +8,9 @@ import type { Plans } from '../accounts/plans/plans.js';
 import { createLimitOf } from '../accounts/quotas/account-limits.js';
 import { isOperator } from '../accounts/users/user-rules.js';
 import { LIMITS } from '../config/limits.js';
-import type { AccountStore, Role } from '../ports/account-store.js';
 import type { Log } from '../ports/log.js';
 import type { Random } from '../ports/random.js';
+import type { AccountStore, Role } from '../ports/stores/account-store.js';
 import type {
   SearchDocuments,
   SearchIndexChange,
@@ -18,7 +18,7 @@ import type {
   SearchIndexRecord,
   SearchIndexStore,
   SearchType,
-} from '../ports/search-store.js';
+} from '../ports/stores/search-store.js';
 import { issueSearchTokens, type SearchAccess, searchAccessOf } from './search-tokens.js';
 
 const INDEX = 'search index';

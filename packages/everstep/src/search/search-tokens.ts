@@ -4,8 +4,8 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { hashOfToken } from '../accounts/tokens/named-token.js';
-import type { AccountStore } from '../ports/account-store.js';
-import type { SearchIndexRecord, SearchIndexStore, SearchTokenHashes } from '../ports/search-store.js';
+import type { AccountStore } from '../ports/stores/account-store.js';
+import type { SearchIndexRecord, SearchIndexStore, SearchTokenHashes } from '../ports/stores/search-store.js';
 
 /** Name of the secret from which tokens were derived. */
 export const SEARCH_TOKEN_KEY = 'search-token-key';

@@ -3,7 +3,7 @@
  * the key is in the ring. Each ring is one secret. A secret from an earlier version is a ring with one key.
  */
 import { randomBytes } from 'node:crypto';
-import type { AccountStore } from '../ports/account-store.js';
+import type { AccountStore } from '../ports/stores/account-store.js';
 
 /** All rings: the name of the secret, and the maximum number of keys. */
 export const KEY_RINGS = Object.freeze({

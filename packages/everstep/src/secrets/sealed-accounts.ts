@@ -1,5 +1,5 @@
 /** An account store that encrypts secrets. All sealing and opening happens here, for every kind of store. */
-import type { AccountStore, InstanceKeys, QueueInstance, SigningKeyPairs } from '../ports/account-store.js';
+import type { AccountStore, InstanceKeys, QueueInstance, SigningKeyPairs } from '../ports/stores/account-store.js';
 import { isSealed, type Sealer } from './sealed-values.js';
 
 const secretName = (name: string): string => `secret/${name}`;

@@ -3,8 +3,8 @@ import type { AccountService, StartedSession } from '../accounts/account-service
 import { LIMITS } from '../config/limits.js';
 import type { SignInSettings } from '../config/sign-in-settings.js';
 import { SIGN_IN_CALLBACK, type SignInError } from '../contract/sign-in.js';
-import type { AccountStore } from '../ports/account-store.js';
 import type { Log } from '../ports/log.js';
+import type { AccountStore } from '../ports/stores/account-store.js';
 import { KEY_RINGS, KeyRing, keyAt } from '../secrets/key-ring.js';
 import { identityOf } from './identity.js';
 import { IdentityProvider, ProviderUnavailableError } from './provider.js';

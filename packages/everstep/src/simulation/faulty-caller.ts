@@ -4,7 +4,7 @@
  * runs.
  */
 import { PROTOCOL_HEADER, type StepReply } from '@everstep/sdk/protocol';
-import type { DeliveryFailure } from '../engine/run.js';
+import type { DeliveryFailure } from '../engine/runs/run.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import type { SeededRandom } from './seeded-random.js';

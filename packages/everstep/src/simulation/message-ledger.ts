@@ -3,8 +3,8 @@
  * have the same id. The service must have counted the same number, even after rejected, lost or killed commits.
  */
 import assert from 'node:assert/strict';
-import type { Task } from '../engine/run.js';
-import type { Store } from '../ports/store.js';
+import type { Task } from '../engine/runs/run.js';
+import type { Store } from '../ports/stores/store.js';
 
 const DELIVERED: readonly Task['kind'][] = ['advance', 'step', 'call', 'callback'];
 

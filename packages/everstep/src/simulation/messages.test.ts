@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RunSettings } from '../engine/run.js';
+import type { RunSettings } from '../engine/runs/run.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import type { StepCaller } from '../ports/step-caller.js';
-import type { RunRecord, Store } from '../ports/store.js';
+import type { RunRecord, Store } from '../ports/stores/store.js';
 import { createRuntime, type Runtime } from '../runtime/runtime.js';
 import { wholeHistory } from '../stores/conformance/samples.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';

@@ -2,11 +2,11 @@
  * Several simulated nodes that share a store with versions of runs, and claims that do not exclude other nodes. Tasks
  * are taken over from their node after a while, and sometimes at once, so that two nodes work on the same step.
  */
-import type { Task } from '../engine/run.js';
+import type { Task } from '../engine/runs/run.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
 import type { ClaimQuery, Cluster } from '../ports/cluster.js';
-import type { DueTask, Store } from '../ports/store.js';
+import type { DueTask, Store } from '../ports/stores/store.js';
 import type { SeededRandom } from './seeded-random.js';
 
 /** Faults of several nodes. */

@@ -13,7 +13,7 @@ import {
   type WitnessedEnd,
   witnessedEnd,
 } from '../../../sdk/dist/testing/step-history.fixture.js';
-import type { Store } from '../ports/store.js';
+import type { Store } from '../ports/stores/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import type { App } from './faulty-caller.js';
 import type { StoreFaults } from './faulty-store.js';

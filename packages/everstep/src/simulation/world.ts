@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import type { EventContent, InvokeOutcome } from '@everstep/sdk/protocol';
 import { PART } from '../config/limits.js';
-import type { RecordedStep, RunSettings } from '../engine/run.js';
+import type { RecordedStep, RunSettings } from '../engine/runs/run.js';
 import type { Log } from '../ports/log.js';
-import type { DeadLetterRecord, RunRecord, Store } from '../ports/store.js';
+import type { DeadLetterRecord, RunRecord, Store } from '../ports/stores/store.js';
 import { createRuntime, type Runtime } from '../runtime/runtime.js';
 import { DeliveryLedger } from './delivery-ledger.js';
 import { type App, FaultyCaller, type NetworkFaults, type RunningApp } from './faulty-caller.js';

@@ -1,9 +1,9 @@
 /** Failures of deliveries without a usable answer, for step calls and messages. */
 import { valuesOf } from '../answers/endpoint-failure.js';
 import { keptOf } from '../answers/http-advice.js';
-import type { DeliveryFailure } from '../engine/run.js';
+import type { DeliveryFailure } from '../engine/runs/run.js';
 import type { StepAnswer } from '../ports/step-caller.js';
-import type { HttpAnswer } from './exchange.js';
+import type { HttpAnswer } from './exchanges/exchange.js';
 
 const BACKOFF = { kind: 'backoff' } as const;
 

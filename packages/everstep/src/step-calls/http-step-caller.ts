@@ -4,10 +4,10 @@ import { DIALECTS } from '../dialects/index.js';
 import type { WorkSlices } from '../fairness/work-slices.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
-import { Destinations, type DestinationsOptions } from './destinations.js';
+import { Destinations, type DestinationsOptions } from './exchanges/destinations.js';
+import { sentRequest, withSent } from './exchanges/sent-request.js';
 import { answerTooLong, failureWithoutAnswer } from './failed-answer.js';
-import { sentRequest, withSent } from './sent-request.js';
-import { Signer, type SignerOptions } from './signer.js';
+import { Signer, type SignerOptions } from './signatures/signer.js';
 import { USER_AGENT } from './version.js';
 
 const unknownVerdict = (message: string): ReplayVerdict => ({ outcome: 'cannot-tell', message });

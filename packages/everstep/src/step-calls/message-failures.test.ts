@@ -3,9 +3,9 @@ import type { ServerResponse } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { LIMITS } from '../config/limits.js';
-import type { DeliveryFailure } from '../engine/run.js';
+import type { DeliveryFailure } from '../engine/runs/run.js';
 import type { Message } from '../ports/message-sender.js';
-import { createAddressPolicy } from './address-policy.js';
+import { createAddressPolicy } from './addresses/address-policy.js';
 import { answering, endpoint, failureOf, message, type Respond, sender, senderWith } from './endpoint.fixture.js';
 
 const BACKOFF = { kind: 'backoff' };

@@ -1,7 +1,7 @@
 /** Sends steps and messages over shared connections, because one host may receive both. */
 import type { MessageSender } from '../ports/message-sender.js';
 import type { StepCaller } from '../ports/step-caller.js';
-import { Destinations } from './destinations.js';
+import { Destinations } from './exchanges/destinations.js';
 import { HttpMessageSender } from './http-message-sender.js';
 import { HttpStepCaller, type OutboundOptions } from './http-step-caller.js';
 

@@ -117,7 +117,7 @@ test('errors of a run with redaction do not quote the answer', async () => {
 });
 
 test('a blocked address is not called', async () => {
-  const { createAddressPolicy } = await import('./address-policy.js');
+  const { createAddressPolicy } = await import('./addresses/address-policy.js');
   const guarded = callerWith({ addressPolicyOf: () => createAddressPolicy({ allowLoopback: false, allow: [] }) });
   const verdict = await ask(app('a'), {}, guarded);
   await guarded.close();

@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { LIMITS } from '../config/limits.js';
-import type { DeliveryFailure } from '../engine/run.js';
-import { createAddressPolicy } from './address-policy.js';
+import type { DeliveryFailure } from '../engine/runs/run.js';
+import { createAddressPolicy } from './addresses/address-policy.js';
 import {
   answering,
   caller,

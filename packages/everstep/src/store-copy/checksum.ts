@@ -1,6 +1,6 @@
 /** An order-independent checksum of rows: the rows read and the rows written must have the same one. */
 import { createHash } from 'node:crypto';
-import type { Columns } from '../stores/postgres/first-load.js';
+import type { Columns } from '../stores/postgres/connection/first-load.js';
 
 const SUM_BITS = 128;
 

@@ -1,5 +1,5 @@
 /** Describes how a table of the embedded store is read for PostgreSQL, with helpers that several tables share. */
-import type { Columns, RowOf } from '../stores/postgres/first-load.js';
+import type { Columns, RowOf } from '../stores/postgres/connection/first-load.js';
 
 /** A row of the embedded store, with the names of the target columns. */
 export type SourceRow = Readonly<Record<string, unknown>>;

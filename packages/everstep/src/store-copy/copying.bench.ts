@@ -9,7 +9,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import type { CommitUnit } from '../ports/store.js';
+import type { CommitUnit } from '../ports/stores/store.js';
 import {
   advanceTask,
   creation,

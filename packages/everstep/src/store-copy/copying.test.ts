@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
-import { type FailureDescription, groupOf } from '../engine/fingerprint.js';
-import { DEFAULT_INSTANCE_SETTINGS } from '../engine/run.js';
-import { NO_BYTE_LIMIT } from '../ports/search-store.js';
-import type { Store } from '../ports/store.js';
+import { type FailureDescription, groupOf } from '../engine/dead-letters/fingerprint.js';
+import { DEFAULT_INSTANCE_SETTINGS } from '../engine/runs/run.js';
+import { NO_BYTE_LIMIT } from '../ports/stores/search-store.js';
+import type { Store } from '../ports/stores/store.js';
 import {
   addTeam,
   addUsers,
@@ -16,7 +16,7 @@ import {
   sampleInstance,
   sampleMember,
   sampleToken,
-} from '../stores/conformance/account-samples.js';
+} from '../stores/conformance/accounts/account-samples.js';
 import {
   advanceTask,
   apply,

@@ -2,9 +2,9 @@
  * Copies an embedded store into an empty PostgreSQL schema in one transaction. It commits only after all written rows
  * were read again and match the source. If the copy fails or is interrupted, the schema stays empty.
  */
-import type { Columns, FirstLoad } from '../stores/postgres/first-load.js';
-import { beginFirstLoad } from '../stores/postgres/first-load.js';
-import type { WholeFile } from '../stores/sqlite/whole-store.js';
+import type { Columns, FirstLoad } from '../stores/postgres/connection/first-load.js';
+import { beginFirstLoad } from '../stores/postgres/connection/first-load.js';
+import type { WholeFile } from '../stores/sqlite/connection/whole-store.js';
 import { RowSum, type Sum } from './checksum.js';
 import type { CopiedTable, TargetRow } from './copied-table.js';
 import { CopyError } from './copy-error.js';

@@ -1,5 +1,5 @@
 /** Repairs and their items. */
-import type { Columns } from '../stores/postgres/first-load.js';
+import type { Columns } from '../stores/postgres/connection/first-load.js';
 import { type CopiedTable, columnList } from './copied-table.js';
 
 const REPAIR = {

@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { verifyBackup } from '../backup/checking.js';
 import { MANIFEST_FILE, SEARCH_DIRECTORY, STORE_FILE } from '../backup/contents.js';
-import { openWholeIndex, openWholeStore, type WholeFile, type WholeIndex } from '../stores/sqlite/whole-store.js';
+import { openWholeIndex, openWholeStore, type WholeFile, type WholeIndex } from '../stores/sqlite/connection/whole-store.js';
 import { CopyError } from './copy-error.js';
 
 export interface CopySource {

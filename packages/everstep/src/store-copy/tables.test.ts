@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { openPostgresStore } from '../stores/postgres/index.js';
 import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
-import { migrate } from '../stores/sqlite/connection.js';
+import { migrate } from '../stores/sqlite/connection/connection.js';
 import { COPIED_TABLES, FILLED_SEPARATELY } from './tables.js';
 
 const schemas = await openTestSchemas();

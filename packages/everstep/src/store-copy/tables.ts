@@ -3,9 +3,9 @@
  * bytes are copied unchanged. Row numbers determine the order in both stores: they are small, and positions that the
  * database assigns later are always larger.
  */
-import type { Columns } from '../stores/postgres/first-load.js';
-import { SOLE, urlColumns } from '../stores/postgres/run-writes.js';
-import { TASK } from '../stores/postgres/task-rows.js';
+import type { Columns } from '../stores/postgres/connection/first-load.js';
+import { SOLE, urlColumns } from '../stores/postgres/runs/run-writes.js';
+import { TASK } from '../stores/postgres/runs/task-rows.js';
 import { ACCOUNTS } from './account-tables.js';
 import {
   type CopiedTable,

@@ -12,13 +12,13 @@ import type {
   SigningKeyPair,
   Waiter,
 } from './control-types.js';
-import { DeadLetters } from './dead-letters.js';
-import { type NotifyEvent, notifyCall } from './events.js';
+import { DeadLetters } from './dead-letters/dead-letters.js';
+import { Repairs } from './dead-letters/repairs.js';
 import { Destinations, FlowControl } from './flow-control.js';
 import { Live } from './live.js';
 import { withRegion } from './region.js';
-import { Repairs } from './repairs.js';
-import { type RunLogOptions, Runs } from './runs.js';
+import { type NotifyEvent, notifyCall } from './runs/events.js';
+import { type RunLogOptions, Runs } from './runs/runs.js';
 import { Schedules } from './schedules.js';
 import { durationText, type TriggerOptions, triggerBody, triggerHeaders } from './settings.js';
 import { type Call, callApi, type TransportOptions } from './transport.js';

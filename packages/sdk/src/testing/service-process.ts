@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { AdminClient } from '../client/admin.js';
+import { AdminClient } from '../client/administration/admin.js';
 import { connectTestService, type TestService } from './test-service.js';
 
 /** Options of a test service. */

@@ -6,12 +6,12 @@ import type { Outcome } from '../../api/outcome.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
-import { type Column, DataTable } from '../../components/data-table.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { quantity } from '../../components/formats.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
-import { TimeText } from '../../components/time-text.js';
+import { type Column, DataTable } from '../../components/tables/data-table.js';
+import { quantity } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 
 const CURRENT = 'This is your current session; log out to end it';
 

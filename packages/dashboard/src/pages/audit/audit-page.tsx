@@ -6,13 +6,13 @@ import { request } from '../../api/client.js';
 import { type ApiFailure, valueIn } from '../../api/outcome.js';
 import { useSession } from '../../api/session.js';
 import { CopyId } from '../../components/copy-id.js';
-import { type Column, DataTable } from '../../components/data-table.js';
-import { FilterBar, type FilterField } from '../../components/filter-bar.js';
-import { useFilters } from '../../components/filters.js';
-import { countText } from '../../components/formats.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
-import { TimeText } from '../../components/time-text.js';
+import { type Column, DataTable } from '../../components/tables/data-table.js';
+import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
+import { useFilters } from '../../components/tables/filters.js';
+import { countText } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 
 const FILTERS = ['word', 'accounts'] as const;
 type FilterName = (typeof FILTERS)[number];

@@ -11,7 +11,7 @@ import { Labels } from '../../components/labels.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
-import { TimeText } from '../../components/time-text.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { EntryActions } from './entry-actions.js';
 import { FailureCallback } from './failure-callback.js';
 

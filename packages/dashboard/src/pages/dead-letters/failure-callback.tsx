@@ -5,8 +5,8 @@ import { path } from '../../api/client.js';
 import { usePermissions } from '../../api/instances.js';
 import { useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
-import { countText } from '../../components/formats.js';
-import { TimeText } from '../../components/time-text.js';
+import { countText } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { CallbackBadge } from './callback-state.js';
 
 export function FailureCallback({ entry }: { readonly entry: DeadLetterEntry }) {

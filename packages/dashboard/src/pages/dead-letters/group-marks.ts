@@ -2,7 +2,7 @@
 import { path } from '../../api/client.js';
 import type { Outcome } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
-import { quantity } from '../../components/formats.js';
+import { quantity } from '../../components/times/formats.js';
 import { toastDone, toastFailure } from '../../components/toasts.js';
 
 export type Mark = 'acknowledge' | 'resolve';

@@ -1,8 +1,8 @@
 /** Parts of a group that both the table and the card show. */
 import type { DeadLetterGroup } from '../../../../everstep/src/contract/dead-letter-groups.js';
-import { countText } from '../../components/formats.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { StatusBadge } from '../../components/status-badge.js';
+import { countText } from '../../components/times/formats.js';
 import { GROUP_STATES, type GroupState, workflowName } from './group-text.js';
 
 export function GroupStateBadge({ state }: { readonly state: GroupState }) {

@@ -1,5 +1,5 @@
 /** URL parameters of the page that plans a repair: filters or selected rows of the dead letter queue. */
-import type { Filters } from '../../components/filters.js';
+import type { Filters } from '../../components/tables/filters.js';
 
 /** Filters of the entries view. The groups view ignores those that groups do not support. */
 export const ENTRY_FILTERS = [

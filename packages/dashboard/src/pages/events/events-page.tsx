@@ -6,13 +6,13 @@ import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { ActionButton } from '../../components/action-button.js';
 import { CopyId } from '../../components/copy-id.js';
-import type { Column } from '../../components/data-table.js';
-import { FilterBar, type FilterField } from '../../components/filter-bar.js';
-import { useFilters } from '../../components/filters.js';
-import { ListTable } from '../../components/list-table.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState } from '../../components/states.js';
-import { TimeText } from '../../components/time-text.js';
+import type { Column } from '../../components/tables/data-table.js';
+import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
+import { useFilters } from '../../components/tables/filters.js';
+import { ListTable } from '../../components/tables/list-table.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { NotifyDialog } from './notify-dialog.js';
 

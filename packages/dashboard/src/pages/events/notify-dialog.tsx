@@ -5,7 +5,7 @@ import { path } from '../../api/client.js';
 import type { Outcome } from '../../api/outcome.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { quantity } from '../../components/formats.js';
+import { quantity } from '../../components/times/formats.js';
 import { toastDone } from '../../components/toasts.js';
 import { readEventData } from './json-problem.js';
 

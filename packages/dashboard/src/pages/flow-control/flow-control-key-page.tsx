@@ -4,11 +4,11 @@ import type { FlowControlEntry, FlowControlWaiter, FlowControlWaitList } from '.
 import { path } from '../../api/client.js';
 import { useInstanceId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
-import { type Column, DataTable } from '../../components/data-table.js';
-import { countText, quantity } from '../../components/formats.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
-import { TimeText } from '../../components/time-text.js';
+import { type Column, DataTable } from '../../components/tables/data-table.js';
+import { countText, quantity } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { KeyActions } from './key-actions.js';
 import { KeyState, REFRESH_MS } from './key-state.js';
 import { ParallelismUsage, RateUsage } from './usage.js';

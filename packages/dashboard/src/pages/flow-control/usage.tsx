@@ -1,6 +1,6 @@
 /** Usage of the limits of a flow control key, as a bar with numbers. */
 import type { FlowControlEntry } from '../../../../everstep/src/contract/service.js';
-import { countText, durationText } from '../../components/formats.js';
+import { countText, durationText } from '../../components/times/formats.js';
 import './flow-control.css';
 
 export interface UsageProps {

@@ -7,9 +7,9 @@ import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
-import { bytesText, countText } from '../../components/formats.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
-import { TimeText } from '../../components/time-text.js';
+import { bytesText, countText } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { DayChart, dollarText } from './day-chart.js';
 
 const PERIODS = [30, 90, 365] as const;

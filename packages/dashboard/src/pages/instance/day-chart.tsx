@@ -1,5 +1,5 @@
 /** Bar chart of messages per day, with a table of the same numbers for screen readers. */
-import { countText, quantity } from '../../components/formats.js';
+import { countText, quantity } from '../../components/times/formats.js';
 
 export interface Day {
   /** Date in UTC, such as 2026-11-21. */

@@ -7,10 +7,10 @@ import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
-import { type Column, DataTable } from '../../components/data-table.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
-import { TimeText } from '../../components/time-text.js';
+import { type Column, DataTable } from '../../components/tables/data-table.js';
+import { TimeText } from '../../components/times/time-text.js';
 
 type Scope = TokenEntry['scopes'][number];
 const SCOPES: Readonly<Record<Scope, string>> = {

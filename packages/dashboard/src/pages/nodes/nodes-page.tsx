@@ -2,12 +2,12 @@
 import type { NodeEntry, Nodes } from '../../../../everstep/src/contract/live.js';
 import { useApi } from '../../api/queries.js';
 import { CopyId } from '../../components/copy-id.js';
-import { type Column, DataTable } from '../../components/data-table.js';
-import { countText } from '../../components/formats.js';
 import { PageTitle } from '../../components/page-title.js';
 import { ErrorState, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
-import { TimeText } from '../../components/time-text.js';
+import { type Column, DataTable } from '../../components/tables/data-table.js';
+import { countText } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 
 /** Polled because leases are renewed constantly and have no live hints. */
 const REFRESH_MS = 2_000;

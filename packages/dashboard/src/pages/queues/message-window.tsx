@@ -7,11 +7,11 @@ import { ActionButton } from '../../components/action-button.js';
 import { CopyId } from '../../components/copy-id.js';
 import { DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
-import { countText } from '../../components/formats.js';
 import { JsonView } from '../../components/json-view.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
-import { TimeText } from '../../components/time-text.js';
+import { countText } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { hasEnded, STATE_TEXTS } from './latest.js';
 import type { EventPage, MessageDetail, MessageEvent } from './shapes.js';
 

@@ -1,13 +1,13 @@
 /** Lists messages, newest first, with their latest event. */
 import { useId } from 'react';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
-import type { Column } from '../../components/data-table.js';
-import { FilterBar, type FilterField } from '../../components/filter-bar.js';
-import { listOf, timeOf, useFilters } from '../../components/filters.js';
-import { ListTable } from '../../components/list-table.js';
 import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
-import { TimeText } from '../../components/time-text.js';
+import type { Column } from '../../components/tables/data-table.js';
+import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
+import { listOf, timeOf, useFilters } from '../../components/tables/filters.js';
+import { ListTable } from '../../components/tables/list-table.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { latestOf, STATE_TEXTS } from './latest.js';
 import { MessageWindow } from './message-window.js';

@@ -5,12 +5,12 @@ import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
-import type { Column } from '../../components/data-table.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
-import { countText, quantity } from '../../components/formats.js';
-import { WholeTable } from '../../components/list-table.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
-import { TimeText } from '../../components/time-text.js';
+import type { Column } from '../../components/tables/data-table.js';
+import { WholeTable } from '../../components/tables/list-table.js';
+import { countText, quantity } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 import type { GroupEndpoint, GroupRow } from './shapes.js';
 
 type OpenDialog = { readonly kind: 'add' } | { readonly kind: 'open' | 'delete'; readonly name: string };

@@ -8,9 +8,9 @@ import { useInstanceId, usePermissions } from '../../api/instances.js';
 import type { Failure, Outcome } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
-import { countText, quantity } from '../../components/formats.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
+import { countText, quantity } from '../../components/times/formats.js';
 import { parametersOf } from './repair-filter.js';
 
 type Check = RunChecks['checks'][number];

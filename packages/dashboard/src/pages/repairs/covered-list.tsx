@@ -3,7 +3,7 @@ import type { DeadLetterGroup } from '../../../../everstep/src/contract/dead-let
 import type { RepairFilter } from '../../../../everstep/src/contract/repairs.js';
 import { path } from '../../api/client.js';
 import { useApi } from '../../api/queries.js';
-import { quantity } from '../../components/formats.js';
+import { quantity } from '../../components/times/formats.js';
 import { describeFilter } from './repair-filter.js';
 
 const MAX_SHOWN = 10;

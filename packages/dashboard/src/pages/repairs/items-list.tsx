@@ -4,13 +4,13 @@ import type { RepairEntry, RepairItem, RepairItemPage } from '../../../../everst
 import { path } from '../../api/client.js';
 import { useInstanceId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
-import type { Column } from '../../components/data-table.js';
-import { useFilters } from '../../components/filters.js';
-import { countText } from '../../components/formats.js';
-import { ListTable } from '../../components/list-table.js';
 import { RunLink } from '../../components/run-link.js';
 import { EmptyState } from '../../components/states.js';
-import { TimeText } from '../../components/time-text.js';
+import type { Column } from '../../components/tables/data-table.js';
+import { useFilters } from '../../components/tables/filters.js';
+import { ListTable } from '../../components/tables/list-table.js';
+import { countText } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { ItemStateBadge } from './repair-badges.js';
 import { ITEM_ORDER, ITEM_STATES } from './repair-text.js';
 

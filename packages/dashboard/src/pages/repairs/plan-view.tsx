@@ -1,8 +1,8 @@
 /** View of a plan: its effects, the included dead letters, the compatibility check, and the form that starts it. */
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
-import { countText, durationText } from '../../components/formats.js';
 import { EmptyState, Skeleton } from '../../components/states.js';
-import { TimeText } from '../../components/time-text.js';
+import { countText, durationText } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { CheckSample } from './check-sample.js';
 import { Covered } from './covered-list.js';
 import { consequences } from './repair-text.js';

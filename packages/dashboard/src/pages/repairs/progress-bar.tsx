@@ -1,6 +1,6 @@
 /** Progress of a repair: a bar with a segment per state, and the counts per state. */
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
-import { countText } from '../../components/formats.js';
+import { countText } from '../../components/times/formats.js';
 import { endedOf, ITEM_ORDER, ITEM_STATES, type RepairAction } from './repair-text.js';
 
 export interface ProgressBarProps {

@@ -2,10 +2,10 @@
 import { Link } from '@tanstack/react-router';
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
 import { useInstanceId } from '../../api/instances.js';
-import { useNow } from '../../components/clock.js';
-import { countText, durationText, exactTime } from '../../components/formats.js';
 import { KeptHeight } from '../../components/kept-height.js';
-import { TimeText } from '../../components/time-text.js';
+import { useNow } from '../../components/times/clock.js';
+import { countText, durationText, exactTime } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { Controls } from './controls.js';
 import { Covered } from './covered-list.js';
 import { ItemsList } from './items-list.js';

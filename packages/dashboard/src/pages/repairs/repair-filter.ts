@@ -1,7 +1,7 @@
 /** Converts the filter of a repair from and to URL parameters, and describes it. */
 import type { RepairFilter } from '../../../../everstep/src/contract/repairs.js';
-import { listOf, listWithWholeOf, timeOf } from '../../components/filters.js';
-import { exactTime } from '../../components/formats.js';
+import { listOf, listWithWholeOf, timeOf } from '../../components/tables/filters.js';
+import { exactTime } from '../../components/times/formats.js';
 
 type Parameters = Readonly<Record<string, string | undefined>>;
 type CallbackState = NonNullable<RepairFilter['failureFunctionState']>[number];

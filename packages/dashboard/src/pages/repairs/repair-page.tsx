@@ -8,7 +8,7 @@ import { useInstanceId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
-import { TimeText } from '../../components/time-text.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { PlanView } from './plan-view.js';
 import { ProgressView } from './progress-view.js';
 import { RepairStateBadge } from './repair-badges.js';

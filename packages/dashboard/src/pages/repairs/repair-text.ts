@@ -1,8 +1,8 @@
 /** Texts about repairs: states, actions, effects, canary results and reports. */
 import type { RepairEntry, RepairItem } from '../../../../everstep/src/contract/repairs.js';
-import { countText, durationText, quantity } from '../../components/formats.js';
 import type { IconName } from '../../components/icons.js';
 import type { Tone } from '../../components/status-badge.js';
+import { countText, durationText, quantity } from '../../components/times/formats.js';
 
 export type RepairState = RepairEntry['state'];
 export type RepairAction = RepairEntry['action'];

@@ -1,10 +1,10 @@
 /** Lists attempts with their requests and responses. */
 import { useState } from 'react';
 import type { RunAttempt } from '../../../../everstep/src/contract/attempts.js';
-import { bytesText, durationText } from '../../components/formats.js';
 import { JsonView } from '../../components/json-view.js';
 import { StatusBadge } from '../../components/status-badge.js';
-import { TimeText } from '../../components/time-text.js';
+import { bytesText, durationText } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 
 const KINDS: Readonly<Record<RunAttempt['kind'], string>> = {
   workflow: 'Called the workflow to continue',

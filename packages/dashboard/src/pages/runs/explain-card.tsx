@@ -5,8 +5,8 @@ import { useApi } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
 import { RunLink } from '../../components/run-link.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
-import { TextWithTimes } from '../../components/text-with-times.js';
-import { TimeText } from '../../components/time-text.js';
+import { TextWithTimes } from '../../components/times/text-with-times.js';
+import { TimeText } from '../../components/times/time-text.js';
 
 type Task = ExplanationAnswer['tasks'][number];
 

@@ -2,7 +2,7 @@
 import { Link } from '@tanstack/react-router';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { useInstanceId } from '../../api/instances.js';
-import { TimeText } from '../../components/time-text.js';
+import { TimeText } from '../../components/times/time-text.js';
 
 const CALLBACK_STATES = {
   CALLBACK_INPROGRESS: 'Sending the failure callback to',

@@ -5,7 +5,7 @@ import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { path } from '../../api/client.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { prettyJson, quantity } from '../../components/formats.js';
+import { prettyJson, quantity } from '../../components/times/formats.js';
 import { readForkForm } from './fork-request.js';
 
 export interface ForkDialogProps {

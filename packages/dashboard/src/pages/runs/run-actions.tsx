@@ -9,8 +9,8 @@ import type { Outcome } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { quantity } from '../../components/formats.js';
 import { Icon } from '../../components/icons.js';
+import { quantity } from '../../components/times/formats.js';
 import { CheckDialog } from './check-dialog.js';
 import { ForkDialog } from './fork-dialog.js';
 

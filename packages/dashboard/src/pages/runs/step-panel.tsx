@@ -3,10 +3,10 @@ import { useState } from 'react';
 import type { RunAttempt } from '../../../../everstep/src/contract/attempts.js';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { Facts } from '../../components/facts.js';
-import { durationText } from '../../components/formats.js';
 import { JsonView } from '../../components/json-view.js';
 import { RunLink } from '../../components/run-link.js';
-import { TimeText } from '../../components/time-text.js';
+import { durationText } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { AttemptsView } from './attempts-view.js';
 import type { TimelineRow } from './timeline.js';
 

@@ -1,9 +1,9 @@
 /** Timeline of a run: a virtualized list with a row per step. */
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react';
-import { useNow } from '../../components/clock.js';
-import { durationText, shortTime } from '../../components/formats.js';
 import { Icon, type IconName } from '../../components/icons.js';
+import { useNow } from '../../components/times/clock.js';
+import { durationText, shortTime } from '../../components/times/formats.js';
 import { useFixedRows, useStickyEnd } from './live-rows.js';
 import { plainScale, type Span, shortenedScale, type TimeScale } from './time-scale.js';
 import type { RowState, Segment, SegmentKind, TimelineRow } from './timeline.js';

@@ -1,9 +1,9 @@
 /** Dialog that creates a schedule. It shows the next runs while the user types the cron expression. */
 import { useId, useState } from 'react';
 import { useChange } from '../../api/queries.js';
-import { useNow } from '../../components/clock.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { TimeText } from '../../components/time-text.js';
+import { useNow } from '../../components/times/clock.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { nextFires } from './next-fires.js';
 
 const SHOWN = 3;

@@ -6,13 +6,13 @@ import { useApi } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
 import { Facts, type FactsProps } from '../../components/facts.js';
-import { durationText } from '../../components/formats.js';
 import { JsonView } from '../../components/json-view.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunLink } from '../../components/run-link.js';
 import { ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
-import { TimeText } from '../../components/time-text.js';
+import { durationText } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { ScheduleActions } from './schedule-actions.js';
 import './schedules.css';
 

@@ -11,8 +11,8 @@ import { useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { bytesText, quantity } from '../../components/formats.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
+import { bytesText, quantity } from '../../components/times/formats.js';
 
 interface Info {
   readonly vectorCount: number;

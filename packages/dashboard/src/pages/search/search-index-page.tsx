@@ -13,7 +13,7 @@ import { Facts } from '../../components/facts.js';
 import { PageTitle } from '../../components/page-title.js';
 import { Secret } from '../../components/secret.js';
 import { ErrorState, Skeleton } from '../../components/states.js';
-import { TimeText } from '../../components/time-text.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { AddDocument } from './add-document.js';
 import { DeleteDialog, RenameDialog, TransferDialog } from './index-dialogs.js';
 import { Namespaces } from './namespaces.js';

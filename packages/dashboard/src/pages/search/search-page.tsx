@@ -5,12 +5,12 @@ import type { TeamEntry } from '../../../../everstep/src/contract/management.js'
 import type { SearchIndexEntry, SearchIndexStatsEntry } from '../../../../everstep/src/contract/search.js';
 import { useInstance, useInstanceId } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
-import { type Column, DataTable } from '../../components/data-table.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { bytesText, countText } from '../../components/formats.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
-import { TimeText } from '../../components/time-text.js';
+import { type Column, DataTable } from '../../components/tables/data-table.js';
+import { bytesText, countText } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 
 interface Stats {
   readonly indexes: readonly SearchIndexStatsEntry[];

@@ -3,9 +3,9 @@ import { useId, useState } from 'react';
 import { path, request } from '../../api/client.js';
 import type { Outcome } from '../../api/outcome.js';
 import { Card } from '../../components/card.js';
-import { durationText, quantity } from '../../components/formats.js';
 import { JsonView } from '../../components/json-view.js';
 import { FailureNotice } from '../../components/states.js';
+import { durationText, quantity } from '../../components/times/formats.js';
 
 interface Result {
   readonly id: string;

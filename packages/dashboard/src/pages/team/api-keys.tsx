@@ -4,11 +4,11 @@ import type { ApiKeyEntry } from '../../../../everstep/src/contract/management.j
 import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
-import { type Column, DataTable } from '../../components/data-table.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
-import { TimeText } from '../../components/time-text.js';
+import { type Column, DataTable } from '../../components/tables/data-table.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { KeyShown } from './key-shown.js';
 
 export function ApiKeys() {

@@ -4,10 +4,10 @@ import type { TeamEntry, TeamMember } from '../../../../everstep/src/contract/ma
 import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
-import { type Column, DataTable } from '../../components/data-table.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { FailureNotice } from '../../components/states.js';
-import { TimeText } from '../../components/time-text.js';
+import { type Column, DataTable } from '../../components/tables/data-table.js';
+import { TimeText } from '../../components/times/time-text.js';
 
 export interface InvitationsProps {
   readonly team: TeamEntry;

@@ -6,10 +6,10 @@ import { useApi, useChange } from '../../api/queries.js';
 import { useSession } from '../../api/session.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
-import { type Column, DataTable } from '../../components/data-table.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
-import { TimeText } from '../../components/time-text.js';
+import { type Column, DataTable } from '../../components/tables/data-table.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { Invitations } from './invitations.js';
 import { SecretLink } from './secret-link.js';
 

@@ -8,14 +8,14 @@ import { type ApiFailure, valueIn } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
 import { sessionQuery, useSession } from '../../api/session.js';
 import { CopyId } from '../../components/copy-id.js';
-import { type Column, DataTable } from '../../components/data-table.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
-import { quantity } from '../../components/formats.js';
 import { Icon } from '../../components/icons.js';
 import { PageTitle } from '../../components/page-title.js';
 import { ErrorState, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
-import { TimeText } from '../../components/time-text.js';
+import { type Column, DataTable } from '../../components/tables/data-table.js';
+import { quantity } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
 import { USER_ACTIONS, type UserAction } from './user-actions.js';
 
 const PAGE_SIZE = 100;

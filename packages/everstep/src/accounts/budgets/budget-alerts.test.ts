@@ -1,8 +1,8 @@
 /** Tests which budget alerts are sent, how often, and what happens if no one accepts them. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { AccountStore, InstanceChange } from '../../ports/account-store.js';
 import type { Message, MessageAnswer } from '../../ports/message-sender.js';
+import type { AccountStore, InstanceChange } from '../../ports/stores/account-store.js';
 import { quiet, ScriptedSender, StandingClock, settle } from '../../runtime/runtime.fixture.js';
 import { BUILT_IN_PLANS } from '../plans/plans.js';
 import { DECEMBER, INSTANCE, OTHER_OWNER, OWNER, openSpending } from '../spending.fixture.js';

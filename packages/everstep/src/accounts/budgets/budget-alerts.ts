@@ -5,11 +5,11 @@
  * that no other process sends it too. When the budget or the owner changes, the store resets the alerts.
  */
 
-import type { AccountStore, PendingBudgetAlert } from '../../ports/account-store.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import type { MessageSender } from '../../ports/message-sender.js';
-import { ALWAYS_OPEN, type StoreWritesState } from '../../ports/store-writes.js';
+import type { AccountStore, PendingBudgetAlert } from '../../ports/stores/account-store.js';
+import { ALWAYS_OPEN, type StoreWritesState } from '../../ports/stores/store-writes.js';
 import type { BudgetStanding } from './budget.js';
 
 /** Highest first: if the whole budget is exceeded at once, only one alert is sent. */

@@ -1,7 +1,7 @@
 /** Tests spending and exceeded budgets on a real in-memory store. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { InstanceChange } from '../../ports/account-store.js';
+import type { InstanceChange } from '../../ports/stores/account-store.js';
 import { BUILT_IN_PLANS, loadPlans, type Plans } from '../plans/plans.js';
 import { DECEMBER, INSTANCE, NOON, OTHER_OWNER, OWNER, openSpending, type SpendingWorld } from '../spending.fixture.js';
 import { type Budgets, createBudgets } from './budget.js';

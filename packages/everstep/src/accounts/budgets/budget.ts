@@ -3,7 +3,7 @@
  * spent. Messages are counted in the unit that creates them, so none is lost or counted twice. Counts are read at
  * most every half second.
  */
-import type { AccountStore, QueueInstance, UsageRecord } from '../../ports/account-store.js';
+import type { AccountStore, QueueInstance, UsageRecord } from '../../ports/stores/account-store.js';
 import { FRESH_MS, InstanceCache } from '../instances/instance-cache.js';
 import type { Plans } from '../plans/plans.js';
 import { endOfMonth, monthOf } from './months.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sampleInstance } from '../../stores/conformance/account-samples.js';
+import { sampleInstance } from '../../stores/conformance/accounts/account-samples.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import { dailyUsage } from './daily-usage.js';
 

@@ -1,5 +1,5 @@
 /** Daily usage of an instance for its current owner. */
-import type { AccountStore, QueueInstance } from '../../ports/account-store.js';
+import type { AccountStore, QueueInstance } from '../../ports/stores/account-store.js';
 import type { DailyUsage, DayPoint } from '../account-service.js';
 import { dayNameOf, dayOf, monthOf, startOfDay } from './months.js';
 import { costOf } from './prices.js';

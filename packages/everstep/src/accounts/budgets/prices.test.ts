@@ -1,7 +1,7 @@
 /** Tests what a changed plans file changes, on a real in-memory store. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { InstanceChange } from '../../ports/account-store.js';
+import type { InstanceChange } from '../../ports/stores/account-store.js';
 import { BUILT_IN_PLANS, loadPlans, type Plans } from '../plans/plans.js';
 import { INSTANCE, NOON, OWNER, openSpending } from '../spending.fixture.js';
 import { createBudgets } from './budget.js';

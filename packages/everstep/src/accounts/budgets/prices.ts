@@ -3,8 +3,8 @@
  * change of the plan or the plans file does not affect messages already counted.
  */
 import { newKey } from '../../engine/ids.js';
-import type { AccountStore, AuditEntry, QueueInstance, UsageRecord } from '../../ports/account-store.js';
 import type { Random } from '../../ports/random.js';
+import type { AccountStore, AuditEntry, QueueInstance, UsageRecord } from '../../ports/stores/account-store.js';
 import type { Plans } from '../plans/plans.js';
 import { roundedDollars } from './billed-months.js';
 

@@ -2,8 +2,8 @@
  * Caches queue instances, so that checks on every request need no lookup. Expired entries are read again on demand.
  * After a change to an instance its entry is dropped, and so is a read in progress.
  */
-import type { AccountStore, QueueInstance } from '../../ports/account-store.js';
-import type { InstanceOwners } from '../../ports/instance-owners.js';
+import type { AccountStore, QueueInstance } from '../../ports/stores/account-store.js';
+import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 
 /** Cache time: how long a change made elsewhere can go unnoticed. */
 export const FRESH_MS = 500;

@@ -1,7 +1,7 @@
 /** Queue instances: listing, creation, transfer, plans, budgets and usage. */
 import { LIMITS } from '../../config/limits.js';
 import { REGIONS } from '../../config/regions.js';
-import type { InstanceChange, QueueInstance, Role, TokenRecord } from '../../ports/account-store.js';
+import type { InstanceChange, QueueInstance, Role, TokenRecord } from '../../ports/stores/account-store.js';
 import { type AccountRules, type Change, done, notFound, refuse } from '../account-rules.js';
 import {
   type AccountService,

@@ -1,6 +1,6 @@
 /** Signature settings of queue instances: origins and key pairs. */
 import { LIMITS } from '../../config/limits.js';
-import type { AccountStore, AuditEntry, InstanceChange, QueueInstance } from '../../ports/account-store.js';
+import type { AccountStore, AuditEntry, InstanceChange, QueueInstance } from '../../ports/stores/account-store.js';
 import type { KeyRotation, NotedAction, SigningKeys } from '../tokens/authority.js';
 import { newKeyPairs, type PublicKey, publicKeyOf, rotatedKeyPairs } from './key-pairs.js';
 import { messageKeyOf } from './message-keys.js';

@@ -1,6 +1,6 @@
 /** Key pairs for Ed25519 signatures. Endpoints only need the public key, so they share no secret with the service. */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
-import type { SigningKeyPairs } from '../../ports/account-store.js';
+import type { SigningKeyPairs } from '../../ports/stores/account-store.js';
 
 /** A public key in the format of key sets (RFC 8037). */
 export interface PublicKey {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { createSystemRandom } from '../../clock/system-random.js';
 import { LIMITS } from '../../config/limits.js';
-import type { Store } from '../../ports/store.js';
+import type { Store } from '../../ports/stores/store.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import type { AccountService } from '../account-service.js';
 import { createPeople, doneValue, type People, type Person } from '../people.fixture.js';

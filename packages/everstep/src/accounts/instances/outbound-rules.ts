@@ -1,7 +1,7 @@
 /** Outbound rules of a queue instance: the operator allows private destinations, and the owner restricts destinations. */
 import { parseDestinationRule, RULE_FORMS } from '../../config/destination-rules.js';
 import { LIMITS } from '../../config/limits.js';
-import type { OutboundRules } from '../../ports/account-store.js';
+import type { OutboundRules } from '../../ports/stores/account-store.js';
 import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
 import type { AccountService, Outcome } from '../account-service.js';
 import type { ChangeInstance, FindInstance } from './instance-rules.js';

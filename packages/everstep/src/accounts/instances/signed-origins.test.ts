@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { QueueInstance } from '../../ports/account-store.js';
+import type { QueueInstance } from '../../ports/stores/account-store.js';
 import { isSignedOrigin, readSignedOrigin } from './signed-origins.js';
 
 const instance = (origins: Pick<QueueInstance, 'signedOrigins' | 'workflowOrigins'>): QueueInstance => ({

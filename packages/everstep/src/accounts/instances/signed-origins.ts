@@ -3,7 +3,7 @@
  * to a workflow endpoint, and endpoints of the published SDK cannot distinguish it from a step. So only origins that
  * belong to the queue instance receive them. Messages to all other origins are signed with the message key.
  */
-import type { QueueInstance } from '../../ports/account-store.js';
+import type { QueueInstance } from '../../ports/stores/account-store.js';
 
 const EVERYWHERE = '*';
 const ORIGIN = /^(https?:\/\/)(\*\.)?([^/?#@*\s]+)\/?$/i;

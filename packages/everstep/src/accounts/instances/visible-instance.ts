@@ -1,5 +1,5 @@
 /** Finds an instance that has an owner, and the role of the caller in the owning account. */
-import type { QueueInstance, Role } from '../../ports/account-store.js';
+import type { QueueInstance, Role } from '../../ports/stores/account-store.js';
 import { type AccountRules, type NotDone, notFound } from '../account-rules.js';
 import type { Principal, Right } from '../account-service.js';
 

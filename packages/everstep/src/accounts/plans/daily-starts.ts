@@ -3,7 +3,7 @@
  * are counted here on admission, so that concurrent runs cannot exceed the plan. A run counts for the day of its
  * admission, even if it starts after midnight: the unit that starts it records the admission time.
  */
-import type { AccountStore } from '../../ports/account-store.js';
+import type { AccountStore } from '../../ports/stores/account-store.js';
 import { dayOf } from '../budgets/months.js';
 
 interface Day {

@@ -1,8 +1,8 @@
 /** Tests the limits of plans and budgets on a real in-memory store in simulated time. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { AccountStore, InstanceChange } from '../../ports/account-store.js';
-import type { TickRefusal } from '../../ports/instance-limits.js';
+import type { AccountStore, InstanceChange } from '../../ports/stores/account-store.js';
+import type { TickRefusal } from '../../ports/stores/instance-limits.js';
 import { DECEMBER, INSTANCE, openSpending, type SpendingWorld } from '../spending.fixture.js';
 import { createLimits, type Limits, type Refusal } from './limits.js';
 import { loadPlans } from './plans.js';

@@ -4,10 +4,10 @@
  */
 
 import { LIMITS } from '../../config/limits.js';
-import type { AccountStore } from '../../ports/account-store.js';
-import { type InstanceLimits, type RunAdmission, type TickRefusal, UNBOUNDED } from '../../ports/instance-limits.js';
-import type { InstanceOwners } from '../../ports/instance-owners.js';
-import type { SharedDailyRuns } from '../../ports/shared-daily-runs.js';
+import type { AccountStore } from '../../ports/stores/account-store.js';
+import { type InstanceLimits, type RunAdmission, type TickRefusal, UNBOUNDED } from '../../ports/stores/instance-limits.js';
+import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
+import type { SharedDailyRuns } from '../../ports/stores/shared-daily-runs.js';
 import type { Plan, StorageStanding } from '../account-service.js';
 import { type BudgetExceeded, type Budgets, createBudgets } from '../budgets/budget.js';
 import { endOfDay, monthOf } from '../budgets/months.js';

@@ -5,7 +5,7 @@
  */
 import { parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
-import type { QueueInstance } from '../../ports/account-store.js';
+import type { QueueInstance } from '../../ports/stores/account-store.js';
 import type { Plan } from '../account-service.js';
 
 export const DEFAULT_PLAN_NAME = 'default';

@@ -1,7 +1,7 @@
 /** Tests when refusal counts are written, and what happens if a write fails. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { CountOfDay } from '../../ports/account-store.js';
+import type { CountOfDay } from '../../ports/stores/account-store.js';
 import { quiet, StandingClock, settle } from '../../runtime/runtime.fixture.js';
 import { DECEMBER, INSTANCE, openSpending } from '../spending.fixture.js';
 import { Refusals } from './refusals.js';

@@ -3,9 +3,10 @@
  * work it prevents, so counts are collected in memory and written at most once per second. A crash loses up to one
  * second of counts.
  */
-import type { AccountStore, CountOfDay, DayCountKind } from '../../ports/account-store.js';
+
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
+import type { AccountStore, CountOfDay, DayCountKind } from '../../ports/stores/account-store.js';
 import { dayOf } from '../budgets/months.js';
 
 /** Maximum amount of counts that a crash can lose. */

@@ -4,7 +4,7 @@
  * share the next request. Runs that never start, for example because a process is killed, stay counted until the day
  * ends.
  */
-import type { SharedDailyRuns } from '../../ports/shared-daily-runs.js';
+import type { SharedDailyRuns } from '../../ports/stores/shared-daily-runs.js';
 import { dayOf } from '../budgets/months.js';
 import type { DayDecision } from './daily-starts.js';
 

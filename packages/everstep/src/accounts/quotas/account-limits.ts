@@ -1,5 +1,5 @@
 /** Plan limits that apply to everything an account owns, whichever of its queue instances has the plan. */
-import type { AccountStore } from '../../ports/account-store.js';
+import type { AccountStore } from '../../ports/stores/account-store.js';
 import type { Plan } from '../account-service.js';
 import type { Plans } from '../plans/plans.js';
 

@@ -2,7 +2,7 @@
  * Stored bytes of all queue instances and search indexes of an account, and its active runs. They are counted in the
  * transactions that change them, and read here at most every half second for each account.
  */
-import type { AccountStore } from '../../ports/account-store.js';
+import type { AccountStore } from '../../ports/stores/account-store.js';
 import type { Plan } from '../account-service.js';
 import { FRESH_MS } from '../instances/instance-cache.js';
 import type { Plans } from '../plans/plans.js';

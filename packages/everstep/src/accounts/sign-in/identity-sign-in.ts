@@ -5,8 +5,8 @@
  * invited that email first could own the user. Instead the user links the identity while logged in, or an operator
  * decides to trust emails.
  */
-import type { Role, UserRecord } from '../../ports/account-store.js';
-import type { Identity } from '../../ports/sign-in-store.js';
+import type { Role, UserRecord } from '../../ports/stores/account-store.js';
+import type { Identity } from '../../ports/stores/sign-in-store.js';
 import type { AccountRules } from '../account-rules.js';
 import type { Principal, StartedSession } from '../account-service.js';
 import { isOperator } from '../users/user-rules.js';

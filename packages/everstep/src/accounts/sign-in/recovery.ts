@@ -1,7 +1,7 @@
 /** Recovery links: a link gives a user one API key. An operator creates it for a user without a valid key. */
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../../config/limits.js';
-import type { ApiKeyRecord } from '../../ports/account-store.js';
+import type { ApiKeyRecord } from '../../ports/stores/account-store.js';
 import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
 import type { AccountService } from '../account-service.js';
 import { hashOfApiKey } from '../users/api-key-hash.js';

@@ -7,7 +7,14 @@
  */
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../../config/limits.js';
-import type { AccountStore, ApiKeyRecord, InvitationRecord, MemberRecord, Role, UserRecord } from '../../ports/account-store.js';
+import type {
+  AccountStore,
+  ApiKeyRecord,
+  InvitationRecord,
+  MemberRecord,
+  Role,
+  UserRecord,
+} from '../../ports/stores/account-store.js';
 import { type AccountRules, done, type NotDone, notFound, refuse } from '../account-rules.js';
 import { type AccountService, type Joined, type Outcome, type Principal, type PutMember, RIGHTS } from '../account-service.js';
 import type { LimitOf } from '../quotas/account-limits.js';

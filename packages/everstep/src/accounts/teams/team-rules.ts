@@ -1,6 +1,6 @@
 /** Teams and their members. */
 import { LIMITS } from '../../config/limits.js';
-import type { MemberRecord, Role, TeamRecord } from '../../ports/account-store.js';
+import type { MemberRecord, Role, TeamRecord } from '../../ports/stores/account-store.js';
 import { type AccountRules, type Allowed, done, notFound, refuse } from '../account-rules.js';
 import type { AccountService, Principal, Right } from '../account-service.js';
 import type { LimitOf } from '../quotas/account-limits.js';

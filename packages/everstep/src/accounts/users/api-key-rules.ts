@@ -1,6 +1,6 @@
 /** Resources of the user: API keys, the accounts it can see, and their audit log. */
 import { LIMITS } from '../../config/limits.js';
-import type { ApiKeyRecord } from '../../ports/account-store.js';
+import type { ApiKeyRecord } from '../../ports/stores/account-store.js';
 import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
 import type { AccountService } from '../account-service.js';
 import { hashOfApiKey } from './api-key-hash.js';

@@ -4,7 +4,7 @@
  * been.
  */
 import { createHmac } from 'node:crypto';
-import type { AccountStore } from '../../ports/account-store.js';
+import type { AccountStore } from '../../ports/stores/account-store.js';
 import { currentKey, KEY_RINGS, KeyRing } from '../../secrets/key-ring.js';
 import { networkOf } from './network-of.js';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
-import type { AccountStore } from '../../ports/account-store.js';
-import type { Store } from '../../ports/store.js';
+import type { AccountStore } from '../../ports/stores/account-store.js';
+import type { Store } from '../../ports/stores/store.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import { AccountRules } from '../account-rules.js';
 import type { AccountService } from '../account-service.js';

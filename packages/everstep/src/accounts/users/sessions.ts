@@ -1,7 +1,7 @@
 /** Sessions: after a login, a secret in a cookie identifies the user until the session is unused for too long. */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { LIMITS } from '../../config/limits.js';
-import type { SessionRecord } from '../../ports/account-store.js';
+import type { SessionRecord } from '../../ports/stores/account-store.js';
 import { type AccountRules, done, notFound } from '../account-rules.js';
 import type { AccountService, Principal, Session, StartedSession } from '../account-service.js';
 

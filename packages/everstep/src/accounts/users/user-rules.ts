@@ -1,5 +1,5 @@
 /** Users: disabling and deleting them, revoking their keys, ending their sessions, and the operator role. */
-import type { UserRecord } from '../../ports/account-store.js';
+import type { UserRecord } from '../../ports/stores/account-store.js';
 import { type AccountRules, done, type NotDone, notFound, refuse } from '../account-rules.js';
 import type { AccountService, Outcome, Principal } from '../account-service.js';
 

@@ -4,7 +4,7 @@
  * message that brought it; the last entry is the message being delivered.
  */
 import type { StepType } from '@everstep/sdk/protocol';
-import type { RecordedStep, RunPayload, StepTask } from '../../engine/run.js';
+import type { RecordedStep, RunPayload, StepTask } from '../../engine/runs/run.js';
 import { type WebhookOwner, wireOutcome } from './step-outcomes.js';
 
 export interface WireEntry {

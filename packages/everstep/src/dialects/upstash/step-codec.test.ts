@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
-import type { RecordedStep, StepTask } from '../../engine/run.js';
+import type { RecordedStep, StepTask } from '../../engine/runs/run.js';
 import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
 import { type WireEntry, wireJournal } from './journal.js';
 import { upstashSteps } from './step-codec.js';

@@ -6,7 +6,7 @@ import { NON_RETRYABLE_STATUS, parseJson } from '@everstep/sdk/protocol';
 import { describeBody, type EndpointAnswer, endpointFailure, valuesOf } from '../../answers/endpoint-failure.js';
 import { headerOf, keptOf, retryAdviceOf } from '../../answers/http-advice.js';
 import { LIMITS } from '../../config/limits.js';
-import type { DeliveryFailure } from '../../engine/run.js';
+import type { DeliveryFailure } from '../../engine/runs/run.js';
 import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
 import { cacheForwarded, headerValue } from '../header-text.js';

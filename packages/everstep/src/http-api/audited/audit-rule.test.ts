@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../../dialects/upstash/operations/index.js';
 import { dashboardOperations } from '../dashboard/index.js';
 import { MANAGEMENT_OPERATIONS } from '../management/index.js';
 import type { Operation } from '../operation.js';
 import { OPERATIONS } from '../operations/index.js';
 import { SEARCH_OPERATIONS } from '../search/index.js';
+import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from '../upstash/index.js';
 
 const ALL: readonly Operation[] = [
   ...OPERATIONS,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { apiKeyOf, basicOf, emailOf } from '../../accounts/people.fixture.js';
-import type { AuditEntry } from '../../ports/account-store.js';
+import type { AuditEntry } from '../../ports/stores/account-store.js';
 import { Things } from '../testing/isolation-things.js';
 
 let things: Things;

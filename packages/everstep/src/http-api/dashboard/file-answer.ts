@@ -1,6 +1,6 @@
 /** Responses with files of the dashboard: security headers, caching and compression. */
 import { type AnswerHeaders, answer, type RequestContext } from '../operation.js';
-import { RawBody } from '../raw-body.js';
+import { RawBody } from '../requests/raw-body.js';
 import { ENCODINGS, type Encoding, type StaticFile } from './static-files.js';
 
 /** Allows scripts, styles, fonts and requests of the service only. Nothing inline, and no frames. */

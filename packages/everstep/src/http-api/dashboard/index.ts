@@ -5,7 +5,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import { type Operation, openOperation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Text } from '../parameters/values.js';
-import { PAGES_PATH } from '../target.js';
+import { PAGES_PATH } from '../server/target.js';
 import { answerFile, answerNotBuilt } from './file-answer.js';
 import type { DashboardFiles } from './static-files.js';
 

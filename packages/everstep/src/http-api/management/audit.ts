@@ -9,10 +9,10 @@ import { verifyLinks } from '../../audit/verification.js';
 import { LIMITS } from '../../config/limits.js';
 import { AuditExportLine, AuditLogPage, AuditVerification } from '../../contract/audit.js';
 import { ApiError } from '../../contract/error-codes.js';
-import type { AuditStore } from '../../ports/audit-store.js';
+import type { AuditStore } from '../../ports/stores/audit-store.js';
 import { type ApiContext, accountOperation, answer, linesOf, type Operation } from '../operation.js';
 import { Cursor, UnixMs } from '../parameters/values.js';
-import { RawBody } from '../raw-body.js';
+import { RawBody } from '../requests/raw-body.js';
 import { presentAudit } from './presenters.js';
 
 const TAG = 'Audit log';

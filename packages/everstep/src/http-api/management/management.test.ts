@@ -17,9 +17,9 @@ import type {
   TeamEntry,
   TeamMember,
 } from '../../contract/management.js';
-import type { Role } from '../../ports/account-store.js';
+import type { Role } from '../../ports/stores/account-store.js';
 import type { Method } from '../operation.js';
-import { pathsOf } from '../routing.js';
+import { pathsOf } from '../server/routing.js';
 import type { Answered, ErrorAnswer } from '../testing/api-world.js';
 import { Things } from '../testing/isolation-things.js';
 import { MANAGEMENT_OPERATIONS } from './index.js';

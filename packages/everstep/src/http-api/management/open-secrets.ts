@@ -2,7 +2,7 @@
  * Operations that accept a one-time secret instead of a credential. Guessing a secret is rate-limited like guessing an API
  * key, before the body is read.
  */
-import { tooManyLogins } from '../basic-authentication.js';
+import { tooManyLogins } from '../admission/basic-authentication.js';
 import type { ApiContext, OpenRequest } from '../operation.js';
 import { checkOrigin } from '../sessions/same-origin.js';
 import { BODY_ERRORS } from './outcome.js';

@@ -16,7 +16,7 @@ import {
 } from '../../contract/management.js';
 import { SearchIndexEntry, SearchIndexStatsEntry, SearchStats } from '../../contract/search.js';
 import { OwnSession } from '../../contract/session.js';
-import { openApiOf, SESSION_SECURITY } from '../openapi-document.js';
+import { openApiOf, SESSION_SECURITY } from '../openapi/openapi-document.js';
 import { MANAGEMENT_OPERATIONS } from './index.js';
 
 const NAMED: Readonly<Record<string, TSchema>> = {

@@ -10,7 +10,14 @@ import type {
   TeamMember,
   TokenEntry,
 } from '../../contract/management.js';
-import type { ApiKeyRecord, AuditEntry, InvitationRecord, MemberRecord, Role, TeamRecord } from '../../ports/account-store.js';
+import type {
+  ApiKeyRecord,
+  AuditEntry,
+  InvitationRecord,
+  MemberRecord,
+  Role,
+  TeamRecord,
+} from '../../ports/stores/account-store.js';
 
 export const toSeconds = (ms: number): number => Math.floor(ms / 1000);
 

@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { REGIONS } from '../../config/regions.js';
 import { AccountName, Ok, RecordId } from '../../contract/management.js';
 import { SearchIndexEntry, SearchIndexStatsEntry, SearchStats } from '../../contract/search.js';
-import { SEARCH_TYPES } from '../../ports/search-store.js';
+import { SEARCH_TYPES } from '../../ports/stores/search-store.js';
 import type { IssuedSearchIndex, SearchIndexStats, SearchIndexView } from '../../search/search-service.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, answer, type Operation } from '../operation.js';

@@ -3,7 +3,7 @@ import Type, { type StaticDecode } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { FINGERPRINT_LENGTH } from '../../contract/dead-letter-groups.js';
 import { FailureFunctionStateSchema } from '../../contract/dead-letters.js';
-import type { DeadLetterFilter } from '../../ports/store.js';
+import type { DeadLetterFilter } from '../../ports/stores/store.js';
 import { AnyOf } from '../parameters/several.js';
 import { Text, UnixMs } from '../parameters/values.js';
 

@@ -1,40 +1,40 @@
 /** All operations of the runtime API, in the order of its OpenAPI document. */
 import type { Operation } from '../operation.js';
-import { listRunAttempts } from './attempts.js';
-import { triggerRuns } from './batch-trigger.js';
-import { cancelRuns } from './cancel-runs.js';
-import { checkDeadLetters, checkRun } from './check.js';
-import { advanceClock, getClock, settleClock } from './clock.js';
-import { groupOperations } from './dead-letter-groups.js';
-import { getDeadLetter, listDeadLetters } from './dead-letters.js';
-import { deleteDeadLetter, deleteDeadLetters } from './delete-dead-letters.js';
-import { holdDestination, listDestinations, releaseDestination } from './destinations.js';
-import { explainRun } from './explain.js';
-import { cancelFailureCallback, retryFailureCallback } from './failure-callbacks.js';
+import { advanceClock, getClock, settleClock } from './control/clock.js';
+import { holdDestination, listDestinations, releaseDestination } from './control/destinations.js';
 import {
   flowControlChanges,
   getFlowControl,
   getGlobalParallelism,
   listFlowControls,
   listWaitingDeliveries,
-} from './flow-control.js';
-import { forkRun } from './fork.js';
-import { getSettings, getSigningKeys, rotateSigningKeys, updateSettings } from './instance.js';
-import { listNodes, streamHints } from './live.js';
-import { listRunEvents, listRunLogs } from './logs.js';
-import { listWaiters, notifyEvent, notifyRun } from './notify.js';
-import { recoverOperations } from './recover.js';
-import { compareRuns, getRunLineage } from './relatives.js';
-import { repairOperations } from './repairs.js';
-import { cancelRun, getRun, getRunResult, getRunStep } from './runs.js';
-import { scheduleRunOperations } from './schedule-runs.js';
-import { scheduleOperations } from './schedules.js';
-import { searchRuns } from './search-runs.js';
-import { getHealth, getOpenApi, getReadiness } from './service.js';
-import { getPublicKeys, getSignatureSettings, rotateKeyPairs, updateSignatureSettings } from './signatures.js';
-import { triggerRun } from './trigger.js';
-import { listAllWaiters } from './waiters.js';
-import { webhookOperations } from './webhooks.js';
+} from './control/flow-control.js';
+import { getSettings, getSigningKeys, rotateSigningKeys, updateSettings } from './control/instance.js';
+import { listNodes, streamHints } from './control/live.js';
+import { listRunEvents, listRunLogs } from './control/logs.js';
+import { scheduleRunOperations } from './control/schedule-runs.js';
+import { scheduleOperations } from './control/schedules.js';
+import { getHealth, getOpenApi, getReadiness } from './control/service.js';
+import { getPublicKeys, getSignatureSettings, rotateKeyPairs, updateSignatureSettings } from './control/signatures.js';
+import { checkDeadLetters, checkRun } from './dead-letters/check.js';
+import { groupOperations } from './dead-letters/dead-letter-groups.js';
+import { getDeadLetter, listDeadLetters } from './dead-letters/dead-letters.js';
+import { deleteDeadLetter, deleteDeadLetters } from './dead-letters/delete-dead-letters.js';
+import { cancelFailureCallback, retryFailureCallback } from './dead-letters/failure-callbacks.js';
+import { recoverOperations } from './dead-letters/recover.js';
+import { repairOperations } from './dead-letters/repairs.js';
+import { listWaiters, notifyEvent, notifyRun } from './events/notify.js';
+import { listAllWaiters } from './events/waiters.js';
+import { webhookOperations } from './events/webhooks.js';
+import { listRunAttempts } from './runs/attempts.js';
+import { cancelRuns } from './runs/cancel-runs.js';
+import { explainRun } from './runs/explain.js';
+import { forkRun } from './runs/fork.js';
+import { compareRuns, getRunLineage } from './runs/relatives.js';
+import { cancelRun, getRun, getRunResult, getRunStep } from './runs/runs.js';
+import { searchRuns } from './runs/search-runs.js';
+import { triggerRuns } from './triggers/batch-trigger.js';
+import { triggerRun } from './triggers/trigger.js';
 
 export const OPERATIONS: readonly Operation[] = Object.freeze([
   triggerRun,

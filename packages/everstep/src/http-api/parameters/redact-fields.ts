@@ -3,7 +3,7 @@
  * commas.
  */
 import { LIMITS } from '../../config/limits.js';
-import type { Redaction } from '../../engine/run.js';
+import type { Redaction } from '../../engine/runs/run.js';
 import { shown, Unacceptable } from './unacceptable.js';
 
 const HEADER_NAME = /^header\[([!#$%&'*+.^_`|~0-9A-Za-z-]+)\]$/;

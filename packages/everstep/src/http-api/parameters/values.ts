@@ -5,7 +5,7 @@
 import Type, { type TSchemaOptions, type TStringOptions } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { fitsInPaths, NOT_IN_PATHS } from '../../dialects/ids-in-paths.js';
-import { parseRetryDelay } from '../../engine/retry-delay.js';
+import { parseRetryDelay } from '../../engine/schedules/retry-delay.js';
 import { parseDestination } from './destination.js';
 import { DURATION_WORDS, formatDuration, parseDuration } from './duration.js';
 import { parseFlowControlValue } from './flow-control-value.js';

@@ -5,7 +5,7 @@
 import { type CallOutcome, type EncodedBody, parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { RunAttempt } from '../../contract/attempts.js';
-import { beginningOf, type KeptExchange } from '../../engine/exchanges.js';
+import { beginningOf, type KeptExchange } from '../../engine/runs/exchanges.js';
 import {
   ADVANCE_SLOT,
   CALLBACK_SLOT,
@@ -14,8 +14,8 @@ import {
   type Redaction,
   type RunPayload,
   type Task,
-} from '../../engine/run.js';
-import type { ListedStep, RunRecord } from '../../ports/store.js';
+} from '../../engine/runs/run.js';
+import type { ListedStep, RunRecord } from '../../ports/stores/store.js';
 import { RebuiltRequests, type ShownBody } from './rebuilt-request.js';
 import { shownBeginning, shownBody, shownHeaders, shownOut, shownUrl } from './redaction.js';
 

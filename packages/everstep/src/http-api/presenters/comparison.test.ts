@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { RecordedStep, Redaction } from '../../engine/run.js';
-import type { RunRecord } from '../../ports/store.js';
+import type { RecordedStep, Redaction } from '../../engine/runs/run.js';
+import type { RunRecord } from '../../ports/stores/store.js';
 import { type ComparedRun, comparisonOf } from './comparison.js';
 
 const RUN: RunRecord = {

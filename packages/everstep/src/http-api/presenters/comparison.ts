@@ -7,8 +7,8 @@
  */
 import { LIMITS } from '../../config/limits.js';
 import type { RunComparison } from '../../contract/run-tools.js';
-import type { Redaction, RunPayload } from '../../engine/run.js';
-import type { ListedStep, RunRecord } from '../../ports/store.js';
+import type { Redaction, RunPayload } from '../../engine/runs/run.js';
+import type { ListedStep, RunRecord } from '../../ports/stores/store.js';
 import { type JsonDifference, jsonDifference } from './json-difference.js';
 import { shownBody, shownHeaders, shownJson, shownOut } from './redaction.js';
 import { jsonValue, presentReference, stateOfRun } from './run.js';

@@ -1,7 +1,7 @@
 /** Presents dead letter groups. */
 import type { DeadLetterGroup } from '../../contract/dead-letter-groups.js';
-import { groupState, histogramOf } from '../../engine/dead-letter-groups.js';
-import type { DeadLetterGroupRecord } from '../../ports/dead-letter-groups.js';
+import { groupState, histogramOf } from '../../engine/dead-letters/dead-letter-groups.js';
+import type { DeadLetterGroupRecord } from '../../ports/stores/dead-letter-groups.js';
 
 /** Presents the group at the time `now` (Unix ms). */
 export const presentGroup = (group: DeadLetterGroupRecord, now: number): DeadLetterGroup => ({

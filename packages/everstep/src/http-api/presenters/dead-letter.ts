@@ -1,10 +1,10 @@
 /** Presents dead letters. */
 import type { DeadLetterEntry } from '../../contract/dead-letters.js';
-import type { Redaction, RunPayload } from '../../engine/run.js';
-import type { ScheduledDeletion } from '../../ports/repair-store.js';
-import type { WholeDeadLetter } from '../../ports/store.js';
-import type { CallbackHistory } from '../dead-letter-pages.js';
-import { base64, utf8OrNull } from '../encoded-bytes.js';
+import type { Redaction, RunPayload } from '../../engine/runs/run.js';
+import type { ScheduledDeletion } from '../../ports/stores/repair-store.js';
+import type { WholeDeadLetter } from '../../ports/stores/store.js';
+import type { CallbackHistory } from '../read-models/dead-letter-pages.js';
+import { base64, utf8OrNull } from '../responses/encoded-bytes.js';
 import { presentFailureFunction } from './failure-function.js';
 import { optional } from './optional.js';
 import { shownBody, shownHeaders } from './redaction.js';

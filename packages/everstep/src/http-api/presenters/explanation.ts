@@ -1,8 +1,8 @@
 /** Presents explanations of why a run is waiting, as sentences and as fields. */
 import { STEP_TYPES, type StepType } from '@everstep/sdk/protocol';
 import type { ExplanationAnswer, Reason } from '../../contract/explanation.js';
-import type { Redaction } from '../../engine/run.js';
-import type { ExplainedTask, Explanation, QueuedBecause, WaitReason } from '../../runtime/workflow-service.js';
+import type { Redaction } from '../../engine/runs/run.js';
+import type { ExplainedTask, Explanation, QueuedBecause, WaitReason } from '../../runtime/services/workflow-service.js';
 import { optional } from './optional.js';
 import { shownUrl } from './redaction.js';
 import { presentReference, stateOfRun } from './run.js';

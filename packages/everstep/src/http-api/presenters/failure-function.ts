@@ -1,7 +1,7 @@
 /** Presents the attempts to report the failure of a run. */
 import type { AttemptError, FailureFunctionInfo } from '../../contract/runs.js';
-import { CALLBACK_SLOT, type FailedAttempt, type FailureFunctionState, type RunSettings } from '../../engine/run.js';
-import type { RunHistory } from '../../ports/store.js';
+import { CALLBACK_SLOT, type FailedAttempt, type FailureFunctionState, type RunSettings } from '../../engine/runs/run.js';
+import type { RunHistory } from '../../ports/stores/store.js';
 import { optional } from './optional.js';
 
 export const presentError = (attempt: FailedAttempt): AttemptError => ({

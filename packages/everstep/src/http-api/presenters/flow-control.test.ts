@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FlowControlStatus } from '../../runtime/workflow-service.js';
+import type { FlowControlStatus } from '../../runtime/services/workflow-service.js';
 import { presentFlowControl } from './flow-control.js';
 
 const BARE: FlowControlStatus = {

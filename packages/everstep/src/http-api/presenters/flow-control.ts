@@ -1,6 +1,6 @@
 /** Presents flow control keys. */
 import type { FlowControlEntry, FlowControlWaiter } from '../../contract/service.js';
-import type { FlowControlStatus, KeyWaiter } from '../../runtime/workflow-service.js';
+import type { FlowControlStatus, KeyWaiter } from '../../runtime/services/workflow-service.js';
 import { optional } from './optional.js';
 
 function presentRate({ rate, periodMs, window }: FlowControlStatus, now: number): Partial<FlowControlEntry> {

@@ -4,7 +4,7 @@
  * both are masked in the finished response of every operation, in every dialect.
  */
 import { parseJson } from '@everstep/sdk/protocol';
-import { mayBeSecret } from '../../engine/exchanges.js';
+import { mayBeSecret } from '../../engine/runs/exchanges.js';
 
 export const MASKED = '[HIDDEN]';
 

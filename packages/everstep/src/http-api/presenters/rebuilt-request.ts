@@ -6,10 +6,10 @@
 import { parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { RunAttempt } from '../../contract/attempts.js';
-import { beginningOf } from '../../engine/exchanges.js';
-import type { RunPayload } from '../../engine/run.js';
-import type { ListedStep, RunRecord } from '../../ports/store.js';
-import { utf8OrNull } from '../encoded-bytes.js';
+import { beginningOf } from '../../engine/runs/exchanges.js';
+import type { RunPayload } from '../../engine/runs/run.js';
+import type { ListedStep, RunRecord } from '../../ports/stores/store.js';
+import { utf8OrNull } from '../responses/encoded-bytes.js';
 import { sentHeaders } from './dead-letter.js';
 import { shownBody, shownOut } from './redaction.js';
 

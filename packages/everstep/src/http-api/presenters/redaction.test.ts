@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Redaction } from '../../engine/run.js';
+import type { Redaction } from '../../engine/runs/run.js';
 import { REDACTED, shownBody, shownHeaders, shownJson, shownOut, shownUrl } from './redaction.js';
 
 const redaction = (part: Partial<Redaction>): Redaction => ({ body: false, headers: [], fields: [], ...part });

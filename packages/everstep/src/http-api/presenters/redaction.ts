@@ -9,7 +9,7 @@
 import { JsonBoundsError, parseJson, type StepType } from '@everstep/sdk/protocol';
 import { canonicalHeaders } from '../../answers/header-names.js';
 import { LIMITS } from '../../config/limits.js';
-import type { Redaction } from '../../engine/run.js';
+import type { Redaction } from '../../engine/runs/run.js';
 
 export const REDACTED = '[REDACTED]';
 const REDACTED_JSON = JSON.stringify(REDACTED);

@@ -1,9 +1,9 @@
 /** Presents repairs and their entries. */
 import type { RepairEntry, RepairFilter, RepairItem, RepairOverrides } from '../../contract/repairs.js';
-import { expectedDurationMs, messagesAtLeast, type RepairCanary, totalOf } from '../../engine/repair.js';
-import type { Overrides } from '../../engine/start.js';
-import type { RepairItemRecord, RepairRecord } from '../../ports/repair-store.js';
-import type { DeadLetterFilter } from '../../ports/store.js';
+import { expectedDurationMs, messagesAtLeast, type RepairCanary, totalOf } from '../../engine/dead-letters/repair.js';
+import type { Overrides } from '../../engine/runs/start.js';
+import type { RepairItemRecord, RepairRecord } from '../../ports/stores/repair-store.js';
+import type { DeadLetterFilter } from '../../ports/stores/store.js';
 import { optional } from './optional.js';
 
 const listed = <Name extends string, Value>(name: Name, values: readonly Value[] | undefined) =>

@@ -1,6 +1,6 @@
 /** Presents the input of a run. */
 import type { RunInput } from '../../contract/runs.js';
-import type { Redaction, RunPayload } from '../../engine/run.js';
+import type { Redaction, RunPayload } from '../../engine/runs/run.js';
 import { presentBytes, sentHeaders } from './dead-letter.js';
 import { shownBody } from './redaction.js';
 

@@ -4,10 +4,17 @@
  * yet are in the group `next`.
  */
 import type { LoggedStep, RunLogEntry, StepGroup, StepState } from '../../contract/runs.js';
-import { ADVANCE_SLOT, CALLBACK_SLOT, type FailedAttempt, type RunStatus, type StepTask, type Task } from '../../engine/run.js';
-import { stepTypeOf } from '../../engine/step-type.js';
-import type { ListedStep, RunRecord } from '../../ports/store.js';
-import type { ShownHistory } from '../run-histories.js';
+import {
+  ADVANCE_SLOT,
+  CALLBACK_SLOT,
+  type FailedAttempt,
+  type RunStatus,
+  type StepTask,
+  type Task,
+} from '../../engine/runs/run.js';
+import { stepTypeOf } from '../../engine/runs/step-type.js';
+import type { ListedStep, RunRecord } from '../../ports/stores/store.js';
+import type { ShownHistory } from '../read-models/run-histories.js';
 import { presentError } from './failure-function.js';
 import { optional } from './optional.js';
 import { shownJson } from './redaction.js';

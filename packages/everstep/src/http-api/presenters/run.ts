@@ -9,9 +9,9 @@ import {
   type RunPayload,
   type RunStatus,
   type Task,
-} from '../../engine/run.js';
-import { stepTypeOf } from '../../engine/step-type.js';
-import type { ListedStep, RunHistory, RunRecord } from '../../ports/store.js';
+} from '../../engine/runs/run.js';
+import { stepTypeOf } from '../../engine/runs/step-type.js';
+import type { ListedStep, RunHistory, RunRecord } from '../../ports/stores/store.js';
 import { presentFailureFunction } from './failure-function.js';
 import { optional } from './optional.js';
 import { shownJson, shownOut } from './redaction.js';

@@ -1,6 +1,6 @@
 /** Presents schedules. */
 import type { ScheduleEntry } from '../../contract/schedules.js';
-import type { ListedSchedule } from '../../ports/store.js';
+import type { ListedSchedule } from '../../ports/stores/store.js';
 import { presentStartBody, sentHeaders } from './dead-letter.js';
 import { optional } from './optional.js';
 

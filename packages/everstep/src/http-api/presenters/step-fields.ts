@@ -1,8 +1,8 @@
 /** Presents the fields of individual step types: from the task of a pending step, or from the result of a recorded step. */
 import { parseJson } from '@everstep/sdk/protocol';
 import type { LoggedStep } from '../../contract/runs.js';
-import type { RecordedStep, Redaction, StepTask, Task } from '../../engine/run.js';
-import type { InvokedRun } from '../../ports/store.js';
+import type { RecordedStep, Redaction, StepTask, Task } from '../../engine/runs/run.js';
+import type { InvokedRun } from '../../ports/stores/store.js';
 import { optional } from './optional.js';
 import { shownUrl } from './redaction.js';
 

@@ -1,8 +1,8 @@
 /** Presents runs that wait for an event. */
 import type { EventWaiter, NotifiedWaiter, Waiter } from '../../contract/events.js';
 import { DIALECTS } from '../../dialects/index.js';
-import type { EventWaiterRecord, RunRecord, WaiterRecord } from '../../ports/store.js';
-import type { Notified } from '../../runtime/workflow-service.js';
+import type { EventWaiterRecord, RunRecord, WaiterRecord } from '../../ports/stores/store.js';
+import type { Notified } from '../../runtime/services/workflow-service.js';
 
 function waiterOf(run: Pick<RunRecord, 'dialect' | 'workflowRunId' | 'workflowUrl'>, deadline: number): Waiter {
   const { spell } = DIALECTS[run.dialect];

@@ -5,7 +5,7 @@ import { createLimits } from '../../accounts/plans/limits.js';
 import { loadPlans } from '../../accounts/plans/plans.js';
 import { INSTANCE, NOON, openSpending } from '../../accounts/spending.fixture.js';
 import { ApiError } from '../../contract/error-codes.js';
-import type { StoreWrite } from '../../ports/store.js';
+import type { StoreWrite } from '../../ports/stores/store.js';
 import { allowNamed, allowNames } from './named-things.js';
 
 const PLANS = JSON.stringify({ plans: [{ name: 'default', maxQueues: 1, maxUrlGroups: 1, maxFlowControlKeys: 2 }] });

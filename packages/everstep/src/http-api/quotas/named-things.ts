@@ -4,8 +4,8 @@
  */
 import type { RefusalKind } from '../../accounts/plans/refusals.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
-import type { RunSettings } from '../../engine/run.js';
-import type { Store } from '../../ports/store.js';
+import type { RunSettings } from '../../engine/runs/run.js';
+import type { Store } from '../../ports/stores/store.js';
 import type { ApiContext } from '../operation.js';
 
 /** Number of flow control keys that are cached as existing. Keys are never deleted. */

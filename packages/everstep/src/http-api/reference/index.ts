@@ -4,7 +4,7 @@ import { Empty } from '../../contract/empty.js';
 import { answerFile } from '../dashboard/file-answer.js';
 import { StaticFile } from '../dashboard/static-files.js';
 import { type ApiContext, type Operation, openOperation } from '../operation.js';
-import type { RawBody } from '../raw-body.js';
+import type { RawBody } from '../requests/raw-body.js';
 import type { OpenApiDocument } from './document.js';
 import { type ReferenceLink, referencePage } from './page.js';
 import { STYLES } from './styles.js';

@@ -1,7 +1,7 @@
 /** Authentication of requests to a search index by a token of the index. */
 import { ApiError } from '../../contract/error-codes.js';
 import type { SearchCaller, SearchService } from '../../search/search-service.js';
-import type { Need } from '../authentication.js';
+import type { Need } from '../admission/authentication.js';
 
 const CHALLENGE = { 'www-authenticate': 'Bearer' } as const;
 const BEARER = /^bearer +(\S+) *$/i;

@@ -21,8 +21,8 @@ import {
   Success,
   UpsertBody,
 } from '../../contract/search.js';
-import type { DocumentChoice, Filter, Namespace, SearchDocument, SearchDocuments } from '../../ports/search-store.js';
-import { contentBytes, RECORD_BYTES } from '../../ports/stored-bytes.js';
+import type { DocumentChoice, Filter, Namespace, SearchDocument, SearchDocuments } from '../../ports/stores/search-store.js';
+import { contentBytes, RECORD_BYTES } from '../../ports/stores/stored-bytes.js';
 import { parseFilter } from '../../search/filter-parser.js';
 import { change, ONLY_READS } from '../audited/audit-rule.js';
 import { type ApiContext, answer, indexOperation, type Operation } from '../operation.js';

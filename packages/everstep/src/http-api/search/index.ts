@@ -2,8 +2,8 @@
 import Type from 'typebox';
 import { ErrorBody } from '../../contract/errors.js';
 import { DocumentBody, DocumentPage, IndexInfo, ScoredDocument, StoredDocument } from '../../contract/search.js';
-import { documentOnce } from '../api-document.js';
-import { openApiOf } from '../openapi-document.js';
+import { documentOnce } from '../openapi/api-document.js';
+import { openApiOf } from '../openapi/openapi-document.js';
 import { answer, type Operation, openOperation } from '../operation.js';
 import { DOCUMENT_OPERATIONS } from './documents.js';
 

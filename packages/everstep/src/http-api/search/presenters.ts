@@ -1,7 +1,7 @@
 /** Converts documents and index statistics to the format that clients of search services expect. */
 import type { Static } from 'typebox';
 import type { DocumentBody, IndexInfo, ScoredDocument, StoredDocument } from '../../contract/search.js';
-import type { FoundDocument, SearchDocument, SearchIndexInfo } from '../../ports/search-store.js';
+import type { FoundDocument, SearchDocument, SearchIndexInfo } from '../../ports/stores/search-store.js';
 
 export interface Parts {
   readonly includeData?: boolean;

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { AccountService, Session } from '../../accounts/account-service.js';
 import { isCsrfToken } from '../../accounts/users/sessions.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { callerIpOf } from '../caller-ip.js';
+import { callerIpOf } from '../server/caller-ip.js';
 import { secretOf } from './cookie.js';
 import { checkOrigin } from './same-origin.js';
 

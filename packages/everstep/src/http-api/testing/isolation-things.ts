@@ -1,7 +1,7 @@
 /** Creates the objects that the rows of the isolation table need. All belong to one queue instance or one team. */
 import assert from 'node:assert/strict';
 import { addMember, addNewMember, createPeople, doneValue, type People } from '../../accounts/people.fixture.js';
-import type { QueueInstance } from '../../ports/account-store.js';
+import type { QueueInstance } from '../../ports/stores/account-store.js';
 import type { IssuedSearchIndex } from '../../search/search-service.js';
 import { ApiWorld, type WorldOptions } from './api-world.js';
 

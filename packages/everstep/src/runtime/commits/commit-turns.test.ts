@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CommitUnit } from '../../engine/writes.js';
 import { ownersOf } from '../../fairness/owners.fixture.js';
-import { Committer } from '../committer.js';
 import { StandingClock } from '../runtime.fixture.js';
 import { CommitTurns, type Waiting } from './commit-turns.js';
+import { Committer } from './committer.js';
 
 interface Named extends Waiting {
   readonly name: string;

@@ -4,7 +4,7 @@
  * is written after all that were submitted before it, and before all that come later.
  */
 import { byOwner, interleaved } from '../../fairness/turns.js';
-import type { InstanceOwners } from '../../ports/instance-owners.js';
+import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 
 export interface Waiting {
   /** Null when it is unknown. */

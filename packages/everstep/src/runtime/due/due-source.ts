@@ -3,7 +3,7 @@
  * with due tasks gets pages of its own, so that one with very many does not hide the tasks of others.
  */
 import type { Cluster } from '../../ports/cluster.js';
-import type { DueTask, Store, TaskReference } from '../../ports/store.js';
+import type { DueTask, Store, TaskReference } from '../../ports/stores/store.js';
 
 /** Tasks that one look reads of all instances together. */
 const PAGE = 500;

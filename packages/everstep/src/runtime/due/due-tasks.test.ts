@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ownersOf } from '../../fairness/owners.fixture.js';
-import type { DueTask, Store } from '../../ports/store.js';
-import { ALWAYS_OPEN } from '../../ports/store-writes.js';
-import { ReadyQueue } from '../ready-queue.js';
+import type { DueTask, Store } from '../../ports/stores/store.js';
+import { ALWAYS_OPEN } from '../../ports/stores/store-writes.js';
+import { ReadyQueue } from '../dispatch/ready-queue.js';
 import { quiet, StandingClock, settle } from '../runtime.fixture.js';
 import { DueTasks } from './due-tasks.js';
 

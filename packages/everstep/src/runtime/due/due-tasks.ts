@@ -6,10 +6,10 @@
  */
 import { inTurns } from '../../fairness/turns.js';
 import type { Clock } from '../../ports/clock.js';
-import { type InstanceOwners, ONE_OWNER } from '../../ports/instance-owners.js';
 import type { Log } from '../../ports/log.js';
-import type { DueTask, Store } from '../../ports/store.js';
-import type { StoreWritesState } from '../../ports/store-writes.js';
+import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
+import type { DueTask, Store } from '../../ports/stores/store.js';
+import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 import { type ClaimedTasks, type DueSource, StoredTasks, UnclaimedTasks } from './due-source.js';
 import { type Backlog, type DueTurn, DueTurns } from './due-turns.js';
 

@@ -3,7 +3,7 @@
  * until half of it is done; one whose last tasks are still being written waits for that.
  */
 import { Turns } from '../../fairness/turns.js';
-import type { InstanceOwners } from '../../ports/instance-owners.js';
+import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 import type { DuePages } from './due-source.js';
 
 /** Deliveries that wait for a slot or are in flight. */

@@ -1,14 +1,14 @@
 /** Makes forks: reads the run that is forked, and writes the new one with its entry in the audit log. */
 import { ofThisRequest } from '../../audit/audited-request.js';
 import { PART } from '../../config/limits.js';
-import { type Forked, forkRun, type JournalEntry } from '../../engine/fork.js';
 import { type DecisionContext, newKey } from '../../engine/ids.js';
-import type { Run, RunPayload } from '../../engine/run.js';
+import { type Forked, forkRun, type JournalEntry } from '../../engine/runs/fork.js';
+import type { Run, RunPayload } from '../../engine/runs/run.js';
 import type { AuditNote, StoreWrite } from '../../engine/writes.js';
-import { stepsOf } from '../../ports/history-parts.js';
-import type { InstanceLimits } from '../../ports/instance-limits.js';
-import type { Store } from '../../ports/store.js';
-import type { ForkCommand, ForkOutcome } from '../workflow-service.js';
+import { stepsOf } from '../../ports/stores/history-parts.js';
+import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
+import type { Store } from '../../ports/stores/store.js';
+import type { ForkCommand, ForkOutcome } from '../services/workflow-service.js';
 import { commitInSlices, type StagingOptions } from './staging.js';
 
 export interface ForksOptions extends StagingOptions {

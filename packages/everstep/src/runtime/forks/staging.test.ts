@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { LIMITS, PART } from '../../config/limits.js';
-import { type ForkRequest, forkRun } from '../../engine/fork.js';
+import { type ForkRequest, forkRun } from '../../engine/runs/fork.js';
 import type { CommitUnit, StoreWrite } from '../../engine/writes.js';
 import { AT_ONCE } from '../../fairness/work-slices.js';
-import type { Store } from '../../ports/store.js';
+import type { Store } from '../../ports/stores/store.js';
 import {
   advanceTask,
   apply,

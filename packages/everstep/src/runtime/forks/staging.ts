@@ -6,8 +6,8 @@
 import { LIMITS, PART } from '../../config/limits.js';
 import type { CommitResult, CommitUnit, StoreWrite } from '../../engine/writes.js';
 import type { WorkSlices } from '../../fairness/work-slices.js';
-import { stepsOf, yieldToOthers } from '../../ports/history-parts.js';
-import type { Store } from '../../ports/store.js';
+import { stepsOf, yieldToOthers } from '../../ports/stores/history-parts.js';
+import type { Store } from '../../ports/stores/store.js';
 
 export interface StagingOptions {
   readonly store: Pick<Store, 'listSteps' | 'removeStagedSteps'>;

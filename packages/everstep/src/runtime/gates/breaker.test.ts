@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BreakerSettings } from '../../engine/run.js';
+import type { BreakerSettings } from '../../engine/runs/run.js';
 import { GOOD_STANDING, restoredStanding, type Standing, standingAfter } from './breaker.js';
 import type { DeliveryResult } from './passage.js';
 

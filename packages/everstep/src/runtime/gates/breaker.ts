@@ -1,5 +1,5 @@
 /** How a destination's answers trip its breaker, and how it is let go again. Pure. */
-import type { BreakerSettings, DestinationHold } from '../../engine/run.js';
+import type { BreakerSettings, DestinationHold } from '../../engine/runs/run.js';
 import type { DeliveryResult } from './passage.js';
 
 export interface Standing {

@@ -4,11 +4,11 @@
  * control key must allow it. A
  * delivery that nothing holds passes at once.
  */
-import { ADVANCE_SLOT, type FlowControl, type InstanceSettings, type Queue } from '../../engine/run.js';
+import { ADVANCE_SLOT, type FlowControl, type InstanceSettings, type Queue } from '../../engine/runs/run.js';
 import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
-import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../workflow-service.js';
+import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../services/workflow-service.js';
 import { type GateStore, InstanceGates } from './instance-gates.js';
 import type { DeliveryResult, Passage, Ticket } from './passage.js';
 import { type Places, RoomTurns } from './room.js';

@@ -3,8 +3,8 @@
  * hand, and what waits until it is not. While the breaker holds it, one
  * delivery at a time is let through, so often and no oftener.
  */
-import type { BreakerSettings, DestinationHold } from '../../engine/run.js';
-import type { DestinationStatus, WaitReason } from '../workflow-service.js';
+import type { BreakerSettings, DestinationHold } from '../../engine/runs/run.js';
+import type { DestinationStatus, WaitReason } from '../services/workflow-service.js';
 import { GOOD_STANDING, type Standing, standingAfter } from './breaker.js';
 import type { DeliveryResult } from './passage.js';
 import { type Delivery, WaitList } from './wait-list.js';

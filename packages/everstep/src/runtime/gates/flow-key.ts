@@ -3,8 +3,8 @@
  * arrival, and what is in flight. It lets through by itself whatever may go:
  * nothing polls, and one timer stands at the end of a full rate window.
  */
-import type { FlowControl, FlowControlState } from '../../engine/run.js';
-import type { FlowControlStatus, WaitReason } from '../workflow-service.js';
+import type { FlowControl, FlowControlState } from '../../engine/runs/run.js';
+import type { FlowControlStatus, WaitReason } from '../services/workflow-service.js';
 import { broughtLimits, type KeyLimits, sameLimits } from './limit-changes.js';
 import type { DeliveryResult, Passage } from './passage.js';
 import {

@@ -1,5 +1,5 @@
 /** Gates before endpoints that a test plays, in simulated time, over a store in memory that takes its time. */
-import type { DestinationHold, FlowControl, FlowControlState, InstanceSettings, Queue } from '../../engine/run.js';
+import type { DestinationHold, FlowControl, FlowControlState, InstanceSettings, Queue } from '../../engine/runs/run.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import { SimulatedClock } from '../../simulation/simulated-clock.js';
 import { DeliveryGates, type DeliveryResult, type Passage, type Ticket } from './delivery-gates.js';

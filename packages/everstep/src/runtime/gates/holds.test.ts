@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_INSTANCE_SETTINGS } from '../../engine/run.js';
+import { DEFAULT_INSTANCE_SETTINGS } from '../../engine/runs/run.js';
 import { GateWorld, INSTANCE, ORIGIN } from './gates.fixture.js';
 import type { DeliveryResult } from './passage.js';
 

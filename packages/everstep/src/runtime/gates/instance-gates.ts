@@ -9,12 +9,12 @@ import {
   type FlowControl,
   type InstanceSettings,
   type Queue,
-} from '../../engine/run.js';
+} from '../../engine/runs/run.js';
 import type { ControlWrite } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
-import type { Store } from '../../ports/store.js';
-import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../workflow-service.js';
+import type { Store } from '../../ports/stores/store.js';
+import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../services/workflow-service.js';
 import { restoredStanding, type Standing } from './breaker.js';
 import { Destination } from './destination.js';
 import { FlowKey } from './flow-key.js';

@@ -1,6 +1,6 @@
 /** What becomes of a key's limits when a person changes them. Pure. */
-import type { FlowControl, FlowControlState } from '../../engine/run.js';
-import type { FlowControlChange } from '../workflow-service.js';
+import type { FlowControl, FlowControlState } from '../../engine/runs/run.js';
+import type { FlowControlChange } from '../services/workflow-service.js';
 
 /** Length of a rate window when nobody says it. */
 const DEFAULT_PERIOD_MS = 1_000;

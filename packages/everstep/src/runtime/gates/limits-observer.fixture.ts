@@ -3,7 +3,7 @@
  * would. While a change is being made it is not known whether it counts
  * already: then all that may be is followed, and what fits none of it is wrong.
  */
-import type { FlowControlState } from '../../engine/run.js';
+import type { FlowControlState } from '../../engine/runs/run.js';
 import type { Start } from './gates.fixture.js';
 
 export type KnownLimits = Pick<FlowControlState, 'parallelism' | 'rate' | 'periodMs' | 'paused'>;

@@ -3,8 +3,8 @@
  * time. A message that was let through holds its place until it has ended,
  * over all its retries, so that none behind it overtakes it.
  */
-import type { Queue } from '../../engine/run.js';
-import type { WaitReason } from '../workflow-service.js';
+import type { Queue } from '../../engine/runs/run.js';
+import type { WaitReason } from '../services/workflow-service.js';
 import { type Delivery, WaitList } from './wait-list.js';
 
 type Rules = Pick<Queue, 'parallelism' | 'paused'>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
-import { sampleInstance } from '../../stores/conformance/account-samples.js';
+import { sampleInstance } from '../../stores/conformance/accounts/account-samples.js';
 import { type Bench, inARow, ScriptedCaller, settle, withRuntime } from '../runtime.fixture.js';
 
 const INSTANCE = 'qi_1';

@@ -4,10 +4,10 @@
  */
 import { LIMITS } from '../../config/limits.js';
 import type { Clock } from '../../ports/clock.js';
-import type { DeletedInstance } from '../../ports/deleted-instances.js';
 import type { Log } from '../../ports/log.js';
-import type { Store } from '../../ports/store.js';
-import { StepPace } from '../step-pace.js';
+import type { DeletedInstance } from '../../ports/stores/deleted-instances.js';
+import type { Store } from '../../ports/stores/store.js';
+import { StepPace } from '../dispatch/step-pace.js';
 
 /** Turns of the event loop that are left to others after each step. */
 const TURNS_BETWEEN_STEPS = 32;

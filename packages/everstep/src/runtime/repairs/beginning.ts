@@ -2,14 +2,14 @@
  * Begins entries of a repair: each in one unit with what becomes of it, so that a process which is killed in between has
  * done both or neither. The unit is written on the version of the repair that let it begin.
  */
-import type { Begin, ItemMove, LimitReason, RepairItemState } from '../../engine/repair.js';
-import type { Started } from '../../engine/start.js';
+import type { Begin, ItemMove, LimitReason, RepairItemState } from '../../engine/dead-letters/repair.js';
+import type { Started } from '../../engine/runs/start.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../engine/writes.js';
-import type { InstanceLimits, RunAdmission } from '../../ports/instance-limits.js';
-import type { RepairItemRecord, RepairRecord } from '../../ports/repair-store.js';
-import type { Store } from '../../ports/store.js';
-import type { BegunPayload } from '../run-cache.js';
-import type { RecoverCommand } from '../workflow-service.js';
+import type { InstanceLimits, RunAdmission } from '../../ports/stores/instance-limits.js';
+import type { RepairItemRecord, RepairRecord } from '../../ports/stores/repair-store.js';
+import type { Store } from '../../ports/stores/store.js';
+import type { BegunPayload } from '../runs/run-cache.js';
+import type { RecoverCommand } from '../services/workflow-service.js';
 
 export interface Recovery {
   readonly started: Started;

@@ -11,9 +11,9 @@ import {
   type RepairEvent,
   type RepairTick,
   tickRepair,
-} from '../../engine/repair.js';
-import type { RepairDriver, RepairRecord } from '../../ports/repair-store.js';
-import type { Store } from '../../ports/store.js';
+} from '../../engine/dead-letters/repair.js';
+import type { RepairDriver, RepairRecord } from '../../ports/stores/repair-store.js';
+import type { Store } from '../../ports/stores/store.js';
 import type { Beginning } from './beginning.js';
 
 /** Started entries that one round looks at. */

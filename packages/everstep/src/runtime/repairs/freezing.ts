@@ -3,9 +3,15 @@
  * began. Each page is one write with the progress, so that a process which goes on after another loses and doubles none.
  */
 import { LIMITS } from '../../config/limits.js';
-import { decideRepair, type Repair, type RepairPlan, totalOf } from '../../engine/repair.js';
-import type { NewRepairItem, RepairableEntry, RepairCohort, RepairDriver, RepairRecord } from '../../ports/repair-store.js';
-import type { Store } from '../../ports/store.js';
+import { decideRepair, type Repair, type RepairPlan, totalOf } from '../../engine/dead-letters/repair.js';
+import type {
+  NewRepairItem,
+  RepairableEntry,
+  RepairCohort,
+  RepairDriver,
+  RepairRecord,
+} from '../../ports/stores/repair-store.js';
+import type { Store } from '../../ports/stores/store.js';
 
 const PAGE = 500;
 

@@ -4,20 +4,27 @@
  * the same time is told by the version of the repair, and then it is read again.
  */
 
+import {
+  decideRepair,
+  isOver,
+  newRepair,
+  type Repair,
+  type RepairEvent,
+  type RepairOutcome,
+} from '../../engine/dead-letters/repair.js';
 import { type DecisionContext, newId } from '../../engine/ids.js';
-import { decideRepair, isOver, newRepair, type Repair, type RepairEvent, type RepairOutcome } from '../../engine/repair.js';
 import { Turns } from '../../fairness/turns.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
-import { type InstanceOwners, ONE_OWNER } from '../../ports/instance-owners.js';
 import type { Log } from '../../ports/log.js';
-import type { RepairDriver, RepairRecord } from '../../ports/repair-store.js';
-import type { Store } from '../../ports/store.js';
-import type { StoreWritesState } from '../../ports/store-writes.js';
-import type { PlanRepairCommand, RepairChange, RepairChangeCommand, RepairChangeOutcome } from '../repair-service.js';
+import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
+import type { RepairDriver, RepairRecord } from '../../ports/stores/repair-store.js';
+import type { Store } from '../../ports/stores/store.js';
+import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 import { Beginning, type BeginningOptions } from './beginning.js';
 import { Driving } from './driving.js';
 import { Freezing } from './freezing.js';
+import type { PlanRepairCommand, RepairChange, RepairChangeCommand, RepairChangeOutcome } from './repair-service.js';
 
 /** Repairs that are driven in one round, in turns by account. */
 const ROUND = 20;

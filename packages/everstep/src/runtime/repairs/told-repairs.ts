@@ -1,5 +1,5 @@
 /** Repairs as they are kept, with somebody who is told when one of them changes. */
-import type { RepairRecord, RepairStore } from '../../ports/repair-store.js';
+import type { RepairRecord, RepairStore } from '../../ports/stores/repair-store.js';
 
 /** Its dead letters say that they are about to go, or do not say so any more. */
 const changesEntries = ({ repair: { action, phase, stopReason } }: RepairRecord): boolean =>

@@ -1,15 +1,15 @@
 /** Background work of which one account may have very much: accounts take turns. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newRepair } from '../../engine/repair.js';
-import { DEFAULT_INSTANCE_SETTINGS } from '../../engine/run.js';
+import { newRepair } from '../../engine/dead-letters/repair.js';
+import { DEFAULT_INSTANCE_SETTINGS } from '../../engine/runs/run.js';
 import { ownersOf } from '../../fairness/owners.fixture.js';
-import type { Store } from '../../ports/store.js';
+import type { Store } from '../../ports/stores/store.js';
 import { apply, creation, sampleRun, T0 } from '../../stores/conformance/samples.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
-import { Retention } from '../retention.js';
 import { quiet, StandingClock, withRuntime } from '../runtime.fixture.js';
-import { caller, command, HOUR_MS, pass, scheduled } from '../schedules.fixture.js';
+import { Retention } from '../services/retention.js';
+import { caller, command, HOUR_MS, pass, scheduled } from '../services/schedules.fixture.js';
 
 const HOSTILE = 'hostile1';
 const QUIET = 'quiet1';

@@ -1,6 +1,6 @@
 /** Creates the resolver of host names from the settings of the installation. */
 import { LIMITS } from '../../config/limits.js';
-import { type InstanceOwners, ONE_OWNER } from '../../ports/instance-owners.js';
+import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import { lookUpByDns, lookUpBySystem } from './dns-servers.js';
 import { HOSTS_FILE, HostsFile } from './hosts-file.js';
 import { NameResolver } from './name-resolver.js';

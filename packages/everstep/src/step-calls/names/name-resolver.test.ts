@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ownersOf } from '../../fairness/owners.fixture.js';
-import { type InstanceOwners, ONE_OWNER } from '../../ports/instance-owners.js';
+import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { Lookup } from './dns-servers.js';
 import { type NameLimits, NameResolver, type Resolved } from './name-resolver.js';
 

@@ -6,7 +6,7 @@ import type { LookupAddress } from 'node:dns';
 import { closeSync, openSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { FairShare } from '../../fairness/fair-share.js';
-import type { InstanceOwners } from '../../ports/instance-owners.js';
+import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 import type { LookUp, Lookup } from './dns-servers.js';
 import type { HostsFile } from './hosts-file.js';
 

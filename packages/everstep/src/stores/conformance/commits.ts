@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CommitUnit, Store, StoreWrite } from '../../ports/store.js';
+import type { CommitUnit, Store, StoreWrite } from '../../ports/stores/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
   advanceTask,

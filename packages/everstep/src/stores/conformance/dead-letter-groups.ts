@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { GROUP_STATES, groupState, hourOf, NEW_FOR_MS } from '../../engine/dead-letter-groups.js';
-import type { DeadLetterGroupRecord } from '../../ports/dead-letter-groups.js';
-import type { CommitUnit } from '../../ports/store.js';
+import { GROUP_STATES, groupState, hourOf, NEW_FOR_MS } from '../../engine/dead-letters/dead-letter-groups.js';
+import type { DeadLetterGroupRecord } from '../../ports/stores/dead-letter-groups.js';
+import type { CommitUnit } from '../../ports/stores/store.js';
 import {
   audit,
   dlqIdOf,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { FlowControl, FlowControlState } from '../../engine/run.js';
-import type { Store, StoreWrite } from '../../ports/store.js';
+import type { FlowControl, FlowControlState } from '../../engine/runs/run.js';
+import type { Store, StoreWrite } from '../../ports/stores/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import { apply, INSTANCE, OTHER_INSTANCE, T0 } from './samples.js';
 

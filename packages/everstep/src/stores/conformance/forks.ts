@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { RunOrigin } from '../../engine/run.js';
-import type { StoreWrite } from '../../ports/store.js';
-import { sampleAudit } from './account-samples.js';
+import type { RunOrigin } from '../../engine/runs/run.js';
+import type { StoreWrite } from '../../ports/stores/store.js';
+import { sampleAudit } from './accounts/account-samples.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
   advanceTask,

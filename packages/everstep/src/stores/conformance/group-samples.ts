@@ -1,9 +1,9 @@
 /** Failures of groups, and what a store says of these. */
-import { type FailureGroup, type GroupState, groupState } from '../../engine/dead-letter-groups.js';
-import { groupOf } from '../../engine/fingerprint.js';
-import type { Run } from '../../engine/run.js';
-import type { DeadLetterGroupFilter } from '../../ports/dead-letter-groups.js';
-import type { AuditEntry, Store, StoreWrite } from '../../ports/store.js';
+import { type FailureGroup, type GroupState, groupState } from '../../engine/dead-letters/dead-letter-groups.js';
+import { groupOf } from '../../engine/dead-letters/fingerprint.js';
+import type { Run } from '../../engine/runs/run.js';
+import type { DeadLetterGroupFilter } from '../../ports/stores/dead-letter-groups.js';
+import type { AuditEntry, Store, StoreWrite } from '../../ports/stores/store.js';
 import { creation, failure, INSTANCE, sampleDeadLetter, sampleRun, T0 } from './samples.js';
 
 export const HOUR_MS = 3_600_000;

@@ -1,4 +1,4 @@
-import type { Store } from '../../ports/store.js';
+import type { Store } from '../../ports/stores/store.js';
 
 /** A store made for one test, on data of its own. */
 export interface StoreUnderTest {

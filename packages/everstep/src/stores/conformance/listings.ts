@@ -5,8 +5,8 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { DeadLetter, FailureFunctionState, MessageSettings, Run, RunStatus } from '../../engine/run.js';
-import type { CommitUnit, DeadLetterFilter, Listing, Page, RunFilter, Store } from '../../ports/store.js';
+import type { DeadLetter, FailureFunctionState, MessageSettings, Run, RunStatus } from '../../engine/runs/run.js';
+import type { CommitUnit, DeadLetterFilter, Listing, Page, RunFilter, Store } from '../../ports/stores/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
   apply,

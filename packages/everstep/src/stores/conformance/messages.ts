@@ -1,8 +1,8 @@
 /** Plain messages, and what they are published to: queues and groups of URLs. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { MessageSettings, Queue, Run, Task, UrlGroup } from '../../engine/run.js';
-import type { StoreWrite } from '../../ports/store.js';
+import type { MessageSettings, Queue, Run, Task, UrlGroup } from '../../engine/runs/run.js';
+import type { StoreWrite } from '../../ports/stores/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
   advanceTask,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { CALLBACK_SLOT, type Task } from '../../engine/run.js';
-import type { Store, StoreWrite, TaskReference } from '../../ports/store.js';
+import { CALLBACK_SLOT, type Task } from '../../engine/runs/run.js';
+import type { Store, StoreWrite, TaskReference } from '../../ports/stores/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
   advanceTask,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { NO_COUNTS, newRepair, type Repair } from '../../engine/repair.js';
-import type { Run } from '../../engine/run.js';
-import type { NewRepairItem, RepairDriver, RepairRecord } from '../../ports/repair-store.js';
-import type { Store, StoreWrite } from '../../ports/store.js';
-import { sampleAudit } from './account-samples.js';
+import { NO_COUNTS, newRepair, type Repair } from '../../engine/dead-letters/repair.js';
+import type { Run } from '../../engine/runs/run.js';
+import type { NewRepairItem, RepairDriver, RepairRecord } from '../../ports/stores/repair-store.js';
+import type { Store, StoreWrite } from '../../ports/stores/store.js';
+import { sampleAudit } from './accounts/account-samples.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
   apply,

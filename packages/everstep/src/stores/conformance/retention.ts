@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { RetentionState, Run, RunIdentity, RunOutcome } from '../../engine/run.js';
-import type { DeadLetterFilter, RemovalQuery, RunFilter, Store, StoreWrite } from '../../ports/store.js';
+import type { RetentionState, Run, RunIdentity, RunOutcome } from '../../engine/runs/run.js';
+import type { DeadLetterFilter, RemovalQuery, RunFilter, Store, StoreWrite } from '../../ports/stores/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
   advanceTask,

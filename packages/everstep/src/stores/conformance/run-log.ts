@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { FailedAttempt, RecordedStep, RunOutcome } from '../../engine/run.js';
+import type { FailedAttempt, RecordedStep, RunOutcome } from '../../engine/runs/run.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
   advanceTask,

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import type { CallSpec, InvokeSpec } from '@everstep/sdk/protocol';
-import type { FailureGroup } from '../../engine/dead-letter-groups.js';
-import type { KeptExchange } from '../../engine/exchanges.js';
+import type { FailureGroup } from '../../engine/dead-letters/dead-letter-groups.js';
+import type { KeptExchange } from '../../engine/runs/exchanges.js';
 import {
   CALLBACK_SLOT,
   type DeadLetter,
@@ -15,8 +15,8 @@ import {
   type RunPayload,
   type RunSettings,
   type Task,
-} from '../../engine/run.js';
-import type { CommitUnit, RunHistory, Store, StoreGuard, StoreWrite } from '../../ports/store.js';
+} from '../../engine/runs/run.js';
+import type { CommitUnit, RunHistory, Store, StoreGuard, StoreWrite } from '../../ports/stores/store.js';
 
 export const T0 = 1_800_000_000_000;
 export const INSTANCE = 'qi_one';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
-import { DIALECT_NAMES, type Schedule } from '../../engine/run.js';
-import type { ListedSchedule, Listing, Store, StoreGuard, StoreWrite } from '../../ports/store.js';
+import { DIALECT_NAMES, type Schedule } from '../../engine/runs/run.js';
+import type { ListedSchedule, Listing, Store, StoreGuard, StoreWrite } from '../../ports/stores/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import { apply, creation, INSTANCE, OTHER_INSTANCE, PAYLOAD, SETTINGS, sampleRun, T0, unit } from './samples.js';
 

@@ -7,8 +7,8 @@ import {
   NO_BYTE_LIMIT,
   type SearchDocument,
   type SearchDocuments,
-} from '../../ports/search-store.js';
-import { contentBytes, RECORD_BYTES } from '../../ports/stored-bytes.js';
+} from '../../ports/stores/search-store.js';
+import { contentBytes, RECORD_BYTES } from '../../ports/stores/stored-bytes.js';
 
 export interface DocumentsUnderTest {
   readonly documents: SearchDocuments;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { AuditEntry } from '../../ports/account-store.js';
-import type { SearchIndexRecord } from '../../ports/search-store.js';
-import type { Store } from '../../ports/store.js';
-import { addTeam, addUsers, sampleAudit } from './account-samples.js';
+import type { AuditEntry } from '../../ports/stores/account-store.js';
+import type { SearchIndexRecord } from '../../ports/stores/search-store.js';
+import type { Store } from '../../ports/stores/store.js';
+import { addTeam, addUsers, sampleAudit } from './accounts/account-samples.js';
 import { type OpenStore, withStore } from './harness.js';
 import { T0 } from './samples.js';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CommitUnit } from '../../ports/store.js';
+import type { CommitUnit } from '../../ports/stores/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import { apply, creation, INSTANCE, OTHER_INSTANCE, sampleRun, T0, unit } from './samples.js';
 

@@ -1,8 +1,8 @@
 /** Guards of queues, groups of URLs and schedules, which are read, decided on and written. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Queue, Schedule, UrlGroup } from '../../engine/run.js';
-import type { CommitResult, Store, StoreGuard, StoreWrite } from '../../ports/store.js';
+import type { Queue, Schedule, UrlGroup } from '../../engine/runs/run.js';
+import type { CommitResult, Store, StoreGuard, StoreWrite } from '../../ports/stores/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import { apply, INSTANCE, OTHER_INSTANCE, PAYLOAD, SETTINGS, T0, unit } from './samples.js';
 

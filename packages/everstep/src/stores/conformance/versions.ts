@@ -1,7 +1,7 @@
 /** Versions of runs: what is decided on an older state than the latest is refused, where several processes may decide. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { CommitResult, CommitUnit, Store, StoreWrite } from '../../ports/store.js';
+import type { CommitResult, CommitUnit, Store, StoreWrite } from '../../ports/stores/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import { advanceTask, apply, creation, putTasks, sampleRun, sampleStep, T0, unit } from './samples.js';
 

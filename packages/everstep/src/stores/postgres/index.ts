@@ -2,40 +2,51 @@
 
 import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
-import type { SharedDailyRuns } from '../../ports/shared-daily-runs.js';
-import type { Store } from '../../ports/store.js';
-import { createAccounts } from './accounts.js';
+import type { SharedDailyRuns } from '../../ports/stores/shared-daily-runs.js';
+import type { Store } from '../../ports/stores/store.js';
+import { createAccounts } from './accounts/accounts.js';
+import { createSharedDailyRuns } from './accounts/shared-daily-runs.js';
 import { createAuditStore } from './audit/index.js';
-import { BatchWriter, type Commits } from './batch-writer.js';
-import { gatherWhenBusy } from './busy.js';
-import { readClaimed, readNextUnclaimedAt } from './claims.js';
-import { readLatestTime } from './clock-marks.js';
-import { DEFAULT_LEASE_MS, PostgresCluster, type PostgresClusterOptions } from './cluster.js';
-import { Database, type DatabaseOptions } from './connection.js';
-import { createDeadLetterGroups } from './dead-letter-groups.js';
+import { readClaimed, readNextUnclaimedAt } from './cluster/claims.js';
+import { DEFAULT_LEASE_MS, PostgresCluster, type PostgresClusterOptions } from './cluster/cluster.js';
+import { ExclusiveWork } from './cluster/exclusive-work.js';
+import { BatchWriter, type Commits } from './commit/batch-writer.js';
+import { readLatestTime } from './commit/clock-marks.js';
+import { gatherWhenBusy } from './connection/busy.js';
+import { Database, type DatabaseOptions } from './connection/connection.js';
+import { placeOfUrl, StoreOpenError } from './connection/errors.js';
+import { migrate } from './connection/migrate.js';
+import { Primary } from './connection/primary.js';
+import { probeWrites } from './connection/probe-write.js';
+import { checkTls, tlsNotice } from './connection/tls.js';
+import { findFlowControl, listFlowControls } from './control/flow-control-records.js';
+import { listHolds } from './control/hold-records.js';
+import { findInstanceSettings } from './control/instance-records.js';
+import { countQueued, findQueue, listQueues, retriedInQueue } from './control/queue-records.js';
+import {
+  countSchedules,
+  dueSchedules,
+  findSchedule,
+  instancesWithDueSchedules,
+  listSchedules,
+  nextScheduleAt,
+} from './control/schedule-records.js';
+import { findUrlGroup, listUrlGroups } from './control/url-group-records.js';
+import { createDeadLetterGroups } from './dead-letters/dead-letter-groups.js';
+import { removeInstanceRows } from './instance-removal/instance-rows.js';
 import {
   deadLetterHorizon,
   findDeadLetter,
   listDeadLetterIds,
   listDeadLetters,
   loadDeadLetterBodies,
-} from './dead-letter-listing.js';
-import { readDueInstances } from './due-tasks.js';
-import { placeOfUrl, StoreOpenError } from './errors.js';
-import { hasWebhook, listAllWaiters, listWaiters } from './event-reader.js';
-import { ExclusiveWork } from './exclusive-work.js';
-import { findFlowControl, listFlowControls } from './flow-control-records.js';
-import { findStep, journalSize, listAttempts, listSteps, listTasks, loadHistory } from './history-reader.js';
-import { listHolds } from './hold-records.js';
-import { findInstanceSettings } from './instance-records.js';
-import { removeInstanceRows } from './instance-removal/instance-rows.js';
-import { migrate } from './migrate.js';
-import { Primary } from './primary.js';
-import { probeWrites } from './probe-write.js';
-import { countQueued, findQueue, listQueues, retriedInQueue } from './queue-records.js';
-import { createRepairs } from './repair-records.js';
-import { Retention } from './retention.js';
-import { findRun, listRuns, listSearchableRuns, runHorizon } from './run-listing.js';
+} from './listing/dead-letter-listing.js';
+import { findRun, listRuns, listSearchableRuns, runHorizon } from './listing/run-listing.js';
+import { createRepairs } from './repairs/repair-records.js';
+import { readDueInstances } from './runs/due-tasks.js';
+import { hasWebhook, listAllWaiters, listWaiters } from './runs/event-reader.js';
+import { findStep, journalSize, listAttempts, listSteps, listTasks, loadHistory } from './runs/history-reader.js';
+import { Retention } from './runs/retention.js';
 import {
   descendantsOf,
   endedAmong,
@@ -48,24 +59,13 @@ import {
   readDueTasks,
   readNextDueAt,
   retriesBeforeFailure,
-} from './run-reader.js';
-import { RunRecords } from './run-records.js';
-import {
-  countSchedules,
-  dueSchedules,
-  findSchedule,
-  instancesWithDueSchedules,
-  listSchedules,
-  nextScheduleAt,
-} from './schedule-records.js';
-import { createSearchIndexes } from './search-indexes.js';
-import { createSharedDailyRuns } from './shared-daily-runs.js';
+} from './runs/run-reader.js';
+import { RunRecords } from './runs/run-records.js';
+import { createSearchIndexes } from './search/search-indexes.js';
 import { countObjects } from './storage/named-counts.js';
 import { removeStagedSteps } from './storage/staged-journals.js';
-import { checkTls, tlsNotice } from './tls.js';
-import { findUrlGroup, listUrlGroups } from './url-group-records.js';
 
-export { StoreOpenError, type StoreOpenErrorCode } from './errors.js';
+export { StoreOpenError, type StoreOpenErrorCode } from './connection/errors.js';
 
 /** A commit takes several times as long where everybody waits for the processor. */
 const GATHER_MS = 10;

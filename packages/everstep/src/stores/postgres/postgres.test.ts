@@ -1,5 +1,5 @@
 import { after, describe } from 'node:test';
-import type { Store } from '../../ports/store.js';
+import type { Store } from '../../ports/stores/store.js';
 import { type OpenStore, storeConformance } from '../conformance/index.js';
 import { sharedRepairConformance } from '../conformance/repairs.js';
 import { openPostgresStore } from './index.js';

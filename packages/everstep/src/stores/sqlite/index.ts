@@ -1,37 +1,37 @@
 /** The embedded store: one SQLite file, written by this process alone, durable at every commit. */
-import type { Store } from '../../ports/store.js';
-import { createAccounts } from './accounts.js';
+import type { Store } from '../../ports/stores/store.js';
+import { createAccounts } from './accounts/accounts.js';
+import { AuditLog } from './audit/audit-log.js';
 import { createAuditStore } from './audit/index.js';
-import { AuditLog } from './audit-log.js';
-import { BatchWriter } from './batch-writer.js';
-import { type Connection, type ConnectionOptions, openConnection } from './connection.js';
-import { DeadLetterGroups } from './dead-letter-groups.js';
-import { DeadLetterListing } from './dead-letter-listing.js';
-import { DeadLetterWriter } from './dead-letter-writer.js';
-import { EventRecords } from './event-records.js';
-import type { PrefixLimits } from './facets/members.js';
-import { FlowControlRecords } from './flow-control-records.js';
-import { HistoryReader } from './history-reader.js';
-import { InstanceRecords } from './instance-records.js';
+import { BatchWriter } from './commit/batch-writer.js';
+import { type Connection, type ConnectionOptions, openConnection } from './connection/connection.js';
+import type { CopyRequest } from './connection/online-copy.js';
+import { ProbeWrite } from './connection/probe-write.js';
+import { createStoreParts } from './connection/store-parts.js';
+import { Transaction } from './connection/transaction.js';
+import { FlowControlRecords } from './control/flow-control-records.js';
+import { InstanceRecords } from './control/instance-records.js';
+import { QueueRecords } from './control/queue-records.js';
+import { ScheduleRecords } from './control/schedule-records.js';
+import { UrlGroupRecords } from './control/url-group-records.js';
+import { DeadLetterGroups } from './dead-letters/dead-letter-groups.js';
+import { DeadLetterWriter } from './dead-letters/dead-letter-writer.js';
 import { InstanceRows } from './instance-removal/instance-rows.js';
-import type { CopyRequest } from './online-copy.js';
-import { ProbeWrite } from './probe-write.js';
-import { QueueRecords } from './queue-records.js';
-import { Relatives } from './relatives.js';
-import { RepairRecords } from './repair-records.js';
-import { Retention } from './retention.js';
-import { RunListing } from './run-listing.js';
-import { RunReader } from './run-reader.js';
-import { ScheduleRecords } from './schedule-records.js';
+import { DeadLetterListing } from './listing/dead-letter-listing.js';
+import type { PrefixLimits } from './listing/facets/members.js';
+import { RunListing } from './listing/run-listing.js';
+import { RepairRecords } from './repairs/repair-records.js';
+import { EventRecords } from './runs/event-records.js';
+import { HistoryReader } from './runs/history-reader.js';
+import { Relatives } from './runs/relatives.js';
+import { Retention } from './runs/retention.js';
+import { RunReader } from './runs/run-reader.js';
+import { TriggerRecords } from './runs/trigger-records.js';
 import { SqliteSearchIndexes } from './search/index-records.js';
 import { NamedCounts } from './storage/named-counts.js';
-import { createStoreParts } from './store-parts.js';
-import { Transaction } from './transaction.js';
-import { TriggerRecords } from './trigger-records.js';
-import { UrlGroupRecords } from './url-group-records.js';
 
-export { StoreOpenError, type StoreOpenErrorCode } from './connection.js';
-export type { CopyRequest } from './online-copy.js';
+export { StoreOpenError, type StoreOpenErrorCode } from './connection/connection.js';
+export type { CopyRequest } from './connection/online-copy.js';
 
 export interface SqliteStoreOptions extends ConnectionOptions {
   /** Created if it does not exist (its directory must); `:memory:` keeps nothing. */

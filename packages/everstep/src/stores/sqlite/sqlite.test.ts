@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe } from 'node:test';
 import { storeConformance } from '../conformance/index.js';
 import { listingConformance } from '../conformance/listings.js';
-import { openConnection } from './connection.js';
+import { openConnection } from './connection/connection.js';
 import { createSqliteStore, openSqliteStore } from './index.js';
 
 storeConformance('SQLite in a file', async () => {

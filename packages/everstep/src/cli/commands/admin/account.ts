@@ -1,9 +1,9 @@
 /** `everstep admin account`, `plans`, `audit` and `keys list|create|revoke` */
 import type { ApiKey } from '@everstep/sdk';
 import { Command } from 'commander';
-import { type AdminOptions, openAdmin, withAdminConnection } from '../../admin-connection.js';
 import { wholeNumber } from '../../arguments.js';
 import { duration, instant, json, printable, type Shell, table } from '../../output.js';
+import { type AdminOptions, openAdmin, withAdminConnection } from './admin-connection.js';
 
 const MS_PER_SECOND = 1_000;
 const DEFAULT_ENTRIES = 100;

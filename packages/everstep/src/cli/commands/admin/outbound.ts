@@ -1,9 +1,9 @@
 /** `everstep admin queues outbound|narrow-outbound|allow-outbound` */
 import type { InstanceOutboundRules } from '@everstep/sdk';
 import { Command } from 'commander';
-import { type AdminOptions, openAdmin, withAdminConnection } from '../../admin-connection.js';
 import { collected } from '../../arguments.js';
 import { json, printable, type Screen, type Shell, styled } from '../../output.js';
+import { type AdminOptions, openAdmin, withAdminConnection } from './admin-connection.js';
 
 const listText = (entries: readonly string[]): string => (entries.length === 0 ? '-' : entries.map(printable).join(', '));
 

@@ -1,10 +1,10 @@
 /** `everstep admin queues list|get|create|delete|rotate-tokens|move|budget|plan|budget-alert|stats` */
 import type { AdminClient, QueueInstance } from '@everstep/sdk';
 import { Command } from 'commander';
-import { type AdminOptions, openAdmin, withAdminConnection } from '../../admin-connection.js';
 import { length, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
+import { type AdminOptions, openAdmin, withAdminConnection } from './admin-connection.js';
 import { outboundCommands } from './outbound.js';
 
 const MS_PER_SECOND = 1_000;

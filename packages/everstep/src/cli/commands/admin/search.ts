@@ -1,8 +1,8 @@
 /** `everstep admin search list|get|create|rename|transfer|reset-password|delete|stats` */
 import type { AdminClient, SearchIndex, SearchIndexStats, SearchIndexType } from '@everstep/sdk';
 import { Command, Option } from 'commander';
-import { type AdminOptions, openAdmin, withAdminConnection } from '../../admin-connection.js';
 import { instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
+import { type AdminOptions, openAdmin, withAdminConnection } from './admin-connection.js';
 
 const MS_PER_SECOND = 1_000;
 const TYPES: readonly SearchIndexType[] = ['free', 'payg', 'fixed'];

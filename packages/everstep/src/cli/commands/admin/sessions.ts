@@ -1,7 +1,7 @@
 /** `everstep admin sessions list|end|end-all` */
 import { Command } from 'commander';
-import { openAdmin, withAdminConnection } from '../../admin-connection.js';
 import { instant, json, type Shell, table } from '../../output.js';
+import { openAdmin, withAdminConnection } from './admin-connection.js';
 
 const MS_PER_SECOND = 1_000;
 

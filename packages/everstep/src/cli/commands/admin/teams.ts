@@ -1,8 +1,8 @@
 /** `everstep admin teams list|create|delete`, `members list|add|remove` and `invitations list|revoke|accept|join`. */
 import { acceptInvitation, type MemberRole } from '@everstep/sdk';
 import { Command, Option } from 'commander';
-import { type AdminOptions, managementUrlOf, openAdmin, withAdminConnection } from '../../admin-connection.js';
 import { instant, json, printable, type Shell, table } from '../../output.js';
+import { type AdminOptions, managementUrlOf, openAdmin, withAdminConnection } from './admin-connection.js';
 
 const MS_PER_SECOND = 1_000;
 const ROLES: readonly MemberRole[] = ['admin', 'dev', 'finance'];

@@ -1,9 +1,9 @@
 /** `everstep admin tokens list|create|rotate|revoke` */
 import type { InstanceToken, TokenScope } from '@everstep/sdk';
 import { Command } from 'commander';
-import { type AdminOptions, openAdmin, withAdminConnection } from '../../admin-connection.js';
 import { length } from '../../arguments.js';
 import { instant, json, type Shell, table } from '../../output.js';
+import { type AdminOptions, openAdmin, withAdminConnection } from './admin-connection.js';
 
 const QUEUE_ID = ['<queueId>', 'ID of the queue instance'] as const;
 const TOKEN_ID = ['<tokenId>', 'ID of the token, as printed by list'] as const;

@@ -1,9 +1,9 @@
 /** `everstep admin users ...`: users of the installation, for operators. */
 import type { AdminClient, User } from '@everstep/sdk';
 import { Command } from 'commander';
-import { openAdmin, withAdminConnection } from '../../admin-connection.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, type Shell, table } from '../../output.js';
+import { openAdmin, withAdminConnection } from './admin-connection.js';
 
 const MS_PER_SECOND = 1_000;
 

@@ -1,9 +1,9 @@
 /** The audit log as a whole, in the database: its hash chain, its retention, and how far it was pushed. */
 import { GENESIS, hashOf, linksOf } from '../../../audit/chain.js';
-import type { AuditStore, ChainPosition } from '../../../ports/audit-store.js';
-import { ALONE } from '../audit-log.js';
-import { integer, json, type Row, text } from '../columns.js';
-import { type Database, type Session, statement } from '../connection.js';
+import type { AuditStore, ChainPosition } from '../../../ports/stores/audit-store.js';
+import { integer, json, type Row, text } from '../connection/columns.js';
+import { type Database, type Session, statement } from '../connection/connection.js';
+import { ALONE } from './audit-log.js';
 import { entryOf } from './entry-rows.js';
 
 /** Entries are in the order of their times, except for those of requests that take long. So many are looked at. */

@@ -1,8 +1,8 @@
 /** Records of queue instances that were deleted. */
-import type { DeletedInstance } from '../../../ports/deleted-instances.js';
-import { raiseLatestTime } from '../clock-marks.js';
-import { integer, integerOrNull, type Row, text, textOrNull } from '../columns.js';
-import { type Session, statement, type TransactionSession } from '../connection.js';
+import type { DeletedInstance } from '../../../ports/stores/deleted-instances.js';
+import { raiseLatestTime } from '../commit/clock-marks.js';
+import { integer, integerOrNull, type Row, text, textOrNull } from '../connection/columns.js';
+import { type Session, statement, type TransactionSession } from '../connection/connection.js';
 
 const INSERT = statement(`
   WITH gone AS (DELETE FROM queue_instance WHERE instance_id = $1 RETURNING *)

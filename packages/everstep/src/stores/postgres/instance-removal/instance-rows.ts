@@ -1,6 +1,6 @@
 /** Removes rows of a queue instance that was deleted, a few in each transaction. */
-import { text } from '../columns.js';
-import { type Database, statement } from '../connection.js';
+import { text } from '../connection/columns.js';
+import { type Database, statement } from '../connection/connection.js';
 import { FIRST, TABLES_OF_INSTANCE, TABLES_OF_RUN } from './tables.js';
 
 /** Where tables are spread, a `ctid` says which row it is only together with the instance. */

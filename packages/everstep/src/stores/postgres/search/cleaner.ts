@@ -3,8 +3,8 @@
  * is told to look at a table that has grown.
  */
 import type pg from 'pg';
-import { integer, textOrNull } from '../columns.js';
-import { type Database, statement } from '../connection.js';
+import { integer, textOrNull } from '../connection/columns.js';
+import { type Database, statement } from '../connection/connection.js';
 import { createTable, findTable, lockCollection, once, type Place, tableOf, whileTablesChange } from './collection.js';
 import { rowsCounted } from './ranked-search.js';
 

@@ -1,7 +1,7 @@
 /** Where the documents of an index are: its table, and the numbers of its namespaces. */
-import { flag, integer, text } from '../columns.js';
-import { type Session, type Statement, statement, type TransactionSession } from '../connection.js';
-import { sqlStateOf } from '../errors.js';
+import { flag, integer, text } from '../connection/columns.js';
+import { type Session, type Statement, statement, type TransactionSession } from '../connection/connection.js';
+import { sqlStateOf } from '../connection/errors.js';
 
 const UNDEFINED_TABLE = '42P01';
 const MOST_TRIES = 5;

@@ -3,7 +3,7 @@
  * values narrows a search before any document is read.
  */
 import { createHash } from 'node:crypto';
-import type { FieldPath, Filter, FilterValue, SearchDocument } from '../../../ports/search-store.js';
+import type { FieldPath, Filter, FilterValue, SearchDocument } from '../../../ports/stores/search-store.js';
 import { termsOf } from './words.js';
 
 /** Longer texts get no tag: few filter by them. */

@@ -1,6 +1,6 @@
 /** Filters as SQL over the JSON of a document, every value bound. */
-import type { FieldPath, Filter, FilterValue } from '../../../ports/search-store.js';
-import type { SqlValue } from '../connection.js';
+import type { FieldPath, Filter, FilterValue } from '../../../ports/stores/search-store.js';
+import type { SqlValue } from '../connection/connection.js';
 
 /** The values of one statement: each gets the next number. */
 export class Values {

@@ -11,10 +11,10 @@ import type {
   SearchDocuments,
   SearchIndexInfo,
   UpsertResult,
-} from '../../../ports/search-store.js';
-import { contentBytes, RECORD_BYTES } from '../../../ports/stored-bytes.js';
-import { integer, text, textOrNull } from '../columns.js';
-import { Database, type SqlValue, statement, type TransactionSession } from '../connection.js';
+} from '../../../ports/stores/search-store.js';
+import { contentBytes, RECORD_BYTES } from '../../../ports/stores/stored-bytes.js';
+import { integer, text, textOrNull } from '../connection/columns.js';
+import { Database, type SqlValue, statement, type TransactionSession } from '../connection/connection.js';
 import { Cleaner } from './cleaner.js';
 import {
   atPlace,

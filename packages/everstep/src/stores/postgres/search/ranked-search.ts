@@ -5,9 +5,9 @@
  * words of a query are in more documents than are scored at once, only those are that have one of the rarer words; where no
  * word is rare, those that have all the words. How frequent a word is, is what the server's statistics say.
  */
-import type { DocumentBound, Filter, FoundDocument, SearchDocument } from '../../../ports/search-store.js';
-import { integer, type Row, text, textOrNull } from '../columns.js';
-import { type Session, statement } from '../connection.js';
+import type { DocumentBound, Filter, FoundDocument, SearchDocument } from '../../../ports/stores/search-store.js';
+import { integer, type Row, text, textOrNull } from '../connection/columns.js';
+import { type Session, statement } from '../connection/connection.js';
 import { once, type Place } from './collection.js';
 import { lexeme, type TagWish, tagQuery, tagsOf, tagWish } from './document-text.js';
 import { filterSql, Values } from './filter-sql.js';

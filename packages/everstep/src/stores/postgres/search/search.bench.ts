@@ -6,10 +6,10 @@
  * Prints a line per kind of query, in ms, and the times of deletion. Without a URL it starts a server of its own.
  */
 import { performance } from 'node:perf_hooks';
-import { type Filter, NO_BYTE_LIMIT } from '../../../ports/search-store.js';
+import { type Filter, NO_BYTE_LIMIT } from '../../../ports/stores/search-store.js';
 import { seededNumbers } from '../../conformance/samples.js';
-import { Database } from '../connection.js';
-import { migrate } from '../migrate.js';
+import { Database } from '../connection/connection.js';
+import { migrate } from '../connection/migrate.js';
 import { startTestServer } from '../testing/server.js';
 import { openPostgresSearchDocuments } from './index.js';
 

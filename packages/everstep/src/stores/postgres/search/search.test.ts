@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, describe, type TestContext, test } from 'node:test';
-import { type Filter, NO_BYTE_LIMIT, type SearchDocuments } from '../../../ports/search-store.js';
+import { type Filter, NO_BYTE_LIMIT, type SearchDocuments } from '../../../ports/stores/search-store.js';
 import { sampleDocument, searchDocumentsConformance } from '../../conformance/search-documents.js';
-import { Database } from '../connection.js';
-import { migrate } from '../migrate.js';
+import { Database } from '../connection/connection.js';
+import { migrate } from '../connection/migrate.js';
 import { openTestSchemas } from '../testing/schemas.js';
 import { openPostgresSearchDocuments } from './index.js';
 

@@ -1,8 +1,8 @@
 /** Identities of users, and links by which they get an API key again. */
-import type { ApiKeyRecord, UserRecord } from '../../../ports/account-store.js';
-import type { Identity } from '../../../ports/sign-in-store.js';
-import { createApiKey, userOf } from '../account-users.js';
-import { type Session, statement, type TransactionSession } from '../connection.js';
+import type { ApiKeyRecord, UserRecord } from '../../../ports/stores/account-store.js';
+import type { Identity } from '../../../ports/stores/sign-in-store.js';
+import { createApiKey, userOf } from '../accounts/account-users.js';
+import { type Session, statement, type TransactionSession } from '../connection/connection.js';
 
 const SELECT_USER = statement(`
   SELECT u.* FROM sso_identity i JOIN account_user u ON u.user_id = i.user_id WHERE i.issuer = $1 AND i.subject = $2`);

@@ -1,7 +1,7 @@
 /** How many queues, URL groups and flow control keys an instance has. */
-import type { Store } from '../../../ports/store.js';
-import { integer } from '../columns.js';
-import { type Session, statement } from '../connection.js';
+import type { Store } from '../../../ports/stores/store.js';
+import { integer } from '../connection/columns.js';
+import { type Session, statement } from '../connection/connection.js';
 
 type Query = Parameters<Store['countObjects']>[0];
 

@@ -3,10 +3,10 @@
  * They are not visible before that. Those of runs that will not be created are deleted in slices, too.
  */
 import { LIMITS } from '../../../config/limits.js';
-import type { StoreWrite } from '../../../ports/store.js';
-import { storedSql } from '../../../ports/stored-bytes.js';
-import { integerOrNull, text } from '../columns.js';
-import { type Database, statement, type TransactionSession } from '../connection.js';
+import type { StoreWrite } from '../../../ports/stores/store.js';
+import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { integerOrNull, text } from '../connection/columns.js';
+import { type Database, statement, type TransactionSession } from '../connection/connection.js';
 import { charged } from './stored-bytes.js';
 
 export type StagingWrite = Extract<StoreWrite, { readonly kind: 'adopt-journal' | 'abandon-journal' }>;

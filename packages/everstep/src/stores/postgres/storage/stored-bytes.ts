@@ -2,11 +2,11 @@
  * What the data of each instance counts, and its active runs. A batch adds one row for each instance; what it copies, replaces or deletes is
  * counted by the statements that do that. Each connection adds to rows of its own, as for usage, and their sum counts.
  */
-import { type InstanceTotals, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stored-bytes.js';
-import { integer, text, textOrNull } from '../columns.js';
-import { type Session, statement, type TransactionSession } from '../connection.js';
-import { type Columns, names, unnest } from '../row-sets.js';
-import { SHARDS } from '../usage-counts.js';
+import { type InstanceTotals, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stores/stored-bytes.js';
+import { SHARDS } from '../accounts/usage-counts.js';
+import { integer, text, textOrNull } from '../connection/columns.js';
+import { type Session, statement, type TransactionSession } from '../connection/connection.js';
+import { type Columns, names, unnest } from '../connection/row-sets.js';
 
 const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 

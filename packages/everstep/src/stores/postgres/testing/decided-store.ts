@@ -2,7 +2,7 @@
  * A store whose tests write as the service does: what is written of an active run is a decision on the version that the
  * latest one made. Versions are not shown, so that tests which know nothing of them are none the wiser.
  */
-import type { CommitUnit, Store, StoreGuard } from '../../../ports/store.js';
+import type { CommitUnit, Store, StoreGuard } from '../../../ports/stores/store.js';
 
 /** Versions of the runs that are active, by their keys. */
 export type Versions = Map<string, number>;

@@ -1,5 +1,5 @@
 /** Servers that a test makes say what they are. */
-import type { ServerProbe, Standing } from '../server-probe.js';
+import type { ServerProbe, Standing } from '../connection/server-probe.js';
 
 export interface FakeProbe extends ServerProbe {
   /** How often the server was asked what it is, and for a commit. */

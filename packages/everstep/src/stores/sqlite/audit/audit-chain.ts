@@ -1,9 +1,9 @@
 /** The hash chain over the audit log, its retention, and how far it was pushed. */
 import type { StatementSync } from 'node:sqlite';
 import { GENESIS, hashOf, linksOf } from '../../../audit/chain.js';
-import type { AuditStore, ChainedEntry, ChainLink, ChainPosition } from '../../../ports/audit-store.js';
-import { integer, json, type Row, text } from '../columns.js';
-import type { Connection } from '../connection.js';
+import type { AuditStore, ChainedEntry, ChainLink, ChainPosition } from '../../../ports/stores/audit-store.js';
+import { integer, json, type Row, text } from '../connection/columns.js';
+import type { Connection } from '../connection/connection.js';
 import { entryOf } from './entry-rows.js';
 
 /** Entries are in the order of their times, except for those of requests that take long. So many are looked at. */

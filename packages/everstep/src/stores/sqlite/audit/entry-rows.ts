@@ -1,6 +1,6 @@
 /** Rows of the audit log. */
-import type { AuditEntry } from '../../../ports/account-store.js';
-import { integer, json, jsonOrNull, type Row, text } from '../columns.js';
+import type { AuditEntry } from '../../../ports/stores/account-store.js';
+import { integer, json, jsonOrNull, type Row, text } from '../connection/columns.js';
 
 export function entryOf(row: Row): AuditEntry {
   const request = jsonOrNull<NonNullable<AuditEntry['request']>>(row, 'request');

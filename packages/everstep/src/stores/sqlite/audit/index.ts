@@ -1,7 +1,7 @@
 /** The audit log as a whole, in the embedded store. Each change is one durable transaction. */
-import type { AuditStore } from '../../../ports/audit-store.js';
-import { write } from '../account-change.js';
-import type { Connection } from '../connection.js';
+import type { AuditStore } from '../../../ports/stores/audit-store.js';
+import { write } from '../accounts/account-change.js';
+import type { Connection } from '../connection/connection.js';
 import { AuditChain } from './audit-chain.js';
 
 export function createAuditStore(connection: Connection): AuditStore {

@@ -1,8 +1,8 @@
 /** Records of queue instances that were deleted. What writes is called inside a transaction. */
 import type { StatementSync } from 'node:sqlite';
-import type { DeletedInstance } from '../../../ports/deleted-instances.js';
-import { integer, integerOrNull, type Row, text, textOrNull } from '../columns.js';
-import type { Connection } from '../connection.js';
+import type { DeletedInstance } from '../../../ports/stores/deleted-instances.js';
+import { integer, integerOrNull, type Row, text, textOrNull } from '../connection/columns.js';
+import type { Connection } from '../connection/connection.js';
 
 const recordOf = (row: Row): DeletedInstance => ({
   instanceId: text(row, 'instance_id'),

@@ -1,15 +1,15 @@
 /** Removes rows of a queue instance that was deleted, a few in each transaction. */
 import type { StatementSync } from 'node:sqlite';
 
-import { integer, integerOrNull, text } from '../columns.js';
-import type { Connection } from '../connection.js';
-import type { DeadLetterWriter } from '../dead-letter-writer.js';
-import { BLOCK_SIZE } from '../facets/block-set.js';
-import { FACET, stateValues } from '../facets/facets.js';
-import { STATUSES } from '../rows.js';
-import { RunRemover } from '../run-remover.js';
-import { forgetUnwritten, type StoreParts } from '../store-parts.js';
-import type { Transaction } from '../transaction.js';
+import { integer, integerOrNull, text } from '../connection/columns.js';
+import type { Connection } from '../connection/connection.js';
+import { forgetUnwritten, type StoreParts } from '../connection/store-parts.js';
+import type { Transaction } from '../connection/transaction.js';
+import type { DeadLetterWriter } from '../dead-letters/dead-letter-writer.js';
+import { BLOCK_SIZE } from '../listing/facets/block-set.js';
+import { FACET, stateValues } from '../listing/facets/facets.js';
+import { STATUSES } from '../runs/rows.js';
+import { RunRemover } from '../runs/run-remover.js';
 import { TABLES_OF_INSTANCE, TABLES_OF_REPAIR, TABLES_OF_TENANT } from './tables.js';
 
 /** Deletes at most so many rows that have the value in the column; by the primary key, as the table may have no row ids. */

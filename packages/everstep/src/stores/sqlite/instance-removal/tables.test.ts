@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { text } from '../columns.js';
-import { openConnection } from '../connection.js';
+import { text } from '../connection/columns.js';
+import { openConnection } from '../connection/connection.js';
 import * as lists from './tables.js';
 
 test('every table with rows of a queue instance is in one list of what is removed or kept', () => {

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
-import type { FlowControl } from '../../../engine/run.js';
-import type { Store } from '../../../ports/store.js';
+import type { FlowControl } from '../../../engine/runs/run.js';
+import type { Store } from '../../../ports/stores/store.js';
 import {
   advanceTask,
   apply,
@@ -21,7 +21,7 @@ import {
   waitTask,
   wholeHistory,
 } from '../../conformance/samples.js';
-import { migrate } from '../connection.js';
+import { migrate } from '../connection/connection.js';
 import { openSqliteStore } from '../index.js';
 import { initial } from './0001-initial.js';
 import { waitsAndMessages } from './0002-waits-and-messages.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { sampleDocument } from '../../conformance/search-documents.js';
-import { inspectDocuments } from '../store-at-rest.js';
+import { inspectDocuments } from '../connection/store-at-rest.js';
 import { openSearchDocuments } from './index.js';
 
 const place = { indexId: 'idx_a', namespace: 'n' } as const;

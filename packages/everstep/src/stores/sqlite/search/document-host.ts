@@ -12,7 +12,7 @@ import type {
   SearchDocument,
   SearchIndexInfo,
   UpsertResult,
-} from '../../../ports/search-store.js';
+} from '../../../ports/stores/search-store.js';
 import type { EmbeddedDocuments, QueryOf } from './document-requests.js';
 import { IndexFile } from './index-file.js';
 

@@ -1,5 +1,5 @@
 /** What goes between the service and the thread that keeps the documents. */
-import type { SearchDocuments } from '../../../ports/search-store.js';
+import type { SearchDocuments } from '../../../ports/stores/search-store.js';
 
 /** Documents that lie on the service's own disk, so that the service is who can back them up. */
 export interface EmbeddedDocuments extends SearchDocuments {

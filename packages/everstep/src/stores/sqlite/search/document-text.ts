@@ -4,7 +4,7 @@
  * before any document is read.
  */
 import { createHash } from 'node:crypto';
-import type { FieldPath, Filter, FilterValue } from '../../../ports/search-store.js';
+import type { FieldPath, Filter, FilterValue } from '../../../ports/stores/search-store.js';
 
 /** Longer texts get no tag: few filter by them. */
 const MAX_TAGGED_LENGTH = 64;

@@ -1,5 +1,5 @@
 /** Filters as SQL over the JSON of a document, every value bound. */
-import type { FieldPath, Filter, FilterValue } from '../../../ports/search-store.js';
+import type { FieldPath, Filter, FilterValue } from '../../../ports/stores/search-store.js';
 
 export interface Condition {
   readonly sql: string;

@@ -1,9 +1,15 @@
 /** The open file of one search index. Every method is synchronous, and every change one durable transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Filter, FoundDocument, NamespaceInfo, SearchDocument, SearchIndexInfo } from '../../../ports/search-store.js';
-import { integer, type Row, text } from '../columns.js';
-import { transact } from '../connection.js';
-import { type CopyRequest, copyOnline } from '../online-copy.js';
+import type {
+  Filter,
+  FoundDocument,
+  NamespaceInfo,
+  SearchDocument,
+  SearchIndexInfo,
+} from '../../../ports/stores/search-store.js';
+import { integer, type Row, text } from '../connection/columns.js';
+import { transact } from '../connection/connection.js';
+import { type CopyRequest, copyOnline } from '../connection/online-copy.js';
 import type { QueryOf } from './document-requests.js';
 import { DocumentRoom, NamespaceRows } from './namespace-rows.js';
 import { RankedSearch } from './ranked-search.js';

@@ -1,10 +1,10 @@
 /** Records of search indexes: few rows, rarely changed; each method is one durable transaction, with its audit entry in it. */
 import type { StatementSync } from 'node:sqlite';
-import type { AuditEntry } from '../../../ports/account-store.js';
-import { SEARCH_TYPES, type SearchIndexRecord, type SearchIndexStore } from '../../../ports/search-store.js';
-import { type AccountChange, createAccountChange, createAccountCheck } from '../account-change.js';
-import { integer, type Row, text, textOrNull, word } from '../columns.js';
-import type { Connection } from '../connection.js';
+import type { AuditEntry } from '../../../ports/stores/account-store.js';
+import { SEARCH_TYPES, type SearchIndexRecord, type SearchIndexStore } from '../../../ports/stores/search-store.js';
+import { type AccountChange, createAccountChange, createAccountCheck } from '../accounts/account-change.js';
+import { integer, type Row, text, textOrNull, word } from '../connection/columns.js';
+import type { Connection } from '../connection/connection.js';
 
 function hashesOf(row: Row): Pick<SearchIndexRecord, 'tokenHashes'> {
   const [readWrite, readOnly] = [textOrNull(row, 'read_write_hash'), textOrNull(row, 'read_only_hash')];

@@ -1,8 +1,8 @@
 /** The documents of one namespace in the file of its index. Each method is a part of a transaction of its caller. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Filter, SearchDocument } from '../../../ports/search-store.js';
-import { contentBytes, RECORD_BYTES } from '../../../ports/stored-bytes.js';
-import { integer, type Row, text, textOrNull } from '../columns.js';
+import type { Filter, SearchDocument } from '../../../ports/stores/search-store.js';
+import { contentBytes, RECORD_BYTES } from '../../../ports/stores/stored-bytes.js';
+import { integer, type Row, text, textOrNull } from '../connection/columns.js';
 import { documentText } from './document-text.js';
 import { filterSql } from './filter-sql.js';
 import { DOCUMENT_BYTES, STORED_BYTES } from './schema.js';

@@ -8,8 +8,8 @@
  * rarer words; where no word is rare, those that have all the words.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Filter, FoundDocument } from '../../../ports/search-store.js';
-import { integer, type Row, text } from '../columns.js';
+import type { Filter, FoundDocument } from '../../../ports/stores/search-store.js';
+import { integer, type Row, text } from '../connection/columns.js';
 import { type TagWish, tagWish, UNTAGGED } from './document-text.js';
 import { filterSql } from './filter-sql.js';
 import { DocumentRoom } from './namespace-rows.js';

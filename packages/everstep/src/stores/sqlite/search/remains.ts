@@ -5,8 +5,8 @@
  * is left of it.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { integer } from '../columns.js';
-import { transact } from '../connection.js';
+import { integer } from '../connection/columns.js';
+import { transact } from '../connection/connection.js';
 
 /** Rows removed in one transaction: some ten ms. */
 const ROWS_AT_ONCE = 500;

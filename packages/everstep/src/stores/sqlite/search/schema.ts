@@ -1,8 +1,8 @@
 /** The tables of the file of one index: a list of namespaces, and three tables for each of them. */
 import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite';
-import { RECORD_BYTES } from '../../../ports/stored-bytes.js';
-import { transact } from '../connection.js';
-import { createPrivately } from '../private-file.js';
+import { RECORD_BYTES } from '../../../ports/stores/stored-bytes.js';
+import { transact } from '../connection/connection.js';
+import { createPrivately } from '../connection/private-file.js';
 
 const BUSY_TIMEOUT_MS = 1000;
 const PAGE_CACHE_KIB = 32 * 1024;

@@ -10,7 +10,7 @@ import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { type Filter, NO_BYTE_LIMIT } from '../../../ports/search-store.js';
+import { type Filter, NO_BYTE_LIMIT } from '../../../ports/stores/search-store.js';
 import { seededNumbers } from '../../conformance/samples.js';
 import { openSearchDocuments } from './index.js';
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { NO_BYTE_LIMIT, type SearchDocuments } from '../../../ports/search-store.js';
+import { NO_BYTE_LIMIT, type SearchDocuments } from '../../../ports/stores/search-store.js';
 import { sampleDocument, searchDocumentsConformance } from '../../conformance/search-documents.js';
 import { openSearchDocuments } from './index.js';
 

@@ -1,8 +1,8 @@
 /** Identities of users, and links by which they get an API key again. What writes is called inside a transaction. */
 import type { StatementSync } from 'node:sqlite';
-import type { Identity } from '../../../ports/sign-in-store.js';
-import { text } from '../columns.js';
-import type { Connection } from '../connection.js';
+import type { Identity } from '../../../ports/stores/sign-in-store.js';
+import { text } from '../connection/columns.js';
+import type { Connection } from '../connection/connection.js';
 
 export class SignInRecords {
   private readonly selectUser: StatementSync;

@@ -1,8 +1,8 @@
 /** How many queues, URL groups and flow control keys an instance has. */
 import type { StatementSync } from 'node:sqlite';
-import type { Store } from '../../../ports/store.js';
-import { integer } from '../columns.js';
-import type { StoreParts } from '../store-parts.js';
+import type { Store } from '../../../ports/stores/store.js';
+import { integer } from '../connection/columns.js';
+import type { StoreParts } from '../connection/store-parts.js';
 
 type Query = Parameters<Store['countObjects']>[0];
 

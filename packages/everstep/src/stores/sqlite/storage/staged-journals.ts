@@ -4,10 +4,10 @@
  */
 import type { StatementSync } from 'node:sqlite';
 import { LIMITS } from '../../../config/limits.js';
-import { storedSql } from '../../../ports/stored-bytes.js';
-import { integer, text } from '../columns.js';
-import type { Connection } from '../connection.js';
-import type { CreationOrder } from '../creation-order.js';
+import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { integer, text } from '../connection/columns.js';
+import type { Connection } from '../connection/connection.js';
+import type { CreationOrder } from '../listing/creation-order.js';
 import type { StoredBytes } from './stored-bytes.js';
 
 export interface StagedJournal {

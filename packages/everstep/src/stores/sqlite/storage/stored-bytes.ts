@@ -1,8 +1,8 @@
 /** What the data of each instance counts, and its active runs: summed in memory over a batch and written once for each instance when the batch is. */
 import type { StatementSync } from 'node:sqlite';
-import { type InstanceTotals, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stored-bytes.js';
-import { integer, text, textOrNull } from '../columns.js';
-import type { Connection } from '../connection.js';
+import { type InstanceTotals, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stores/stored-bytes.js';
+import { integer, text, textOrNull } from '../connection/columns.js';
+import type { Connection } from '../connection/connection.js';
 
 const ofTable = (table: (typeof STORED_TABLES_OF_RUN)[number]): string =>
   `(SELECT coalesce(sum(${storedSql(table, 't')}), 0) FROM ${table} t WHERE t.run_seq = r.seq)`;

@@ -1,0 +1,296 @@
+// biome-ignore-all lint/a11y/useSemanticElements: virtualized rows are positioned absolutely, which table rows do not support
+// biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows take the focus instead of their cells
+/**
+ * A virtualized table: only rows in view are rendered, while the page scrolls as a whole. Rows take the focus. Arrow keys or
+ * j and k move, Enter opens, Space selects, Home and End go to the first and last row. With Shift, Space or a click selects a
+ * range from the row selected last, and an arrow key adds the next row.
+ */
+import { rowSelectionFeature, tableFeatures, useTable } from '@tanstack/react-table';
+import { useWindowVirtualizer } from '@tanstack/react-virtual';
+import {
+  type FocusEvent,
+  type KeyboardEvent,
+  type MouseEvent,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
+import { useWindowWidth } from '../times/window-width.js';
+import { InTable } from './in-table.js';
+import { type Column, isColumnShown, TableRow } from './table-row.js';
+import { useTableTimes } from './table-times.js';
+
+export type { Column } from './table-row.js';
+
+export interface Selection {
+  readonly ids: ReadonlySet<string>;
+  readonly onChange: (ids: ReadonlySet<string>) => void;
+}
+
+export interface DataTableProps<Row> {
+  /** Accessible name of the table. */
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly idOf: (row: Row) => string;
+  /** Name of a row, for the label of its checkbox. */
+  readonly nameOf?: (row: Row) => string;
+  readonly onOpen?: (row: Row) => void;
+  readonly selection?: Selection;
+  readonly gone?: ReadonlySet<string>;
+  readonly estimatedHeight?: number;
+  /** Called shortly before the last rows come into view. */
+  readonly onEnd?: () => void;
+  /** Shown below the rows. */
+  readonly foot?: ReactNode;
+}
+
+const features = tableFeatures({ rowSelectionFeature });
+const OVERSCAN = 8;
+/** Number of remaining rows at which more rows are loaded. */
+const AHEAD = 20;
+
+/** Returns the row that an event happened in, or null for popups above the rows. */
+const rowOf = ({ target }: { readonly target: EventTarget }): HTMLElement | null =>
+  target instanceof Element ? target.closest<HTMLElement>('.table-row') : null;
+const indexOf = (row: HTMLElement): number => Number(row.dataset.index);
+
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { label, columns, rows, idOf, nameOf = idOf, onOpen, selection, gone, estimatedHeight = 41, onEnd, foot } = props;
+  const windowWidth = useWindowWidth();
+  const body = useRef<HTMLDivElement>(null);
+  const tableId = useId();
+  const [margin, setMargin] = useState(0);
+  const [currentId, setCurrentId] = useState<string | null>(null);
+  const moveFocus = useRef(false);
+  const times = useTableTimes();
+
+  const shownColumns = useMemo(() => columns.filter((column) => isColumnShown(column, windowWidth)), [columns, windowWidth]);
+  const definitions = useMemo(() => shownColumns.map(({ id, header }) => ({ id, header })), [shownColumns]);
+  const data = rows as (Row & object)[];
+  const table = useTable({ features, columns: definitions, data, getRowId: idOf });
+  const tableRows = table.getRowModel().rows;
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each of these can change the height of what is above the table
+  useLayoutEffect(() => {
+    const top = body.current?.getBoundingClientRect().top;
+    if (top !== undefined) setMargin(top + window.scrollY);
+  }, [rows.length === 0, windowWidth, shownColumns]);
+
+  // The function must stay the same while the rows do: a new one makes the virtualizer measure all rows again on every frame.
+  const getItemKey = useCallback((index: number) => tableRows[index]?.id ?? index, [tableRows]);
+  const virtualizer = useWindowVirtualizer({
+    count: tableRows.length,
+    estimateSize: () => estimatedHeight,
+    overscan: OVERSCAN,
+    scrollMargin: margin,
+    getItemKey,
+  });
+  const items = virtualizer.getVirtualItems();
+  const lastShown = items.at(-1)?.index ?? -1;
+  useEffect(() => {
+    if (lastShown >= tableRows.length - 1 - AHEAD && tableRows.length > 0) onEnd?.();
+  }, [lastShown, tableRows.length, onEnd]);
+
+  const currentIndex = useMemo(
+    () =>
+      Math.max(
+        0,
+        tableRows.findIndex(({ id }) => id === currentId),
+      ),
+    [tableRows, currentId],
+  );
+  const focusRow = (index: number) => {
+    const next = tableRows[Math.min(Math.max(index, 0), tableRows.length - 1)];
+    if (next === undefined) return;
+    moveFocus.current = true;
+    setCurrentId(next.id);
+    virtualizer.scrollToIndex(next.index, { align: 'auto' });
+  };
+  useEffect(() => {
+    if (!moveFocus.current || currentId === null) return;
+    const row = document.getElementById(`${tableId}-${currentIndex}`);
+    if (row === null) return;
+    moveFocus.current = false;
+    row.focus({ preventScroll: true });
+  });
+
+  /** The row that was selected last, where a range starts. */
+  const anchorId = useRef<string | null>(null);
+  const toggle = (id: string) => {
+    if (selection === undefined) return;
+    const ids = new Set(selection.ids);
+    if (!ids.delete(id)) ids.add(id);
+    anchorId.current = id;
+    selection.onChange(ids);
+  };
+  /** Gives all rows between the one selected last and this one the same selection state. */
+  const selectTo = (index: number) => {
+    const anchor = tableRows.findIndex(({ id }) => id === anchorId.current);
+    const target = tableRows[index];
+    if (selection === undefined || target === undefined) return;
+    if (anchor === -1) return toggle(target.id);
+    const ids = new Set(selection.ids);
+    const selecting = selection.ids.has(tableRows[anchor]?.id ?? '');
+    for (const { id } of tableRows.slice(Math.min(anchor, index), Math.max(anchor, index) + 1)) {
+      if (selecting) ids.add(id);
+      else ids.delete(id);
+    }
+    selection.onChange(ids);
+  };
+  /** Selects the current row and the next one. */
+  const extend = (from: number, to: number) => {
+    const [here, next] = [tableRows[from], tableRows[to]];
+    if (selection === undefined || here === undefined || next === undefined) return;
+    anchorId.current ??= here.id;
+    selection.onChange(new Set([...selection.ids, here.id, next.id]));
+  };
+
+  const select = (index: number, isRange: boolean) => {
+    const row = tableRows[index];
+    if (isRange) selectTo(index);
+    else if (row !== undefined) toggle(row.id);
+  };
+  const latestSelect = useRef(select);
+  useLayoutEffect(() => {
+    latestSelect.current = select;
+  });
+  const onSelect = useCallback((index: number, isRange: boolean) => latestSelect.current(index, isRange), []);
+
+  const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
+    times.onKeyDown(event);
+    const element = rowOf(event);
+    if (element === null || event.ctrlKey || event.metaKey || event.altKey) return;
+    const inRow = event.target === element;
+    const index = indexOf(element);
+    const row = tableRows[index];
+    switch (event.key) {
+      case 'ArrowDown':
+      case 'j':
+        if (!inRow && event.key === 'j') return;
+        if (event.shiftKey) extend(index, index + 1);
+        focusRow(index + 1);
+        break;
+      case 'ArrowUp':
+      case 'k':
+        if (!inRow && event.key === 'k') return;
+        if (event.shiftKey) extend(index, index - 1);
+        focusRow(index - 1);
+        break;
+      case 'Home':
+        focusRow(0);
+        break;
+      case 'End':
+        focusRow(tableRows.length - 1);
+        break;
+      case 'Enter':
+        if (!inRow || row === undefined || onOpen === undefined) return;
+        onOpen(row.original);
+        break;
+      case ' ':
+        if (!inRow || row === undefined || selection === undefined) return;
+        select(index, event.shiftKey);
+        break;
+      default:
+        return;
+    }
+    event.preventDefault();
+  };
+
+  const onFocus = (event: FocusEvent<HTMLElement>) => {
+    times.onFocus(event);
+    const element = rowOf(event);
+    const row = element === null ? undefined : tableRows[indexOf(element)];
+    if (row !== undefined) setCurrentId(row.id);
+  };
+
+  const onClick = (event: MouseEvent) => {
+    if (times.takesClick(event)) return;
+    const element = rowOf(event);
+    const row = element === null ? undefined : tableRows[indexOf(element)];
+    if (row === undefined || onOpen === undefined || event.defaultPrevented || event.button !== 0) return;
+    // A click that ends a text selection does not open the row.
+    if ((event.target as Element).closest('a, button, input, label, select') || String(window.getSelection()) !== '') return;
+    onOpen(row.original);
+  };
+
+  const tracks = [...(selection ? ['24px'] : []), ...shownColumns.map(({ width }) => width)].join(' ');
+  const ids = selection?.ids;
+  const allSelected = useMemo(
+    () => ids !== undefined && ids.size > 0 && rows.length > 0 && rows.every((row) => ids.has(idOf(row))),
+    [ids, rows, idOf],
+  );
+  const toggleAll = () => selection?.onChange(allSelected ? new Set() : new Set(rows.map(idOf)));
+
+  return (
+    <div className="table">
+      <div
+        role="grid"
+        aria-label={label}
+        aria-rowcount={rows.length + 1}
+        aria-multiselectable={selection === undefined ? undefined : true}
+      >
+        <div role="rowgroup">
+          <div role="row" className="table-head" aria-rowindex={1} style={{ gridTemplateColumns: tracks }}>
+            {selection === undefined ? null : (
+              <div role="columnheader">
+                <input type="checkbox" aria-label="Select all rows" checked={allSelected} onChange={toggleAll} />
+              </div>
+            )}
+            {shownColumns.map((column) => (
+              <div key={column.id} role="columnheader" className="clip table-title" data-align={column.align}>
+                {column.header}
+              </div>
+            ))}
+          </div>
+        </div>
+        <InTable value={true}>
+          <div
+            role="rowgroup"
+            ref={body}
+            className="table-body"
+            style={{ height: virtualizer.getTotalSize() }}
+            onKeyDown={onKeyDown}
+            onFocus={onFocus}
+            onBlur={times.onBlur}
+            onClick={onClick}
+            onPointerDown={times.onPointerDown}
+            onPointerOver={times.onPointerOver}
+            onPointerLeave={times.onPointerLeave}
+          >
+            {items.map((item) => {
+              const row = tableRows[item.index];
+              if (row === undefined) return null;
+              return (
+                <TableRow<Row>
+                  key={item.key}
+                  row={row.original}
+                  columns={columns}
+                  windowWidth={windowWidth}
+                  elementId={`${tableId}-${item.index}`}
+                  index={item.index}
+                  top={item.start - margin}
+                  tracks={tracks}
+                  selected={selection === undefined ? null : selection.ids.has(row.id)}
+                  gone={gone?.has(row.id) ?? false}
+                  current={item.index === currentIndex}
+                  opens={onOpen !== undefined}
+                  nameOf={nameOf}
+                  measure={virtualizer.measureElement}
+                  onSelect={onSelect}
+                />
+              );
+            })}
+          </div>
+          {times.popup}
+        </InTable>
+      </div>
+      {foot === undefined ? null : <div className="table-foot">{foot}</div>}
+    </div>
+  );
+}

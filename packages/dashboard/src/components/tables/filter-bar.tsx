@@ -1,0 +1,163 @@
+import { useEffect, useId, useRef, useState } from 'react';
+import { Icon } from '../icons.js';
+import { exactTime } from '../times/formats.js';
+import { useWindowWidth } from '../times/window-width.js';
+import { type FilterState, timeOf } from './filters.js';
+
+export type FilterField<Name extends string> =
+  /** `list`: one or more values, separated by commas. */
+  | {
+      readonly kind: 'text' | 'list';
+      readonly name: Name;
+      readonly label: string;
+      readonly placeholder?: string;
+      readonly wide?: boolean;
+    }
+  | {
+      readonly kind: 'choice';
+      readonly name: Name;
+      readonly label: string;
+      readonly any: string;
+      readonly options: readonly Option[];
+    }
+  /** Entered in the user's time zone; stored in the URL as Unix ms. */
+  | { readonly kind: 'time'; readonly name: Name; readonly label: string };
+
+export interface Option {
+  readonly value: string;
+  readonly text: string;
+}
+
+export interface FilterBarProps<Name extends string> {
+  readonly filters: FilterState<Name>;
+  readonly fields: readonly FilterField<Name>[];
+  /** Fields behind "More filters"; also shown if one of them is set. */
+  readonly moreFields?: readonly FilterField<Name>[];
+}
+
+/** Number of fields shown in a narrow window, so that the list below them is in view. */
+const SHOWN_NARROW = 2;
+
+export function FilterBar<Name extends string>({ filters, fields: all, moreFields: more = [] }: FilterBarProps<Name>) {
+  const few = useWindowWidth() === 'narrow' && all.length + more.length > SHOWN_NARROW + 1;
+  const fields = few ? all.slice(0, SHOWN_NARROW) : all;
+  const moreFields = few ? [...all.slice(SHOWN_NARROW), ...more] : more;
+  const set = moreFields.some(({ name }) => filters.values[name] !== undefined);
+  const [expanded, setExpanded] = useState(false);
+  const open = expanded || set;
+  return (
+    <search className="filters" aria-label="Filters">
+      {fields.map((field) => (
+        <FilterInput key={field.name} field={field} filters={filters} />
+      ))}
+      {open ? moreFields.map((field) => <FilterInput key={field.name} field={field} filters={filters} />) : null}
+      {moreFields.length === 0 || set ? null : (
+        <button type="button" className="button button-quiet" aria-expanded={open} onClick={() => setExpanded(!expanded)}>
+          {open ? 'Fewer filters' : 'More filters'}
+        </button>
+      )}
+      {filters.any ? (
+        <button type="button" className="button button-quiet" onClick={filters.clear}>
+          <Icon name="cross" />
+          Clear filters
+        </button>
+      ) : null}
+    </search>
+  );
+}
+
+function FilterInput<Name extends string>({
+  field,
+  filters,
+}: {
+  readonly field: FilterField<Name>;
+  readonly filters: FilterState<Name>;
+}) {
+  const id = useId();
+  const value = filters.values[field.name] ?? '';
+  const change = (next: string) => filters.set(field.name, next);
+  const wide = 'wide' in field && field.wide === true;
+  return (
+    <div className={wide ? 'field field-wide' : 'field'}>
+      <label className="field-label" htmlFor={id}>
+        {field.label}
+      </label>
+      {field.kind === 'choice' ? (
+        <select id={id} className="input" value={value} onChange={(event) => change(event.target.value)}>
+          <option value="">{field.any}</option>
+          {field.options.map((option) => (
+            <option key={option.value} value={option.value}>
+              {option.text}
+            </option>
+          ))}
+        </select>
+      ) : field.kind === 'time' ? (
+        <input
+          id={id}
+          className="input"
+          type="datetime-local"
+          step={1}
+          value={localInput(timeOf(value))}
+          onChange={(event) => change(event.target.value === '' ? '' : String(new Date(event.target.value).getTime()))}
+        />
+      ) : (
+        <SlowInput
+          id={id}
+          value={value}
+          onChange={change}
+          placeholder={field.placeholder ?? (field.kind === 'list' ? 'Comma-separated' : '')}
+        />
+      )}
+    </div>
+  );
+}
+
+const localInput = (unixMs: number | undefined): string =>
+  unixMs === undefined ? '' : exactTime(unixMs, 'local').replace(' ', 'T');
+
+const TYPING_MS = 300;
+
+interface SlowInputProps {
+  readonly id: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly placeholder: string;
+}
+
+/** Text input that takes effect when typing pauses, or on Enter. */
+function SlowInput({ id, value, onChange, placeholder }: SlowInputProps) {
+  const [text, setText] = useState(value);
+  const timer = useRef<number | undefined>(undefined);
+  const sent = useRef(value);
+  useEffect(() => {
+    // The value changed elsewhere, for example because the user went back or cleared the filters.
+    if (value !== sent.current) setText(value);
+    sent.current = value;
+  }, [value]);
+  useEffect(() => () => window.clearTimeout(timer.current), []);
+  const send = (next: string) => {
+    window.clearTimeout(timer.current);
+    sent.current = next.trim();
+    if (next.trim() !== value) onChange(next.trim());
+  };
+  return (
+    <input
+      id={id}
+      className="input"
+      type="search"
+      autoComplete="off"
+      spellCheck={false}
+      placeholder={placeholder}
+      value={text}
+      onChange={(event) => {
+        const next = event.target.value;
+        setText(next);
+        window.clearTimeout(timer.current);
+        timer.current = window.setTimeout(() => send(next), TYPING_MS);
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') send(text);
+      }}
+    />
+  );
+}

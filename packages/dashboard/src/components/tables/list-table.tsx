@@ -1,0 +1,139 @@
+/** Tables of live lists, with new rows, removed rows, loading of more rows, and empty and error states. */
+import { type ReactNode, useEffect } from 'react';
+import type { CursorList } from '../../api/lists.js';
+import type { WholeList } from '../../api/whole-list.js';
+import { ActionButton } from '../action-button.js';
+import { ErrorState, FailureNotice, Skeleton } from '../states.js';
+import { countText, oneOf, quantity } from '../times/formats.js';
+import { TimeText } from '../times/time-text.js';
+import { DataTable, type DataTableProps } from './data-table.js';
+import { NewBar } from './new-bar.js';
+
+export interface ListTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'gone' | 'onEnd' | 'foot'> {
+  readonly list: CursorList<Row>;
+  /** Plural name of the rows, such as `runs`. */
+  readonly what: string;
+  /** Shown if the list is empty. */
+  readonly empty: ReactNode;
+}
+
+/** Progress of a search without matches so far. It continues with older rows automatically. */
+function SearchProgress<Row>({ list, what }: { readonly list: CursorList<Row>; readonly what: string }) {
+  const { loadMore, isLoadingMore, moreFailure, searchedBackTo } = list;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: load the next page after each page
+  useEffect(() => {
+    if (!isLoadingMore && moreFailure === null) loadMore();
+  }, [isLoadingMore, moreFailure, searchedBackTo]);
+  if (moreFailure !== null) return <ErrorState failure={moreFailure} onRetry={loadMore} what={`more ${what}`} />;
+  return (
+    <div className="table">
+      <div className="state" role="status">
+        <p className="state-title">No matches yet</p>
+        <p>
+          Searching {searchedBackTo === null ? `older ${what}` : `${what} older than `}
+          {searchedBackTo === null ? null : <TimeText unixMs={searchedBackTo} style="exact" />}…
+        </p>
+      </div>
+    </div>
+  );
+}
+
+/** Note about removed rows, which stay in place until the user hides them. */
+function RemovedRows({ list: { gone, showNew } }: { readonly list: Pick<WholeList<unknown>, 'gone' | 'showNew'> }) {
+  if (gone.size === 0) return null;
+  return (
+    <span className="line">
+      <span>Crossed-out rows are no longer in this list.</span>
+      <button type="button" className="button button-small" onClick={showNew}>
+        Hide removed rows
+      </button>
+    </span>
+  );
+}
+
+export interface WholeTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'gone' | 'foot'> {
+  readonly list: WholeList<Row>;
+  /** Plural name of the rows, such as `queues`. */
+  readonly what: string;
+  /** Shown after the number of rows. */
+  readonly shownAside?: ReactNode;
+  /** Shown at the end of the table footer. */
+  readonly footEnd?: ReactNode;
+}
+
+/** Table of a list that arrives in one response. */
+export function WholeTable<Row>({ list, what, shownAside, footEnd, ...table }: WholeTableProps<Row>) {
+  return (
+    <>
+      <NewBar count={list.newCount} what={what} onShow={list.showNew} />
+      <DataTable
+        {...table}
+        rows={list.rows}
+        gone={list.gone}
+        foot={
+          <>
+            <span>
+              {quantity(list.rows.length, oneOf(what), what)} shown
+              {shownAside}
+            </span>
+            <RemovedRows list={list} />
+            {footEnd}
+          </>
+        }
+      />
+    </>
+  );
+}
+
+/** Table of a list with cursors, including its loading, empty and error states. */
+export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<Row>) {
+  if (list.isPending)
+    return (
+      <div className="table">
+        <div className="card-body">
+          <Skeleton lines={8} />
+        </div>
+      </div>
+    );
+  if (list.failure !== null) return <ErrorState failure={list.failure} onRetry={list.retry} what={what} />;
+  if (list.rows.length === 0 && list.hasMore) return <SearchProgress list={list} what={what} />;
+  if (list.rows.length === 0) return <div className="table">{empty}</div>;
+  return (
+    <WholeTable
+      {...table}
+      list={list}
+      what={what}
+      {...(list.moreFailure === null ? { onEnd: list.loadMore } : {})}
+      shownAside={
+        list.searchedBackTo === null || !list.hasMore ? null : (
+          <>
+            ; searched back to <TimeText unixMs={list.searchedBackTo} />
+          </>
+        )
+      }
+      footEnd={
+        <>
+          {list.stale === null ? null : (
+            <span className="line">
+              <span>
+                Only the first {countText(list.stale.after)} update automatically. The others were loaded{' '}
+                <TimeText unixMs={list.stale.since} style="relative" />.
+              </span>
+              <ActionButton small disabledReason={undefined} busy={list.isRefreshing} onClick={list.refreshAll}>
+                {list.isRefreshing ? 'Refreshing…' : 'Refresh'}
+              </ActionButton>
+            </span>
+          )}
+          {list.moreFailure === null ? null : <FailureNotice failure={list.moreFailure} />}
+          {list.hasMore ? (
+            <button type="button" className="button button-small" onClick={list.loadMore} disabled={list.isLoadingMore}>
+              {list.isLoadingMore ? 'Loading…' : 'Load more'}
+            </button>
+          ) : (
+            <span>End of list</span>
+          )}
+        </>
+      }
+    />
+  );
+}

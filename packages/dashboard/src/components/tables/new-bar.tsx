@@ -1,0 +1,18 @@
+/** Button that inserts new rows. They are not inserted automatically because that would move the rows on screen. */
+
+import { Icon } from '../icons.js';
+import { oneOf } from '../times/formats.js';
+
+export function NewBar({ count, what, onShow }: { readonly count: number; readonly what: string; readonly onShow: () => void }) {
+  return (
+    <div className="new-bar" role="status">
+      {count === 0 ? null : (
+        <button type="button" className="button button-primary" onClick={onShow}>
+          <Icon name="up" />
+          Show <span className="new-count numeric">{count}</span> new
+          <span className="visually-hidden"> {count === 1 ? oneOf(what) : what}</span>
+        </button>
+      )}
+    </div>
+  );
+}

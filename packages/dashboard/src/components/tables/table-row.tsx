@@ -1,0 +1,120 @@
+// biome-ignore-all lint/a11y/useSemanticElements: virtualized rows are positioned absolutely, which table rows do not support
+// biome-ignore-all lint/a11y/useFocusableInteractive: in this grid rows take the focus instead of their cells
+/**
+ * One row of a table. Scrolling renders the table on every frame, so a row renders only when its props change and its cells only
+ * when its data changes. Event handlers are on the table, not on each row.
+ */
+import { memo, type ReactNode } from 'react';
+import type { WindowWidth } from '../times/window-width.js';
+
+export interface Column<Row> {
+  readonly id: string;
+  readonly header: string;
+  readonly cell: (row: Row) => ReactNode;
+  /** Width of the CSS grid track, such as `120px` or `minmax(0, 2fr)`. */
+  readonly width: string;
+  readonly align?: 'left' | 'right';
+  /** Minimum window width at which the column is shown. */
+  readonly from?: 'medium' | 'wide';
+  /** Id of the column that shows this cell below its own where this column is hidden. Without `from`, that is in narrow windows. */
+  readonly stackUnder?: string;
+  /** Prefix of the cell there, such as `until`. */
+  readonly stackPrefix?: string;
+}
+
+const WIDTH_ORDER = { narrow: 0, medium: 1, wide: 2 } as const;
+export const isColumnShown = <Row,>({ from, stackUnder }: Column<Row>, windowWidth: WindowWidth): boolean =>
+  WIDTH_ORDER[windowWidth] >= WIDTH_ORDER[from ?? (stackUnder === undefined ? 'narrow' : 'medium')];
+
+interface CellsProps<Row> {
+  readonly row: Row;
+  readonly columns: readonly Column<Row>[];
+  readonly windowWidth: WindowWidth;
+}
+
+function CellsOf<Row>({ row, columns, windowWidth }: CellsProps<Row>): ReactNode {
+  return columns.map((column) =>
+    isColumnShown(column, windowWidth) ? (
+      <div key={column.id} role="gridcell" className="table-cell" data-align={column.align}>
+        {column.cell(row)}
+        <StackedCells columns={columns} of={column.id} windowWidth={windowWidth} row={row} />
+      </div>
+    ) : null,
+  );
+}
+const Cells = memo(CellsOf) as typeof CellsOf;
+
+/** Cells of hidden columns, shown below the cell of another column. */
+function StackedCells<Row>({ columns, of, windowWidth, row }: CellsProps<Row> & { readonly of: string }) {
+  const stacked = columns.filter((column) => column.stackUnder === of && !isColumnShown(column, windowWidth));
+  if (stacked.length === 0) return null;
+  return (
+    <div className="cell-stacked">
+      {stacked.map(({ id, cell, stackPrefix }) => (
+        <div key={id}>
+          {stackPrefix === undefined ? null : `${stackPrefix} `}
+          {cell(row)}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+export interface TableRowProps<Row> extends CellsProps<Row> {
+  readonly elementId: string;
+  /** Index in the table, from 0. */
+  readonly index: number;
+  /** Offset from the top of the table body, px. */
+  readonly top: number;
+  /** Value of `grid-template-columns`. */
+  readonly tracks: string;
+  /** Whether the row is selected; null if rows cannot be selected. */
+  readonly selected: boolean | null;
+  readonly gone: boolean;
+  /** Whether the row has the focus or gets it next. */
+  readonly current: boolean;
+  readonly opens: boolean;
+  readonly nameOf: (row: Row) => string;
+  readonly measure: (element: Element | null) => void;
+  /** Called when the checkbox is toggled. */
+  readonly onSelect: (index: number, isRange: boolean) => void;
+}
+
+function TableRowOf<Row>(props: TableRowProps<Row>): ReactNode {
+  const { row, columns, windowWidth, elementId, index, top, tracks, selected, gone, current, opens, nameOf, measure, onSelect } =
+    props;
+  return (
+    <div
+      id={elementId}
+      role="row"
+      ref={measure}
+      data-index={index}
+      data-opens={opens ? '' : undefined}
+      data-gone={gone ? '' : undefined}
+      className="table-row"
+      aria-rowindex={index + 2}
+      aria-selected={selected ?? undefined}
+      tabIndex={current ? 0 : -1}
+      style={{ gridTemplateColumns: tracks, transform: `translateY(${top}px)` }}
+    >
+      {selected === null ? null : (
+        <div role="gridcell" className="table-cell">
+          <input
+            type="checkbox"
+            tabIndex={-1}
+            aria-label={`Select ${nameOf(row)}`}
+            checked={selected}
+            onChange={({ nativeEvent }) => onSelect(index, 'shiftKey' in nativeEvent && nativeEvent.shiftKey === true)}
+          />
+        </div>
+      )}
+      {gone ? (
+        <div role="gridcell" className="visually-hidden">
+          Removed
+        </div>
+      ) : null}
+      <Cells row={row} columns={columns} windowWidth={windowWidth} />
+    </div>
+  );
+}
+export const TableRow = memo(TableRowOf) as typeof TableRowOf;

@@ -1,0 +1,69 @@
+/** `everstep audit export|verify`: the audit log of all accounts, for operators. */
+import { Command } from 'commander';
+import { moment, wholeNumber } from '../../arguments.js';
+import { UsageError } from '../../exit-codes.js';
+import { json, type Shell } from '../../output.js';
+import { type AdminOptions, openAdmin, withAdminConnection } from '../admin/admin-connection.js';
+
+interface ExportOptions extends AdminOptions {
+  readonly from?: Date;
+  readonly to?: Date;
+  readonly after?: number;
+}
+
+function exportCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('export'))
+    .description('Print the audit log of all accounts as NDJSON, oldest first.')
+    .option('--from <time>', 'entries at or after this time: ISO 8601 or Unix ms', moment('--from'))
+    .option('--to <time>', 'entries at or before this time', moment('--to'))
+    .option('--after <seq>', 'entries after the one with this sequence number', wholeNumber('--after', 0));
+  return command.action(async () => {
+    const { admin, options } = await openAdmin<ExportOptions>(command, shell);
+    const { from, to, after } = options;
+    const bounds = { ...(from ? { from } : {}), ...(to ? { to } : {}), ...(after === undefined ? {} : { after }) };
+    for await (const line of admin.audit.export(bounds)) screen.write(`${JSON.stringify(line)}\n`);
+  });
+}
+
+interface VerifyOptions extends AdminOptions {
+  readonly known?: string;
+}
+
+const KNOWN = /^\d{1,15}:[0-9a-f]{64}$/;
+const MOST_SHOWN = 20;
+const KINDS = {
+  changed: 'was changed, or earlier entries were removed',
+  removed: 'was removed',
+  inserted: 'was inserted',
+} as const;
+
+function verifyCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withAdminConnection(new Command('verify'))
+    .description('Verify the audit log against its hash chain. Reports entries that were changed, removed or inserted.')
+    .option('--known <seq:hash>', 'head printed by an earlier check; verify that the chain still contains it');
+  return command.action(async () => {
+    const { admin, options } = await openAdmin<VerifyOptions>(command, shell);
+    if (options.known !== undefined && !KNOWN.test(options.known))
+      throw new UsageError('--known must be the head printed by an earlier check, such as 17:<64 hexadecimal digits>');
+    const verified = await admin.audit.verify(options.known === undefined ? {} : { known: options.known });
+    const { faults, checked, head, known } = verified;
+    if (options.json) screen.write(json(verified));
+    else {
+      for (const { seq, id, kind } of faults.slice(0, MOST_SHOWN))
+        screen.write(`entry ${seq} (${id ?? 'removed'}) ${KINDS[kind]}\n`);
+      if (known === 'missing') screen.write(`the chain does not contain ${options.known}\n`);
+      if (known === 'expired') screen.write(`${options.known} is older than the retention period\n`);
+      screen.write(`${checked} entries checked, ${faults.length} faults\nhead ${head.seq}:${head.hash}\n`);
+    }
+    if (faults.length > 0 || known === 'missing') throw new Error('the audit log failed verification against its hash chain');
+  });
+}
+
+export function auditLogCommand(shell: Shell): Command {
+  return new Command('audit')
+    .description('Export or verify the audit log of all accounts (operators only).')
+    .addCommand(exportCommand(shell))
+    .addCommand(verifyCommand(shell));
+}

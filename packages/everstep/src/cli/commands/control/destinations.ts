@@ -1,0 +1,72 @@
+/** `everstep destinations list|hold|release` */
+import { Command } from 'commander';
+import { UsageError } from '../../exit-codes.js';
+import { instant, json, type Shell, shorten, table } from '../../output.js';
+import { type ClientOptions, open, withConnection } from '../connection-options.js';
+
+const MAX_ERROR_LENGTH = 80;
+const HEAD = ['DESTINATION', 'HELD', 'SINCE (UTC)', 'REASON', 'FAILURES', 'WAITING', 'NEXT PROBE (UTC)', 'LAST ERROR'] as const;
+
+/** Returns the origin of a URL. Throws UsageError when it is invalid. */
+function originOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url.origin;
+  throw new UsageError(`<url> must be an absolute http or https URL; got "${text}"`);
+}
+
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('list')).description('List destinations that are failing or on hold.');
+  return command.action(async () => {
+    const { client, options } = await open(command, shell);
+    const destinations = await client.destinations.list();
+    if (options.json) return screen.write(json({ destinations }));
+    if (destinations.length === 0) return screen.write('No destination is failing or on hold.\n');
+    const rows = destinations.map((one) => [
+      one.origin,
+      one.isHeld ? `by ${one.heldBy}` : 'no',
+      instant(one.heldSince),
+      one.reason,
+      one.failures,
+      one.waitListSize,
+      instant(one.nextProbeAt),
+      one.lastError === undefined ? undefined : shorten(one.lastError, MAX_ERROR_LENGTH),
+    ]);
+    screen.write(table(screen, HEAD, rows));
+  });
+}
+
+function holdCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('hold'))
+    .description('Hold all deliveries to a destination until it is released. Held deliveries keep their attempts.')
+    .argument('<url>', 'scheme, host and port; any path is ignored')
+    .option('--reason <text>', 'reason, shown with the hold');
+  return command.action(async (url: string) => {
+    const origin = originOf(url);
+    const { client, options } = await open<ClientOptions & { readonly reason?: string }>(command, shell);
+    await client.destinations.hold({ origin, reason: options.reason });
+    screen.write(options.json ? json({ origin, isHeld: true }) : `${origin} is on hold\n`);
+  });
+}
+
+function releaseCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('release'))
+    .description('Release a destination. Held deliveries are sent in their original order.')
+    .argument('<url>', 'scheme, host and port; any path is ignored');
+  return command.action(async (url: string) => {
+    const origin = originOf(url);
+    const { client, options } = await open(command, shell);
+    await client.destinations.release(origin);
+    screen.write(options.json ? json({ origin, isHeld: false }) : `${origin} is released\n`);
+  });
+}
+
+export function destinationsCommand(shell: Shell): Command {
+  return new Command('destinations')
+    .description('Hold and release deliveries by destination.')
+    .addCommand(listCommand(shell))
+    .addCommand(holdCommand(shell))
+    .addCommand(releaseCommand(shell));
+}

@@ -1,0 +1,79 @@
+/** `everstep live` and `everstep nodes` */
+import { EverstepError, type LiveChange } from '@everstep/sdk';
+import { Command } from 'commander';
+import { instant, json, printable, type Shell, table } from '../../output.js';
+import { untilSignal } from '../../shutdown.js';
+import { open, withConnection } from '../connection-options.js';
+
+const RETRY_DELAY_MS = 1_000;
+
+/** Returns the time, the changed topics and their runs. */
+function line({ topics, runIds }: LiveChange): string {
+  const runs = runIds.length === 0 ? '' : `  ${runIds.map(printable).join(' ')}`;
+  return `${instant(Date.now())}  ${topics.join(' ')}${runs}\n`;
+}
+
+/** Resolves when `signal` aborts or the time has passed. */
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const timer = setTimeout(done, ms);
+    function done() {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    }
+    signal.addEventListener('abort', done);
+  });
+
+/** Errors after which retrying cannot succeed. */
+const isFinal = (error: unknown): boolean =>
+  !(error instanceof EverstepError) || (error.status >= 400 && error.status < 500 && error.status !== 429);
+
+export function liveCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('live'))
+    .description('Print changes of the queue instance as they happen, until Ctrl-C. With --json, one JSON line per change.')
+    .option('--once', 'exit after the first change');
+  return command.action(async () => {
+    const { client, options } = await open<{ readonly json?: boolean; readonly once?: boolean }>(command, shell);
+    const stop = new AbortController();
+    void untilSignal().then(() => stop.abort());
+    for (let isFirst = true; !stop.signal.aborted; isFirst = false) {
+      try {
+        for await (const change of client.live.changes({ signal: stop.signal })) {
+          screen.write(options.json ? `${JSON.stringify(change)}\n` : line(change));
+          if (options.once) return;
+        }
+      } catch (error) {
+        if (isFirst || isFinal(error)) throw error;
+        shell.printError(`${error instanceof Error ? error.message : String(error)}, retrying\n`);
+      }
+      // The server stopped, or a proxy closed the connection.
+      await pause(RETRY_DELAY_MS, stop.signal);
+    }
+  });
+}
+
+export function nodesCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('nodes')).description('List the nodes of the server and the work of each.');
+  return command.action(async () => {
+    const { client, options } = await open(command, shell);
+    const nodes = await client.live.nodes();
+    if (options.json) {
+      screen.write(json({ nodes }));
+      return;
+    }
+    const rows = nodes.map((node) => [
+      node.self ? `${node.nodeId} *` : node.nodeId,
+      node.host,
+      node.version,
+      instant(node.startedAt),
+      node.leaving ? 'leaving' : instant(node.leaseUntil),
+      node.runsClaimed,
+      node.gates,
+    ]);
+    screen.write(table(screen, ['NODE', 'HOST', 'VERSION', 'SINCE (UTC)', 'LEASE UNTIL', 'DELIVERIES', 'GATES'], rows));
+  });
+}

@@ -1,0 +1,140 @@
+/** `everstep schedules create|list|get|next|run|pause|resume|delete` */
+import type { ScheduleEntry } from '@everstep/sdk';
+import { Command } from 'commander';
+import { wholeNumber } from '../../arguments.js';
+import { UsageError } from '../../exit-codes.js';
+import { instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
+import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type RunSettingOptions, runSettings, withRunSettings } from '../runs/run-settings.js';
+
+interface CreateOptions extends ClientOptions, RunSettingOptions {
+  readonly cron: string;
+  readonly timezone?: string;
+  readonly id?: string;
+}
+
+function createCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withRunSettings(withConnection(new Command('create')))
+    .description('Create a schedule that starts runs of the workflow at a URL. A schedule with the same ID is replaced.')
+    .argument('<url>', 'URL of the workflow')
+    .requiredOption('--cron <expression>', 'cron expression with five fields, or six with leading seconds: "0 9 * * 1-5"')
+    .option('--timezone <name>', 'IANA time zone of the expression, such as Europe/Berlin (default: UTC)')
+    .option('--id <id>', 'ID of the schedule (default: generated)');
+  return command.action(async (workflowUrl: string) => {
+    if (!URL.canParse(workflowUrl)) throw new UsageError(`<url> must be an absolute URL; got "${workflowUrl}"`);
+    const { client, options } = await open<CreateOptions>(command, shell);
+    const created = await client.schedules.create(workflowUrl, {
+      ...(await runSettings(options)),
+      cron: options.cron,
+      timezone: options.timezone,
+      scheduleId: options.id,
+    });
+    screen.write(options.json ? json(created) : `${created.scheduleId}\n`);
+  });
+}
+
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('list')).description('List schedules, oldest first.');
+  return command.action(async () => {
+    const { client, options } = await open(command, shell);
+    const schedules = await client.schedules.list();
+    if (options.json) return screen.write(json(schedules));
+    if (schedules.length === 0) return screen.write('No schedules.\n');
+    const rows = schedules.map((schedule) => [
+      schedule.scheduleId,
+      schedule.cron,
+      schedule.timezone,
+      schedule.isPaused ? 'paused' : instant(schedule.nextScheduleTime),
+      instant(schedule.lastScheduleTime),
+      schedule.destination,
+    ]);
+    screen.write(table(screen, ['SCHEDULE', 'CRON', 'TIME ZONE', 'NEXT (UTC)', 'LAST (UTC)', 'WORKFLOW'], rows));
+  });
+}
+
+function showSchedule(screen: Screen, schedule: ScheduleEntry): void {
+  const fields: readonly (readonly [string, string | undefined])[] = [
+    ['schedule', schedule.scheduleId],
+    ['cron', `${schedule.cron} (${schedule.timezone})`],
+    ['workflow', schedule.destination],
+    ['next', schedule.isPaused ? 'paused' : instant(schedule.nextScheduleTime)],
+    ['last', schedule.lastScheduleTime === undefined ? undefined : instant(schedule.lastScheduleTime)],
+    ['last run', schedule.lastScheduleRunId],
+    ['created', instant(schedule.createdAt)],
+    ['labels', schedule.labels.length > 0 ? schedule.labels.join(', ') : undefined],
+    ['flow key', schedule.flowControlKey],
+    ['body', schedule.body],
+  ];
+  for (const [name, value] of fields) {
+    if (value !== undefined) screen.write(`${styled(screen, 'dim', name.padEnd(10))}${printable(value)}\n`);
+  }
+}
+
+/** A command that takes the ID of a schedule and prints the schedule. */
+function oneCommand(shell: Shell, name: 'get' | 'pause' | 'resume', description: string): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command(name)).description(description).argument('<scheduleId>', 'ID of the schedule');
+  return command.action(async (scheduleId: string) => {
+    const { client, options } = await open(command, shell);
+    const schedule = await client.schedules[name](scheduleId);
+    if (options.json) screen.write(json(schedule));
+    else showSchedule(screen, schedule);
+  });
+}
+
+interface NextOptions extends ClientOptions {
+  readonly count?: number;
+}
+
+function nextCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('next'))
+    .description('Show the next ticks of a schedule, even if it is paused.')
+    .argument('<scheduleId>', 'ID of the schedule')
+    .option('--count <number>', 'number of ticks, up to 50 (default: 10)', wholeNumber('--count', 1));
+  return command.action(async (scheduleId: string) => {
+    const { client, options } = await open<NextOptions>(command, shell);
+    const fires = await client.schedules.next(scheduleId, { count: options.count });
+    if (options.json) return screen.write(json({ fires }));
+    screen.write(fires.length === 0 ? 'No more ticks.\n' : fires.map((at) => `${instant(at)}\n`).join(''));
+  });
+}
+
+function runCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('run'))
+    .description('Start a run of the schedule now, even if it is paused, and print the run ID.')
+    .argument('<scheduleId>', 'ID of the schedule');
+  return command.action(async (scheduleId: string) => {
+    const { client, options } = await open(command, shell);
+    const started = await client.schedules.run(scheduleId);
+    screen.write(options.json ? json(started) : `${started.workflowRunId}\n`);
+  });
+}
+
+function deleteCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('delete'))
+    .description('Delete a schedule. Runs it started continue.')
+    .argument('<scheduleId>', 'ID of the schedule');
+  return command.action(async (scheduleId: string) => {
+    const { client, options } = await open(command, shell);
+    await client.schedules.delete(scheduleId);
+    screen.write(options.json ? json({ deleted: 1 }) : '1 deleted\n');
+  });
+}
+
+export function schedulesCommand(shell: Shell): Command {
+  return new Command('schedules')
+    .description('Manage schedules that start runs.')
+    .addCommand(createCommand(shell))
+    .addCommand(listCommand(shell))
+    .addCommand(oneCommand(shell, 'get', 'Show a schedule.'))
+    .addCommand(nextCommand(shell))
+    .addCommand(runCommand(shell))
+    .addCommand(oneCommand(shell, 'pause', 'Pause a schedule until it is resumed.'))
+    .addCommand(oneCommand(shell, 'resume', 'Resume a paused schedule at its next tick.'))
+    .addCommand(deleteCommand(shell));
+}

@@ -1,0 +1,126 @@
+/** `everstep dlq groups [list|get|acknowledge|resolve]` */
+import type { DeadLetterGroup, DeadLetterGroupState } from '@everstep/sdk';
+import { Command } from 'commander';
+import { collected, moment, wholeNumber } from '../../arguments.js';
+import { UsageError } from '../../exit-codes.js';
+import { instant, json, printable, type Shell, shorten, styled, table } from '../../output.js';
+import { type ClientOptions, open, withConnection } from '../connection-options.js';
+
+const STATES = ['new', 'known', 'regressed'] as const;
+const KINDS = ['workflow', 'message'] as const;
+const DEFAULT_SHOWN = 50;
+const PAGE_SIZE = 100;
+const MAX_MESSAGE_LENGTH = 80;
+
+function groupState(text: string, before: readonly DeadLetterGroupState[] | undefined): readonly DeadLetterGroupState[] {
+  const found = STATES.find((name) => name === text);
+  if (!found) throw new UsageError(`--state must be one of ${STATES.join(', ')}; got "${text}"`);
+  return [...(before ?? []), found];
+}
+
+function groupKind(text: string): DeadLetterGroup['kind'] {
+  const found = KINDS.find((name) => name === text);
+  if (!found) throw new UsageError(`--kind must be one of ${KINDS.join(', ')}; got "${text}"`);
+  return found;
+}
+
+interface ListOptions extends ClientOptions {
+  readonly state?: readonly DeadLetterGroupState[];
+  readonly workflowUrl?: readonly string[];
+  readonly from?: number;
+  readonly to?: number;
+  readonly kind?: DeadLetterGroup['kind'];
+  readonly withEmpty?: boolean;
+  readonly count: number;
+  readonly all?: boolean;
+}
+
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('list'))
+    .description('List groups of dead letters with the same error: regressed groups first, then new ones, then known ones.')
+    .option('--state <state>', `groups in this state: ${STATES.join(', ')}; may be repeated`, groupState)
+    .option('--workflow-url <url>', 'groups with dead letters of this workflow; may be repeated', collected)
+    .option('--from <instant>', 'groups last seen at or after this time: Unix ms or a date', moment('--from'))
+    .option('--to <instant>', 'groups first seen at or before this time', moment('--to'))
+    .option('--kind <kind>', 'groups of runs (workflow, the default) or of plain messages (message)', groupKind)
+    .option('--with-empty', 'include groups without remaining dead letters')
+    .option('--count <number>', 'maximum number of groups', wholeNumber('--count', 1), DEFAULT_SHOWN)
+    .option('--all', 'list all groups');
+  return command.action(async () => {
+    const { client, options } = await open<ListOptions>(command, shell);
+    const { state, workflowUrl, from: fromDate, to: toDate, kind, withEmpty } = options;
+    const limit = options.all ? Number.POSITIVE_INFINITY : options.count;
+    const groups: DeadLetterGroup[] = [];
+    const filter = { state, workflowUrl, fromDate, toDate, kind, withEmpty, count: Math.min(limit, PAGE_SIZE) };
+    for await (const group of client.dlq.allGroups(filter)) {
+      groups.push(group);
+      if (groups.length >= limit) break;
+    }
+    if (options.json) return screen.write(json({ groups }));
+    if (groups.length === 0) return screen.write('No matching groups.\n');
+    const rows = groups.map((group) => [
+      group.fingerprint,
+      group.state,
+      group.count,
+      instant(group.firstSeenAt),
+      instant(group.lastSeenAt),
+      group.stepName,
+      group.responseStatus,
+      shorten(group.message, MAX_MESSAGE_LENGTH),
+    ]);
+    const head = ['GROUP', 'STATE', 'ENTRIES', 'FIRST SEEN (UTC)', 'LAST SEEN (UTC)', 'STEP', 'STATUS', 'ERROR'];
+    screen.write(table(screen, head, rows));
+  });
+}
+
+function getCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('get'))
+    .description('Show a group of dead letters.')
+    .argument('<fingerprint>', 'fingerprint of the group');
+  return command.action(async (fingerprint: string) => {
+    const { client, options } = await open(command, shell);
+    const group = await client.dlq.group(fingerprint);
+    if (options.json) return screen.write(json(group));
+    for (const [name, value] of Object.entries(group)) {
+      const text = typeof value === 'string' ? value : JSON.stringify(value);
+      screen.write(`${styled(screen, 'dim', name.padEnd(16))}${printable(text)}\n`);
+    }
+  });
+}
+
+const MARKS = {
+  acknowledge: {
+    description: 'Acknowledge a group: its state changes to known.',
+    call: 'acknowledgeGroup',
+    done: 'acknowledged',
+  },
+  resolve: {
+    description: 'Mark the cause of a group as fixed: a new dead letter changes its state to regressed.',
+    call: 'resolveGroup',
+    done: 'resolved',
+  },
+} as const;
+
+function markCommand(shell: Shell, verb: keyof typeof MARKS): Command {
+  const { screen } = shell;
+  const { description, call, done } = MARKS[verb];
+  const command = withConnection(new Command(verb))
+    .description(description)
+    .argument('<fingerprint>', 'fingerprint of the group');
+  return command.action(async (fingerprint: string) => {
+    const { client, options } = await open(command, shell);
+    const group = await client.dlq[call](fingerprint);
+    screen.write(options.json ? json(group) : `${fingerprint} ${done}\n`);
+  });
+}
+
+export function deadLetterGroupsCommand(shell: Shell): Command {
+  return new Command('groups')
+    .description('Groups of dead letters with the same step, status and error (default command: list).')
+    .addCommand(listCommand(shell), { isDefault: true })
+    .addCommand(getCommand(shell))
+    .addCommand(markCommand(shell, 'acknowledge'))
+    .addCommand(markCommand(shell, 'resolve'));
+}

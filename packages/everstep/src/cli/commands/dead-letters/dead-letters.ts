@@ -1,0 +1,223 @@
+/** `everstep dlq list|get|groups|check|resume|restart|delete|callback` */
+import type { Client, DeadLetterEntry, FailureFunctionState, RunOverrides, RunReference } from '@everstep/sdk';
+import { Command } from 'commander';
+import { collected, wholeNumber } from '../../arguments.js';
+import { UsageError } from '../../exit-codes.js';
+import { instant, json, printable, type Shell, shorten, styled, table } from '../../output.js';
+import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { flowControlLimits } from '../control/flow-control-limits.js';
+import { failureCallbackCommand } from '../runs/failure-callbacks.js';
+import { hasFilter, type RunFilterOptions, runFilter, withRunFilters } from '../runs/run-filters.js';
+import { checkEntries } from '../runs/run-tools.js';
+import { deadLetterGroupsCommand } from './dead-letter-groups.js';
+
+const CALLBACK_STATES = ['CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS', 'CALLBACK_FAIL', 'CALLBACK_CANCELED'] as const;
+const DEFAULT_SHOWN = 100;
+const PAGE_SIZE = 100;
+const MAX_ERROR_LENGTH = 80;
+
+interface FilterOptions extends RunFilterOptions {
+  readonly workflowUrl?: readonly string[];
+  readonly failureFunctionState?: readonly FailureFunctionState[];
+  readonly fingerprint?: readonly string[];
+}
+
+function callbackState(text: string, before: readonly FailureFunctionState[] | undefined): readonly FailureFunctionState[] {
+  const found = CALLBACK_STATES.find((name) => name === text);
+  if (!found) throw new UsageError(`--failure-function-state must be one of ${CALLBACK_STATES.join(', ')}; got "${text}"`);
+  return [...(before ?? []), found];
+}
+
+const withFilters = (command: Command): Command =>
+  withRunFilters(command, 'dead letters')
+    .option('--workflow-url <url>', 'dead letters of this workflow; may be repeated', collected)
+    .option(
+      '--failure-function-state <state>',
+      'dead letters whose failure function is in this state; may be repeated',
+      callbackState,
+    )
+    .option('--fingerprint <fingerprint>', 'dead letters of this group; may be repeated', collected);
+
+const filterOf = (options: FilterOptions) => ({
+  ...runFilter(options),
+  workflowUrl: options.workflowUrl,
+  failureFunctionState: options.failureFunctionState,
+  fingerprint: options.fingerprint,
+});
+
+interface ListOptions extends ClientOptions, FilterOptions {
+  readonly count: number;
+  readonly all?: boolean;
+}
+
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withFilters(withConnection(new Command('list')))
+    .description('List dead letters: runs that failed after all retries, newest first.')
+    .option('--count <number>', 'maximum number of dead letters', wholeNumber('--count', 1), DEFAULT_SHOWN)
+    .option('--all', 'list all dead letters');
+  return command.action(async () => {
+    const { client, options } = await open<ListOptions>(command, shell);
+    const limit = options.all ? Number.POSITIVE_INFINITY : options.count;
+    const messages: DeadLetterEntry[] = [];
+    for await (const entry of client.dlq.entries({ ...filterOf(options), count: Math.min(limit, PAGE_SIZE) })) {
+      messages.push(entry);
+      if (messages.length >= limit) break;
+    }
+    if (options.json) return screen.write(json({ messages }));
+    if (messages.length === 0) return screen.write('No matching dead letters.\n');
+    const rows = messages.map((entry) => [
+      entry.dlqId,
+      instant(entry.createdAt),
+      entry.workflowRunId,
+      entry.workflowUrl,
+      entry.failureFunctionState,
+      shorten(entry.error, MAX_ERROR_LENGTH),
+    ]);
+    screen.write(table(screen, ['ENTRY', 'FAILED (UTC)', 'RUN', 'WORKFLOW', 'FAILURE FUNCTION', 'ERROR'], rows));
+  });
+}
+
+function getCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('get'))
+    .description('Show a dead letter.')
+    .argument('<dlqId>', 'ID of the dead letter');
+  return command.action(async (dlqId: string) => {
+    const { client, options } = await open(command, shell);
+    const entry = await client.dlq.get(dlqId);
+    if (options.json) return screen.write(json(entry));
+    for (const [name, value] of Object.entries(entry)) {
+      const text = typeof value === 'string' ? value : JSON.stringify(value);
+      screen.write(`${styled(screen, 'dim', name.padEnd(22))}${printable(text)}\n`);
+    }
+  });
+}
+
+interface BulkChoice extends ClientOptions, FilterOptions {
+  readonly all?: boolean;
+  readonly count?: number;
+}
+
+type Chosen = { readonly dlqId: string } | { readonly filter: ReturnType<typeof filterOf> & { readonly count?: number } };
+
+/** Returns one dead letter by ID, or all that match. Requires --all for many, so that a forgotten ID does not select everything. */
+function chosen(dlqId: string | undefined, options: BulkChoice): Chosen {
+  const filter = filterOf(options);
+  const bulk = options.all === true || hasFilter(filter) || options.count !== undefined;
+  if (dlqId !== undefined) {
+    if (bulk) throw new UsageError('Give either a dead letter ID or --all with filters, not both.');
+    return { dlqId };
+  }
+  if (!options.all) throw new UsageError('Give a dead letter ID, or --all (optionally with filters).');
+  return { filter: { ...filter, count: options.count } };
+}
+
+const withChoice = (command: Command, done: string): Command =>
+  withFilters(withConnection(command))
+    .argument('[dlqId]', 'ID of one dead letter')
+    .option('--all', `all matching dead letters are ${done}; without filters, all dead letters`)
+    .option('--count <number>', 'with --all: maximum number of dead letters', wholeNumber('--count', 1));
+
+interface OverrideOptions {
+  readonly setRetries?: number;
+  readonly setDelay?: string;
+  readonly setRetryDelay?: string;
+  readonly setFlowControlKey?: string;
+  readonly setFlowControl?: string;
+  readonly setLabel?: readonly string[];
+  readonly setFailureCallback?: string;
+  readonly newRunId?: string;
+}
+
+const withOverrides = (command: Command): Command =>
+  command
+    .option('--new-run-id <id>', 'ID of the new run (single dead letter only)')
+    .option('--set-retries <number>', 'retries of the new run', wholeNumber('--set-retries'))
+    .option('--set-flow-control-key <key>', 'flow control key of the new run')
+    .option('--set-flow-control <limits>', '"parallelism=<n>, rate=<n>, period=<duration>"')
+    .option('--set-delay <duration>', 'with --all: delay before the new runs start')
+    .option('--set-retry-delay <expression>', 'with --all: retry delay of the new runs')
+    .option('--set-label <label>', 'with --all: label of the new runs; may be repeated', collected)
+    .option('--set-failure-callback <url>', 'with --all: failure callback of the new runs');
+
+function flowControlOf({ setFlowControlKey: key, setFlowControl }: OverrideOptions): RunOverrides['flowControl'] {
+  if (key === undefined && setFlowControl === undefined) return undefined;
+  return { ...(key === undefined ? {} : { key }), ...flowControlLimits('--set-flow-control', setFlowControl) };
+}
+
+async function recover(client: Client, verb: 'resume' | 'restart', choice: Chosen, options: OverrideOptions) {
+  const { setRetries: retries, newRunId: runId } = options;
+  const flowControl = flowControlOf(options);
+  if ('dlqId' in choice) {
+    const bulkOnly = [options.setDelay, options.setRetryDelay, options.setLabel, options.setFailureCallback];
+    if (bulkOnly.some((value) => value !== undefined)) {
+      throw new UsageError(
+        'A single dead letter accepts --new-run-id, --set-retries and --set-flow-control*. The other options require --all.',
+      );
+    }
+    return [await client.dlq[verb](choice.dlqId, { runId, retries, flowControl })];
+  }
+  if (runId !== undefined) throw new UsageError('--new-run-id requires a single dead letter.');
+  const overrides: RunOverrides = {
+    retries,
+    flowControl,
+    delay: options.setDelay,
+    retryDelay: options.setRetryDelay,
+    labels: options.setLabel,
+    failureCallback: options.setFailureCallback,
+  };
+  const runs: RunReference[] = [];
+  const all =
+    verb === 'resume' ? client.dlq.resumeAll(choice.filter, overrides) : client.dlq.restartAll(choice.filter, overrides);
+  for await (const run of all) runs.push(run);
+  return runs;
+}
+
+function recoverCommand(shell: Shell, verb: 'resume' | 'restart', description: string): Command {
+  const { screen } = shell;
+  const command = withOverrides(withChoice(new Command(verb), `${verb}${verb === 'resume' ? 'd' : 'ed'}`)).description(
+    description,
+  );
+  return command.action(async (dlqId: string | undefined) => {
+    const choice = chosen(dlqId, command.opts<BulkChoice>());
+    const { client, options } = await open<BulkChoice & OverrideOptions>(command, shell);
+    const workflowRuns = await recover(client, verb, choice, options);
+    if (options.json) return screen.write(json({ workflowRuns }));
+    if (workflowRuns.length === 0) return screen.write('No matching dead letters.\n');
+    const rows = workflowRuns.map((run) => [run.workflowRunId, instant(run.workflowCreatedAt)]);
+    screen.write(table(screen, ['NEW RUN', 'CREATED (UTC)'], rows));
+  });
+}
+
+function deleteCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withChoice(new Command('delete'), 'deleted').description('Delete dead letters. The runs stay in the run log.');
+  return command.action(async (dlqId: string | undefined) => {
+    const choice = chosen(dlqId, command.opts<BulkChoice>());
+    const { client, options } = await open(command, shell);
+    let deleted = 1;
+    if ('dlqId' in choice) await client.dlq.delete(choice.dlqId);
+    else {
+      // The API requires a filter for a deletion; --all without one selects everything.
+      const { filter } = choice;
+      deleted = await client.dlq.deleteAll(hasFilter({ ...filter, count: undefined }) ? filter : { ...filter, fromDate: 0 });
+    }
+    screen.write(options.json ? json({ deleted }) : `${deleted} deleted\n`);
+  });
+}
+
+export function deadLetterCommand(shell: Shell): Command {
+  const resume = 'Start new runs that continue from the failed step and keep the recorded results.';
+  const restart = 'Start new runs from the first step, with the original payload and settings.';
+  return new Command('dlq')
+    .description('Manage dead letters: runs that failed after all retries.')
+    .addCommand(listCommand(shell))
+    .addCommand(getCommand(shell))
+    .addCommand(deadLetterGroupsCommand(shell))
+    .addCommand(checkEntries<ClientOptions & FilterOptions>(shell, withFilters(withConnection(new Command('check'))), filterOf))
+    .addCommand(recoverCommand(shell, 'resume', resume))
+    .addCommand(recoverCommand(shell, 'restart', restart))
+    .addCommand(deleteCommand(shell))
+    .addCommand(failureCallbackCommand(shell));
+}

@@ -1,0 +1,255 @@
+/** `everstep repair plan|start|watch|show|list|pause|continue|abort` */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Client, Repair, RepairAction, RepairItem, RepairOverrides, RepairState } from '@everstep/sdk';
+import { Command } from 'commander';
+import { collected, length, wholeNumber } from '../../arguments.js';
+import { EXIT, UsageError } from '../../exit-codes.js';
+import { json, type Shell } from '../../output.js';
+import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { flowControlLimits } from '../control/flow-control-limits.js';
+import { hasFilter, type RunFilterOptions, runFilter, withRunFilters } from '../runs/run-filters.js';
+import { progressLine, repairItemTable, repairReport, repairTable } from './repair-report.js';
+
+const ACTIONS: readonly RepairAction[] = ['resume', 'restart', 'delete'];
+const WATCH_EVERY_MS = 1_000;
+const PLANNING_LOOK_MS = 500;
+const DEFAULT_SHOWN = 20;
+const PAGE_MOST = 100;
+const ITEMS_PER_PAGE = 1_000;
+/** States in which a repair waits for a decision or has ended. */
+const AT_REST: readonly RepairState[] = ['planned', 'canary-passed', 'paused', 'stopped', 'aborted', 'done'];
+
+const rate =
+  (name: string) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (text.trim() === '' || !Number.isFinite(value) || value <= 0)
+      throw new UsageError(`${name} must be a positive number, such as 5 or 0.5; got "${text}"`);
+    return value;
+  };
+
+const percent = (text: string): number => {
+  const value = Number(text.replace(/%$/, ''));
+  if (text.trim() === '' || !(value >= 0 && value <= 100))
+    throw new UsageError(`--max-failures must be a percentage from 0 to 100; got "${text}"`);
+  return value;
+};
+
+interface PlanOptions extends ClientOptions, RunFilterOptions {
+  readonly all?: boolean;
+  readonly dlqId?: readonly string[];
+  readonly workflowUrl?: readonly string[];
+  readonly fingerprint?: readonly string[];
+  readonly setRetries?: number;
+  readonly setRetryDelay?: string;
+  readonly setFlowControlKey?: string;
+  readonly setFlowControl?: string;
+  readonly setLabel?: readonly string[];
+}
+
+function overridesOf(options: PlanOptions): RepairOverrides {
+  const { setFlowControlKey: key, setFlowControl } = options;
+  const { parallelism, rate: starts, period } = flowControlLimits('--set-flow-control', setFlowControl);
+  const flowControl = {
+    key,
+    parallelism,
+    rate: starts,
+    periodMs: period === undefined ? undefined : length('--set-flow-control period')(period),
+  };
+  const { setRetries: retries, setRetryDelay: retryDelay, setLabel: labels } = options;
+  return { retries, retryDelay, labels, ...(hasFilter(flowControl) ? { flowControl } : {}) };
+}
+
+/** Waits until all dead letters of the plan are selected. */
+async function planned(client: Client, given: Repair): Promise<Repair> {
+  let repair = given;
+  while (repair.state === 'planning') {
+    await pause(PLANNING_LOOK_MS);
+    repair = await client.repairs.get(repair.repairId);
+  }
+  return repair;
+}
+
+function planCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withRunFilters(withConnection(new Command('plan')), 'dead letters')
+    .description('Plan a repair: select dead letters and show what the repair would do. Changes nothing.')
+    .argument('<action>', ACTIONS.join(', '))
+    .option('--workflow-url <url>', 'dead letters of this workflow; may be repeated', collected)
+    .option('--fingerprint <fingerprint>', 'dead letters with this error; may be repeated', collected)
+    .option('--dlq-id <id>', 'this dead letter; may be repeated', collected)
+    .option('--all', 'all dead letters')
+    .option('--set-retries <number>', 'retries of the new runs', wholeNumber('--set-retries'))
+    .option('--set-retry-delay <expression>', 'retry delay of the new runs')
+    .option('--set-flow-control-key <key>', 'flow control key of the new runs')
+    .option('--set-flow-control <limits>', '"parallelism=<n>, rate=<n>, period=<duration>"')
+    .option('--set-label <label>', 'label of the new runs; may be repeated', collected);
+  return command.action(async (word: string) => {
+    const action = ACTIONS.find((known) => known === word);
+    if (!action) throw new UsageError(`<action> must be one of ${ACTIONS.join(', ')}; got "${word}"`);
+    const { client, options } = await open<PlanOptions>(command, shell);
+    const { dlqId: dlqIds, workflowUrl, fingerprint } = options;
+    const filter = { ...runFilter(options), dlqIds, workflowUrl, fingerprint };
+    if (!hasFilter(filter) && !options.all) throw new UsageError('Give at least one filter, or --all.');
+    const everything = hasFilter(filter) ? filter : { fromDate: 0 };
+    const repair = await planned(
+      client,
+      await client.repairs.plan(action, { filter: everything, overrides: overridesOf(options) }),
+    );
+    screen.write(options.json ? json(repair) : repairReport(screen, repair));
+  });
+}
+
+interface StartOptions extends ClientOptions {
+  readonly rate?: number;
+  readonly canary?: number;
+  readonly maxFailures?: number;
+  readonly thenContinue?: boolean;
+  readonly undo?: number;
+  readonly watch?: boolean;
+}
+
+/** Prints the progress each second when it changed, until the repair waits or has ended. */
+async function watched(client: Client, repairId: string, shell: Shell, options: ClientOptions): Promise<Repair> {
+  let lastLine = '';
+  for (;;) {
+    const repair = await client.repairs.get(repairId);
+    const line = progressLine(repair);
+    if (line !== lastLine && !options.json) shell.screen.write(`${line}\n`);
+    lastLine = line;
+    const isOut = repair.counts.started > 0 && (repair.state === 'stopped' || repair.state === 'aborted');
+    if (AT_REST.includes(repair.state) && !isOut) return repair;
+    await pause(WATCH_EVERY_MS);
+  }
+}
+
+function exitCodeOf({ state, counts }: Repair): number {
+  if (state === 'done') return counts.failed === 0 ? EXIT.ok : EXIT.refused;
+  return state === 'stopped' || state === 'aborted' ? EXIT.refused : EXIT.pending;
+}
+
+function startCommand(shell: Shell, finish: (code: number) => void): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('start'))
+    .description('Start a planned repair. It runs on the server; you can close the terminal.')
+    .argument('<repairId>', 'ID of the repair')
+    .option('--rate <number>', 'dead letters per second; 0.1 is one every ten seconds', rate('--rate'))
+    .option('--canary <number>', 'number of dead letters to try first', wholeNumber('--canary', 1))
+    .option('--max-failures <percent>', 'with --canary: stop if more than this percentage fails again (default: 0)', percent)
+    .option('--then-continue', 'with --canary: continue automatically if the canary passes')
+    .option('--undo <duration>', 'for a delete: time before anything is deleted (default: 10m)', length('--undo'))
+    .option('--watch', 'print the progress; exit code 1 if runs failed again, 5 if the repair waits for approval');
+  return command.action(async (repairId: string) => {
+    const { client, options } = await open<StartOptions>(command, shell);
+    const { canary: count, maxFailures, thenContinue } = options;
+    if (count === undefined && (maxFailures !== undefined || thenContinue))
+      throw new UsageError('--max-failures and --then-continue require --canary.');
+    const canary =
+      count === undefined ? undefined : { count, maxFailurePercent: maxFailures ?? 0, thenContinue: thenContinue === true };
+    const started = await client.repairs.start(repairId, { ratePerSecond: options.rate, canary, undoMs: options.undo });
+    const repair = options.watch ? await watched(client, repairId, shell, options) : started;
+    screen.write(options.json ? json(repair) : repairReport(screen, repair));
+    if (options.watch) finish(exitCodeOf(repair));
+  });
+}
+
+function watchCommand(shell: Shell, finish: (code: number) => void): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('watch'))
+    .description(
+      'Print the progress of a repair until it ends or waits for approval. Exit code 1 if runs failed again, 5 if it waits.',
+    )
+    .argument('<repairId>', 'ID of the repair');
+  return command.action(async (repairId: string) => {
+    const { client, options } = await open(command, shell);
+    const repair = await watched(client, repairId, shell, options);
+    screen.write(options.json ? json(repair) : repairReport(screen, repair));
+    finish(exitCodeOf(repair));
+  });
+}
+
+interface ShowOptions extends ClientOptions {
+  readonly items?: boolean;
+  readonly state?: readonly RepairItem['state'][];
+}
+
+function showCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('show'))
+    .description('Show a repair: its plan and its progress.')
+    .argument('<repairId>', 'ID of the repair')
+    .option('--items', 'include the result of each dead letter')
+    .option('--state <state>', 'with --items: dead letters in this state; may be repeated', collected);
+  return command.action(async (repairId: string) => {
+    const { client, options } = await open<ShowOptions>(command, shell);
+    const repair = await client.repairs.get(repairId);
+    const items: RepairItem[] = [];
+    if (options.items)
+      for await (const item of client.repairs.allItems(repairId, { state: options.state, count: ITEMS_PER_PAGE }))
+        items.push(item);
+    if (options.json) return screen.write(json(options.items ? { ...repair, items } : repair));
+    screen.write(repairReport(screen, repair));
+    if (options.items) screen.write(`\n${repairItemTable(screen, items)}`);
+  });
+}
+
+interface ListOptions extends ClientOptions {
+  readonly count: number;
+  readonly state?: readonly RepairState[];
+}
+
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('list'))
+    .description('List repairs, newest first.')
+    .option('--state <state>', 'repairs in this state; may be repeated', collected)
+    .option('--count <number>', 'maximum number of repairs', wholeNumber('--count', 1), DEFAULT_SHOWN);
+  return command.action(async () => {
+    const { client, options } = await open<ListOptions>(command, shell);
+    const repairs: Repair[] = [];
+    let cursor: string | undefined;
+    do {
+      const count = Math.min(options.count - repairs.length, PAGE_MOST);
+      const page = await client.repairs.list({ state: options.state, count, ...(cursor ? { cursor } : {}) });
+      repairs.push(...page.repairs);
+      cursor = page.cursor;
+    } while (cursor && repairs.length < options.count);
+    if (options.json) return screen.write(json({ repairs }));
+    screen.write(repairs.length === 0 ? 'No matching repairs.\n' : repairTable(screen, repairs));
+  });
+}
+
+function changeCommand<Options extends ClientOptions>(
+  shell: Shell,
+  name: string,
+  description: string,
+  act: (client: Client, repairId: string, options: Options) => Promise<Repair>,
+): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command(name)).description(description).argument('<repairId>', 'ID of the repair');
+  return command.action(async (repairId: string) => {
+    const { client, options } = await open<Options>(command, shell);
+    const repair = await act(client, repairId, options);
+    screen.write(options.json ? json(repair) : `${progressLine(repair)}\n`);
+  });
+}
+
+export function repairCommand(shell: Shell, finish: (code: number) => void): Command {
+  const pausing = 'Pause a repair. Runs it already started continue.';
+  const continuing = 'Continue a repair that is paused or whose canary passed.';
+  const aborting = 'Stop a repair permanently. In the undo window of a delete, this cancels the deletion.';
+  return new Command('repair')
+    .description('Repair many failed runs: resume, restart or delete them at a controlled rate.')
+    .addCommand(planCommand(shell))
+    .addCommand(startCommand(shell, finish))
+    .addCommand(watchCommand(shell, finish))
+    .addCommand(showCommand(shell))
+    .addCommand(listCommand(shell))
+    .addCommand(changeCommand(shell, 'pause', pausing, (client, repairId) => client.repairs.pause(repairId)))
+    .addCommand(
+      changeCommand<ClientOptions & { readonly rate?: number }>(shell, 'continue', continuing, (client, repairId, options) =>
+        client.repairs.continue(repairId, { ratePerSecond: options.rate }),
+      ).option('--rate <number>', 'new rate in dead letters per second', rate('--rate')),
+    )
+    .addCommand(changeCommand(shell, 'abort', aborting, (client, repairId) => client.repairs.abort(repairId)));
+}

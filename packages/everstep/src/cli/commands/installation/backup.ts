@@ -1,0 +1,179 @@
+/** `everstep verify`, `everstep backup`, `everstep verify-backup`, `everstep restore`: maintenance of the embedded store on its own machine. */
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { Command } from 'commander';
+import type { BackupParts, Manifest } from '../../../backup/contents.js';
+import type { BackupSecret } from '../../../backup/encryption/backup-cipher.js';
+import { SETTINGS } from '../../../config/settings.js';
+import { SERVICE_VERSION } from '../../../step-calls/version.js';
+import { UsageError } from '../../exit-codes.js';
+import { json, printable, type Shell, table } from '../../output.js';
+import { settingOf } from './service-settings.js';
+
+interface PlaceOptions {
+  readonly dataDir?: string;
+  readonly store?: string;
+}
+
+interface SecretOptions {
+  readonly encrypt?: boolean;
+  readonly passphraseFile?: string;
+}
+
+const PASSPHRASE_FILE = '--passphrase-file <path>';
+const MIN_PASSPHRASE_LENGTH = 12;
+const MAX_PASSPHRASE_BYTES = 16 * 1024;
+
+/** Returns the secret that opens encrypted backups; null when none is configured. */
+async function secretOf({ passphraseFile }: SecretOptions, shell: Shell): Promise<BackupSecret | null> {
+  if (passphraseFile !== undefined) {
+    const text = await readFile(resolve(shell.cwd, passphraseFile), 'utf8').catch((error) => {
+      throw new UsageError(`--passphrase-file is not readable: ${error.message}`);
+    });
+    const passphrase = text.replace(/\r?\n$/, '');
+    if (passphrase.length < MIN_PASSPHRASE_LENGTH || text.length > MAX_PASSPHRASE_BYTES)
+      throw new UsageError(`--passphrase-file must contain a passphrase of at least ${MIN_PASSPHRASE_LENGTH} characters`);
+    return { kind: 'passphrase', passphrase };
+  }
+  const keys = settingOf(SETTINGS.secretsKey, undefined, shell);
+  return keys && { kind: 'key', keys };
+}
+
+/** Returns the secret to encrypt with; null when the backup is not encrypted. */
+async function encryptionOf(options: SecretOptions, shell: Shell): Promise<BackupSecret | null> {
+  if (!options.encrypt && options.passphraseFile === undefined) return null;
+  const secret = await secretOf(options, shell);
+  if (secret) return secret;
+  throw new UsageError(
+    '--encrypt requires --passphrase-file or EVERSTEP_SECRETS_KEY_FILE. A key stored only in the data directory would be lost with it.',
+  );
+}
+
+function storeFileOf({ store }: PlaceOptions, dataDir: string, shell: Shell): string {
+  const place = settingOf(SETTINGS.store, store, shell);
+  if (place?.kind === 'postgres')
+    throw new UsageError('The store is a PostgreSQL database. Back it up with PostgreSQL tools (see docs/operations/backup.md).');
+  return place?.file ?? join(dataDir, 'everstep.db');
+}
+
+function showCounts({ screen }: Shell, counts: Manifest['counts']): void {
+  const rows = Object.entries(counts).map(([what, count]) => [
+    what.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
+    count,
+  ]);
+  screen.write(table(screen, ['what', 'count'], rows));
+}
+
+function showManifest(shell: Shell, { beganAt, version, counts, files }: Manifest): void {
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  showCounts(shell, counts);
+  shell.screen.write(`${files.length} files, ${bytes} bytes, started ${beganAt}, by version ${printable(version)}\n`);
+}
+
+const DATA_DIR = '--data-dir <path>';
+
+export function backupCommand(shell: Shell): Command {
+  const { screen } = shell;
+  return new Command('backup')
+    .summary('Back up the embedded store, with the server running or stopped')
+    .description(
+      'Back up the embedded store with its search indexes and credentials to a new directory, and verify the copy.\n' +
+        'The server keeps running. Run this command on the machine of the server, as the same operating system user.',
+    )
+    .requiredOption('--to <directory>', 'target directory; created if missing, must be empty')
+    .option(DATA_DIR, 'data directory of the server (or EVERSTEP_DATA_DIR)')
+    .option('--store <path>', 'store file, if it is not in the data directory (or EVERSTEP_STORE)')
+    .option('--no-credentials', 'exclude credentials.json; a server restored without it creates new credentials')
+    .option('--no-secrets-key', 'exclude secrets.key; you must supply the key to a server restored without it')
+    .option('--encrypt', 'encrypt the backup with the key in EVERSTEP_SECRETS_KEY_FILE, or with a passphrase')
+    .option(PASSPHRASE_FILE, 'encrypt the backup with the passphrase in this file')
+    .option('--json', 'print the manifest')
+    .action(async (options: PlaceOptions & BackupParts & SecretOptions & { to: string; json?: boolean }) => {
+      const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
+      const storeFile = storeFileOf(options, dataDir, shell);
+      const to = resolve(shell.cwd, options.to);
+      const { credentials, secretsKey } = options;
+      const { takeBackup } = await import('../../../backup/taking.js');
+      const { manifest, online } = await takeBackup({
+        dataDir,
+        storeFile,
+        to,
+        credentials,
+        secretsKey,
+        version: SERVICE_VERSION,
+        secret: await encryptionOf(options, shell),
+      });
+      if (options.json) return screen.write(json(manifest));
+      showManifest(shell, manifest);
+      screen.write(
+        `Backed up ${online ? 'the running server' : 'the store of a stopped server'} to ${to}${manifest.encryption ? ', encrypted' : ''}. The backup contains secrets: protect it like the store.\n`,
+      );
+    });
+}
+
+export function verifyCommand(shell: Shell): Command {
+  const { screen } = shell;
+  return new Command('verify')
+    .summary('Check the embedded store for corruption and lost commits')
+    .description(
+      'Check that the embedded store and its search indexes are readable, and that no acknowledged change is lost.\n' +
+        'This command changes nothing. A running server copies its store within the data directory; the copy is checked and\n' +
+        'then removed, so you need free disk space of the size of the store. Run it on the machine of the server, as the same\noperating system user.',
+    )
+    .option(DATA_DIR, 'data directory of the server (or EVERSTEP_DATA_DIR)')
+    .option('--store <path>', 'store file, if it is not in the data directory (or EVERSTEP_STORE)')
+    .option('--json', 'print the result as JSON')
+    .action(async (options: PlaceOptions & { json?: boolean }) => {
+      const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
+      const storeFile = storeFileOf(options, dataDir, shell);
+      const { verifyStore } = await import('../../../backup/verifying.js');
+      const verified = await verifyStore({ dataDir, storeFile });
+      if (options.json) return screen.write(json(verified));
+      showCounts(shell, verified.counts);
+      for (const doubt of verified.doubts) shell.printError(`Warning: ${doubt}\n`);
+      screen.write(`The store ${storeFile} is valid.\n`);
+    });
+}
+
+export function verifyBackupCommand(shell: Shell): Command {
+  const { screen } = shell;
+  return new Command('verify-backup')
+    .description('Check that a backup is complete and unchanged: checksums, databases and counts. Changes nothing.')
+    .requiredOption('--from <directory>', 'directory of the backup')
+    .option(PASSPHRASE_FILE, 'file with the passphrase of an encrypted backup; a key is read from EVERSTEP_SECRETS_KEY_FILE')
+    .option('--json', 'print the manifest')
+    .action(async (options: SecretOptions & { from: string; json?: boolean }) => {
+      const from = resolve(shell.cwd, options.from);
+      const { verifyBackup } = await import('../../../backup/checking.js');
+      const { manifest } = await verifyBackup(from, await secretOf(options, shell));
+      if (options.json) return screen.write(json(manifest));
+      showManifest(shell, manifest);
+      screen.write(`The backup in ${from} is valid.\n`);
+    });
+}
+
+export function restoreCommand(shell: Shell): Command {
+  const { screen } = shell;
+  return new Command('restore')
+    .summary('Restore a backup into an empty data directory')
+    .description(
+      'Verify a backup and restore it into an empty data directory. Then start a server there: it continues with the work\n' +
+        'that was pending when the backup was made. Make sure the original server is stopped, or both execute the same work.',
+    )
+    .requiredOption('--from <directory>', 'directory of the backup')
+    .option(DATA_DIR, 'target data directory; must be empty or missing (or EVERSTEP_DATA_DIR)')
+    .option(PASSPHRASE_FILE, 'file with the passphrase of an encrypted backup; a key is read from EVERSTEP_SECRETS_KEY_FILE')
+    .option('--json', 'print the manifest')
+    .action(async (options: PlaceOptions & SecretOptions & { from: string; json?: boolean }) => {
+      const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
+      const { restoreBackup } = await import('../../../backup/restoring.js');
+      const manifest = await restoreBackup({
+        from: resolve(shell.cwd, options.from),
+        dataDir,
+        secret: await secretOf(options, shell),
+      });
+      if (options.json) return screen.write(json(manifest));
+      showManifest(shell, manifest);
+      screen.write(`Restored to ${dataDir}. Start the server with --data-dir ${dataDir}.\n`);
+    });
+}

@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { AdminClient, Client } from '@everstep/sdk';
+import { endAll, readEnvFile, runCommand, SpawnedCli, type TestDirectory, testDirectory } from '../../testing/spawned-cli.js';
+
+describe('the server process', () => {
+  let directory: TestDirectory;
+  before(async () => {
+    directory = await testDirectory();
+  });
+  after(async () => {
+    await endAll();
+    await directory.remove();
+  });
+
+  async function start(name: string, mode: 'dev' | 'serve' = 'dev', env: Readonly<Record<string, string>> = {}) {
+    const envFile = join(directory.path, `${name}.env`);
+    const settings = { EVERSTEP_PORT: '0', EVERSTEP_DATA_DIR: name, EVERSTEP_ENV_FILE: envFile, EVERSTEP_DEMO: '0', ...env };
+    const service = new SpawnedCli([mode], { cwd: directory.path, env: settings });
+    await service.printed(/is listening on/);
+    const written = await readEnvFile(envFile);
+    const baseUrl = written.EVERSTEP_URL ?? '';
+    return { service, written, client: new Client({ baseUrl, token: written.EVERSTEP_TOKEN ?? '' }) };
+  }
+
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    test(`${signal} stops the server with exit code 0 and no errors`, async () => {
+      const { service } = await start(`end-${signal}`);
+      const { code, stdout, stderr } = await service.end(signal);
+      assert.equal(code, 0);
+      assert.match(stdout, /Stopped\. Your data is in/);
+      assert.equal(stderr, '');
+    });
+  }
+
+  async function statusOf(url: string, written: Readonly<Record<string, string>>): Promise<number> {
+    const credential = `${written.EVERSTEP_ADMIN_EMAIL}:${written.EVERSTEP_ADMIN_API_KEY}`;
+    const headers = { authorization: `Basic ${Buffer.from(credential).toString('base64')}` };
+    const answer = await fetch(url, { headers });
+    await answer.arrayBuffer();
+    return answer.status;
+  }
+
+  test('the first user can use the management API on the address of the runtime API', async () => {
+    const { service, written } = await start('management', 'dev', { EVERSTEP_ADMIN_EMAIL: 'Ann@W.test' });
+    assert.equal(written.EVERSTEP_MANAGEMENT_URL, written.EVERSTEP_URL);
+    assert.equal(await statusOf(`${written.EVERSTEP_MANAGEMENT_URL}/v2/queue/users`, written), 200);
+    await service.end();
+  });
+
+  test('the management API is served only on its own address if one is set', async () => {
+    const { service, written, client } = await start('own-address', 'serve', { EVERSTEP_MANAGEMENT_ADDRESS: '0' });
+    const { EVERSTEP_URL: runtime, EVERSTEP_MANAGEMENT_URL: management } = written;
+    assert.notEqual(runtime, management);
+    assert.equal(await statusOf(`${management}/v2/account`, written), 200);
+    assert.equal(await statusOf(`${management}/health`, written), 200);
+    assert.equal(await statusOf(`${management}/v2/flowControl`, written), 404);
+    assert.equal(await statusOf(`${runtime}/v2/account`, written), 404);
+    assert.deepEqual((await client.runs.list()).runs, []);
+    assert.equal((await service.end()).code, 0);
+  });
+
+  test('the env file contains working settings for clients and apps', async () => {
+    const { service, written, client } = await start('env');
+    assert.deepEqual(Object.keys(written), [
+      'EVERSTEP_URL',
+      'EVERSTEP_MANAGEMENT_URL',
+      'EVERSTEP_TOKEN',
+      'EVERSTEP_READONLY_TOKEN',
+      'EVERSTEP_CURRENT_SIGNING_KEY',
+      'EVERSTEP_NEXT_SIGNING_KEY',
+      'EVERSTEP_ADMIN_EMAIL',
+      'EVERSTEP_ADMIN_API_KEY',
+      'QSTASH_URL',
+      'QSTASH_TOKEN',
+      'QSTASH_CURRENT_SIGNING_KEY',
+      'QSTASH_NEXT_SIGNING_KEY',
+    ]);
+    const headers = { authorization: `Bearer ${written.QSTASH_TOKEN}` };
+    assert.equal((await fetch(`${written.QSTASH_URL}/v2/queues`, { headers })).status, 200);
+    assert.deepEqual(await client.keys.get(), {
+      current: written.EVERSTEP_CURRENT_SIGNING_KEY,
+      next: written.EVERSTEP_NEXT_SIGNING_KEY,
+    });
+    const reader = new Client({ baseUrl: written.EVERSTEP_URL ?? '', token: written.EVERSTEP_READONLY_TOKEN ?? '' });
+    assert.deepEqual((await reader.runs.list()).runs, []);
+    await assert.rejects(reader.trigger('http://127.0.0.1:8999/'), { status: 403 });
+    await service.end();
+  });
+
+  test('credentials are printed once; the next start keeps them and the runs', async () => {
+    const first = await start('again');
+    await first.service.printed(/This is the first start[\s\S]*ek_/);
+    assert.ok(first.service.stdout.includes(first.written.EVERSTEP_ADMIN_API_KEY ?? '?'));
+    await first.client.trigger('http://127.0.0.1:8999/', { runId: 'kept', delay: '1h' });
+    await first.service.end();
+    const second = await start('again');
+    assert.doesNotMatch(second.service.stdout, /first start/);
+    assert.ok(!second.service.stdout.includes(first.written.EVERSTEP_ADMIN_API_KEY ?? '?'));
+    const { EVERSTEP_URL: _url, EVERSTEP_MANAGEMENT_URL: _managementUrl, QSTASH_URL: _sameUrl, ...kept } = first.written;
+    for (const [name, value] of Object.entries(kept)) assert.equal(second.written[name], value, name);
+    assert.equal((await second.client.runs.get('kept')).workflowState, 'RUN_STARTED');
+    await second.service.end();
+  });
+
+  test('serve prints credentials to a terminal only, unless --print-credentials is set', async () => {
+    const secretsOf = (written: Readonly<Record<string, string>>) =>
+      Object.entries(written).flatMap(([name, value]) => (/TOKEN|KEY/.test(name) ? [value] : []));
+    const quiet = await start('unprinted', 'serve');
+    await quiet.service.printed(/credentials\.json/);
+    const { stdout, stderr } = await quiet.service.end();
+    assert.match(stdout, /This is the first start\. The new credentials are in unprinted\/credentials\.json/);
+    assert.match(stdout, /--print-credentials/);
+    assert.ok(secretsOf(quiet.written).length >= 6);
+    for (const secret of secretsOf(quiet.written)) assert.ok(!`${stdout}${stderr}`.includes(secret));
+    const asked = await start('printed', 'serve', { EVERSTEP_PRINT_CREDENTIALS: '1' });
+    await asked.service.printed(/This is the first start[\s\S]*ek_[\s\S]*credentials\.json/);
+    assert.ok((await asked.service.end()).stdout.includes(asked.written.EVERSTEP_ADMIN_API_KEY ?? '?'));
+  });
+
+  test('after a kill, the next start continues', async () => {
+    const first = await start('killed');
+    await first.client.trigger('http://127.0.0.1:8999/', { runId: 'durable', delay: '1h' });
+    await first.service.end('SIGKILL');
+    const second = await start('killed');
+    assert.equal((await second.client.runs.get('durable')).workflowState, 'RUN_STARTED');
+    await second.service.end();
+  });
+
+  test('serve logs JSON lines and refuses loopback destinations, unless they are allowed', async () => {
+    const { service, client, written } = await start('serve', 'serve');
+    await assert.rejects(client.trigger('http://127.0.0.1:8999/'), { status: 400, code: 'blocked-address' });
+    const {
+      EVERSTEP_MANAGEMENT_URL: baseUrl = '',
+      EVERSTEP_ADMIN_EMAIL: email = '',
+      EVERSTEP_ADMIN_API_KEY: apiKey = '',
+    } = written;
+    const admin = new AdminClient({ baseUrl, email, apiKey });
+    const [queue] = await admin.queues.list();
+    await admin.queues.setAllowedDestinations(queue?.id ?? '', ['127.0.0.1:8999']);
+    await client.trigger('http://127.0.0.1:8999/', { delay: '1h' });
+    await admin.queues.setOutboundRules(queue?.id ?? '', { deny: ['127.0.0.1'], only: null });
+    await assert.rejects(client.trigger('http://127.0.0.1:8999/'), /denied by the outbound policy of this queue instance/);
+    await admin.queues.setAllowedDestinations(queue?.id ?? '', []);
+    await admin.queues.setOutboundRules(queue?.id ?? '', { deny: [], only: null });
+    const { stderr } = await service.end();
+    for (const line of stderr.trimEnd().split('\n')) assert.equal(typeof JSON.parse(line).msg, 'string');
+    const allowing = await start('serve', 'serve', { EVERSTEP_ALLOW_ADDRESSES: '127.0.0.1' });
+    await allowing.client.trigger('http://127.0.0.1:8999/', { delay: '1h' });
+    await allowing.service.end();
+  });
+
+  test('an installation of another region responds on an address without a region', async () => {
+    const { service, client } = await start('region', 'dev', { EVERSTEP_REGION: 'us-east-1' });
+    assert.deepEqual((await client.runs.list()).runs, []);
+    await service.end();
+  });
+
+  test('a client that waits for a result does not delay the shutdown', async () => {
+    const { service, client } = await start('waiting');
+    await client.trigger('http://127.0.0.1:8999/', { runId: 'long', delay: '1h' });
+    const waiting = client.runs.result('long', { timeout: '60s' }).then(
+      (result) => result.workflowState,
+      (error) => error.status,
+    );
+    // The earlier request is on its way before the signal: a later one is already answered.
+    await client.runs.get('long');
+    const startedAt = performance.now();
+    assert.equal((await service.end()).code, 0);
+    assert.ok(performance.now() - startedAt < 5_000);
+    assert.ok(['RUN_STARTED', 503, 0].includes(await waiting));
+  });
+
+  describe('a failed start prints one sentence', () => {
+    let taken: Server;
+    before(async () => {
+      taken = createServer();
+      await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+      await writeFile(join(directory.path, 'a-file'), '');
+      await mkdir(join(directory.path, 'no-store'));
+      await writeFile(join(directory.path, 'no-store', 'everstep.db'), 'this is not a database but another file '.repeat(50));
+    });
+    after(() => taken.close());
+
+    const refused = (env: Readonly<Record<string, string>>) =>
+      runCommand(['dev', '--no-demo'], { cwd: directory.path, env: { EVERSTEP_PORT: '0', ...env } });
+
+    const CASES: readonly (readonly [string, () => Readonly<Record<string, string>>, number, RegExp])[] = [
+      [
+        'a port that is in use',
+        () => ({ EVERSTEP_PORT: String((taken.address() as AddressInfo).port), EVERSTEP_DATA_DIR: 'port' }),
+        1,
+        /^127\.0\.0\.1:\d+ is in use by another program\. .*EVERSTEP_PORT.*\n$/,
+      ],
+      [
+        'a management port that is in use',
+        () => ({ EVERSTEP_MANAGEMENT_ADDRESS: String((taken.address() as AddressInfo).port), EVERSTEP_DATA_DIR: 'port-2' }),
+        1,
+        /^127\.0\.0\.1:\d+ is in use by another program\. .*EVERSTEP_MANAGEMENT_ADDRESS.*\n$/,
+      ],
+      [
+        'a data directory that is a file',
+        () => ({ EVERSTEP_DATA_DIR: 'a-file' }),
+        1,
+        /^The data directory .*a-file is not usable: .*\.\n$/,
+      ],
+      [
+        'a data directory below a file',
+        () => ({ EVERSTEP_DATA_DIR: 'a-file/x' }),
+        1,
+        /^The data directory .* is not usable: .*\.\n$/,
+      ],
+      [
+        'a store that is another file',
+        () => ({ EVERSTEP_DATA_DIR: 'no-store' }),
+        1,
+        /everstep\.db is not a database, or it is damaged\.\n$/,
+      ],
+      [
+        'an address of another machine',
+        () => ({ EVERSTEP_HOST: '192.0.2.1', EVERSTEP_DATA_DIR: 'host' }),
+        1,
+        /^192\.0\.2\.1 is not an address of this machine/,
+      ],
+      [
+        'an env file that is not writable',
+        () => ({ EVERSTEP_ENV_FILE: 'a-file/x.env', EVERSTEP_DATA_DIR: 'env-fails' }),
+        1,
+        /^The env file .* is not writable: .*\n$/,
+      ],
+      ['a bad value', () => ({ EVERSTEP_PORT: 'http' }), 2, /^EVERSTEP_PORT must be a whole number.*got "http"\n$/],
+      [
+        'a misspelt variable',
+        () => ({ EVERSTEP_DATADIR: 'x' }),
+        2,
+        /^EVERSTEP_DATADIR is not a setting of Everstep; did you mean EVERSTEP_DATA_DIR\?\n$/,
+      ],
+    ];
+    for (const [name, env, expected, words] of CASES) {
+      test(`${name}: exit code ${expected}`, async () => {
+        const { code, stdout, stderr } = await refused(env());
+        assert.match(stderr, words);
+        assert.deepEqual([code, stdout], [expected, '']);
+      });
+    }
+
+    test('a data directory that a running service uses: exit code 1', async () => {
+      const { service } = await start('shared');
+      const { code, stderr } = await refused({ EVERSTEP_DATA_DIR: 'shared' });
+      assert.equal(code, 1);
+      assert.match(stderr, /^.*everstep\.db is in use by another process.*\n$/);
+      await service.end();
+    });
+  });
+});

@@ -1,0 +1,132 @@
+/** `everstep dev` and `everstep serve`: run the server until it is stopped. */
+import { relative } from 'node:path';
+import { Command } from 'commander';
+import type { Credentials } from '../../../bootstrap/credentials.js';
+import { type Config, parseConfig } from '../../../config/config.js';
+import { type Mode, SETTINGS } from '../../../config/settings.js';
+import type { RunningService } from '../../../main.js';
+import { nextStepsText } from '../../demo/next-steps.js';
+import { EXIT, UsageError } from '../../exit-codes.js';
+import { type Screen, type Shell, styled } from '../../output.js';
+import { untilSignal } from '../../shutdown.js';
+
+const ABOUT: Readonly<Record<Mode, readonly [string, string]>> = {
+  dev: [
+    'Start the server for local development, with the example order app',
+    'Deliveries to loopback addresses are allowed. Other private addresses must be listed in --allow-addresses.',
+  ],
+  serve: [
+    'Start the server for production',
+    'Deliveries to private, loopback and link-local addresses are refused unless listed in --allow-addresses. The log is\nwritten to stderr as JSON lines.',
+  ],
+};
+
+function settingsHelp(): string {
+  const rows = Object.values(SETTINGS).map(({ env, flag }) => `  ${flag.padEnd(26)}${env}`);
+  return `\nEnvironment variables (a flag takes precedence):\n${rows.join('\n')}\n`;
+}
+
+export function serviceCommand(mode: Mode, shell: Shell, finish: (code: number) => void): Command {
+  const [summary, description] = ABOUT[mode];
+  const command = new Command(mode).summary(summary).description(`${summary}.\n${description}`).usage('[options]');
+  for (const { flag, help, defaultText } of Object.values(SETTINGS)) {
+    if (mode === 'serve' && flag === SETTINGS.demo.flag) continue;
+    command.option(flag, flag.startsWith('--no-') ? help : `${help} (default: ${defaultText})`);
+  }
+  command.addHelpText('after', settingsHelp());
+  command.action(async () => {
+    const flags: Record<string, string | boolean | undefined> = {};
+    for (const { option } of Object.values(SETTINGS)) {
+      // Commander presets --no-x to true; only typed options count as given.
+      if (command.getOptionValueSource(option) === 'cli') flags[option] = command.getOptionValue(option);
+    }
+    const parsed = parseConfig({ mode, flags, env: shell.env, cwd: shell.cwd });
+    if (!parsed.ok) throw new UsageError(parsed.problems.join('\n'));
+    finish(await runService(parsed.config, shell.screen));
+  });
+  return command;
+}
+
+const credentialsPath = ({ dataDir }: Config): string => `${relative(process.cwd(), dataDir) || '.'}/credentials.json`;
+
+/** Whether secrets may be printed. Output other than a terminal is often stored permanently, for example by a container engine. */
+const mayPrint = (screen: Screen, config: Config): boolean => config.printCredentials || screen.isTerminal;
+
+function printCredentials(screen: Screen, config: Config, credentials: Credentials, kind: 'first' | 'reissued'): void {
+  if (!mayPrint(screen, config)) {
+    const [what, made] =
+      kind === 'first'
+        ? ['This is the first start.', 'The new credentials']
+        : ['The stored credentials were lost or revoked.', 'New ones'];
+    screen.write(`${what} ${made} are in ${credentialsPath(config)}. Use --print-credentials to print them.\n\n`);
+    return;
+  }
+  const heading =
+    kind === 'first'
+      ? 'This is the first start. New credentials:'
+      : 'The stored credentials were lost or revoked. New credentials:';
+  const rows: readonly (readonly [string, string])[] = [
+    ['user', credentials.adminEmail],
+    ['API key', credentials.adminApiKey],
+    ['queue instance', `${credentials.instanceId} in ${credentials.region}`],
+    ['token', credentials.token],
+    ['read-only token', credentials.readOnlyToken],
+    ['signing keys', `${credentials.currentSigningKey} (current)`],
+    ['', `${credentials.nextSigningKey} (next)`],
+  ];
+  screen.write(`${heading}\n`);
+  for (const [name, value] of rows) screen.write(`  ${styled(screen, 'dim', name.padEnd(16))}${value}\n`);
+  screen.write(`  ${styled(screen, 'dim', `They are stored in ${credentialsPath(config)}.`)}\n\n`);
+}
+
+/** Returns the URL of the dashboard and where to find the login. */
+function dashboardText(
+  screen: Screen,
+  config: Config,
+  service: Pick<RunningService, 'managementUrl' | 'credentials' | 'start'>,
+): string {
+  const at = `Dashboard: ${styled(screen, 'cyan', `${service.managementUrl}/`)}`;
+  if (!service.credentials) return at;
+  const where = service.start === 'known' || !mayPrint(screen, config) ? `in ${credentialsPath(config)}` : 'below';
+  return `${at} (log in with the email and API key ${where})`;
+}
+
+/** Resolves with the exit code when the server has stopped. */
+async function runService(config: Config, screen: Screen): Promise<number> {
+  // From here on a signal shuts the server down gracefully, even during startup.
+  const signal = untilSignal();
+  // Loaded only here: no other command needs the server.
+  const [{ startService }, { createDemo }] = await Promise.all([import('../../../main.js'), import('../../demo/demo.js')]);
+  const demo = config.demo ? createDemo(config, screen) : null;
+  const service = await startService(config, demo ? { beforeWork: demo.start } : {}).catch(async (error) => {
+    await demo?.stop();
+    throw error;
+  });
+  const { credentials, url } = service;
+  screen.write(`${styled(screen, 'bold', 'Everstep')} is listening on ${styled(screen, 'cyan', url)}\n`);
+  screen.write(`${dashboardText(screen, config, service)}\n\n`);
+  if (config.virtualClock)
+    screen.write(
+      'The clock is virtual. Advance it with POST /v2/clock/advance and {"by": "7d"}, or with everstep clock advance.\n\n',
+    );
+  if (!credentials)
+    screen.write('This node joined an existing database. The credentials are on the node that was started first.\n\n');
+  if (credentials && (service.start === 'first' || service.start === 'reissued'))
+    printCredentials(screen, config, credentials, service.start);
+  if (service.setAside)
+    screen.write(`The data directory contained credentials of another store. They were moved to ${service.setAside}.\n\n`);
+  const stopShow = new AbortController();
+  const show = (credentials ? demo?.show({ ...service, credentials }, stopShow.signal) : undefined)?.catch((error) => {
+    if (!stopShow.signal.aborted) screen.write(`The demo stopped: ${error instanceof Error ? error.message : error}\n`);
+  });
+  if (!demo && config.mode === 'dev' && credentials) {
+    screen.write(nextStepsText(screen, { url, token: credentials.token, dataDir: config.dataDir, exampleUrl: null }));
+  }
+  await signal;
+  screen.write('\nStopping ...\n');
+  stopShow.abort();
+  await service.stop();
+  await Promise.all([show, demo?.stop()]);
+  screen.write(`Stopped. Your data is in ${config.dataDir}.\n`);
+  return EXIT.ok;
+}

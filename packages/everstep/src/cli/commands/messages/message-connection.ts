@@ -1,0 +1,83 @@
+/**
+ * Requests for plain messages, queues and URL groups (`/openapi-upstash.json`). Apps use them through `@upstash/qstash`; the
+ * client of @everstep/sdk does not include them.
+ */
+import { EverstepError } from '@everstep/sdk';
+import type { Command } from 'commander';
+import { findService } from '../../connection.js';
+import type { Shell } from '../../output.js';
+import type { ClientOptions } from '../connection-options.js';
+
+export interface MessageCall {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+}
+
+/** Rejects with EverstepError. Resolves with null for an empty response. */
+export type CallMessages = <Answer>(call: MessageCall) => Promise<Answer>;
+
+const MAX_SHOWN = 200;
+
+function queryText(query: MessageCall['query']): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    const values = Array.isArray(value) ? value : [value];
+    // The server splits a parameter at its commas, and takes repeated values literally.
+    const isSplit = Array.isArray(value) && values.length === 1 && String(values[0]).includes(',');
+    for (const one of isSplit ? [...values, ...values] : values) if (one !== undefined) parameters.append(name, String(one));
+  }
+  const text = parameters.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+function errorIn(text: string, status: number): string {
+  try {
+    const body: unknown = JSON.parse(text);
+    if (typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string') return body.error;
+  } catch {
+    // Not JSON: the text itself is shown.
+  }
+  return `unexpected response with status ${status}: ${text.slice(0, MAX_SHOWN)}`;
+}
+
+/** Returns the parsed options of a command and a function that sends requests to the server they select. */
+export async function openMessages<Options extends ClientOptions>(
+  command: Command,
+  shell: Shell,
+): Promise<{ readonly call: CallMessages; readonly options: Options }> {
+  const options = command.opts<Options>();
+  const { url, token } = await findService(options, shell);
+  const base = url.replace(/\/+$/, '');
+  const call: CallMessages = async <Answer>({ method, path, query, headers, body }: MessageCall) => {
+    let response: Response;
+    let text: string;
+    try {
+      response = await fetch(`${base}${path}${queryText(query)}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, ...headers },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : new Uint8Array(body) }),
+      });
+      text = await response.text();
+    } catch (cause) {
+      throw new EverstepError(`no response from ${base}`, { status: 0, code: 'unreachable', cause });
+    }
+    const { status } = response;
+    if (!response.ok) {
+      const code = response.headers.get('svc-error-code') ?? response.headers.get('upstash-error-code') ?? 'unknown';
+      throw new EverstepError(errorIn(text, status), { status, code });
+    }
+    return JSON.parse(text === '' ? 'null' : text) as Answer;
+  };
+  return { call, options };
+}
+
+/** Returns a request with a JSON body. */
+export const sendingJson = (method: MessageCall['method'], path: string, body: object): MessageCall => ({
+  method,
+  path,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+});

@@ -1,0 +1,160 @@
+/** `everstep messages list|get|send|cancel` */
+import { Command } from 'commander';
+import { collected, isJson, moment, readBody, wholeNumber } from '../../arguments.js';
+import { instant, json, type Shell, shorten, table } from '../../output.js';
+import { type ClientOptions, withConnection } from '../connection-options.js';
+import { openMessages } from './message-connection.js';
+
+/** The fields that are printed. */
+interface MessageEvent {
+  readonly time: number;
+  readonly state: string;
+  readonly messageId: string;
+  readonly url: string;
+  readonly queueName?: string;
+  readonly topicName?: string;
+  readonly error?: string;
+}
+
+interface ListOptions extends ClientOptions {
+  readonly state?: string;
+  readonly queue?: string;
+  readonly group?: string;
+  readonly to?: string;
+  readonly label?: readonly string[];
+  readonly id?: readonly string[];
+  readonly since?: number;
+  readonly until?: number;
+  readonly count?: number;
+  readonly cursor?: string;
+}
+
+const MAX_ERROR_LENGTH = 60;
+const HEAD = ['SINCE (UTC)', 'STATE', 'MESSAGE', 'TO', 'VIA', 'ERROR'] as const;
+
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('list'))
+    .description('List events of plain messages, newest first.')
+    .option('--state <state>', 'state: CREATED, ACTIVE, RETRY, ERROR, DELIVERED, FAILED or CANCELED')
+    .option('--queue <name>', 'messages of this queue')
+    .option('--group <name>', 'messages of this URL group')
+    .option('--to <destination>', 'messages to this URL')
+    .option('--label <label>', 'messages with this label; may be repeated', collected)
+    .option('--id <messageId>', 'events of this message; may be repeated', collected)
+    .option('--since <instant>', 'events at or after this time: Unix ms or a date', moment('--since'))
+    .option('--until <instant>', 'events at or before this time', moment('--until'))
+    .option('--count <number>', 'maximum number of events', wholeNumber('--count', 1))
+    .option('--cursor <cursor>', 'cursor printed by the previous page');
+  return command.action(async () => {
+    const { call, options } = await openMessages<ListOptions>(command, shell);
+    const { state, queue, group, to, label, id, since, until, count, cursor } = options;
+    const page = await call<{ readonly cursor?: string; readonly logs: readonly MessageEvent[] }>({
+      method: 'GET',
+      path: '/v2/logs',
+      query: {
+        state,
+        queueName: queue,
+        topicName: group,
+        url: to === undefined ? undefined : [to],
+        label,
+        messageIds: id,
+        fromDate: since,
+        toDate: until,
+        count,
+        cursor,
+      },
+    });
+    if (options.json) return screen.write(json(page));
+    if (page.logs.length === 0) return screen.write('No matching message events.\n');
+    const rows = page.logs.map((event) => [
+      instant(event.time),
+      event.state,
+      event.messageId,
+      event.url,
+      event.queueName === undefined ? event.topicName : `queue ${event.queueName}`,
+      event.error === undefined ? undefined : shorten(event.error, MAX_ERROR_LENGTH),
+    ]);
+    screen.write(table(screen, HEAD, rows));
+    if (page.cursor) screen.write(`\nNext page: --cursor ${page.cursor}\n`);
+  });
+}
+
+function getCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('get'))
+    .description('Print a pending message as JSON.')
+    .argument('<messageId>', 'ID of the message');
+  return command.action(async (messageId: string) => {
+    const { call } = await openMessages(command, shell);
+    screen.write(json(await call({ method: 'GET', path: `/v2/messages/${encodeURIComponent(messageId)}` })));
+  });
+}
+
+interface SendOptions extends ClientOptions {
+  readonly body?: string;
+  readonly queue?: string;
+  readonly method?: string;
+  readonly retries?: number;
+  readonly delay?: string;
+}
+
+function sendCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('send'))
+    .description('Send a plain message, directly or through a queue.')
+    .argument('<destination>', 'URL or name of a URL group')
+    .option('--body <text>', 'body: text, @file, or - for standard input')
+    .option('--queue <name>', 'send the message through this queue')
+    .option('--method <method>', 'HTTP method (default: POST)')
+    .option('--retries <number>', 'maximum number of retries', wholeNumber('--retries', 0))
+    .option('--delay <duration>', 'delay before the first attempt, such as 30s, 5m or 2h');
+  return command.action(async (destination: string) => {
+    const { call, options } = await openMessages<SendOptions>(command, shell);
+    const body = options.body === undefined ? '' : await readBody(options.body);
+    const path = options.queue === undefined ? '/v2/publish' : `/v2/enqueue/${encodeURIComponent(options.queue)}`;
+    const { method, retries, delay } = options;
+    const sent = await call<unknown>({
+      method: 'POST',
+      // The destination is part of the path as it is: a URL keeps its slashes.
+      path: `${path}/${destination}`,
+      headers: {
+        'content-type': isJson(body) ? 'application/json' : 'text/plain',
+        ...(method === undefined ? {} : { 'upstash-method': method }),
+        ...(retries === undefined ? {} : { 'upstash-retries': String(retries) }),
+        ...(delay === undefined ? {} : { 'upstash-delay': delay }),
+      },
+      body,
+    });
+    if (options.json) return screen.write(json(sent));
+    for (const { messageId, url } of (Array.isArray(sent) ? sent : [sent]) as readonly Sent[])
+      screen.write(`${messageId} to ${url ?? destination}\n`);
+  });
+}
+
+interface Sent {
+  readonly messageId: string;
+  /** Of a URL group: the endpoint that the message is sent to. */
+  readonly url?: string;
+}
+
+function cancelCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('cancel'))
+    .description('Cancel a message that is not yet delivered.')
+    .argument('<messageId>', 'ID of the message');
+  return command.action(async (messageId: string) => {
+    const { call, options } = await openMessages(command, shell);
+    await call({ method: 'DELETE', path: `/v2/messages/${encodeURIComponent(messageId)}` });
+    screen.write(options.json ? json({ messageId }) : `${messageId} canceled\n`);
+  });
+}
+
+export function messagesCommand(shell: Shell): Command {
+  return new Command('messages')
+    .description('Send, list and cancel plain messages.')
+    .addCommand(listCommand(shell))
+    .addCommand(getCommand(shell))
+    .addCommand(sendCommand(shell))
+    .addCommand(cancelCommand(shell));
+}

@@ -1,0 +1,102 @@
+/** `everstep runs search` and `everstep runs attempts` */
+import type { FoundRun, RunAttempt, RunState } from '@everstep/sdk';
+import { Command } from 'commander';
+import { moment, runState, wholeNumber } from '../../arguments.js';
+import { duration, instant, json, printable, type Screen, type Shell, shorten, styled, table } from '../../output.js';
+import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { type RunFilterOptions, runFilter, withRunFilters } from './run-filters.js';
+
+const DEFAULT_SHOWN = 20;
+const PAGE_SIZE = 100;
+const SHOWN_ERROR = 80;
+const SHOWN_BODY = 2_000;
+
+interface SearchOptions extends ClientOptions, RunFilterOptions {
+  readonly workflowUrl?: string;
+  readonly state?: RunState;
+  readonly count: number;
+}
+
+export function searchRunsCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withRunFilters(withConnection(new Command('search')), 'runs')
+    .description('Search runs that contain all words in their ID, labels, workflow URL or error, newest first.')
+    .argument('[words...]', 'words to search for, ignoring case')
+    .option('--workflow-url <url>', 'runs of this workflow')
+    .option('--state <state>', 'runs in this state: started, success, failed, canceled', runState)
+    .option('--count <number>', 'maximum number of runs', wholeNumber('--count', 1), DEFAULT_SHOWN);
+  return command.action(async (words: readonly string[]) => {
+    const { client, options } = await open<SearchOptions>(command, shell);
+    const { workflowUrl, state, count } = options;
+    const filter = { ...runFilter(options), q: words.join(' '), workflowUrl, state };
+    const runs: FoundRun[] = [];
+    let [cursor, complete]: readonly [string | undefined, boolean] = [undefined, false];
+    do {
+      const left = Math.min(PAGE_SIZE, count - runs.length);
+      const page = await client.runs.search({ ...filter, count: left, ...(cursor === undefined ? {} : { cursor }) });
+      runs.push(...page.runs);
+      ({ cursor, complete } = page);
+    } while (cursor !== undefined && runs.length < count);
+    if (options.json) return screen.write(json({ runs, complete }));
+    if (runs.length === 0) return screen.write('No matching runs.\n');
+    const rows = runs.map((run) => [
+      run.workflowRunId,
+      run.workflowState,
+      instant(run.workflowRunCreatedAt),
+      run.workflowUrl,
+      run.labels.join(',') || '-',
+      shorten(run.workflowRunError ?? '-', SHOWN_ERROR),
+    ]);
+    screen.write(table(screen, ['RUN', 'STATE', 'CREATED (UTC)', 'WORKFLOW', 'LABELS', 'ERROR'], rows));
+    if (!complete) screen.write('There may be more. Show more with --count.\n');
+  });
+}
+
+function showAttempt(screen: Screen, attempt: RunAttempt): void {
+  const { kind, stepId, stepName, retried, outcome, at, durationMs, message, request, response, retryAt } = attempt;
+  const what = stepName === null ? kind : `${kind} ${stepId ?? ''} "${printable(stepName)}"`;
+  const took = durationMs === null ? '' : ` after ${duration(durationMs)}`;
+  const color = outcome === 'failed' ? 'red' : 'green';
+  screen.write(`${instant(at)}  ${what}, attempt ${retried + 1}: ${styled(screen, color, outcome)}${took}\n`);
+  const line = (name: string, value: string) => screen.write(`  ${styled(screen, 'dim', name.padEnd(10))}${printable(value)}\n`);
+  const headers = (of: RunAttempt['request'] | RunAttempt['response']) => {
+    for (const [name, values] of Object.entries(of?.headers ?? {})) line('', `${name}: ${values.join(', ')}`);
+  };
+  if (message !== null) line('error', message);
+  const size = request && request.bodyBytes !== null ? ` (${request.bodyBytes} bytes)` : '';
+  if (request) line('request', `${request.method} ${request.url}${size}`);
+  headers(request);
+  if (request?.body) line(request.rebuilt ? 'rebuilt' : '', shorten(request.body, SHOWN_BODY));
+  if (response) line('response', `${response.status ?? 'the result'} (${response.bodyBytes} bytes)`);
+  headers(response);
+  if (response && response.body !== '') line('', shorten(response.body, SHOWN_BODY));
+  if (retryAt !== null) line('retry at', instant(retryAt));
+}
+
+interface AttemptOptions extends ClientOptions {
+  readonly createdAt?: number;
+  readonly step?: number;
+}
+
+export function attemptsCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('attempts'))
+    .description('Show every attempt of a run with its request and its response, oldest first.')
+    .argument('<runId>', 'ID of the run or plain message')
+    .option('--created-at <instant>', 'creation time, if several runs share the ID (Unix ms)', moment('--created-at'))
+    .option('--step <number>', 'only attempts of the step at this position', wholeNumber('--step', 1));
+  return command.action(async (runId: string) => {
+    const { client, options } = await open<AttemptOptions>(command, shell);
+    const { createdAt, step: stepId } = options;
+    const attempts: RunAttempt[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await client.runs.attempts(runId, { createdAt, stepId, ...(cursor === undefined ? {} : { cursor }) });
+      attempts.push(...page.attempts);
+      ({ cursor } = page);
+    } while (cursor !== undefined);
+    if (options.json) return screen.write(json({ attempts }));
+    if (attempts.length === 0) return screen.write('No attempts yet.\n');
+    for (const attempt of attempts) showAttempt(screen, attempt);
+  });
+}

@@ -1,0 +1,225 @@
+/** `everstep runs fork|compare|lineage|check` and `everstep dlq check`: commands that help to repair one run. */
+import type { ComparedStep, ForkOptions, RepairFilter, RunCheck, RunDifference, RunRelative } from '@everstep/sdk';
+import { Command } from 'commander';
+import { isJson, moment, readBody, wholeNumber } from '../../arguments.js';
+import { UsageError } from '../../exit-codes.js';
+import { instant, json, printable, type Screen, type Shell, type Style, shorten, styled, table } from '../../output.js';
+import { type ClientOptions, open, withConnection } from '../connection-options.js';
+
+const MAX_SHOWN = 60;
+const CHECKS_PER_REQUEST = 100;
+const CREATED_AT = ['--created-at <instant>', 'creation time, if several runs share the ID (Unix ms)'] as const;
+
+type CreatedAt = ClientOptions & { readonly createdAt?: number };
+type Given = NonNullable<ForkOptions['results']>[number];
+interface GivenText {
+  readonly stepId: number;
+  /** Undefined: no result. */
+  readonly text: string | undefined;
+}
+
+/** `3={"ok":true}`, `3=@file`, or `3` alone for no result. */
+function given(text: string, before: readonly GivenText[] | undefined): readonly GivenText[] {
+  const [, stepId, value] = /^(\d+)(?:=(.*))?$/s.exec(text) ?? [];
+  if (stepId === undefined)
+    throw new UsageError(`--result must have the form 3=<JSON>, 3=@<file>, or 3 for a step without a result; got "${text}"`);
+  return [...(before ?? []), { stepId: Number(stepId), text: value }];
+}
+
+async function resultOf({ stepId, text }: GivenText): Promise<Given> {
+  if (text === undefined) return { stepId };
+  const body = await readBody(text);
+  if (!isJson(body)) throw new UsageError(`the result of step ${stepId} must be JSON; put text in double quotes`);
+  return { stepId, result: JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString()) };
+}
+
+const textOf = (body: string | Uint8Array): string => {
+  if (typeof body === 'string') return body;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch {
+    throw new UsageError('the input of a fork must be UTF-8 text');
+  }
+};
+
+interface ForkCommandOptions extends CreatedAt {
+  readonly fromStep?: number;
+  readonly input?: string;
+  readonly contentType?: string;
+  readonly result?: readonly GivenText[];
+  readonly id?: string;
+  readonly note?: string;
+}
+
+export function forkCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('fork'))
+    .description('Start a new run that continues from a step of this run. The original run does not change.')
+    .argument('<runId>', 'ID of the run')
+    .requiredOption(
+      '--from-step <number>',
+      'position of the step to continue from; earlier results are kept',
+      wholeNumber('--from-step', 1),
+    )
+    .option('--input <text>', 'new input: text, @file, or - for standard input')
+    .option('--content-type <type>', 'content type of the input (default: that of the run)')
+    .option('--result <step=JSON>', 'new result of a kept step or of the step itself; may be repeated', given)
+    .option('--id <runId>', 'ID of the new run')
+    .option('--note <text>', 'reason, shown with the run and in the audit log')
+    .option(...CREATED_AT, moment('--created-at'));
+  return command.action(async (runId: string) => {
+    const { client, options } = await open<ForkCommandOptions>(command, shell);
+    const { fromStep = 1, input, contentType, result = [], id, note, createdAt } = options;
+    if (input === undefined && contentType !== undefined) throw new UsageError('--content-type requires --input.');
+    const results: Given[] = [];
+    for (const each of result) results.push(await resultOf(each));
+    const body = input === undefined ? undefined : textOf(await readBody(input));
+    const run = await client.runs.fork(runId, {
+      fromStep,
+      ...(createdAt === undefined ? {} : { createdAt }),
+      ...(body === undefined ? {} : { input: { body, ...(contentType === undefined ? {} : { contentType }) } }),
+      ...(results.length === 0 ? {} : { results }),
+      ...(id === undefined ? {} : { newWorkflowRunId: id }),
+      ...(note === undefined ? {} : { note }),
+    });
+    screen.write(options.json ? json(run) : `${run.workflowRunId}\n`);
+  });
+}
+
+const resultWords = (step: ComparedStep | null, same: boolean): string => {
+  if (step === null) return '(no such step)';
+  const out = step.out === undefined ? (same ? '' : '(none)') : shorten(printable(step.out), MAX_SHOWN);
+  return step.edited ? `${out} (edited)`.trim() : out;
+};
+
+const DIFFERENCE_PLACES = {
+  input: 'different input',
+  result: 'different result',
+  step: 'step missing from one run',
+  length: 'additional step',
+  outcome: 'different outcome',
+} as const satisfies Record<RunDifference['kind'], string>;
+
+export function compareCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('compare'))
+    .description('Compare a run with another run and show the first difference.')
+    .argument('<runId>', 'ID of the run')
+    .argument('[with]', 'ID of the other run (default: the last successful run of the same workflow)')
+    .option(...CREATED_AT, moment('--created-at'))
+    .option(
+      '--with-created-at <instant>',
+      'creation time of the other run, if several runs share the ID (Unix ms)',
+      moment('--with-created-at'),
+    );
+  return command.action(async (runId: string, other: string | undefined) => {
+    const { client, options } = await open<CreatedAt & { readonly withCreatedAt?: number }>(command, shell);
+    const { createdAt, withCreatedAt } = options;
+    const compared = await client.runs.compare(runId, { createdAt, with: other, withCreatedAt });
+    if (options.json) return screen.write(json(compared));
+    const { left, right, differences, steps } = compared;
+    screen.write(`${left.workflowRunId} (${left.workflowState}) and ${right.workflowRunId} (${right.workflowState})\n`);
+    if (differences.length === 0) return screen.write(`${styled(screen, 'green', 'no differences')}\n`);
+    for (const [nth, difference] of differences.entries()) {
+      const title = nth === 0 ? 'first difference' : `first ${DIFFERENCE_PLACES[difference.kind]}`;
+      screen.write(`${styled(screen, 'yellow', title)}: ${printable(difference.message)}\n`);
+      if (difference.left !== null) screen.write(`  left   ${shorten(printable(difference.left), MAX_SHOWN * 2)}\n`);
+      if (difference.right !== null) screen.write(`  right  ${shorten(printable(difference.right), MAX_SHOWN * 2)}\n`);
+    }
+    const rows = steps.map((step) => [
+      step.same ? 'same' : 'differs',
+      step.stepType,
+      step.stepName,
+      resultWords(step.left, step.same),
+      resultWords(step.right, step.same),
+    ]);
+    if (rows.length > 0) screen.write(table(screen, ['', 'TYPE', 'STEP', 'LEFT', 'RIGHT'], rows));
+  });
+}
+
+function relativeRow(which: string, relative: RunRelative): readonly (string | undefined)[] {
+  const { kind, workflowRunId, workflowCreatedAt, workflowState, stepId, stepName, scheduleId, note, of } = relative;
+  const step = stepName === undefined ? (stepId === undefined ? '' : `from step ${stepId}`) : `by step "${stepName}"`;
+  const words = [step, note ?? '', of ? `of ${of.workflowRunId}` : ''].filter((each) => each !== '').join(', ');
+  const created = workflowCreatedAt === undefined ? undefined : instant(workflowCreatedAt);
+  return [
+    which,
+    kind,
+    workflowRunId ?? scheduleId,
+    scheduleId === undefined ? (workflowState ?? 'removed') : undefined,
+    created,
+    words,
+  ];
+}
+
+export function lineageCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('lineage'))
+    .description('List the related runs: those it was created from, and those created from it.')
+    .argument('<runId>', 'ID of the run')
+    .option(...CREATED_AT, moment('--created-at'));
+  return command.action(async (runId: string) => {
+    const { client, options } = await open<CreatedAt>(command, shell);
+    const lineage = await client.runs.lineage(runId, { createdAt: options.createdAt });
+    if (options.json) return screen.write(json(lineage));
+    const rows = [
+      ...lineage.ancestors.toReversed().map((relative) => relativeRow('created from', relative)),
+      ...lineage.descendants.map((relative) => relativeRow('created', relative)),
+    ];
+    if (rows.length === 0) return screen.write('No related runs.\n');
+    screen.write(table(screen, ['', 'BY', 'RUN', 'STATE', 'CREATED (UTC)', ''], rows));
+    if (!lineage.complete) screen.write('The list is incomplete.\n');
+  });
+}
+
+const COLORS: Readonly<Record<RunCheck['outcome'], Style>> = { fits: 'green', differs: 'red', 'cannot-tell': 'yellow' };
+
+function showChecks(screen: Screen, checks: readonly RunCheck[]): void {
+  for (const { workflowRunId, dlqId, outcome, message } of checks) {
+    const entry = dlqId === null ? '' : `  ${styled(screen, 'dim', dlqId)}`;
+    screen.write(`${styled(screen, COLORS[outcome], outcome.padEnd(11))}  ${workflowRunId}${entry}\n  ${printable(message)}\n`);
+  }
+}
+
+export function checkCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('check'))
+    .description('Check whether the current code of the endpoint can replay the run. No step is executed.')
+    .argument('<runId>', 'ID of the run')
+    .option(...CREATED_AT, moment('--created-at'));
+  return command.action(async (runId: string) => {
+    const { client, options } = await open<CreatedAt>(command, shell);
+    const check = await client.runs.check(runId, { createdAt: options.createdAt });
+    if (options.json) screen.write(json(check));
+    else showChecks(screen, [check]);
+  });
+}
+
+/** Adds the command `check` for many dead letters. `filterOf` reads the filters from the options. */
+export function checkEntries<Options extends ClientOptions>(
+  shell: Shell,
+  command: Command,
+  filterOf: (options: Options) => RepairFilter,
+): Command {
+  const { screen } = shell;
+  const checking = command
+    .description('Check whether the current code of the endpoints can replay failed runs. No step is executed.')
+    .option('--count <number>', 'maximum number of dead letters, newest first', wholeNumber('--count', 1), CHECKS_PER_REQUEST);
+  return checking.action(async () => {
+    const { client, options } = await open<Options & { readonly count: number }>(checking, shell);
+    const filter = filterOf(options);
+    const checks: RunCheck[] = [];
+    let cursor = '';
+    do {
+      const count = Math.min(options.count - checks.length, CHECKS_PER_REQUEST);
+      const page = await client.dlq.check({ filter, count, ...(cursor === '' ? {} : { cursor }) });
+      checks.push(...page.checks);
+      cursor = page.cursor;
+    } while (cursor !== '' && checks.length < options.count);
+    if (options.json) return screen.write(json({ checks }));
+    if (checks.length === 0) return screen.write('No matching dead letters.\n');
+    showChecks(screen, checks);
+    const counted = (outcome: RunCheck['outcome']) => checks.filter((check) => check.outcome === outcome).length;
+    screen.write(`${counted('fits')} fit, ${counted('differs')} differ, ${counted('cannot-tell')} could not be checked\n`);
+  });
+}

@@ -1,0 +1,166 @@
+/** `everstep runs list|search|get|attempts|explain|fork|compare|lineage|check|cancel` */
+import type { RunJournal, RunLogEntry, RunOrigin, RunState } from '@everstep/sdk';
+import { Command } from 'commander';
+import { collected, moment, runState, wholeNumber } from '../../arguments.js';
+import { UsageError } from '../../exit-codes.js';
+import { pageOf } from '../../journal-page.js';
+import { duration, instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
+import { RunStory } from '../../run-story.js';
+import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { explainCommand } from './explain.js';
+import { type RunFilterOptions, runFilter, withRunFilters } from './run-filters.js';
+import { attemptsCommand, searchRunsCommand } from './run-search.js';
+import { checkCommand, compareCommand, forkCommand, lineageCommand } from './run-tools.js';
+
+const DEFAULT_SHOWN = 20;
+const PAGE_SIZE = 10;
+
+/** Returns at most `limit` items of a paginated listing. */
+async function first<Item>(listing: AsyncIterable<Item>, limit: number): Promise<readonly Item[]> {
+  const items: Item[] = [];
+  if (limit === 0) return items;
+  for await (const item of listing) {
+    items.push(item);
+    if (items.length >= limit) break;
+  }
+  return items;
+}
+
+const took = (run: { readonly workflowRunCreatedAt: number; readonly workflowRunCompletedAt?: number }): string =>
+  run.workflowRunCompletedAt === undefined ? '-' : duration(run.workflowRunCompletedAt - run.workflowRunCreatedAt);
+
+interface ListOptions extends ClientOptions, RunFilterOptions {
+  readonly workflowUrl?: string;
+  readonly state?: RunState;
+  readonly count: number;
+  readonly all?: boolean;
+}
+
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withRunFilters(withConnection(new Command('list')), 'runs')
+    .description('List runs, newest first.')
+    .option('--workflow-url <url>', 'runs of this workflow')
+    .option('--state <state>', 'runs in this state: started, success, failed, canceled', runState)
+    .option('--count <number>', 'maximum number of runs', wholeNumber('--count', 1), DEFAULT_SHOWN)
+    .option('--all', 'list all runs');
+  return command.action(async () => {
+    const { client, options } = await open<ListOptions>(command, shell);
+    const limit = options.all ? Number.POSITIVE_INFINITY : options.count;
+    const { workflowUrl, state: workflowState } = options;
+    const filter = { ...runFilter(options), workflowUrl, state: workflowState, count: Math.min(limit, PAGE_SIZE) };
+    const runs = await first<RunLogEntry>(client.runs.entries(filter), limit);
+    if (options.json) return screen.write(json({ runs }));
+    if (runs.length === 0) return screen.write('No matching runs.\n');
+    const rows = runs.map((run) => [
+      run.workflowRunId,
+      run.workflowState,
+      instant(run.workflowRunCreatedAt),
+      took(run),
+      run.workflowUrl,
+      run.labels.join(',') || '-',
+    ]);
+    screen.write(table(screen, ['RUN', 'STATE', 'CREATED (UTC)', 'DURATION', 'WORKFLOW', 'LABELS'], rows));
+  });
+}
+
+/** Describes the origin of a run that was not triggered directly. */
+function originText({ kind, workflowRunId = '', stepId, stepName = '', scheduleId = '', note }: RunOrigin): string {
+  switch (kind) {
+    case 'resume':
+    case 'restart':
+      return `${kind} of ${workflowRunId}`;
+    case 'fork':
+      return `fork of ${workflowRunId} from step ${stepId}${note === undefined ? '' : ` (${printable(note)})`}`;
+    case 'invoke':
+      return `step "${printable(stepName)}" of ${workflowRunId}`;
+    case 'schedule':
+      return `schedule ${scheduleId}`;
+  }
+}
+
+function showRun(screen: Screen, run: RunJournal): void {
+  const field = (name: string, value: string | undefined) => {
+    if (value !== undefined) screen.write(`${styled(screen, 'dim', name.padEnd(10))}${value}\n`);
+  };
+  const { workflowRunOrigin: origin, workflowRunBecame: became } = run;
+  field('run', run.workflowRunId);
+  field('state', run.workflowState);
+  field('workflow', run.workflowUrl);
+  field('created', `${instant(run.workflowRunCreatedAt)} (${run.workflowRunCreatedAt})`);
+  field('took', run.workflowRunCompletedAt === undefined ? undefined : took(run));
+  field('labels', run.labels.length > 0 ? run.labels.join(', ') : undefined);
+  field('flow key', run.flowControlKey);
+  field('dlq', run.dlqId);
+  field('from', origin && originText(origin));
+  field('successor', became && `${became.workflowRunId} by ${became.kind}`);
+  for (const child of run.invokedRuns ?? []) field('invoked', `${child.workflowRunId} ${child.workflowState}`);
+  field('error', run.error);
+  field('result', run.result === undefined ? undefined : JSON.stringify(run.result));
+  new RunStory(screen).print(pageOf(run));
+}
+
+function getCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('get'))
+    .description('Show a run with its steps and failed attempts.')
+    .argument('<runId>', 'ID of the run')
+    .option('--created-at <instant>', 'creation time, if several runs share the ID (Unix ms)', moment('--created-at'));
+  return command.action(async (runId: string) => {
+    const { client, options } = await open<ClientOptions & { readonly createdAt?: number }>(command, shell);
+    const run = await client.runs.get(runId, { workflowCreatedAt: options.createdAt });
+    if (options.json) screen.write(json(run));
+    else showRun(screen, run);
+  });
+}
+
+interface CancelOptions extends ClientOptions {
+  readonly workflowUrl?: string;
+  readonly exact?: boolean;
+  readonly label?: readonly string[];
+  readonly from?: number;
+  readonly to?: number;
+}
+
+function cancelCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('cancel'))
+    .description('Cancel active runs, by ID or by filters.')
+    .argument('[runIds...]', 'IDs of runs')
+    .option('--workflow-url <url>', 'runs of workflows whose URL starts with this')
+    .option('--exact', 'match --workflow-url exactly')
+    .option('--label <label>', 'runs with this label; may be repeated', collected)
+    .option('--from <instant>', 'runs created at or after this time', moment('--from'))
+    .option('--to <instant>', 'runs created at or before this time', moment('--to'));
+  return command.action(async (runIds: readonly string[]) => {
+    const { client, options } = await open<CancelOptions>(command, shell);
+    const { workflowUrl, label, from: fromDate, to: toDate } = options;
+    const filtered = [workflowUrl, label, fromDate, toDate].some((value) => value !== undefined);
+    if (filtered === runIds.length > 0) throw new UsageError('Give either run IDs or filters.');
+    const [only] = runIds;
+    let cancelled = 1;
+    // With a single ID, a run that is missing or not active is an error.
+    if (only !== undefined && runIds.length === 1) await client.runs.cancel(only);
+    else if (runIds.length > 0) cancelled = (await client.runs.cancelMany({ workflowRunIds: runIds })).cancelled;
+    else {
+      const workflowUrlExactMatch = options.exact;
+      cancelled = (await client.runs.cancelMany({ workflowUrl, workflowUrlExactMatch, label, fromDate, toDate })).cancelled;
+    }
+    screen.write(options.json ? json({ cancelled }) : `${cancelled} canceled\n`);
+  });
+}
+
+export function runsCommand(shell: Shell): Command {
+  return new Command('runs')
+    .description('List, inspect, fork and cancel runs.')
+    .addCommand(listCommand(shell))
+    .addCommand(searchRunsCommand(shell))
+    .addCommand(getCommand(shell))
+    .addCommand(attemptsCommand(shell))
+    .addCommand(explainCommand(shell))
+    .addCommand(forkCommand(shell))
+    .addCommand(compareCommand(shell))
+    .addCommand(lineageCommand(shell))
+    .addCommand(checkCommand(shell))
+    .addCommand(cancelCommand(shell));
+}

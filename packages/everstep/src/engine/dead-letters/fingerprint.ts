@@ -1,0 +1,40 @@
+/** The fingerprint of a failure, by which dead letters are grouped. */
+
+import type { DeliveryFailure } from '../runs/run.js';
+import type { FailureGroup } from './dead-letter-groups.js';
+import { normalizedMessage, normalizedStepName } from './normalized-text.js';
+import { sha256 } from './sha256.js';
+
+/** Version of the rules. Failures that were grouped by other rules have other fingerprints. */
+const RULES = 1;
+/** 64 bits, which is sufficient for the groups of one instance. */
+const FINGERPRINT_DIGITS = 16;
+
+/** The properties of a failure that determine its group. */
+export interface FailureDescription {
+  readonly kind: FailureGroup['kind'];
+  readonly workflowUrl: string;
+  /** The step that failed; null for the code between steps, and for a message. */
+  readonly stepName: string | null;
+  /** HTTP status of the last response, if there was one. */
+  readonly status: number | null;
+  /** Cause of the failure if there was no response. Null if it is no longer known. */
+  readonly cause: DeliveryFailure['cause'] | null;
+  readonly message: string;
+}
+
+/** Some endpoints name the step only in the message; see `dialects/upstash/step-codec.ts`. */
+const STEP_IN_MESSAGE = /^step "([^"]{1,1024})": (.*)$/s;
+
+/**
+ * Returns the group of a failure. The result depends only on the arguments, in later versions too, as long as `RULES`
+ * does not change.
+ */
+export function groupOf({ kind, workflowUrl, stepName, status, cause, message }: FailureDescription): FailureGroup {
+  const match = STEP_IN_MESSAGE.exec(message);
+  const name = stepName ?? match?.[1] ?? null;
+  const step = name === null ? null : normalizedStepName(name);
+  const words = normalizedMessage(match?.[2] ?? message);
+  const digest = sha256(JSON.stringify([RULES, kind, step, status ?? cause, words]));
+  return { fingerprint: digest.slice(0, FINGERPRINT_DIGITS), kind, stepName: step, message: words, workflowUrl };
+}

@@ -1,0 +1,136 @@
+/** What a run may send if the plan of its instance limits the size of a message. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { EncodedBody, PlannedStep, ProgressReply } from '@everstep/sdk/protocol';
+import { decide } from '../runs/decide.js';
+import type { Decision } from '../runs/decision.js';
+import { ADVANCE_SLOT, type Run, type RunSettings } from '../runs/run.js';
+import { recoverRun, startRun } from '../runs/start.js';
+import { bytesOf } from './message-size.js';
+
+const T0 = 1_800_000_000_000;
+let counter = 0;
+const context = {
+  now: T0,
+  random: { bytes: (count: number) => Uint8Array.from({ length: count }, () => counter++ & 0xff) },
+  publicUrl: 'http://everstep',
+};
+const LIMITED = { ...context, messageLimit: { plan: 'small', maxBytes: 10 } };
+const SETTINGS: RunSettings = {
+  maxRetries: 3,
+  retryDelay: null,
+  deliveryTimeoutMs: 1000,
+  labels: [],
+  flowControl: null,
+  failureCallback: null,
+};
+const ENVELOPE = { status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
+
+const begin = (): Run =>
+  startRun(
+    {
+      instanceId: 'qi_1',
+      dialect: 'native',
+      workflowUrl: 'http://app/flow',
+      payload: { body: new Uint8Array(100), contentType: null, forwardHeaders: {} },
+      settings: SETTINGS,
+      callerIp: '127.0.0.1',
+      workflowRunId: null,
+      notBefore: null,
+      deduplicationId: null,
+    },
+    context,
+  ).run;
+
+function answered(run: Run, more: Partial<ProgressReply>, within = LIMITED): Decision {
+  const task = run.tasks.get(ADVANCE_SLOT);
+  assert.ok(task && 'retried' in task);
+  const attempt = { slot: ADVANCE_SLOT, messageId: task.messageId, retried: task.retried };
+  const reply: ProgressReply = {
+    protocol: 1,
+    kind: 'progress',
+    base: run.journalLength,
+    done: [],
+    advanced: true,
+    planned: [],
+    ...more,
+  };
+  return decide(run, { kind: 'replied', attempt, envelope: ENVELOPE, reply }, within);
+}
+
+const utf8 = (bytes: number): EncodedBody => ({ encoding: 'utf8', data: 'x'.repeat(bytes) });
+const SENDING: Readonly<Record<string, (stepId: number, body: EncodedBody) => PlannedStep>> = {
+  'a call': (stepId, body) => ({
+    stepId,
+    name: 'send',
+    type: 'Call',
+    call: { url: 'http://third/', method: 'POST', headers: {}, body },
+  }),
+  'an invocation': (stepId, body) => ({
+    stepId,
+    name: 'send',
+    type: 'Invoke',
+    invoke: { workflowUrl: 'http://app/other', headers: {}, body },
+  }),
+  'a notification': (stepId, body) => ({ stepId, name: 'send', type: 'Notify', eventId: 'e', content: { kind: 'data', body } }),
+};
+
+const refusals = ({ writes }: Decision) => writes.filter((write) => write.kind === 'count-of-day');
+
+for (const [what, step] of Object.entries(SENDING)) {
+  test(`${what} within the limit of the plan is sent, and a larger one fails the run permanently`, () => {
+    const allowed = answered(begin(), { planned: [step(1, utf8(10))] });
+    assert.deepEqual([allowed.run.status, allowed.run.tasks.has(1), refusals(allowed)], ['active', true, []]);
+    const refused = answered(begin(), { planned: [step(1, utf8(11))] });
+    assert.equal(refused.run.status, 'failed');
+    assert.match(
+      refused.deadLetter?.error ?? '',
+      /step "send" \(1\) sends a message of 11 bytes, but the plan small allows at most 10 \(body-too-large\)/,
+    );
+    assert.deepEqual(refusals(refused), [
+      { kind: 'count-of-day', instanceId: 'qi_1', what: 'step-body-too-large', count: 1, at: T0 },
+    ]);
+    assert.ok(!refused.writes.some((write) => write.kind === 'put-task' && write.task.slot === 1));
+  });
+}
+
+test('a step that was planned by name only is subject to the plan when it specifies what it sends', () => {
+  const planned: PlannedStep[] = [
+    { stepId: 1, name: 'send', type: 'Run', asks: 'Call' },
+    { stepId: 2, name: 'other', type: 'Run' },
+  ];
+  const { run } = answered(begin(), { planned });
+  const specify = (bytes: number) => {
+    const step = SENDING['a call']?.(1, utf8(bytes)) ?? assert.fail();
+    return decide(run, { kind: 'submitted', submission: { done: [], planned: [step] } }, LIMITED);
+  };
+  assert.deepEqual([specify(10).run.status, specify(10).run.tasks.get(1)?.kind], ['active', 'call']);
+  const refused = specify(11);
+  assert.equal(refused.run.status, 'failed');
+  assert.match(refused.deadLetter?.error ?? '', /step "send" \(1\) sends a message of 11 bytes/);
+  assert.equal(refusals(refused).length, 1);
+});
+
+test('steps before the one that is too large are kept, and a resume with another plan continues from them', () => {
+  const done = [{ stepId: 1, name: 'charge', type: 'Run' as const, out: '"paid"' }];
+  const step = SENDING['a call']?.(2, utf8(11)) ?? assert.fail();
+  const failed = answered(begin(), { done, planned: [step] });
+  assert.equal(failed.run.status, 'failed');
+  assert.deepEqual(
+    failed.writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.name] : [])),
+    ['charge'],
+  );
+  const dlqId = failed.deadLetter?.dlqId ?? assert.fail();
+  const resumed = recoverRun(failed.run, { kind: 'resume', dlqId, overrides: {}, workflowRunId: null }, context);
+  assert.ok(resumed !== 'no-flow-control-key');
+  assert.equal(resumed.run.journalLength, 1);
+  const went = answered(resumed.run, { planned: [step] }, { ...context, messageLimit: { plan: 'large', maxBytes: 11 } });
+  assert.deepEqual([went.run.status, went.run.tasks.get(2)?.kind], ['active', 'call']);
+});
+
+test('counts bytes, not characters, in any encoding', () => {
+  assert.equal(bytesOf({ encoding: 'utf8', data: 'é€😀' }), 9);
+  for (let length = 0; length < 8; length++) {
+    assert.equal(bytesOf({ encoding: 'base64', data: Buffer.alloc(length, 1).toString('base64') }), length);
+  }
+});

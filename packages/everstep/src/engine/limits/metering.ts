@@ -1,0 +1,44 @@
+/**
+ * What an instance is billed for: messages, that is, deliveries. A message is counted in the unit that creates it,
+ * whatever its outcome; its retries are included. This module also counts started runs, which plans limit per day.
+ */
+import type { DecisionContext } from '../ids.js';
+import type { Run, Task } from '../runs/run.js';
+import type { CountOfDay, DayCountKind, StoreWrite } from '../writes.js';
+
+/**
+ * Returns whether a task is a message. A sleep or a wait sends no request, and a notification or an invocation stays
+ * inside the service; the messages that they cause are counted separately.
+ */
+export function isMessage({ kind }: Task): boolean {
+  return kind === 'advance' || kind === 'step' || kind === 'call' || kind === 'message' || kind === 'callback';
+}
+
+/** Returns the write that counts messages; empty if there are none. */
+export function countMessages(instanceId: string, messages: number, { now: at }: DecisionContext): readonly StoreWrite[] {
+  return messages === 0 ? [] : [{ kind: 'count-messages', instanceId, messages, at }];
+}
+
+/**
+ * Counts all messages of a new run, and the run itself, including invoked runs and published messages but not
+ * callbacks. The run counts for the day of its admission (`admittedAt`, Unix ms); null if it was not subject to
+ * admission.
+ */
+export function countStart(
+  run: Pick<Run, 'instanceId' | 'tasks' | 'settings'>,
+  admittedAt: number | null,
+  context: DecisionContext,
+): readonly StoreWrite[] {
+  let messages = 0;
+  for (const task of run.tasks.values()) if (isMessage(task)) messages++;
+  const { instanceId, settings } = run;
+  const counted = countMessages(instanceId, messages, context);
+  return settings.message?.callbackOf !== undefined
+    ? counted
+    : [...counted, countOfDay(instanceId, 'run', { now: admittedAt ?? context.now })];
+}
+
+/** Returns the write that increments a counter of the day. */
+export function countOfDay(instanceId: string, what: DayCountKind, { now: at }: Pick<DecisionContext, 'now'>): CountOfDay {
+  return { kind: 'count-of-day', instanceId, what, count: 1, at };
+}

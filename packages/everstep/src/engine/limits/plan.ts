@@ -1,0 +1,186 @@
+/**
+ * The steps that an endpoint plans. Each new step becomes a task. A result that is already known (an event that
+ * arrived earlier, the URL of a webhook) is recorded at once, in the same decision.
+ */
+import type { EncodedBody, PlannedStep, WebhookOutcome } from '@everstep/sdk/protocol';
+import { LIMITS } from '../../config/limits.js';
+import { newId, newKey } from '../ids.js';
+import type { Draft } from '../runs/decision.js';
+import type { Run, Task } from '../runs/run.js';
+import { takeKeptEvent } from '../runs/waits.js';
+import { parseRetryDelay } from '../schedules/retry-delay.js';
+import type { DayCountKind } from '../writes.js';
+import { journalProblem } from './journal-limits.js';
+import { bytesOf } from './message-size.js';
+
+/** The reply violates the step protocol. */
+export class Violation extends Error {}
+/** The reply is valid, but requests something that the service does not allow. */
+export class PlanRefused extends Error {
+  /** Counter of rejected requests, for the owner of the instance. */
+  readonly counted: DayCountKind | null;
+  constructor(message: string, counted: DayCountKind | null = null) {
+    super(message);
+    this.counted = counted;
+  }
+}
+
+/** Throws Violation if the journal exceeds its limits. */
+export function checkJournal(draft: Draft): void {
+  const problem = journalProblem(draft);
+  if (problem !== null) throw new Violation(problem);
+}
+
+/** Returns the number of nested invocations that lead to this run. */
+const depthOf = (run: Run): number => (run.origin?.kind === 'invoke' ? run.origin.depth : 0);
+
+function checkRetryDelay(stepName: string, source: string | undefined): void {
+  const parsed = source === undefined ? null : parseRetryDelay(source);
+  if (parsed?.ok === false) throw new PlanRefused(`step "${stepName}" has an invalid retry delay: ${parsed.message}`);
+}
+
+/** Returns the body that the step sends, if any. */
+function bodyOf(step: PlannedStep): EncodedBody | undefined {
+  switch (step.type) {
+    case 'Call':
+      return step.call.body;
+    case 'Invoke':
+      return step.invoke.body;
+    case 'Notify':
+      return step.content.body;
+    default:
+      return undefined;
+  }
+}
+
+/** Throws PlanRefused before any step of the plan is added. */
+function checkSize(step: PlannedStep, { context }: Draft): void {
+  const limit = context.messageLimit ?? null;
+  const body = bodyOf(step);
+  if (limit === null || body === undefined) return;
+  const bytes = bytesOf(body);
+  if (bytes <= limit.maxBytes) return;
+  throw new PlanRefused(
+    `step "${step.name}" (${step.stepId}) sends a message of ${bytes} bytes, but the plan ${limit.plan} allows at most ` +
+      `${limit.maxBytes} (body-too-large); send less, or resume the run after changing the plan`,
+    'step-body-too-large',
+  );
+}
+
+function taskOf(step: PlannedStep, group: number, concurrent: number, draft: Draft): Task | null {
+  const { now } = draft;
+  const base = {
+    slot: step.stepId,
+    name: step.name,
+    group,
+    concurrent,
+    messageId: draft.newMessageId(),
+    createdAt: now,
+  };
+  switch (step.type) {
+    case 'Run':
+      return { ...base, kind: 'step', dueAt: now, retried: 0, ...(step.asks ? { stepType: step.asks } : {}) };
+    case 'SleepFor':
+    case 'SleepUntil': {
+      const sleepMs = step.type === 'SleepFor' ? step.sleepMs : null;
+      const wakeAt = Math.max(now, step.type === 'SleepFor' ? now + step.sleepMs : step.wakeAt);
+      return { ...base, kind: 'sleep', stepType: step.type, sleepMs, wakeAt, dueAt: wakeAt };
+    }
+    case 'Wait':
+    case 'WaitForWebhook': {
+      const deadlineAt = now + step.timeoutMs;
+      return { ...base, kind: 'wait', stepType: step.type, eventIds: step.eventIds, deadlineAt, dueAt: deadlineAt };
+    }
+    case 'Notify': {
+      const { eventId, content, workflowRunId = null } = step;
+      return { ...base, kind: 'notify', dueAt: now, eventId, workflowRunId, content };
+    }
+    case 'Call':
+      checkRetryDelay(step.name, step.call.retryDelay);
+      if (step.call.flowControl) draft.applyFlowControl(step.call.flowControl);
+      return { ...base, kind: 'call', dueAt: now, retried: 0, call: step.call };
+    case 'Invoke': {
+      checkRetryDelay(step.name, step.invoke.retryDelay);
+      if (depthOf(draft.state) >= LIMITS.maxInvokeDepth) {
+        throw new PlanRefused(
+          `step "${step.name}" invokes a workflow ${LIMITS.maxInvokeDepth + 1} invocations deep; the limit is ` +
+            `${LIMITS.maxInvokeDepth}. Check whether a workflow invokes itself without end`,
+        );
+      }
+      const key = newKey(draft.context);
+      return {
+        ...base,
+        kind: 'invoke',
+        dueAt: now,
+        childRunKey: key,
+        childWorkflowRunId: step.invoke.workflowRunId ?? `wfr_${key}`,
+        childCreatedAt: now,
+        invoke: step.invoke,
+      };
+    }
+    case 'CreateWebhook':
+      return null;
+  }
+}
+
+/** Records a webhook at once: its result is its URL. */
+function createWebhook(step: PlannedStep, group: number, concurrent: number, draft: Draft): void {
+  // The id contains the key of the run, so that a request needs no search. Its random part makes it unguessable.
+  const eventId = `${newId('whk', draft.context)}.${draft.state.key}`;
+  const outcome: WebhookOutcome = { eventId, webhookUrl: `${draft.context.publicUrl}/v2/webhooks/${eventId}` };
+  const { stepId, name, type } = step;
+  draft.recordPlanned({ stepId, name, type, out: JSON.stringify(outcome) }, { group, concurrent });
+}
+
+/** Replaces a step that was planned by name only, now that the endpoint has specified what it needs. */
+function carryOut(step: PlannedStep, open: Extract<Task, { kind: 'step' }>, draft: Draft): void {
+  const { group, concurrent } = open;
+  checkSize(step, draft);
+  draft.deleteTask(open.slot);
+  const task = taskOf(step, group, concurrent, draft);
+  if (task === null) {
+    createWebhook(step, group, concurrent, draft);
+    return;
+  }
+  draft.putTask(task);
+  if (task.kind === 'wait') takeKeptEvent(draft, task);
+}
+
+/** Throws PlanRefused if more runs would be invoked than one run may wait for. */
+function checkInvocations(draft: Draft, planned: readonly PlannedStep[]): void {
+  let open = planned.reduce((sum, { type }) => sum + (type === 'Invoke' ? 1 : 0), 0);
+  if (open === 0) return;
+  for (const { kind } of draft.state.tasks.values()) if (kind === 'invoke') open++;
+  if (open <= LIMITS.maxOpenInvocations) return;
+  throw new PlanRefused(
+    `it waits for ${open} invoked runs at once, but the limit is ${LIMITS.maxOpenInvocations}; invoke them in smaller groups`,
+  );
+}
+
+/** Adds the new steps of the plan. Throws Violation or PlanRefused. */
+export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
+  const added = planned.filter((step) => step.stepId >= draft.known);
+  if (added.length > LIMITS.maxPlannedAtOnce) throw new Violation(`it plans more than ${LIMITS.maxPlannedAtOnce} steps at once`);
+  checkInvocations(draft, added);
+  const group = draft.known;
+  for (const step of planned) {
+    if (step.stepId < group) {
+      const open = draft.task(step.stepId);
+      if (open && 'name' in open && open.name !== step.name) {
+        throw new Violation(`it plans step ${step.stepId} as "${step.name}", but planned it before as "${open.name}"`);
+      }
+      if (open?.kind === 'step' && open.stepType !== undefined && open.stepType === step.type) carryOut(step, open, draft);
+      continue;
+    }
+    if (step.stepId !== draft.known) throw new Violation(`it plans step ${step.stepId}, but the next new step is ${draft.known}`);
+    checkSize(step, draft);
+    const task = taskOf(step, group, added.length, draft);
+    if (task === null) createWebhook(step, group, added.length, draft);
+    else {
+      draft.putTask(task);
+      if (task.kind === 'wait') takeKeptEvent(draft, task);
+    }
+  }
+  // Some of the steps may have been recorded at once.
+  checkJournal(draft);
+}

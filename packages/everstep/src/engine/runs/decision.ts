@@ -1,0 +1,334 @@
+/**
+ * A decision under construction: the new state of the run, and the writes that produce it. Each method changes both,
+ * so that no rule of the engine can change one and forget the other.
+ */
+import type { StepResult } from '@everstep/sdk/protocol';
+import { groupOf } from '../dead-letters/fingerprint.js';
+import { type DecisionContext, newId, nextVersion } from '../ids.js';
+import { countMessages, countOfDay, isMessage } from '../limits/metering.js';
+import type { DayCountKind, StoreWrite } from '../writes.js';
+import type { KeptRequest } from './exchanges.js';
+import {
+  ADVANCE_SLOT,
+  CALLBACK_SLOT,
+  type DeadLetter,
+  type DeliveryFailure,
+  type FailedAttempt,
+  type FlowControl,
+  type KeptEvent,
+  type RecordedStep,
+  type Run,
+  type RunOutcome,
+  type RunPayload,
+  type Task,
+} from './run.js';
+import { TaskTable } from './task-table.js';
+
+/** The result of an event. Without `writes`, the event had no effect. */
+export interface Decision {
+  readonly run: Run;
+  readonly writes: readonly StoreWrite[];
+  /** Present if this decision ended the run. */
+  readonly outcome: RunOutcome | null;
+  readonly deadLetter: DeadLetter | null;
+  /** Runs that the decision creates in the same unit; absent if there are none. */
+  readonly newRuns?: readonly NewRun[];
+}
+
+/** A new run with its payload. */
+export interface NewRun {
+  readonly run: Run;
+  readonly payload: RunPayload;
+}
+
+/** Returns the decision of an event without effect. */
+export const unchanged = (run: Run): Decision => ({ run, writes: [], outcome: null, deadLetter: null });
+
+/** Returns the task that reports a failed run. */
+export function callbackTask(dlqId: string, context: DecisionContext, delayMs = 0): Extract<Task, { kind: 'callback' }> {
+  return {
+    kind: 'callback',
+    slot: CALLBACK_SLOT,
+    messageId: newId('msg', context),
+    dueAt: context.now + delayMs,
+    createdAt: context.now,
+    retried: 0,
+    dlqId,
+  };
+}
+
+/** Returns the next free position once `stepId` is taken, skipping positions that are already recorded after it. */
+function positionsAfter(stepId: number, { known: before, ahead }: Run): Pick<Run, 'known' | 'ahead'> {
+  let known = Math.max(before, stepId + 1);
+  if (!ahead) return { known };
+  while (ahead.includes(known)) known++;
+  const left = ahead.filter((position) => position > known);
+  return left.length > 0 ? { known, ahead: left } : { known, ahead: undefined };
+}
+
+/** How a result was produced, as far as it is known and stored. */
+interface ResultDetails {
+  /** Time at which the successful attempt started, Unix ms. */
+  readonly startedAt?: number | undefined;
+  readonly sent?: KeptRequest | undefined;
+}
+
+/** A decision under construction. Call `finish` to get the decision. */
+export class Draft {
+  readonly context: DecisionContext;
+  private run: Run;
+  private readonly tasks: TaskTable;
+  private readonly writes: StoreWrite[] = [];
+  private outcome: RunOutcome | null = null;
+  private deadLetter: DeadLetter | null = null;
+  private messages = 0;
+  private lastClosed: string | null = null;
+  private newRuns: NewRun[] | null = null;
+
+  constructor(run: Run, context: DecisionContext) {
+    this.run = run;
+    this.context = context;
+    this.tasks = TaskTable.from(run.tasks);
+  }
+
+  get now(): number {
+    return this.context.now;
+  }
+  /** The run as it is now in this decision, except for its tasks. */
+  get state(): Run {
+    return this.run;
+  }
+  get settings(): Run['settings'] {
+    return this.run.settings;
+  }
+  get known(): number {
+    return this.run.known;
+  }
+  get journalLength(): number {
+    return this.run.journalLength;
+  }
+  get journalBytes(): number {
+    return this.run.journalBytes;
+  }
+  get ended(): boolean {
+    return this.outcome !== null;
+  }
+  get openTasks(): ReadonlyMap<number, Task> {
+    return this.tasks;
+  }
+
+  task(slot: number): Task | undefined {
+    return this.tasks.get(slot);
+  }
+
+  newMessageId(): string {
+    return newId('msg', this.context);
+  }
+
+  /** Adds the task or replaces the one in its slot, and counts its message if it is new. */
+  putTask(task: Task): void {
+    const { messageId } = task;
+    // A message that moves to another slot is the one that was just closed.
+    const known = this.tasks.get(task.slot)?.messageId === messageId || this.lastClosed === messageId;
+    if (!known && isMessage(task)) this.messages++;
+    this.tasks.put(task);
+    if (task.slot >= this.run.known) this.run = { ...this.run, ...positionsAfter(task.slot, this.run) };
+    this.writes.push({ kind: 'put-task', runKey: this.run.key, task });
+  }
+
+  /** Deletes the task in the slot, if there is one. */
+  deleteTask(slot: number): void {
+    const task = this.tasks.get(slot);
+    if (!task) return;
+    this.lastClosed = task.messageId;
+    this.tasks.delete(slot);
+    this.writes.push({ kind: 'delete-task', runKey: this.run.key, slot });
+  }
+
+  /** Notes that the code has run until quiet on the first `length` entries of the journal. */
+  markQuietAt(length: number): void {
+    if (length > this.run.quietAt) this.run = { ...this.run, quietAt: length };
+  }
+
+  /** Appends a step to the journal and closes its task. */
+  recordStep(result: StepResult, from: Task, { startedAt, sent }: ResultDetails = {}): void {
+    const own = this.tasks.get(result.stepId);
+    const planned = own && 'name' in own ? own : null;
+    const createdAt = planned?.createdAt ?? from.createdAt;
+    this.deleteTask(result.stepId);
+    this.appendStep(result, {
+      messageId: planned?.messageId ?? from.messageId,
+      group: planned?.group ?? result.stepId,
+      concurrent: planned?.concurrent ?? 1,
+      createdAt,
+      // Clocks of other nodes may differ.
+      ...(startedAt === undefined ? {} : { startedAt: Math.min(this.now, Math.max(createdAt, startedAt)) }),
+      sleepMs: planned?.kind === 'sleep' ? planned.sleepMs : null,
+      wakeAt: planned?.kind === 'sleep' ? planned.wakeAt : null,
+      ...(sent ? { sent } : {}),
+    });
+  }
+
+  private appendStep(
+    result: StepResult,
+    planned: Pick<RecordedStep, 'messageId' | 'group' | 'concurrent' | 'createdAt' | 'startedAt' | 'sleepMs' | 'wakeAt' | 'sent'>,
+  ): void {
+    this.writes.push({
+      kind: 'record-step',
+      runKey: this.run.key,
+      step: {
+        index: this.run.journalLength,
+        stepId: result.stepId,
+        name: result.name,
+        type: result.type,
+        out: result.out ?? null,
+        ...planned,
+        completedAt: this.now,
+      },
+    });
+    this.run = {
+      ...this.run,
+      ...positionsAfter(result.stepId, this.run),
+      journalLength: this.run.journalLength + 1,
+      journalBytes: this.run.journalBytes + (result.out?.length ?? 0),
+    };
+  }
+
+  /** Applies the flow control limits that a step specifies. */
+  applyFlowControl(flowControl: FlowControl): void {
+    this.writes.push({ kind: 'put-flow-control', instanceId: this.run.instanceId, flowControl, at: this.now });
+  }
+
+  /** Records a step that was just planned and needs no further work. */
+  recordPlanned(result: StepResult, { group, concurrent }: { readonly group: number; readonly concurrent: number }): void {
+    const messageId = this.newMessageId();
+    this.appendStep(result, { messageId, group, concurrent, createdAt: this.now, sleepMs: null, wakeAt: null });
+  }
+
+  /** Stores an event that the run does not wait for yet. */
+  keepEvent(event: KeptEvent): void {
+    this.writes.push({ kind: 'keep-event', runKey: this.run.key, event });
+    this.run = { ...this.run, keptEvents: [...this.run.keptEvents, event] };
+  }
+
+  /** Removes a stored event. */
+  dropEvent({ eventKey }: KeptEvent): void {
+    this.writes.push({ kind: 'drop-event', runKey: this.run.key, eventKey });
+    this.run = { ...this.run, keptEvents: this.run.keptEvents.filter((event) => event.eventKey !== eventKey) };
+  }
+
+  /** Notes that the endpoint has a failure function. */
+  noteFailureFunction(): void {
+    if (this.run.failureFunction) return;
+    this.writes.push({ kind: 'note-failure-function', runKey: this.run.key });
+    this.run = { ...this.run, failureFunction: true };
+  }
+
+  /** Creates another run in the same unit. Its id must be newly generated, because no guard checks it. */
+  createRun(newRun: NewRun, writes: readonly StoreWrite[]): void {
+    this.newRuns ??= [];
+    this.newRuns.push(newRun);
+    this.writes.push(...writes);
+  }
+
+  /** Counts a request of the run that was rejected, for the owner of the instance. */
+  countRejection(what: DayCountKind): void {
+    this.writes.push(countOfDay(this.run.instanceId, what, this.context));
+  }
+
+  /** Adds a failed attempt to the log of the run. */
+  recordAttempt(attempt: FailedAttempt): void {
+    this.writes.push({ kind: 'record-attempt', runKey: this.run.key, attempt });
+  }
+
+  /** Ends the run. If it succeeded, open tasks are deleted. Otherwise they are parked, for the log and a resume. */
+  end(outcome: RunOutcome): void {
+    this.outcome = outcome;
+    this.run = { ...this.run, status: outcome.status };
+    if (this.tasks.size > 0) {
+      this.writes.push({ kind: outcome.status === 'succeeded' ? 'delete-tasks' : 'park-tasks', runKey: this.run.key });
+    }
+    this.writes.push({ kind: 'end-run', runKey: this.run.key, outcome, completedAt: this.now });
+    if (this.run.origin?.kind === 'invoke') {
+      this.writes.push({ kind: 'wake-invoker', childRunKey: this.run.key, at: this.now });
+    }
+    if (outcome.status === 'succeeded') this.tasks.clear();
+    else for (const task of [...this.tasks.values()]) this.tasks.put({ ...task, dueAt: null });
+  }
+
+  /**
+   * Ends the run as failed. The same unit adds it to the dead letter queue, and adds the callback message if there is
+   * a failure callback or failure function. `stepName` is the step that failed; null for the code between steps, and
+   * for a message.
+   */
+  fail(error: string, failure: DeliveryFailure, stepName: string | null): void {
+    this.end({ status: 'failed', error });
+    const hasCallback = this.run.settings.failureCallback !== null || this.run.failureFunction;
+    this.deadLetter = {
+      dlqId: newId('dlq', this.context),
+      runKey: this.run.key,
+      instanceId: this.run.instanceId,
+      createdAt: this.now,
+      failureFunctionState: hasCallback ? 'CALLBACK_INPROGRESS' : null,
+      responseStatus: failure.status,
+      responseHeaders: failure.responseHeaders,
+      responseBody: failure.responseBody,
+      error,
+    };
+    const group = groupOf({
+      kind: this.run.settings.message ? 'message' : 'workflow',
+      workflowUrl: this.run.workflowUrl,
+      stepName,
+      status: failure.status,
+      cause: failure.cause,
+      message: failure.message,
+    });
+    this.writes.push({ kind: 'add-dead-letter', entry: this.deadLetter, group });
+    if (!hasCallback) return;
+    this.putTask(callbackTask(this.deadLetter.dlqId, this.context, this.run.settings.failureCallback?.delayMs));
+  }
+
+  /**
+   * Adds an advance to an active run whose journal is longer than its code has seen (invariant of Run.quietAt). While
+   * other steps are in flight, the advance may wait for `advanceCoalesceMs`, so that a wide fan-out does not call the
+   * endpoint once per finished step.
+   */
+  scheduleAdvance(advanceCoalesceMs: number): void {
+    if (this.outcome !== null) return;
+    const waiting = this.tasks.get(ADVANCE_SLOT);
+    if (this.run.journalLength <= this.run.quietAt) return;
+    let othersOut = false;
+    const joined = this.run.settings.steps?.joined === true;
+    for (const task of this.tasks.values()) {
+      // Code that joins the steps it planned together cannot continue before the last of them is recorded.
+      if (joined && task.slot > ADVANCE_SLOT) return;
+      if (task.kind === 'step' && task.dueAt !== null && task.dueAt <= this.now) {
+        othersOut = true;
+        break;
+      }
+    }
+    const dueAt = othersOut ? this.now + advanceCoalesceMs : this.now;
+    if (waiting?.kind === 'advance' && waiting.dueAt !== null && (waiting.dueAt <= dueAt || waiting.retried > 0)) return;
+    this.putTask({
+      kind: 'advance',
+      slot: ADVANCE_SLOT,
+      messageId: waiting?.messageId ?? this.newMessageId(),
+      dueAt,
+      createdAt: waiting?.createdAt ?? this.now,
+      retried: 0,
+    });
+  }
+
+  /** Returns the decision. The run moves to its next version. */
+  finish(): Decision {
+    this.writes.push(...countMessages(this.run.instanceId, this.messages, this.context));
+    this.messages = 0;
+    return {
+      run: { ...this.run, tasks: this.tasks, version: nextVersion(this.run.version, this.context) },
+      writes: this.writes,
+      outcome: this.outcome,
+      deadLetter: this.deadLetter,
+      ...(this.newRuns ? { newRuns: this.newRuns } : {}),
+    };
+  }
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LIMITS } from '../../config/limits.js';
+import { beginningOf, keptExchange, NOT_KEPT, type SentRequest } from './exchanges.js';
+
+const SENT: SentRequest = {
+  startedAt: 1_000,
+  durationMs: 250,
+  method: 'POST',
+  url: 'https://w.test/order',
+  headers: ['Content-Type', 'application/json', 'X-Order', '17'],
+  bodyBytes: 300,
+  body: null,
+  answerBytes: 5,
+};
+const ANSWER = { status: 503, responseHeaders: { 'retry-after': ['2'] }, responseBody: Buffer.from('later') };
+
+test('stores the times, the request without its body, and the response of a failed attempt', () => {
+  assert.deepEqual(keptExchange(SENT, ANSWER), {
+    startedAt: 1_000,
+    durationMs: 250,
+    request: {
+      method: 'POST',
+      url: 'https://w.test/order',
+      headers: { 'content-type': ['application/json'], 'x-order': ['17'] },
+      bodyBytes: 300,
+    },
+    response: {
+      status: 503,
+      headers: { 'retry-after': ['2'] },
+      body: { encoding: 'utf8', data: 'later' },
+      bodyBytes: 5,
+    },
+  });
+  const unanswered = { status: null, responseHeaders: {}, responseBody: new Uint8Array(0) };
+  assert.equal(keptExchange({ ...SENT, answerBytes: null }, unanswered).response, null);
+});
+
+test('stores the start of a body that is not stored elsewhere', () => {
+  const body = Buffer.from('é'.repeat(LIMITS.maxKeptAttemptRequestBytes));
+  const kept = keptExchange({ ...SENT, body }, ANSWER).request.body;
+  assert.deepEqual(kept, { encoding: 'utf8', data: 'é'.repeat(LIMITS.maxKeptAttemptRequestBytes / 2) });
+});
+
+test('stores only the name of a header that may contain a secret', () => {
+  const secret = [
+    ...['Authorization', 'Proxy-Authorization', 'Cookie', 'X-Api-Key', 'apikey', 'Upstash-Signature', 'X-GitHub-Token'],
+    ...['Client-Secret', 'X-Amz-Security-Token', 'x-session-id', 'X-CSRF', 'Password', 'X-Access-Key-Id', 'x-auth'],
+  ];
+  const { request } = keptExchange({ ...SENT, headers: secret.flatMap((name) => [name, 'hush']) }, ANSWER);
+  assert.deepEqual(
+    Object.values(request.headers),
+    secret.map(() => [NOT_KEPT]),
+  );
+  const answer = keptExchange(SENT, { ...ANSWER, responseHeaders: { 'set-cookie': ['a=1', 'b=2'], 'x-trace': ['1', '2'] } });
+  assert.deepEqual(answer.response?.headers, { 'set-cookie': [NOT_KEPT], 'x-trace': ['1', '2'] });
+});
+
+test('omits headers beyond the limit, and no header name becomes a property of objects', () => {
+  const long = 'x'.repeat(LIMITS.maxKeptAttemptHeadersLength);
+  const headers = ['a', '1', '__proto__', 'x', 'b', long, 'c', '2'];
+  assert.deepEqual(keptExchange({ ...SENT, headers }, ANSWER).request.headers, { a: ['1'] });
+});
+
+test('the start of a body ends between two characters, and is base64 if it is not text', () => {
+  assert.deepEqual(beginningOf(Buffer.from('grün'), 3), { encoding: 'utf8', data: 'gr' });
+  assert.deepEqual(beginningOf(Buffer.from('grün'), 4), { encoding: 'utf8', data: 'grü' });
+  assert.deepEqual(beginningOf(Buffer.from('😀😀'), 7), { encoding: 'utf8', data: '😀' });
+  assert.deepEqual(beginningOf(Buffer.from('\uFEFFbom')), { encoding: 'utf8', data: '\uFEFFbom' });
+  assert.deepEqual(beginningOf(Uint8Array.of(0xff, 0, 1), 2), { encoding: 'base64', data: '/wA=' });
+  assert.deepEqual(beginningOf(new Uint8Array(0)), { encoding: 'utf8', data: '' });
+  const body = Buffer.from('x'.repeat(100_000));
+  assert.equal(beginningOf(body).data.length, LIMITS.maxKeptAttemptBodyBytes);
+  const kept = keptExchange({ ...SENT, answerBytes: 400_000 }, { ...ANSWER, responseBody: body });
+  assert.equal(kept.response?.bodyBytes, 400_000);
+});

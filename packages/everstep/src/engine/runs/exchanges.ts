@@ -1,0 +1,138 @@
+/**
+ * The stored part of an exchange. A failed attempt stores its request without secrets, and the start of the response.
+ * The start of the request body is stored only if no other stored data contains it. The body of a step request is not
+ * stored, because it consists of the payload and the journal. A successful attempt stores no response, because it is
+ * in the journal. Only a successful call stores its request, unless a failed attempt has already stored it.
+ */
+import type { EncodedBody } from '@everstep/sdk/protocol';
+import { LIMITS } from '../../config/limits.js';
+
+/** A request that was sent, as its sender knows it. */
+export interface SentRequest {
+  /** Unix ms. */
+  readonly startedAt: number;
+  readonly durationMs: number;
+  readonly method: string;
+  readonly url: string;
+  /** Alternating names and values. */
+  readonly headers: readonly string[];
+  readonly bodyBytes: number;
+  /** Null if it can be rebuilt from recorded data, or if there is none. */
+  readonly body: Uint8Array | null;
+  /** Size of the response body, as far as it was read; null if nothing arrived. */
+  readonly answerBytes: number | null;
+}
+
+type HeaderMap = Readonly<Record<string, readonly string[]>>;
+
+/** The stored part of a request. */
+export interface KeptRequest {
+  /** Unix ms. */
+  readonly startedAt: number;
+  readonly durationMs: number;
+  readonly request: {
+    readonly method: string;
+    readonly url: string;
+    /** Lower-case names. */
+    readonly headers: HeaderMap;
+    readonly bodyBytes: number;
+    /** Start of the body; absent if it can be rebuilt from recorded data. */
+    readonly body?: EncodedBody;
+  };
+}
+
+/** The stored part of an exchange. */
+export interface KeptExchange extends KeptRequest {
+  /** Null if no response arrived. */
+  readonly response: {
+    readonly status: number;
+    readonly headers: HeaderMap;
+    /** Start of the body. */
+    readonly body: EncodedBody;
+    readonly bodyBytes: number;
+  } | null;
+}
+
+/** Replaces a value that may be a secret. */
+export const NOT_KEPT = '[NOT KEPT]';
+
+const MAY_BE_SECRET =
+  /auth|cookie|token|secret|signature|password|passwd|credential|session|api-?key|access-?key|private-?key|csrf/i;
+
+/** Returns whether the value of a header or parameter with this name may be a secret. */
+export const mayBeSecret = (name: string): boolean => MAY_BE_SECRET.test(name);
+
+/** Collects headers up to the size limit. */
+function keptHeaders(pairs: Iterable<readonly [name: string, values: readonly string[]]>): HeaderMap {
+  const kept = new Map<string, readonly string[]>();
+  let length = 0;
+  for (const [given, values] of pairs) {
+    const name = given.toLowerCase();
+    const shown = mayBeSecret(name) ? [NOT_KEPT] : values;
+    length += name.length + shown.reduce((sum, value) => sum + value.length, 0);
+    if (length > LIMITS.maxKeptAttemptHeadersLength) break;
+    if (name !== '__proto__') kept.set(name, [...(kept.get(name) ?? []), ...shown]);
+  }
+  return Object.fromEntries(kept);
+}
+
+function* inPairs(headers: readonly string[]): Generator<readonly [string, readonly string[]]> {
+  for (let i = 0; i + 1 < headers.length; i += 2) yield [headers[i] ?? '', [headers[i + 1] ?? '']];
+}
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Returns the start of a body: as text if it is valid UTF-8, without splitting a character, otherwise as base64. */
+export function beginningOf(body: Uint8Array, mostBytes: number = LIMITS.maxKeptAttemptBodyBytes): EncodedBody {
+  let end = Math.min(body.byteLength, mostBytes);
+  if (end < body.byteLength) {
+    // At most three bytes follow the first byte of a character.
+    for (let back = 0; back < 3 && end > 0 && ((body[end] ?? 0) & 0xc0) === 0x80; back++) end--;
+  }
+  const beginning = body.subarray(0, end);
+  try {
+    return { encoding: 'utf8', data: strictUtf8.decode(beginning) };
+  } catch {
+    const cut = body.subarray(0, Math.min(body.byteLength, mostBytes));
+    return { encoding: 'base64', data: Buffer.from(cut.buffer, cut.byteOffset, cut.byteLength).toString('base64') };
+  }
+}
+
+/** The part of a response that a failure contains. */
+interface Answered {
+  readonly status: number | null;
+  readonly responseHeaders: HeaderMap;
+  readonly responseBody: Uint8Array;
+}
+
+/** Returns the stored part of a request. */
+export function keptRequest({ startedAt, durationMs, method, url, headers, bodyBytes, body }: SentRequest): KeptRequest {
+  return {
+    startedAt,
+    durationMs,
+    request: {
+      method,
+      url,
+      headers: keptHeaders(inPairs(headers)),
+      bodyBytes,
+      ...(body === null ? {} : { body: beginningOf(body, LIMITS.maxKeptAttemptRequestBytes) }),
+    },
+  };
+}
+
+/** Returns the stored part of an exchange. */
+export function keptExchange(sent: SentRequest, answer: Answered): KeptExchange {
+  const { status, responseHeaders, responseBody } = answer;
+  return {
+    ...keptRequest(sent),
+    response:
+      status === null
+        ? null
+        : {
+            status,
+            headers: keptHeaders(Object.entries(responseHeaders)),
+            body: beginningOf(responseBody),
+            bodyBytes: Math.max(sent.answerBytes ?? 0, responseBody.byteLength),
+          },
+  };
+}

@@ -1,0 +1,190 @@
+/**
+ * Creates a new run that continues from the middle of another run. It keeps the journal up to a step, and can have a
+ * different input, or edited results in place of recorded ones. The other run does not change.
+ *
+ * The kept part is a prefix of the journal, because positions are a function of the recorded order. The code is
+ * therefore in the same state as when only that prefix was recorded. It plans its open steps again. If some of a
+ * group of parallel steps are recorded, their positions are in `Run.ahead` until the code has been asked. Code that
+ * joins the steps it planned together cannot continue in the middle of a group, so the prefix then ends before the
+ * group.
+ *
+ * Stored events and pending tasks belong to the other run. A fork waits, sleeps, calls and invokes on its own.
+ */
+import { LIMITS } from '../../config/limits.js';
+import type { DecisionContext } from '../ids.js';
+import type { StoreWrite } from '../writes.js';
+import { positionsIn } from './positions.js';
+import type { RecordedStep, Run, RunOrigin, RunPayload } from './run.js';
+import { type Started, startRun } from './start.js';
+import { stepTypeOf } from './step-type.js';
+import { givenResultProblem } from './supplied-result.js';
+
+/** A validated request for a fork. */
+export interface ForkRequest {
+  /** Position of a step. Steps recorded before it are kept. */
+  readonly fromStep: number;
+  /** Input of the new run; null keeps the original input. `contentType` undefined keeps the original one. */
+  readonly input: { readonly body: Uint8Array; readonly contentType?: string } | null;
+  /** JSON text; null for a step without a result. At most one result per step. */
+  readonly results: readonly { readonly stepId: number; readonly out: string | null }[];
+  readonly workflowRunId: string | null;
+  readonly note: string | null;
+  /** See `StartCommand.admittedAt`. */
+  readonly admittedAt?: number | null;
+}
+
+/** The fork, or the reason why there is none. */
+export type Forked =
+  | (Started & { readonly kind: 'forked'; readonly payload: RunPayload; readonly edited: readonly number[] })
+  /** `request`: a different request could succeed. `run`: this run cannot be forked. The message is for the caller. */
+  | { readonly kind: 'refused'; readonly because: 'request' | 'run'; readonly message: string };
+
+const refused = (because: 'request' | 'run', message: string): Forked => ({ kind: 'refused', because, message });
+
+/** A recorded step. If its result was omitted, `outLeftOut` is the size of the result in bytes. */
+export type JournalEntry = RecordedStep & { readonly outLeftOut?: number };
+
+/** The known properties of a planned or recorded step. */
+type KnownStep = Pick<RecordedStep, 'name' | 'type' | 'messageId' | 'group' | 'concurrent' | 'createdAt' | 'sleepMs' | 'wakeAt'>;
+
+function knownStep(run: Run, journal: readonly JournalEntry[], stepId: number): KnownStep | null {
+  const recorded = journal.find((step) => step.stepId === stepId);
+  if (recorded) return recorded;
+  const task = run.tasks.get(stepId);
+  if (!task || !('name' in task)) return null;
+  const { name, messageId, group, concurrent, createdAt } = task;
+  const sleep = task.kind === 'sleep' ? { sleepMs: task.sleepMs, wakeAt: task.wakeAt } : { sleepMs: null, wakeAt: null };
+  return { name, type: stepTypeOf(task), messageId, group, concurrent, createdAt, ...sleep };
+}
+
+/** Returns the last position that the code is known to have requested. */
+function lastPosition(run: Run, journal: readonly JournalEntry[]): number {
+  return journal.reduce((last, { stepId }) => Math.max(last, stepId), run.known - 1);
+}
+
+/** Returns the number of kept entries. */
+function keptLength(run: Run, journal: readonly JournalEntry[], fromStep: number): number {
+  const recordedAt = journal.findIndex(({ stepId }) => stepId === fromStep);
+  let length = recordedAt < 0 ? journal.length : recordedAt;
+  if (!run.settings.steps?.joined) return length;
+  const kept = new Map<number, number>();
+  for (const { group } of journal.slice(0, length)) kept.set(group, (kept.get(group) ?? 0) + 1);
+  const partial = journal.slice(0, length).findIndex(({ group, concurrent }) => (kept.get(group) ?? 0) < concurrent);
+  if (partial >= 0) length = partial;
+  return length;
+}
+
+interface Journal {
+  /** Number of entries that are copied from the other run, unchanged or edited. */
+  readonly length: number;
+  /** Edited entries, and the supplied entry after them. */
+  readonly edited: readonly RecordedStep[];
+}
+
+function edit(run: Run, journal: readonly JournalEntry[], request: ForkRequest, now: number): Journal | string {
+  const length = keptLength(run, journal, request.fromStep);
+  const edited: RecordedStep[] = [];
+  for (const { stepId, out } of request.results) {
+    const known = knownStep(run, journal, stepId);
+    const keptAt = journal.findIndex((step, index) => index < length && step.stepId === stepId);
+    if (stepId !== request.fromStep && keptAt < 0) {
+      return `step ${stepId} cannot be given a result because it is not kept: only steps recorded before step ${request.fromStep}, and that step itself, can be given one`;
+    }
+    if (known === null)
+      return `step ${stepId} cannot be given a result because the run has not reached it, so its name is not known`;
+    const problem = givenResultProblem(known.type, out);
+    if (problem !== null) return `step ${stepId} (${JSON.stringify(known.name)}) ${problem}`;
+    const bytes = Buffer.byteLength(out ?? '');
+    if (bytes > LIMITS.maxStepResultBytes)
+      return `the result of step ${stepId} has ${bytes} bytes, over the limit of ${LIMITS.maxStepResultBytes} (maxStepResultBytes)`;
+    const entry = keptAt < 0 ? null : (journal[keptAt] ?? null);
+    if (entry === null && known.concurrent > 1 && run.settings.steps?.joined) {
+      return `step ${stepId} cannot be given a result because it was planned together with ${known.concurrent - 1} other steps, and this endpoint can only run them together`;
+    }
+    edited.push(entry ? editedStep(entry, out) : suppliedStep(known, { stepId, out, index: length, now }));
+  }
+  return { length, edited };
+}
+
+const editedStep = ({ outLeftOut: _, ...entry }: JournalEntry, out: string | null): RecordedStep => ({
+  ...entry,
+  out,
+  edited: true,
+});
+
+const suppliedStep = (
+  known: KnownStep,
+  { now, ...given }: { readonly stepId: number; readonly out: string | null; readonly index: number; readonly now: number },
+): RecordedStep => {
+  const { name, type, messageId, group, concurrent, createdAt, sleepMs, wakeAt } = known;
+  return { ...given, name, type, messageId, group, concurrent, createdAt, completedAt: now, sleepMs, wakeAt, edited: true };
+};
+
+/** Forks `original`. `journal` contains all its recorded steps, possibly without results; `payload` is its input. */
+export function forkRun(
+  original: Run,
+  journal: readonly JournalEntry[],
+  payload: RunPayload,
+  request: ForkRequest,
+  context: DecisionContext,
+): Forked {
+  if (original.settings.message)
+    return refused('run', 'a plain message has no steps, so it cannot be forked; restart it instead');
+  const last = lastPosition(original, journal);
+  const { fromStep, note, input } = request;
+  if (fromStep > last + 1) {
+    return refused(
+      'request',
+      `fromStep must be a step of the run or the position after its last step, so at most ${last + 1}, not ${fromStep}`,
+    );
+  }
+  const kept = edit(original, journal, request, context.now);
+  if (typeof kept === 'string') return refused('request', kept);
+  const editedAt = new Map(kept.edited.map((step) => [step.index, step]));
+  const steps: JournalEntry[] = journal.slice(0, kept.length).map((step) => editedAt.get(step.index) ?? step);
+  const supplied = editedAt.get(kept.length);
+  if (supplied) steps.push(supplied);
+  const journalBytes = steps.reduce((sum, { out, outLeftOut }) => sum + (outLeftOut ?? out?.length ?? 0), 0);
+  if (journalBytes > LIMITS.maxJournalBytes)
+    return refused('request', `the results exceed ${LIMITS.maxJournalBytes} bytes in total (maxJournalBytes)`);
+
+  const edited: RunPayload =
+    input === null ? payload : { ...payload, body: input.body, contentType: input.contentType ?? payload.contentType };
+  const origin: RunOrigin = {
+    kind: 'fork',
+    runKey: original.key,
+    workflowRunId: original.workflowRunId,
+    workflowCreatedAt: original.createdAt,
+    stepId: fromStep,
+    ...(note === null ? {} : { note }),
+    ...(input === null ? {} : { input: 'edited' }),
+  };
+  const { instanceId, dialect, workflowUrl, settings, callerIp } = original;
+  const common = { instanceId, dialect, workflowUrl, settings, callerIp, payload: edited, origin };
+  const started = startRun(
+    { ...common, workflowRunId: request.workflowRunId, notBefore: null, deduplicationId: null, admittedAt: request.admittedAt },
+    context,
+  );
+  const run: Run = {
+    ...started.run,
+    ...positionsIn(steps.map(({ stepId }) => stepId)),
+    journalLength: steps.length,
+    journalBytes,
+    failureFunction: original.failureFunction,
+  };
+  const [, ...others] = started.unit.writes;
+  const writes: StoreWrite[] = [
+    { kind: 'create-run', run, input: input === null ? { copyOf: original.key } : edited },
+    { kind: 'copy-journal', fromRunKey: original.key, toRunKey: run.key, length: kept.length, without: [...editedAt.keys()] },
+    ...kept.edited.map((step): StoreWrite => ({ kind: 'record-step', runKey: run.key, step })),
+    ...(run.failureFunction ? [{ kind: 'note-failure-function', runKey: run.key } as const] : []),
+    ...others,
+  ];
+  return {
+    kind: 'forked',
+    run,
+    payload: edited,
+    edited: kept.edited.map(({ stepId }) => stepId),
+    unit: { guards: [{ kind: 'run-present', runKey: original.key }, ...started.unit.guards], writes },
+  };
+}

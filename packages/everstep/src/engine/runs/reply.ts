@@ -1,0 +1,191 @@
+/**
+ * Applies the reply of an endpoint. The reply was computed on a prefix of the journal (`base`). Steps that the code
+ * planned on a prefix are valid on every longer journal. Whatever the code did after its own result (`advanced`) is
+ * valid only if that result became the next entry, that is, if nothing was recorded in between.
+ */
+import type { FailedReply, ProgressReply, StepReply, StepResult } from '@everstep/sdk/protocol';
+import { LIMITS } from '../../config/limits.js';
+import { checkJournal, PlanRefused, plan, Violation } from '../limits/plan.js';
+import type { Draft } from './decision.js';
+import type { SentRequest } from './exchanges.js';
+import { failAttempt } from './failure.js';
+import { ADVANCE_SLOT, type DeliveryFailure, type Task } from './run.js';
+
+type Attempted = Extract<Task, { kind: 'advance' | 'step' }>;
+
+/** How the reply arrived. It is stored with the dead letter if this was the last attempt. */
+export interface ReplyEnvelope {
+  readonly status: number | null;
+  readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
+  readonly responseBody: Uint8Array;
+  readonly sent?: SentRequest;
+  /** Time at which the endpoint was called, Unix ms, if the sent request is not available. */
+  readonly startedAt?: number | undefined;
+}
+
+function failureOf(
+  envelope: ReplyEnvelope,
+  cause: DeliveryFailure['cause'],
+  message: string,
+  retry: DeliveryFailure['retry'],
+): DeliveryFailure {
+  return { cause, message, retry, ...envelope };
+}
+
+/** Records the reported results. `trusted`: the rest of the reply relies on these results, so all of them must be new. */
+function recordDone(
+  draft: Draft,
+  task: Attempted,
+  done: readonly StepResult[],
+  trusted: boolean,
+  { sent, startedAt = sent?.startedAt }: ReplyEnvelope,
+): void {
+  for (const result of done) {
+    const open = draft.task(result.stepId);
+    if (result.stepId > draft.known)
+      throw new Violation(`it reports step ${result.stepId}, but the next new step is ${draft.known}`);
+    if (result.stepId < draft.known) {
+      if (open === undefined || open.kind === 'advance' || open.kind === 'callback') {
+        if (trusted) throw new Violation(`it continued from step ${result.stepId}, which was already recorded`);
+        // Already recorded, by a duplicate of an attempt that the service gave up. The engine ensures that a step is
+        // recorded once.
+        continue;
+      }
+      if (open.kind !== 'step')
+        throw new Violation(`it reports step ${result.stepId} as executed, but the service executes it (${open.kind})`);
+      if (open.name !== result.name) {
+        throw new Violation(`it reports step ${result.stepId} as "${result.name}", but planned it as "${open.name}"`);
+      }
+    }
+    draft.recordStep(result, task, { startedAt });
+    checkJournal(draft);
+  }
+}
+
+function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelope: ReplyEnvelope): void {
+  const current = reply.base === draft.journalLength;
+  if (reply.failureFunction) draft.noteFailureFunction();
+  recordDone(draft, task, reply.done, current && reply.advanced, envelope);
+  // Code that has ended does not need the step anymore. For a step that was planned by name, the reply may specify
+  // what it needs instead.
+  const isSpecified = reply.planned.some(({ stepId }) => stepId === task.slot);
+  if (task.kind === 'step' && draft.task(task.slot) !== undefined && !reply.end && !isSpecified) {
+    throw new Violation(`it was asked for step ${task.slot} ("${task.name}") but did not report it`);
+  }
+  if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
+  const pastDone = reply.done.length > 0 && reply.advanced;
+  draft.markQuietAt(pastDone && current ? reply.base + reply.done.length : reply.base);
+  if (!pastDone || current) {
+    plan(draft, reply.planned);
+    if (reply.end?.kind === 'finished') draft.end({ status: 'succeeded', result: reply.end.result ?? null });
+    else if (reply.end?.kind === 'canceled') draft.end({ status: 'canceled' });
+  }
+  draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
+  if (!draft.ended && draft.openTasks.size === 0) {
+    const stuck = failureOf(
+      envelope,
+      'not-protocol',
+      'the endpoint replied that the workflow is neither finished nor waiting for a step',
+      {
+        kind: 'never',
+      },
+    );
+    draft.fail(stuck.message, stuck, null);
+  }
+}
+
+function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: ReplyEnvelope): void {
+  const current = reply.base === draft.journalLength;
+  if (reply.failureFunction) draft.noteFailureFunction();
+  recordDone(draft, task, reply.done, current, envelope);
+  const { step, error } = reply;
+  const failure = failureOf(envelope, step ? 'step' : 'workflow', `${error.name}: ${error.message}`, reply.retry);
+  if (step && task.kind === 'advance' && step.stepId === draft.known) {
+    // The attempt found the step and failed in it. From now on the step is a separate task.
+    draft.deleteTask(ADVANCE_SLOT);
+    const found: Attempted = { ...task, kind: 'step', slot: step.stepId, name: step.name, group: step.stepId, concurrent: 1 };
+    draft.markQuietAt(reply.base);
+    draft.putTask(found);
+    // Before the failure, which may end the run, so that a resume finds the advance among the parked tasks.
+    draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
+    failAttempt(draft, found, failure);
+  } else if (step) {
+    const own = draft.task(step.stepId);
+    if (own?.kind === 'step' && own.slot === task.slot) failAttempt(draft, own, failure);
+    else throw new Violation(`it reports a failure of step ${step.stepId}, which it was not asked for`);
+  } else if (task.kind === 'step' && draft.task(task.slot) !== undefined) {
+    // The code failed before it reached the step. The attempt therefore counts as failed, because nothing else would
+    // retry it.
+    failAttempt(draft, task, failure);
+  } else if (reply.done.length > 0 && !current) {
+    // The code failed on an order of results that did not occur. Ask again with the actual order.
+    if (task.kind === 'advance') draft.putTask({ ...task, messageId: draft.newMessageId(), dueAt: draft.now, retried: 0 });
+  } else if (task.kind === 'advance') failAttempt(draft, task, failure);
+  else if (draft.task(ADVANCE_SLOT) === undefined) {
+    failAttempt(
+      draft,
+      {
+        kind: 'advance',
+        slot: ADVANCE_SLOT,
+        messageId: draft.newMessageId(),
+        dueAt: draft.now,
+        createdAt: draft.now,
+        retried: 0,
+      },
+      failure,
+    );
+  }
+  // Otherwise an advance is pending and may be in flight. It reaches the same failure and counts its own attempts.
+  draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
+}
+
+/** Fails the run. Results that were reported with the plan are kept, so that a resume continues from them. */
+function refusePlan(
+  base: () => Draft,
+  task: Attempted,
+  reply: StepReply,
+  envelope: ReplyEnvelope,
+  { message, counted }: PlanRefused,
+): Draft {
+  const draft = base();
+  if (counted) draft.countRejection(counted);
+  if (reply.kind === 'progress' && reply.done.length > 0) {
+    const { end: _end, ...unended } = reply;
+    onProgress(draft, task, { ...unended, advanced: false, planned: [] }, envelope);
+  }
+  const advance = draft.task(ADVANCE_SLOT);
+  const failed = draft.task(task.slot) === task || advance?.kind !== 'advance' ? task : advance;
+  failAttempt(draft, failed, failureOf(envelope, 'refused', message, { kind: 'never' }));
+  return draft;
+}
+
+/** Applies a reply to the attempt of `task`, which must be the task in its slot. */
+export function applyReply(base: () => Draft, task: Attempted, reply: StepReply, envelope: ReplyEnvelope): Draft {
+  const draft = base();
+  try {
+    switch (reply.kind) {
+      case 'progress':
+        onProgress(draft, task, reply, envelope);
+        break;
+      case 'failed':
+        onFailed(draft, task, reply, envelope);
+        break;
+      case 'refused':
+        failAttempt(draft, task, failureOf(envelope, 'refused', reply.message, { kind: 'never' }));
+        return draft;
+      case 'journal-needed':
+        throw new Violation('it requests the journal although the whole journal was sent');
+    }
+    // No other delivery would be made for this task.
+    if (!draft.ended && draft.task(task.slot) === task) throw new Violation('it does not answer what it was asked for');
+    return draft;
+  } catch (violation) {
+    const fresh = base();
+    if (violation instanceof PlanRefused) return refusePlan(base, task, reply, envelope, violation);
+    if (!(violation instanceof Violation)) throw violation;
+    // A reply that violates the protocol has no other effect.
+    const message = `the endpoint violated the step protocol: ${violation.message}`;
+    failAttempt(fresh, task, failureOf(envelope, 'not-protocol', message, { kind: 'never' }));
+    return fresh;
+  }
+}

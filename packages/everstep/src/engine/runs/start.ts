@@ -1,0 +1,254 @@
+/** Creates runs: from a trigger, or from a dead letter. */
+import { LIMITS } from '../../config/limits.js';
+import { type DecisionContext, messageIdOf, newId, newKey } from '../ids.js';
+import { countStart } from '../limits/metering.js';
+import type { CommitUnit, StoreGuard, StoreWrite } from '../writes.js';
+import {
+  ADVANCE_SLOT,
+  CALLBACK_SLOT,
+  type DialectName,
+  type FailureCallback,
+  type FlowControl,
+  type MessageSettings,
+  type Run,
+  type RunOrigin,
+  type RunPayload,
+  type RunSettings,
+  type Task,
+} from './run.js';
+
+/** A validated request for a run. */
+export interface StartCommand {
+  readonly instanceId: string;
+  readonly dialect: DialectName;
+  readonly workflowUrl: string;
+  readonly payload: RunPayload;
+  readonly settings: RunSettings;
+  readonly callerIp: string;
+  /** The caller's run id; null lets the engine generate one. */
+  readonly workflowRunId: string | null;
+  /** Unix ms before which nothing is delivered; null starts now. */
+  readonly notBefore: number | null;
+  readonly deduplicationId: string | null;
+  /** Time of its admission, Unix ms. The run counts for this day. Absent or null: for the day on which it is started. */
+  readonly admittedAt?: number | null;
+  /** Its origin, if it was not started by a trigger. */
+  readonly origin?: RunOrigin;
+  /** Key of the new run, if it was assigned before (an invocation). Absent: a new key. */
+  readonly key?: string;
+}
+
+/** A new run, and the unit that creates it. */
+export interface Started {
+  readonly run: Run;
+  readonly unit: CommitUnit;
+}
+
+function flowControlWrites(run: Run, context: DecisionContext): readonly StoreWrite[] {
+  const flowControl = run.settings.flowControl;
+  if (flowControl === null) return [];
+  return [{ kind: 'put-flow-control', instanceId: run.instanceId, flowControl, at: context.now }];
+}
+
+const putTasks = (run: Run): readonly StoreWrite[] =>
+  [...run.tasks.values()].map((task) => ({ kind: 'put-task', runKey: run.key, task }));
+
+const freeRunId = (run: Run): StoreGuard => ({
+  kind: 'run-id-free',
+  instanceId: run.instanceId,
+  workflowRunId: run.workflowRunId,
+});
+
+function withNotBefore({ notBefore: _before, ...message }: MessageSettings, dueAt: number, now: number): MessageSettings {
+  return dueAt > now ? { ...message, notBefore: dueAt } : message;
+}
+
+function queueWrites({ instanceId, settings, createdAt: at }: Run): readonly StoreWrite[] {
+  const name = settings.message?.queue;
+  return name === undefined ? [] : [{ kind: 'register-queue', instanceId, name, at }];
+}
+
+/** Creates a new run with one task: the first call of the endpoint, or sending the message. */
+export function startRun(command: StartCommand, context: DecisionContext): Started {
+  const key = command.key ?? newKey(context);
+  const { message } = command.settings;
+  const first = {
+    kind: message ? ('message' as const) : ('advance' as const),
+    slot: ADVANCE_SLOT,
+    messageId: message ? messageIdOf(key) : newId('msg', context),
+    dueAt: Math.max(context.now, command.notBefore ?? 0),
+    createdAt: context.now,
+    retried: 0,
+  } satisfies Task;
+  const run: Run = {
+    key,
+    instanceId: command.instanceId,
+    workflowRunId: message ? messageIdOf(key) : (command.workflowRunId ?? `wfr_${key}`),
+    createdAt: context.now,
+    dialect: command.dialect,
+    workflowUrl: command.workflowUrl,
+    callerIp: command.callerIp,
+    origin: command.origin ?? null,
+    settings: message ? { ...command.settings, message: withNotBefore(message, first.dueAt, context.now) } : command.settings,
+    status: 'active',
+    known: 1,
+    journalLength: 0,
+    journalBytes: 0,
+    quietAt: -1,
+    version: 0,
+    tasks: new Map([[ADVANCE_SLOT, first]]),
+    keptEvents: [],
+    failureFunction: false,
+  };
+  const { deduplicationId, instanceId } = command;
+  const guards: StoreGuard[] = [];
+  const writes: StoreWrite[] = [
+    { kind: 'create-run', run, input: command.payload },
+    ...putTasks(run),
+    ...countStart(run, command.admittedAt ?? null, context),
+    ...flowControlWrites(run, context),
+    ...queueWrites(run),
+  ];
+  // A newly generated id is unique, so only a caller's id needs the check.
+  if (command.workflowRunId !== null && !message) guards.push(freeRunId(run));
+  if (deduplicationId !== null) {
+    guards.unshift({ kind: 'not-duplicate', instanceId, deduplicationId, now: context.now });
+    const expiresAt = context.now + LIMITS.deduplicationWindowMs;
+    writes.push({ kind: 'remember-deduplication', instanceId, deduplicationId, runKey: key, expiresAt });
+  }
+  return { run, unit: { guards, writes } };
+}
+
+/** Settings that a resume or restart replaces. */
+export interface Overrides {
+  readonly maxRetries?: number;
+  readonly delayMs?: number;
+  readonly retryDelay?: string;
+  readonly labels?: readonly string[];
+  readonly failureCallback?: FailureCallback;
+  readonly flowControlKey?: string;
+  /** Limits without the key. They apply to the run's own key if `flowControlKey` is absent. */
+  readonly flowControlLimits?: Omit<FlowControl, 'key'>;
+}
+
+/** A validated request to resume or restart a failed run. */
+export interface RecoverRequest {
+  readonly kind: 'resume' | 'restart';
+  readonly dlqId: string;
+  readonly overrides: Overrides;
+  readonly workflowRunId: string | null;
+  /** See `StartCommand.admittedAt`. */
+  readonly admittedAt?: number | null;
+}
+
+function overriddenFlowControl(was: FlowControl | null, overrides: Overrides): FlowControl | null | 'no-key' {
+  const { flowControlKey: key, flowControlLimits: limits } = overrides;
+  if (key === undefined && limits === undefined) return was;
+  if (key === undefined && was === null) return 'no-key';
+  const { key: originalKey = '', ...originalLimits } = was ?? {};
+  return { key: key ?? originalKey, ...(limits ?? originalLimits) };
+}
+
+/**
+ * Returns an open task of a failed run, due again. Attempts start over; sleeps and waits keep their time. An
+ * invocation is due at once, because its run may have ended in the meantime.
+ */
+function reopened(task: Task, now: number, delayMs: number, context: DecisionContext): Task {
+  const messageId = newId('msg', context);
+  switch (task.kind) {
+    case 'sleep':
+      return { ...task, messageId, dueAt: task.wakeAt };
+    case 'wait':
+      return { ...task, messageId, dueAt: task.deadlineAt };
+    case 'notify':
+    case 'invoke':
+      return { ...task, messageId, dueAt: now + delayMs };
+    default:
+      return { ...task, messageId, retried: 0, dueAt: now + delayMs };
+  }
+}
+
+/**
+ * Creates a new run from a dead letter. Taking the entry and creating the run are one unit, guarded by the presence
+ * of the entry. Of two concurrent callers, one creates a run, and the other is informed that the entry no longer
+ * exists.
+ */
+export function recoverRun(failed: Run, request: RecoverRequest, context: DecisionContext): Started | 'no-flow-control-key' {
+  const { overrides, dlqId } = request;
+  const { message: sent } = failed.settings;
+  // A message has no journal to resume from.
+  const kind = sent ? 'restart' : request.kind;
+  const flowControl = overriddenFlowControl(failed.settings.flowControl, overrides);
+  if (flowControl === 'no-key') return 'no-flow-control-key';
+  const delayMs = overrides.delayMs ?? 0;
+  const settings: RunSettings = {
+    maxRetries: overrides.maxRetries ?? failed.settings.maxRetries,
+    retryDelay: overrides.retryDelay ?? failed.settings.retryDelay,
+    deliveryTimeoutMs: failed.settings.deliveryTimeoutMs,
+    labels: overrides.labels ?? failed.settings.labels,
+    flowControl,
+    failureCallback: overrides.failureCallback ?? failed.settings.failureCallback,
+    ...(failed.settings.redact ? { redact: failed.settings.redact } : {}),
+    ...(failed.settings.steps ? { steps: failed.settings.steps } : {}),
+    ...(sent ? { message: sent } : {}),
+  };
+  const started = startRun(
+    {
+      instanceId: failed.instanceId,
+      dialect: failed.dialect,
+      workflowUrl: failed.workflowUrl,
+      payload: { body: new Uint8Array(), contentType: null, forwardHeaders: {} },
+      settings,
+      callerIp: failed.callerIp,
+      workflowRunId: request.workflowRunId,
+      notBefore: context.now + delayMs,
+      deduplicationId: null,
+    },
+    context,
+  );
+  const open = [...failed.tasks.values()]
+    .filter(({ slot }) => slot !== CALLBACK_SLOT)
+    .map((task) => reopened(task, context.now, delayMs, context));
+  const resumed: Partial<Run> =
+    kind === 'restart'
+      ? {}
+      : {
+          known: failed.known,
+          ...(failed.ahead ? { ahead: failed.ahead } : {}),
+          journalLength: failed.journalLength,
+          journalBytes: failed.journalBytes,
+          // Without open tasks, the code must still be asked. The first task of a new run does that.
+          quietAt: open.length === 0 || failed.tasks.has(ADVANCE_SLOT) ? -1 : failed.journalLength,
+          tasks: open.length === 0 ? started.run.tasks : new Map(open.map((task) => [task.slot, task])),
+          keptEvents: failed.keptEvents,
+          failureFunction: failed.failureFunction,
+        };
+  const run: Run = {
+    ...started.run,
+    ...resumed,
+    origin: {
+      kind,
+      runKey: failed.key,
+      workflowRunId: failed.workflowRunId,
+      workflowCreatedAt: failed.createdAt,
+      dlqId,
+    },
+  };
+  const guards: StoreGuard[] = [{ kind: 'dead-letters-present', instanceId: run.instanceId, dlqIds: [dlqId] }];
+  if (request.workflowRunId !== null && !sent) guards.push(freeRunId(run));
+  const writes: StoreWrite[] = [{ kind: 'create-run', run, input: { copyOf: failed.key } }];
+  if (kind === 'resume') {
+    writes.push({ kind: 'copy-journal', fromRunKey: failed.key, toRunKey: run.key });
+    for (const event of run.keptEvents) writes.push({ kind: 'keep-event', runKey: run.key, event });
+    if (run.failureFunction) writes.push({ kind: 'note-failure-function', runKey: run.key });
+  }
+  writes.push(...putTasks(run), ...countStart(run, request.admittedAt ?? null, context));
+  writes.push(...flowControlWrites(run, context), ...queueWrites(run));
+  writes.push({
+    kind: 'take-dead-letter',
+    instanceId: run.instanceId,
+    dlqId,
+    became: { kind, runKey: run.key, at: context.now },
+  });
+  return { run, unit: { guards, writes } };
+}

@@ -1,0 +1,419 @@
+/** Steps that the service executes: waits, notifications, calls, invocations, webhooks. Also failure callbacks. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { EventContent, PlannedStep, ProgressReply } from '@everstep/sdk/protocol';
+import { LIMITS } from '../../config/limits.js';
+import { decideCallback, retryCallback } from '../messages/callback.js';
+import type { StoreWrite } from '../writes.js';
+import { decide, type RunEvent } from './decide.js';
+import type { Decision } from './decision.js';
+import type { SentRequest } from './exchanges.js';
+import { ADVANCE_SLOT, CALLBACK_SLOT, type DeliveryFailure, type Run, type RunSettings, type Task } from './run.js';
+import { recoverRun, type StartCommand, startRun } from './start.js';
+
+const T0 = 1_800_000_000_000;
+let counter = 0;
+const at = (ms: number) => ({
+  now: T0 + ms,
+  random: { bytes: (count: number) => Uint8Array.from({ length: count }, () => counter++ & 0xff) },
+  publicUrl: 'https://everstep.example',
+});
+const SETTINGS: RunSettings = {
+  maxRetries: 1,
+  retryDelay: '1000',
+  deliveryTimeoutMs: 1000,
+  labels: [],
+  flowControl: null,
+  failureCallback: null,
+};
+const NO_ANSWER = { status: null, responseHeaders: {}, responseBody: new Uint8Array() };
+const data = (text: string): Extract<EventContent, { kind: 'data' }> => ({
+  kind: 'data',
+  body: { encoding: 'utf8', data: text },
+});
+const down: DeliveryFailure = { ...NO_ANSWER, cause: 'network', message: 'connection refused', retry: { kind: 'backoff' } };
+
+function begin(settings: Partial<RunSettings> = {}, more: Partial<StartCommand> = {}): Run {
+  return startRun(
+    {
+      instanceId: 'qi_1',
+      dialect: 'native',
+      workflowUrl: 'http://app/flow',
+      payload: { body: new Uint8Array(), contentType: null, forwardHeaders: {} },
+      settings: { ...SETTINGS, ...settings },
+      callerIp: '127.0.0.1',
+      workflowRunId: null,
+      notBefore: null,
+      deduplicationId: null,
+      ...more,
+    },
+    at(0),
+  ).run;
+}
+
+function reply(run: Run, more: Partial<ProgressReply>, ms = 1): Decision {
+  const task = run.tasks.get(ADVANCE_SLOT);
+  assert.ok(task && 'retried' in task);
+  const attempt = { slot: ADVANCE_SLOT, messageId: task.messageId, retried: task.retried };
+  const envelope = { ...NO_ANSWER, status: 200 };
+  const frame = { protocol: 1, kind: 'progress', base: run.journalLength, done: [], advanced: true, planned: [] } as const;
+  return decide(run, { kind: 'replied', attempt, envelope, reply: { ...frame, ...more } }, at(ms));
+}
+
+const planned = (...steps: PlannedStep[]): Run => reply(begin(), { planned: steps }).run;
+
+function taskAt<Kind extends Task['kind']>(run: Run, slot: number, kind: Kind): Extract<Task, { kind: Kind }> {
+  const task = run.tasks.get(slot);
+  assert.equal(task?.kind, kind);
+  return task as Extract<Task, { kind: Kind }>;
+}
+
+/** Returns the results recorded by a decision, by step. */
+const recorded = (decision: Decision): Record<number, unknown> =>
+  Object.fromEntries(
+    decision.writes.flatMap((write) =>
+      write.kind === 'record-step' ? [[write.step.stepId, JSON.parse(write.step.out ?? 'null')]] : [],
+    ),
+  );
+const kinds = (writes: readonly StoreWrite[]): string[] => writes.map(({ kind }) => kind);
+const wait = (stepId: number, eventIds: readonly string[], timeoutMs = 5000): PlannedStep => ({
+  stepId,
+  name: `w${stepId}`,
+  type: 'Wait',
+  eventIds,
+  timeoutMs,
+});
+
+describe('waits', () => {
+  test('the first of the events is the result, and adds an advance', () => {
+    const run = planned(wait(1, ['paid', 'refused']));
+    assert.equal(run.tasks.get(1)?.dueAt, T0 + 5001);
+    const decision = decide(run, { kind: 'notified', slot: 1, eventId: 'refused', content: data('no') }, at(10));
+    assert.deepEqual(recorded(decision), { 1: { timeout: false, eventId: 'refused', content: data('no') } });
+    assert.equal(decision.run.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 10);
+    assert.equal(decision.run.tasks.has(1), false);
+  });
+
+  test('either a notification or a timeout wins, never both', () => {
+    const run = planned(wait(1, ['paid']));
+    const notified: RunEvent = { kind: 'notified', slot: 1, eventId: 'paid', content: data('') };
+    const late = decide(run, { kind: 'due', slot: 1 }, at(5001));
+    assert.deepEqual(recorded(late), { 1: { timeout: true } });
+    assert.deepEqual(decide(late.run, notified, at(5001)).writes, []);
+    const early = decide(run, notified, at(5001));
+    assert.deepEqual(decide(early.run, { kind: 'due', slot: 1 }, at(5001)).writes, []);
+  });
+
+  test('a wait does not end before its deadline', () => {
+    assert.deepEqual(decide(planned(wait(1, ['paid'])), { kind: 'due', slot: 1 }, at(5000)).writes, []);
+  });
+
+  test('an unrelated event has no effect on a wait', () => {
+    const run = planned(wait(1, ['paid']));
+    assert.deepEqual(decide(run, { kind: 'notified', slot: 1, eventId: 'sent', content: data('') }, at(1)).writes, []);
+  });
+
+  test('an early event is stored, and the wait for it takes it in the decision that plans it', () => {
+    const event = { eventKey: 'e1', eventId: 'paid', content: data('early'), receivedAt: T0 };
+    const kept = decide(begin(), { kind: 'event-received', event }, at(1));
+    assert.deepEqual(kinds(kept.writes), ['keep-event']);
+    const decision = reply(kept.run, { planned: [wait(1, ['paid'])] });
+    assert.deepEqual(recorded(decision), { 1: { timeout: false, eventId: 'paid', content: data('early') } });
+    assert.ok(kinds(decision.writes).includes('drop-event'));
+    assert.deepEqual(decision.run.keptEvents, []);
+    assert.equal(decision.run.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 1);
+  });
+
+  test('an event for the run ends every wait for it, and is not stored', () => {
+    const event = { eventKey: 'e1', eventId: 'paid', content: data('x'), receivedAt: T0 };
+    const decision = decide(
+      planned(wait(1, ['paid']), wait(2, ['paid']), wait(3, ['sent'])),
+      { kind: 'event-received', event },
+      at(2),
+    );
+    assert.deepEqual(Object.keys(recorded(decision)), ['1', '2']);
+    assert.deepEqual(decision.run.keptEvents, []);
+  });
+
+  test('a run stores a limited number of events', () => {
+    const event = { eventKey: 'e', eventId: 'paid', content: data('x'), receivedAt: T0 };
+    const full: Run = { ...begin(), keptEvents: Array.from({ length: LIMITS.maxKeptEvents }, () => event) };
+    assert.deepEqual(decide(full, { kind: 'event-received', event }, at(1)).writes, []);
+  });
+
+  test('a run stores a limited number of bytes of events', () => {
+    const big = { eventKey: 'e', eventId: 'paid', content: data('x'.repeat(LIMITS.maxEventBytes)), receivedAt: T0 };
+    const most = LIMITS.maxKeptEventBytes / LIMITS.maxEventBytes;
+    const full: Run = { ...begin(), keptEvents: Array.from({ length: most }, () => big) };
+    const event = { ...big, content: data('x') };
+    assert.deepEqual(decide(full, { kind: 'event-received', event }, at(1)).writes, []);
+    const room: Run = { ...full, keptEvents: full.keptEvents.slice(1) };
+    assert.equal(decide(room, { kind: 'event-received', event: big }, at(1)).run.keptEvents.length, most);
+  });
+
+  test('a resume keeps waits with their deadline, and stored events', () => {
+    const event = { eventKey: 'e1', eventId: 'sent', content: data('x'), receivedAt: T0 };
+    const waiting = planned(wait(1, ['paid']), { stepId: 2, name: 'r2', type: 'Run' });
+    const kept = decide(waiting, { kind: 'event-received', event }, at(2)).run;
+    const failed = failStep(kept, 2);
+    assert.equal(failed.run.status, 'failed');
+    assert.equal(failed.run.tasks.get(1)?.dueAt, null);
+    const resumed = recoverRun(failed.run, { kind: 'resume', dlqId: 'dlq_1', overrides: {}, workflowRunId: null }, at(100));
+    assert.ok(resumed !== 'no-flow-control-key');
+    assert.equal(resumed.run.tasks.get(1)?.dueAt, T0 + 5001);
+    assert.deepEqual(resumed.run.keptEvents, [event]);
+    assert.ok(kinds(resumed.unit.writes).includes('keep-event'));
+  });
+});
+
+/** Fails a run step until the run fails. */
+function failStep(run: Run, slot: number): Decision {
+  let decision: Decision | null = null;
+  for (let state = run; state.status === 'active'; state = decision.run) {
+    const task = taskAt(state, slot, 'step');
+    const attempt = { slot, messageId: task.messageId, retried: task.retried };
+    decision = decide(state, { kind: 'attempt-failed', attempt, failure: down }, at(50));
+  }
+  assert.ok(decision);
+  return decision;
+}
+
+describe('calls', () => {
+  const call = (more: object = {}): PlannedStep => ({
+    stepId: 1,
+    name: 'c1',
+    type: 'Call',
+    call: { url: 'https://api.example/x', method: 'GET', headers: {}, ...more },
+  });
+  const answer = { status: 503, headers: { 'x-a': ['1', '2'] }, body: { encoding: 'utf8', data: 'busy' } } as const;
+  const refusal: DeliveryFailure = {
+    ...NO_ANSWER,
+    cause: 'http',
+    message: 'the endpoint answered 503',
+    status: 503,
+    retry: { kind: 'backoff' },
+  };
+  const answered = (run: Run, event: Partial<Extract<RunEvent, { kind: 'call-answered' }>>): Decision => {
+    const task = taskAt(run, 1, 'call');
+    const attempt = { slot: 1, messageId: task.messageId, retried: task.retried };
+    return decide(run, { kind: 'call-answered', attempt, answer: null, failure: null, ...event }, at(10));
+  };
+
+  test('a success is the result, with status, headers and body', () => {
+    const decision = answered(planned(call()), { answer: { ...answer, status: 200 } });
+    assert.deepEqual(recorded(decision), { 1: { ...answer, status: 200, attempts: 1 } });
+  });
+
+  test('stores the request of a call that succeeds at once, but not if failed attempts have stored it', () => {
+    const sent: SentRequest = {
+      ...{ startedAt: T0 + 4, durationMs: 5, method: 'POST', url: 'http://third/', bodyBytes: 2, answerBytes: 0 },
+      headers: ['Authorization', 'Bearer x', 'X-A', '1'],
+      body: Buffer.from('{}'),
+    };
+    const kept = (decision: Decision) =>
+      decision.writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.sent] : []));
+    const success = { answer: { ...answer, status: 200, sent } };
+    const headers = { authorization: ['[NOT KEPT]'], 'x-a': ['1'] };
+    const request = { method: 'POST', url: 'http://third/', headers, bodyBytes: 2, body: { encoding: 'utf8', data: '{}' } };
+    assert.deepEqual(kept(answered(planned(call()), success)), [{ startedAt: T0 + 4, durationMs: 5, request }]);
+    const startTimes = ({ writes }: Decision) =>
+      writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.startedAt] : []));
+    assert.deepEqual(startTimes(answered(planned(call()), success)), [T0 + 4]);
+    const failed = answered(planned(call({ retries: 1 })), { answer: { ...answer, sent }, failure: refusal });
+    assert.deepEqual(kept(answered(failed.run, success)), [undefined]);
+    // The result contains none of it.
+    assert.deepEqual(recorded(answered(planned(call()), success)), { 1: { ...answer, status: 200, attempts: 1 } });
+  });
+
+  test('retries an error as often as the call specifies, and then it is the result', () => {
+    const first = answered(planned(call({ retries: 1, retryDelay: '700' })), { answer, failure: refusal });
+    assert.deepEqual(recorded(first), {});
+    assert.equal(taskAt(first.run, 1, 'call').dueAt, T0 + 710);
+    const second = answered(first.run, { answer, failure: refusal });
+    assert.deepEqual(recorded(second), { 1: { ...answer, attempts: 2 } });
+    assert.equal(second.outcome, null);
+  });
+
+  test('without a response the result has status 0 and the reason', () => {
+    const decision = answered(planned(call()), { failure: down });
+    assert.deepEqual(recorded(decision), {
+      1: { status: 0, headers: {}, body: { encoding: 'utf8', data: '' }, attempts: 1, error: 'connection refused' },
+    });
+  });
+
+  test('a response to a finished attempt has no effect', () => {
+    const run = planned(call({ retries: 3 }));
+    const next = answered(run, { answer, failure: refusal }).run;
+    const { messageId } = taskAt(run, 1, 'call');
+    const stale: RunEvent = { kind: 'call-answered', attempt: { slot: 1, messageId, retried: 0 }, answer, failure: null };
+    assert.deepEqual(decide(next, stale, at(20)).writes, []);
+  });
+
+  test('the limits of a call apply from the decision that plans it', () => {
+    const flowControl = { key: 'api', parallelism: 2 };
+    const decision = reply(begin(), { planned: [call({ flowControl })] });
+    const brought = decision.writes.filter(({ kind }) => kind === 'put-flow-control' || kind === 'put-task');
+    assert.deepEqual(kinds(brought), ['put-flow-control', 'put-task']);
+  });
+
+  test('an invalid retry delay fails the run at once with a clear message', () => {
+    const decision = reply(begin(), { planned: [call({ retries: 1, retryDelay: 'process.exit()' })] });
+    assert.equal(decision.outcome?.status, 'failed');
+    assert.match(decision.deadLetter?.error ?? '', /"c1" has an invalid retry delay/);
+  });
+});
+
+describe('invocations', () => {
+  const invoke: PlannedStep = { stepId: 1, name: 'i1', type: 'Invoke', invoke: { workflowUrl: 'http://app/child', headers: {} } };
+
+  test('the step is due until its run is created, and then waits for its end', () => {
+    const run = planned(invoke);
+    const task = taskAt(run, 1, 'invoke');
+    assert.equal(task.dueAt, T0 + 1);
+    const { messageId } = task;
+    const started = decide(run, { kind: 'invoke-started', slot: 1, messageId, createdAt: T0 + 3 }, at(3));
+    assert.deepEqual(
+      [
+        taskAt(started.run, 1, 'invoke').dueAt,
+        taskAt(started.run, 1, 'invoke').invoke,
+        taskAt(started.run, 1, 'invoke').childCreatedAt,
+      ],
+      [null, null, T0 + 3],
+    );
+    const outcome = { workflowRunId: 'wfr_c', workflowCreatedAt: T0 + 3, state: 'failed', error: 'boom' } as const;
+    assert.deepEqual(recorded(decide(started.run, { kind: 'invoke-ended', slot: 1, messageId, outcome }, at(9))), { 1: outcome });
+  });
+
+  test('a run waits for a limited number of invoked runs, and a plan with more fails it', () => {
+    const some = (from: number, count: number): PlannedStep[] =>
+      Array.from({ length: count }, (_, index) => ({ ...invoke, stepId: from + index }));
+    const most = LIMITS.maxOpenInvocations;
+    const { run, outcome } = reply(begin(), { planned: some(1, most) });
+    assert.equal(outcome, null);
+    const [advance] = begin().tasks.values();
+    assert.ok(advance);
+    const advanced = { ...run, tasks: new Map([...run.tasks, [ADVANCE_SLOT, advance]]) };
+    const more = reply(advanced, { planned: some(most + 1, 1) });
+    assert.match(
+      more.deadLetter?.error ?? '',
+      new RegExp(`waits for ${most + 1} invoked runs at once, but the limit is ${most}`),
+    );
+  });
+
+  test('the end of an invoked run wakes the invoking run, in the same unit', () => {
+    const origin = {
+      kind: 'invoke',
+      runKey: 'P',
+      workflowRunId: 'p',
+      workflowCreatedAt: 1,
+      stepId: 1,
+      stepName: 'i1',
+      depth: 1,
+    } as const;
+    const ended = reply(begin({}, { origin }), { end: { kind: 'finished' } });
+    assert.ok(kinds(ended.writes).includes('wake-invoker'));
+    assert.ok(!kinds(reply(begin(), { end: { kind: 'finished' } }).writes).includes('wake-invoker'));
+    const canceled = decide(begin({}, { origin }), { kind: 'cancel' }, at(1));
+    assert.ok(kinds(canceled.writes).includes('wake-invoker'));
+  });
+
+  test('invocations that are too deep fail the run at once with the limit in the message', () => {
+    const depth = LIMITS.maxInvokeDepth;
+    const origin = {
+      kind: 'invoke',
+      runKey: 'P',
+      workflowRunId: 'p',
+      workflowCreatedAt: 1,
+      stepId: 1,
+      stepName: 'i',
+      depth,
+    } as const;
+    const decision = reply(begin({}, { origin }), { planned: [invoke] });
+    assert.equal(decision.outcome?.status, 'failed');
+    assert.match(decision.deadLetter?.error ?? '', new RegExp(`the limit is ${depth}`));
+  });
+});
+
+describe('webhooks and notifications', () => {
+  test('a webhook is created at once: its URL is under the public URL and contains the key of the run', () => {
+    const decision = reply(begin(), { planned: [{ stepId: 1, name: 'hook', type: 'CreateWebhook' }] });
+    const { eventId, webhookUrl } = recorded(decision)[1] as { eventId: string; webhookUrl: string };
+    assert.equal(webhookUrl, `https://everstep.example/v2/webhooks/${eventId}`);
+    assert.ok(eventId.endsWith(`.${decision.run.key}`));
+    assert.equal(decision.outcome, null);
+    assert.equal(decision.run.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 1);
+  });
+
+  test('a notification is recorded once after it was executed', () => {
+    const run = planned({ stepId: 1, name: 'n1', type: 'Notify', eventId: 'paid', content: data('x') });
+    const { messageId } = taskAt(run, 1, 'notify');
+    const event: RunEvent = { kind: 'notify-done', slot: 1, messageId, outcome: { notified: [], kept: false } };
+    const decision = decide(run, event, at(3));
+    assert.deepEqual(recorded(decision), { 1: { notified: [], kept: false } });
+    assert.deepEqual(decide(decision.run, event, at(4)).writes, []);
+  });
+});
+
+describe('reporting a failure', () => {
+  const failureCallback = { url: 'http://app/failed', headers: {} };
+  const never: DeliveryFailure = { ...down, retry: { kind: 'never' } };
+  const failAtOnce = (run: Run): Decision => {
+    const task = run.tasks.get(ADVANCE_SLOT);
+    assert.ok(task && 'retried' in task);
+    const attempt = { slot: ADVANCE_SLOT, messageId: task.messageId, retried: task.retried };
+    return decide(run, { kind: 'attempt-failed', attempt, failure: never }, at(5));
+  };
+
+  test('a failed run adds a callback message, in the same unit as its dead letter', () => {
+    const decision = failAtOnce(begin({ failureCallback }));
+    assert.equal(decision.deadLetter?.failureFunctionState, 'CALLBACK_INPROGRESS');
+    assert.equal(taskAt(decision.run, CALLBACK_SLOT, 'callback').dueAt, T0 + 5);
+  });
+
+  test('also if the endpoint has a failure function; otherwise no message is added', () => {
+    const known = reply(begin(), { planned: [wait(1, ['x'])], failureFunction: true });
+    assert.ok(kinds(known.writes).includes('note-failure-function'));
+    assert.equal(failAtOnce({ ...begin(), failureFunction: true }).deadLetter?.failureFunctionState, 'CALLBACK_INPROGRESS');
+    const silent = failAtOnce(begin());
+    assert.equal(silent.deadLetter?.failureFunctionState, null);
+    assert.equal(silent.run.tasks.has(CALLBACK_SLOT), false);
+  });
+
+  test('a canceled run reports nothing', () => {
+    const decision = decide(begin({ failureCallback }), { kind: 'cancel' }, at(1));
+    assert.equal(decision.run.tasks.has(CALLBACK_SLOT), false);
+  });
+
+  test('it is retried by the rules of the run, and ends in success or failure', () => {
+    const { run } = failAtOnce(begin({ failureCallback }));
+    const task = taskAt(run, CALLBACK_SLOT, 'callback');
+    const taken = decideCallback(run, task, null, at(6));
+    assert.deepEqual(kinds(taken.unit.writes), ['delete-task', 'set-failure-function-state']);
+    assert.equal(taken.next, null);
+    const again = decideCallback(run, task, down, at(6));
+    assert.deepEqual([again.next?.retried, again.next?.dueAt], [1, T0 + 1006]);
+    assert.ok(again.next);
+    const last = decideCallback(run, again.next, down, at(7));
+    assert.deepEqual(last.unit.writes.at(-1), {
+      kind: 'set-failure-function-state',
+      instanceId: 'qi_1',
+      dlqId: task.dlqId,
+      state: 'CALLBACK_FAIL',
+    });
+  });
+
+  test('its units are guarded by its task, so that a response after a resume or a cancel has no effect', () => {
+    const { run } = failAtOnce(begin({ failureCallback }));
+    const task = taskAt(run, CALLBACK_SLOT, 'callback');
+    const guard = { kind: 'task-open', runKey: run.key, slot: CALLBACK_SLOT, messageId: task.messageId };
+    assert.deepEqual(decideCallback(run, task, null, at(6)).unit.guards, [guard]);
+    assert.notEqual(retryCallback(run, task.dlqId, at(8)).next.messageId, task.messageId);
+  });
+
+  test('a resume does not copy the callback', () => {
+    const { run } = failAtOnce(begin({ failureCallback }));
+    const resumed = recoverRun(run, { kind: 'resume', dlqId: 'dlq_1', overrides: {}, workflowRunId: null }, at(100));
+    assert.ok(resumed !== 'no-flow-control-key');
+    assert.deepEqual([...resumed.run.tasks.keys()], [ADVANCE_SLOT]);
+  });
+});

@@ -1,0 +1,47 @@
+/** Events: how they end waits, and how early events are stored. */
+import type { EventContent, WaitOutcome } from '@everstep/sdk/protocol';
+import { LIMITS } from '../../config/limits.js';
+import type { Draft } from './decision.js';
+import type { KeptEvent, Task } from './run.js';
+
+type WaitTask = Extract<Task, { kind: 'wait' }>;
+
+function recordWait(draft: Draft, task: WaitTask, outcome: WaitOutcome): void {
+  draft.recordStep({ stepId: task.slot, name: task.name, type: task.stepType, out: JSON.stringify(outcome) }, task);
+}
+
+/** Ends the wait with the event as its result. */
+export function notifyWait(draft: Draft, task: WaitTask, eventId: string, content: EventContent): void {
+  recordWait(draft, task, { timeout: false, eventId, content });
+}
+
+/** Ends the wait with a timeout as its result. */
+export function timeOutWait(draft: Draft, task: WaitTask): void {
+  recordWait(draft, task, { timeout: true });
+}
+
+/** Gives a new wait the first event that arrived before it. */
+export function takeKeptEvent(draft: Draft, task: WaitTask): void {
+  const kept = draft.state.keptEvents.find(({ eventId }) => task.eventIds.includes(eventId));
+  if (!kept) return;
+  draft.dropEvent(kept);
+  notifyWait(draft, task, kept.eventId, kept.content);
+}
+
+/** Returns whether the run stores more events than allowed. Bodies count in their stored form: text or base64. */
+export function exceedsEventLimits(events: readonly KeptEvent[]): boolean {
+  const bytes = events.reduce((sum, { content }) => sum + content.body.data.length, 0);
+  return events.length > LIMITS.maxKeptEvents || bytes > LIMITS.maxKeptEventBytes;
+}
+
+/** Handles an event for this run only. All waits for it receive it; if there is none, it is stored. */
+export function receiveEvent(draft: Draft, event: KeptEvent): void {
+  let taken = false;
+  for (const task of [...draft.openTasks.values()]) {
+    if (task.kind !== 'wait' || task.dueAt === null || !task.eventIds.includes(event.eventId)) continue;
+    notifyWait(draft, task, event.eventId, event.content);
+    taken = true;
+  }
+  if (taken) draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
+  else draft.keepEvent(event);
+}

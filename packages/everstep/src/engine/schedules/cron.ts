@@ -1,0 +1,136 @@
+/**
+ * Ticks of a schedule: five cron fields, or six with seconds first, in a time zone. Croner parses the fields and
+ * finds the next time. It receives the start time, so its result does not depend on the machine's clock or time zone.
+ * It never receives a function to call, so it sets no timer.
+ *
+ * When clocks change, fixed times of day (no `*` and no `/` in seconds, minutes and hours) that are skipped tick
+ * once, when the clock has jumped. Those that occur twice tick only the first time. All other expressions follow
+ * elapsed time: skipped times do not tick, and repeated times tick twice.
+ */
+import { Cron } from 'croner';
+import { LIMITS } from '../../config/limits.js';
+
+/** A parsed expression, or the reason why it is invalid. */
+export type ParsedCron =
+  | {
+      readonly ok: true;
+      /** The fields, separated by one space, without a time zone. */
+      readonly cron: string;
+      /** IANA name. */
+      readonly timeZone: string;
+    }
+  | { readonly ok: false; readonly message: string };
+
+interface Field {
+  readonly name: string;
+  readonly takes: string;
+}
+
+const SECOND: Field = { name: 'second', takes: '0 to 59' };
+const FIELDS: readonly Field[] = [
+  { name: 'minute', takes: '0 to 59' },
+  { name: 'hour', takes: '0 to 23' },
+  { name: 'day of the month', takes: '1 to 31, L for the last day, 15W for the working day nearest to the 15th' },
+  { name: 'month', takes: '1 to 12 or JAN to DEC' },
+  {
+    name: 'day of the week',
+    takes: '0 to 7 (0 and 7 are Sunday) or SUN to SAT, MON#2 for the second Monday, FRIL for the last Friday',
+  },
+];
+const IN_GENERAL = 'a list "1,5", a range "1-5", every value "*" or steps "*/5" and "10-50/5"';
+const EXAMPLE = 'such as "0 9 * * MON-FRI"';
+const NICKNAMES = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'];
+
+const WITH_TIME_ZONE = /^CRON_TZ=(\S*)(?:\s+|$)/;
+const TIME_ZONE_NAME = /^[A-Za-z][\w+-]*(?:\/[\w+-]+)*$/;
+/** Characters that croner would read as part of a date, or reject. */
+const FOREIGN_CHARACTER = /[^\w*,/\-#?+@]/;
+/**
+ * A search continues from here to the year 3000. The calendar repeats every 400 years, so a time that is not found
+ * never occurs.
+ */
+const SEARCH_FROM = Date.UTC(2000, 0, 1);
+
+function croner(cron: string, timeZone: string): Cron {
+  return new Cron(cron, { timezone: timeZone, mode: '5-or-6-parts', fixedTimeRule: 'no-wildcard' });
+}
+
+/** Returns the canonical name of the zone in this runtime, or null if the zone is unknown. */
+function knownTimeZone(timeZone: string): string | null {
+  // Without this check, a UTC offset would be accepted as a zone. It has no daylight saving time, which is rarely
+  // intended.
+  if (!TIME_ZONE_NAME.test(timeZone)) return null;
+  try {
+    return new Intl.DateTimeFormat('en-US', { timeZone }).resolvedOptions().timeZone;
+  } catch {
+    return null;
+  }
+}
+
+/** Returns croner's error message, or null if the expression is valid. */
+function cronerError(cron: string): string | null {
+  try {
+    croner(cron, 'UTC');
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message.replace(/^CronPattern: (?:Syntax error, )?/, '') : String(error);
+  }
+}
+
+/** Explains which field is invalid and which values it allows. Each field is tried without the others. */
+function explain(parts: readonly string[], problem: string): string {
+  const fields = parts.length === FIELDS.length ? FIELDS : [SECOND, ...FIELDS];
+  for (const [index, { name, takes }] of fields.entries()) {
+    const part = parts[index] ?? '';
+    const alone = cronerError(fields.map((_, other) => (other === index ? part : '*')).join(' '));
+    if (alone !== null) return `"${part}" is not a valid ${name}: use ${takes}; ${IN_GENERAL}`;
+  }
+  return problem;
+}
+
+const refused = (message: string): ParsedCron => ({ ok: false, message });
+
+/**
+ * Parses an expression. A prefix such as `CRON_TZ=Europe/Berlin` overrides `timeZone`. Rejects expressions that are
+ * invalid or never tick, with a message that lists the allowed values.
+ */
+export function parseCron(source: string, timeZone: string): ParsedCron {
+  if (source.length > LIMITS.maxCronLength) {
+    return refused(`the expression is longer than ${LIMITS.maxCronLength} characters`);
+  }
+  const trimmed = source.trim();
+  const [prefix = '', zoneInFront] = WITH_TIME_ZONE.exec(trimmed) ?? [];
+  const zone = zoneInFront ?? timeZone;
+  const known = knownTimeZone(zone);
+  if (known === null) return refused(`unknown time zone "${zone}": use an IANA name such as Europe/Berlin or UTC`);
+  const parts = trimmed.slice(prefix.length).match(/\S+/g) ?? [];
+  const cron = parts.join(' ');
+  if (cron.startsWith('@')) {
+    if (!NICKNAMES.includes(cron.toLowerCase())) return refused(`unknown nickname "${cron}": use one of ${NICKNAMES.join(', ')}`);
+  } else {
+    if (parts.length !== FIELDS.length && parts.length !== FIELDS.length + 1) {
+      const count = parts.length === 0 ? 'it is empty' : `it has ${parts.length}`;
+      return refused(`the expression must have five fields, or six with seconds first, ${EXAMPLE}; ${count}`);
+    }
+    const invalid = parts.find((part) => FOREIGN_CHARACTER.test(part));
+    if (invalid !== undefined) return refused(explain(parts, `"${invalid}" is not a valid field of an expression`));
+    const problem = cronerError(cron);
+    if (problem !== null) return refused(explain(parts, problem));
+  }
+  if (croner(cron, known).nextRun(new Date(SEARCH_FROM)) === null) {
+    return refused('the expression never ticks: there is no such day');
+  }
+  // Uses the runtime's spelling of the zone, unless the runtime knows it by another name. A caller that specifies
+  // Asia/Kolkata reads Asia/Kolkata back.
+  return { ok: true, cron, timeZone: known.toLowerCase() === zone.toLowerCase() ? known : zone };
+}
+
+/**
+ * Returns the first tick after `afterMs` in Unix ms. Returns null if there is none before the year 3000, or if this
+ * runtime cannot parse the expression or does not know the zone. Another version may have accepted it.
+ */
+export function nextTickMs(cron: string, timeZone: string, afterMs: number): number | null {
+  const known = knownTimeZone(timeZone);
+  if (known === null || cronerError(cron) !== null) return null;
+  return croner(cron, known).nextRun(new Date(afterMs))?.getTime() ?? null;
+}

@@ -1,0 +1,125 @@
+/**
+ * The delay before a failed attempt is retried. The default is e^(2.5 n) seconds for the n-th retry, at most one day.
+ * A Retry-Delay expression replaces it: milliseconds, as arithmetic over `retried` (0 at the first retry). Jsep
+ * parses it into a tree, which is evaluated here. Nothing is executed as code, and only the node types below exist.
+ */
+import jsep from 'jsep';
+import { BACKOFF, LIMITS } from '../../config/limits.js';
+
+type Node =
+  | { readonly kind: 'number'; readonly value: number }
+  | { readonly kind: 'retried' }
+  | { readonly kind: 'negate'; readonly of: Node }
+  | { readonly kind: 'binary'; readonly operator: keyof typeof OPERATORS; readonly left: Node; readonly right: Node }
+  | { readonly kind: 'call'; readonly name: keyof typeof FUNCTIONS; readonly parameters: readonly Node[] };
+
+const OPERATORS = {
+  '+': (a: number, b: number) => a + b,
+  '-': (a: number, b: number) => a - b,
+  '*': (a: number, b: number) => a * b,
+  '/': (a: number, b: number) => a / b,
+  '%': (a: number, b: number) => a % b,
+} as const;
+
+const FUNCTIONS = {
+  pow: { least: 2, most: 2, apply: (v: readonly number[]) => (v[0] ?? 0) ** (v[1] ?? 0) },
+  exp: { least: 1, most: 1, apply: (v: readonly number[]) => Math.exp(v[0] ?? 0) },
+  sqrt: { least: 1, most: 1, apply: (v: readonly number[]) => Math.sqrt(v[0] ?? 0) },
+  abs: { least: 1, most: 1, apply: (v: readonly number[]) => Math.abs(v[0] ?? 0) },
+  floor: { least: 1, most: 1, apply: (v: readonly number[]) => Math.floor(v[0] ?? 0) },
+  ceil: { least: 1, most: 1, apply: (v: readonly number[]) => Math.ceil(v[0] ?? 0) },
+  round: { least: 1, most: 1, apply: (v: readonly number[]) => Math.round(v[0] ?? 0) },
+  min: { least: 1, most: 16, apply: (v: readonly number[]) => Math.min(...v) },
+  max: { least: 1, most: 16, apply: (v: readonly number[]) => Math.max(...v) },
+} as const;
+
+/** A parsed expression, or the reason why it is invalid. */
+export type ParsedRetryDelay =
+  | { readonly ok: true; readonly expression: Node }
+  | { readonly ok: false; readonly message: string };
+
+const isOperator = (text: string): text is keyof typeof OPERATORS => Object.hasOwn(OPERATORS, text);
+const isFunction = (text: string): text is keyof typeof FUNCTIONS => Object.hasOwn(FUNCTIONS, text);
+
+class NotAllowed extends Error {}
+
+function build(node: jsep.Expression): Node {
+  switch (node.type) {
+    case 'Literal':
+      if (typeof node.value === 'number' && Number.isFinite(node.value)) return { kind: 'number', value: node.value };
+      throw new NotAllowed('only numbers are allowed as values');
+    case 'Identifier':
+      if (node.name === 'retried') return { kind: 'retried' };
+      throw new NotAllowed(`unknown name "${String(node.name)}"; the only variable is "retried"`);
+    case 'UnaryExpression': {
+      const { operator, argument } = node as jsep.UnaryExpression;
+      if (operator === '-') return { kind: 'negate', of: build(argument) };
+      if (operator === '+') return build(argument);
+      throw new NotAllowed(`operator "${operator}" is not allowed`);
+    }
+    case 'BinaryExpression': {
+      const { operator, left, right } = node as jsep.BinaryExpression;
+      if (!isOperator(operator)) throw new NotAllowed(`operator "${operator}" is not allowed; use + - * / %`);
+      return { kind: 'binary', operator, left: build(left), right: build(right) };
+    }
+    case 'CallExpression': {
+      const { callee, arguments: parameters } = node as jsep.CallExpression;
+      const name = callee.type === 'Identifier' ? String((callee as jsep.Identifier).name) : '';
+      if (!isFunction(name)) throw new NotAllowed(`unknown function "${name}"; use ${Object.keys(FUNCTIONS).join(', ')}`);
+      const { least, most } = FUNCTIONS[name];
+      if (parameters.length < least || parameters.length > most) {
+        throw new NotAllowed(`${name} takes ${least === most ? least : `${least} to ${most}`} values, not ${parameters.length}`);
+      }
+      return { kind: 'call', name, parameters: parameters.map(build) };
+    }
+    default:
+      throw new NotAllowed('only arithmetic is allowed: numbers, retried, + - * / % ( ) and functions');
+  }
+}
+
+function evaluate(node: Node, retried: number): number {
+  switch (node.kind) {
+    case 'number':
+      return node.value;
+    case 'retried':
+      return retried;
+    case 'negate':
+      return -evaluate(node.of, retried);
+    case 'binary':
+      return OPERATORS[node.operator](evaluate(node.left, retried), evaluate(node.right, retried));
+    case 'call':
+      return FUNCTIONS[node.name].apply(node.parameters.map((parameter) => evaluate(parameter, retried)));
+  }
+}
+
+/** Parses a Retry-Delay expression. The message of a failure explains the problem. */
+export function parseRetryDelay(source: string): ParsedRetryDelay {
+  if (source.trim() === '') return { ok: false, message: 'the expression is empty' };
+  if (source.length > LIMITS.maxRetryExpressionLength) {
+    return { ok: false, message: `the expression is longer than ${LIMITS.maxRetryExpressionLength} characters` };
+  }
+  try {
+    const expression = build(jsep(source));
+    return Number.isFinite(evaluate(expression, 0))
+      ? { ok: true, expression }
+      : { ok: false, message: 'the expression has no finite value at the first retry (retried = 0)' };
+  } catch (error) {
+    return { ok: false, message: error instanceof Error ? error.message : 'it cannot be parsed' };
+  }
+}
+
+/** Returns the default delay before a retry in ms. `retried` is the number of retries before it. */
+function defaultDelayMs(retried: number): number {
+  return Math.min(BACKOFF.maxMs, Math.exp(BACKOFF.exponent * (retried + 1)) * 1000);
+}
+
+/**
+ * Returns the delay in ms before the next attempt, between 0 and the limit. If an expression has no numeric value for
+ * this `retried`, the default applies, which prevents a hot loop.
+ */
+export function retryDelayMs(source: string | null, retried: number): number {
+  const parsed = source === null ? null : parseRetryDelay(source);
+  const value = parsed?.ok ? evaluate(parsed.expression, retried) : Number.NaN;
+  if (Number.isNaN(value)) return Math.round(defaultDelayMs(retried));
+  return Math.round(Math.min(LIMITS.maxRetryDelayMs, Math.max(0, value)));
+}

@@ -1,0 +1,200 @@
+/** Schedules: how they are created and changed, and what their ticks start. */
+
+import { type DecisionContext, newId } from '../ids.js';
+import { countOfDay } from '../limits/metering.js';
+import type { GroupEndpoint, RunSettings, Schedule } from '../runs/run.js';
+import { type Started, startRun } from '../runs/start.js';
+import type { CommitUnit, DayCountKind, StoreGuard } from '../writes.js';
+import { nextTickMs } from './cron.js';
+
+/** A validated request for a schedule. */
+export interface ScheduleRequest
+  extends Pick<
+    Schedule,
+    'instanceId' | 'dialect' | 'cron' | 'timeZone' | 'workflowUrl' | 'payload' | 'settings' | 'delayMs' | 'callerIp'
+  > {
+  /** Id of the schedule to create or replace; null lets the engine generate one. */
+  readonly scheduleId: string | null;
+  /** Maximum number of schedules of the instance, including this one; absent: no limit. */
+  readonly most?: number;
+}
+
+/** The new state of a schedule, and the unit that writes it. */
+export interface ScheduleDecision {
+  readonly schedule: Schedule;
+  readonly unit: CommitUnit;
+}
+
+/** Guards against changes since the schedule was read. */
+const unchanged = ({ instanceId, scheduleId }: Schedule, was: Schedule | null): StoreGuard => ({
+  kind: 'schedule-unchanged',
+  instanceId,
+  scheduleId,
+  was,
+});
+
+const putting = (schedule: Schedule, was: Schedule | null, more: readonly StoreGuard[] = []): ScheduleDecision => ({
+  schedule,
+  unit: { guards: [unchanged(schedule, was), ...more], writes: [{ kind: 'put-schedule', schedule }] },
+});
+
+const sameTimes = (a: Pick<Schedule, 'cron' | 'timeZone'>, b: Pick<Schedule, 'cron' | 'timeZone'>): boolean =>
+  a.cron === b.cron && a.timeZone === b.timeZone;
+
+/**
+ * Creates a schedule, or replaces `existing`. A replacement keeps the creation time, history and paused state. If its
+ * times are the same, it also keeps the next tick, so that a tick which is due at this moment is not lost.
+ */
+export function createSchedule(request: ScheduleRequest, existing: Schedule | null, context: DecisionContext): ScheduleDecision {
+  const { cron, timeZone } = request;
+  const paused = existing?.paused ?? false;
+  const planned = existing && sameTimes(existing, request) ? existing.nextAt : null;
+  const { most } = request;
+  const schedule: Schedule = {
+    scheduleId: request.scheduleId ?? newId('sch', context),
+    instanceId: request.instanceId,
+    dialect: request.dialect,
+    cron,
+    timeZone,
+    workflowUrl: request.workflowUrl,
+    payload: request.payload,
+    settings: request.settings,
+    delayMs: request.delayMs,
+    callerIp: request.callerIp,
+    paused,
+    createdAt: existing?.createdAt ?? context.now,
+    nextAt: paused ? null : (planned ?? nextTickMs(cron, timeZone, context.now)),
+    lastFiredAt: existing?.lastFiredAt ?? null,
+    lastRunId: existing?.lastRunId ?? null,
+  };
+  const below =
+    existing || most === undefined ? [] : [{ kind: 'schedules-below', instanceId: request.instanceId, most } as const];
+  return putting(schedule, existing, below);
+}
+
+/**
+ * Pauses or resumes a schedule. Returns null if it is already in that state. The next tick of a resumed schedule is
+ * the next time from now; missed ticks are skipped.
+ */
+export function pauseSchedule(schedule: Schedule, paused: boolean, context: DecisionContext): ScheduleDecision | null {
+  if (schedule.paused === paused) return null;
+  const nextAt = paused ? null : nextTickMs(schedule.cron, schedule.timeZone, context.now);
+  return putting({ ...schedule, paused, nextAt }, schedule);
+}
+
+/** Skips the due tick without starting anything, and counts the reason if there is one. Returns null if no tick is due. */
+export function skipTick(schedule: Schedule, because: DayCountKind | null, context: DecisionContext): ScheduleDecision | null {
+  const { instanceId, scheduleId, nextAt: tickAt, cron, timeZone } = schedule;
+  if (tickAt === null || tickAt > context.now) return null;
+  const moved: Schedule = { ...schedule, nextAt: nextTickMs(cron, timeZone, context.now) };
+  const guards: CommitUnit['guards'] = [
+    { kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt },
+    unchanged(schedule, schedule),
+  ];
+  const put = { kind: 'put-schedule', schedule: moved } as const;
+  const writes: CommitUnit['writes'] = because === null ? [put] : [put, countOfDay(instanceId, because, context)];
+  return { schedule: moved, unit: { guards, writes } };
+}
+
+/** A schedule whose tick has started runs. */
+export interface Fired extends ScheduleDecision {
+  /** One run; for a message to a group, one for each endpoint. */
+  readonly started: readonly Started[];
+}
+
+/** Inputs of a tick besides its schedule. */
+export interface TickFacts {
+  /** Endpoints of the group that it publishes to; null: it does not publish to a group. */
+  readonly endpoints?: readonly GroupEndpoint[] | null;
+  /** Time of its admission, Unix ms; null: no admission was required. */
+  readonly admittedAt?: number | null;
+}
+
+/** Returns the runs that a tick starts. A message to a group starts one for each endpoint. */
+function startedBy(schedule: Schedule, tickAt: number, facts: Required<TickFacts>, context: DecisionContext) {
+  const { endpoints, admittedAt } = facts;
+  const { instanceId, scheduleId, settings } = schedule;
+  const start = (workflowUrl: string, message: RunSettings['message']): Started =>
+    startRun(
+      {
+        instanceId,
+        dialect: schedule.dialect,
+        workflowUrl,
+        payload: schedule.payload,
+        settings: message ? { ...settings, message: { ...message, scheduleId } } : settings,
+        callerIp: schedule.callerIp,
+        workflowRunId: null,
+        notBefore: tickAt + schedule.delayMs,
+        deduplicationId: null,
+        origin: { kind: 'schedule', scheduleId },
+        admittedAt,
+      },
+      context,
+    );
+  const { message } = settings;
+  if (!message || !endpoints) return [start(schedule.workflowUrl, message)];
+  return endpoints.map(({ url, name }) => start(url, name === null ? message : { ...message, endpointName: name }));
+}
+
+/**
+ * Starts a run for the due tick. The run and the move to the next tick are one unit, guarded by this tick, so no tick
+ * starts two runs. The next tick is later than now. Several missed ticks, for example after downtime, start one run.
+ */
+export function fireSchedule(
+  schedule: Schedule,
+  context: DecisionContext,
+  { endpoints = null, admittedAt = null }: TickFacts = {},
+): Fired | null {
+  const { instanceId, scheduleId, nextAt: tickAt } = schedule;
+  if (tickAt === null || tickAt > context.now) return null;
+  const started = startedBy(schedule, tickAt, { endpoints, admittedAt }, context);
+  const moved: Schedule = {
+    ...schedule,
+    nextAt: nextTickMs(schedule.cron, schedule.timeZone, context.now),
+    lastFiredAt: context.now,
+    lastRunId: started.at(-1)?.run.workflowRunId ?? schedule.lastRunId,
+  };
+  const unit: CommitUnit = {
+    guards: [
+      { kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt },
+      unchanged(schedule, schedule),
+      ...started.flatMap(({ unit }) => unit.guards),
+    ],
+    writes: [...started.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: moved }],
+  };
+  return { schedule: moved, started, unit };
+}
+
+/** Starts a run now, as a tick would, even if the schedule is paused. The next tick does not change. */
+export function runSchedule(
+  schedule: Schedule,
+  context: DecisionContext,
+  { endpoints = null, admittedAt = null }: TickFacts = {},
+): Fired {
+  const { instanceId, scheduleId, nextAt } = schedule;
+  const started = startedBy(schedule, context.now, { endpoints, admittedAt }, context);
+  const run: Schedule = {
+    ...schedule,
+    lastFiredAt: context.now,
+    lastRunId: started.at(-1)?.run.workflowRunId ?? schedule.lastRunId,
+  };
+  const unit: CommitUnit = {
+    guards: [{ kind: 'schedule-due', instanceId, scheduleId, nextAt }, ...started.flatMap(({ unit }) => unit.guards)],
+    writes: [...started.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: run }],
+  };
+  return { schedule: run, started, unit };
+}
+
+/** Returns the next ticks after `afterMs` in Unix ms, even if the schedule is paused; fewer if there are no more. */
+export function nextTicks(
+  { cron, timeZone }: Pick<Schedule, 'cron' | 'timeZone'>,
+  afterMs: number,
+  count: number,
+): readonly number[] {
+  const ticks: number[] = [];
+  for (let at: number | null = afterMs; ticks.length < count; ticks.push(at)) {
+    at = nextTickMs(cron, timeZone, at);
+    if (at === null) break;
+  }
+  return ticks;
+}

@@ -1,0 +1,233 @@
+/** Authenticates requests by token, HTTP Basic or session, and checks whether they may use the operation. */
+import type { FastifyRequest } from 'fastify';
+import type { InstanceAccess, Outcome, Session } from '../../accounts/account-service.js';
+import type { Caller } from '../../accounts/tokens/authority.js';
+import { permits, scopesOf, type TokenNeed } from '../../accounts/tokens/token-scopes.js';
+import { LIMITS } from '../../config/limits.js';
+import type { Region } from '../../config/regions.js';
+import { ApiError } from '../../contract/error-codes.js';
+import type { Dialect } from '../../dialects/index.js';
+import type { SearchCaller } from '../../search/search-service.js';
+import type { Admitted, ApiContext, Operation } from '../operation.js';
+import { readPath } from '../requests/request-input.js';
+import { unknownRoute } from '../responses/error-replies.js';
+import { admitToIndex } from '../search/admission.js';
+import { callerIpOf } from '../server/caller-ip.js';
+import { regionOf } from '../server/region.js';
+import { splitTarget, type Target, takeToken } from '../server/target.js';
+import { secretOf } from '../sessions/cookie.js';
+import { headerOf, isOfPage, noSession, sessionOf } from '../sessions/session-of.js';
+import { allowCall, allowSearchCall } from './allowance.js';
+import { authenticate, credentialOf, type Need } from './authentication.js';
+import { isBasic, logIn } from './basic-authentication.js';
+
+/** Header with the queue instance that a session request is for. */
+const INSTANCE_HEADER = 'x-everstep-queue';
+/** Alternative to the header for event streams, because pages cannot set headers there. */
+const INSTANCE_PARAMETER = 'everstep-queue';
+
+/** Operation and dialect of a request. */
+export interface Chosen {
+  readonly operation: Operation;
+  readonly dialect: Dialect;
+}
+
+/** Result of the admission of a request. */
+export interface Admission {
+  readonly operation: Operation;
+  readonly admitted: Admitted;
+  readonly dialect: Dialect;
+  readonly target: Target;
+}
+
+export interface AdmissionOptions {
+  readonly context: ApiContext;
+  readonly defaultRegion: Region;
+  readonly isClosing: () => boolean;
+  /** Operations that exist only for requests with a session. */
+  readonly forSessions: ReadonlySet<Operation>;
+  /** Whether users can log in with their API key. */
+  readonly takesLogins: boolean;
+  /** Whether tokens in the query of a URL are accepted. */
+  readonly queryTokens: boolean;
+}
+
+const OPEN: Admitted = Object.freeze({ access: 'open' });
+
+function checkLimits(request: FastifyRequest): void {
+  const { rawHeaders, httpVersion } = request.raw;
+  if (request.headers.host === undefined && httpVersion === '1.1')
+    throw new ApiError('bad-request', 'the Host header is missing; HTTP/1.1 requires it');
+  if (rawHeaders.length > 2 * LIMITS.maxHeaderCount) {
+    const count = rawHeaders.length / 2;
+    throw new ApiError(
+      'headers-too-large',
+      `a request must not have more than ${LIMITS.maxHeaderCount} headers; this one has ${count}`,
+    );
+  }
+  const { length } = request.originalUrl;
+  if (length > LIMITS.maxUrlLength)
+    throw new ApiError(
+      'url-too-long',
+      `the URL must not be longer than ${LIMITS.maxUrlLength} characters; this one has ${length}`,
+    );
+}
+
+const needOf = ({ method, needsReadWrite, scope, showsPayloads }: Operation): TokenNeed => {
+  if (scope) return scope;
+  if (method !== 'GET' || needsReadWrite) return 'write';
+  return showsPayloads ? 'read' : 'read-metadata';
+};
+
+/**
+ * Returns the access if the role of the user permits it. An id of another account and an id that does not exist give the
+ * same error.
+ */
+function allowed<Value extends { readonly access: InstanceAccess['access'] }>(outcome: Outcome<Value>, need: TokenNeed): Value {
+  if (outcome.kind !== 'done') {
+    const code = outcome.kind === 'not-found' ? 'not-found' : 'forbidden';
+    throw new ApiError(code, outcome.message);
+  }
+  if (!permits(scopesOf(outcome.value.access), need))
+    throw new ApiError('forbidden', 'your role in the account can only read; ask an owner, admin or dev of the account');
+  return outcome.value;
+}
+
+const hasOnlySession = ({ headers }: FastifyRequest): boolean =>
+  headers.authorization === undefined && secretOf(headers) !== null;
+
+interface NamedInstance {
+  readonly instanceId: string;
+  /** Without the parameter that named the instance. */
+  readonly target: Target;
+}
+
+function instanceOf(request: FastifyRequest, operation: Operation, target: Target): NamedInstance | null {
+  const instanceId = headerOf(request, INSTANCE_HEADER);
+  if (instanceId !== undefined) return { instanceId, target };
+  const found = operation.streams ? takeToken(target.query, INSTANCE_PARAMETER) : null;
+  return found && { instanceId: found.token, target: { path: target.path, query: found.rest } };
+}
+
+/**
+ * Returns a function that admits a request. It returns synchronously when nothing must be read, for example for a cached
+ * token; it throws or rejects with ApiError.
+ */
+export function createAdmission({ context, defaultRegion, isClosing, forSessions, takesLogins, queryTokens }: AdmissionOptions) {
+  const { accounts, authority, search } = context;
+
+  function refuseWhileStopping(): void {
+    if (context.isStopping() || isClosing())
+      throw new ApiError('unavailable', 'the server is stopping; retry later', { 'retry-after': '1' });
+  }
+
+  function callerBySession({ principal }: Session, { instance, access }: InstanceAccess): Caller {
+    const { instanceId, region } = instance;
+    const { user, sessionId } = principal;
+    const who = { actor: user.email, user: { userId: user.userId, sessionId } };
+    return { ...who, instanceId, region, access, scopes: scopesOf(access) };
+  }
+
+  async function admitSessionToInstance(request: FastifyRequest, chosen: Chosen, target: Target): Promise<Admission> {
+    const { operation } = chosen;
+    const session = await sessionOf(request, accounts);
+    const named = instanceOf(request, operation, target);
+    if (!named)
+      throw new ApiError(
+        'bad-header',
+        `requests with a session require the header ${INSTANCE_HEADER} with the id of a queue instance`,
+      );
+    const access = allowed(await accounts.accessTo(session.principal, named.instanceId), needOf(operation));
+    // Another node may have created the instance.
+    await authority.prepare(named.instanceId);
+    if (!operation.countsCalls) allowCall(context, named.instanceId);
+    return { ...chosen, admitted: { access: 'token', caller: callerBySession(session, access) }, target: named.target };
+  }
+
+  function admitToken(request: FastifyRequest, chosen: Chosen): Admission | Promise<Admission> {
+    const { operation, dialect } = chosen;
+    const whole = splitTarget(request.originalUrl);
+    const { authorization, host } = request.headers;
+    if (hasOnlySession(request)) {
+      const isNamed = instanceOf(request, operation, whole) !== null;
+      const hasToken = queryTokens && !forSessions.has(operation) && takeToken(whole.query, dialect.tokenParameter) !== null;
+      if (isNamed || !hasToken) return admitSessionToInstance(request, chosen, whole);
+    }
+    const region = regionOf(host, defaultRegion);
+    const { token, target } = credentialOf(authorization, whole, dialect, queryTokens);
+    const caller = authenticate(authority, token, region, needOf(operation));
+    const admit = (verified: Caller): Admission => {
+      if (!operation.countsCalls) allowCall(context, verified.instanceId);
+      return { ...chosen, admitted: { access: 'token', caller: verified }, target };
+    };
+    return caller instanceof Promise ? caller.then(admit) : admit(caller);
+  }
+
+  function admitOpen(request: FastifyRequest, chosen: Chosen): Admission | Promise<Admission> {
+    const { operation } = chosen;
+    const admission: Admission = { ...chosen, admitted: OPEN, target: splitTarget(request.originalUrl) };
+    const { headers, host } = request;
+    const open = { path: readPath(operation, request.params), callerIp: callerIpOf(request), headers, host };
+    const pending = operation.admit?.(open, context);
+    return pending instanceof Promise ? pending.then(() => admission) : admission;
+  }
+
+  async function admitUser(request: FastifyRequest, chosen: Chosen): Promise<Admission> {
+    const { authorization } = request.headers;
+    const target = splitTarget(request.originalUrl);
+    if (authorization === undefined && (secretOf(request.headers) !== null || isOfPage(request))) {
+      const { principal } = await sessionOf(request, accounts);
+      return { ...chosen, admitted: { access: 'account', principal }, target };
+    }
+    const principal = await logIn(accounts, authorization, callerIpOf(request));
+    return { ...chosen, admitted: { access: 'account', principal }, target };
+  }
+
+  async function admitSession(request: FastifyRequest, chosen: Chosen): Promise<Admission> {
+    // A request with another kind of credential does not use the session.
+    if (request.headers.authorization !== undefined) throw noSession();
+    const session = await sessionOf(request, accounts);
+    return { ...chosen, admitted: { access: 'session', session }, target: splitTarget(request.originalUrl) };
+  }
+
+  async function searchCaller(request: FastifyRequest, indexId: string, need: Need): Promise<SearchCaller> {
+    const { authorization } = request.headers;
+    const isLogin = takesLogins && isBasic(authorization);
+    if (!isLogin && (authorization !== undefined || secretOf(request.headers) === null))
+      return admitToIndex(search, { indexId, authorization, need });
+    const principal = isLogin
+      ? await logIn(accounts, authorization, callerIpOf(request))
+      : (await sessionOf(request, accounts)).principal;
+    const caller = allowed(await search.accessTo(principal, indexId), need === 'read' ? 'read' : 'write');
+    return { ...caller, principal };
+  }
+
+  async function admitIndexCaller(request: FastifyRequest, chosen: Chosen): Promise<Admission> {
+    const { operation } = chosen;
+    const indexId = String(readPath(operation, request.params).indexId ?? '');
+    const caller = await searchCaller(request, indexId, operation.needs ?? 'read-write');
+    await allowSearchCall(context, caller.indexId);
+    return { ...chosen, admitted: { access: 'index', caller }, target: splitTarget(request.originalUrl) };
+  }
+
+  return (request: FastifyRequest, chosen: Chosen): Admission | Promise<Admission> => {
+    checkLimits(request);
+    const { access, whileStopping } = chosen.operation;
+    const isForUsers = chosen.operation.access === 'index' && isBasic(request.headers.authorization);
+    if (forSessions.has(chosen.operation) && !hasOnlySession(request) && !isForUsers)
+      throw unknownRoute(splitTarget(request.originalUrl).path);
+    if (access !== 'open' || whileStopping === 'refuse') refuseWhileStopping();
+    switch (access) {
+      case 'open':
+        return admitOpen(request, chosen);
+      case 'token':
+        return admitToken(request, chosen);
+      case 'account':
+        return admitUser(request, chosen);
+      case 'session':
+        return admitSession(request, chosen);
+      case 'index':
+        return admitIndexCaller(request, chosen);
+    }
+  };
+}

@@ -1,0 +1,156 @@
+/** Checks requests against the plan and the budget of the queue instance, and converts refusals to API errors. */
+import { type Refusal, sizeMessage } from '../../accounts/plans/limits.js';
+import type { RefusalKind } from '../../accounts/plans/refusals.js';
+import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
+import { type RunAdmission, UNBOUNDED } from '../../ports/stores/instance-limits.js';
+import type { ApiContext } from '../operation.js';
+import { formatDuration } from '../parameters/duration.js';
+
+type Limited = Pick<ApiContext, 'limits'>;
+
+type Headers = Readonly<Record<string, string>>;
+
+/** At least a second, because a client that does not wait retries immediately. */
+const retryAfter = (delayMs: number): Headers => ({ 'retry-after': String(Math.max(1, Math.ceil(delayMs / 1000))) });
+
+/**
+ * Headers of a limit and the time when it is fully available again (Unix ms). Published clients distinguish limits by these
+ * headers.
+ */
+const limitHeaders = (family: string, limit: number, remaining: number, resetAt: number): Headers => ({
+  [`${family}-limit`]: String(limit),
+  [`${family}-remaining`]: String(Math.max(0, remaining)),
+  [`${family}-reset`]: String(Math.ceil(resetAt / 1000)),
+});
+
+/** Counts the refusal for the owner and returns the API error. */
+function refused(
+  { limits }: Limited,
+  instanceId: string,
+  kind: RefusalKind & ErrorCode,
+  message: string,
+  headers: Headers = {},
+): ApiError {
+  limits?.refused(instanceId, kind);
+  return new ApiError(kind, message, headers);
+}
+
+function errorOf(context: Limited, instanceId: string, refusal: Refusal): ApiError {
+  switch (refusal.kind) {
+    case 'budget-exceeded':
+    case 'storage-quota-exceeded':
+    case 'too-many-active-runs':
+      return refused(context, instanceId, refusal.kind, refusal.message);
+    case 'daily-limit':
+      return refused(context, instanceId, 'daily-limit-reached', refusal.message, {
+        ...retryAfter(refusal.retryAfterMs),
+        ...limitHeaders('ratelimit', refusal.limit, refusal.limit - refusal.startedToday, refusal.resetAt),
+      });
+  }
+}
+
+/** Counts the call. Throws ApiError when the instance has reached its limit of calls per second. */
+export function allowCall(context: Pick<ApiContext, 'limits' | 'service'>, instanceId: string): void {
+  const { limits } = context;
+  const waitMs = limits?.admitCall(instanceId) ?? null;
+  if (limits === null || waitMs === null) return;
+  const { name, apiCallsPerSecond } = limits.plan(instanceId);
+  const message = `the plan ${name} allows ${apiCallsPerSecond} API calls per second; retry after the number of seconds in Retry-After`;
+  const resetAt = context.service.now() + waitMs;
+  throw refused(context, instanceId, 'rate-limited', message, {
+    ...retryAfter(waitMs),
+    ...limitHeaders('burst-ratelimit', apiCallsPerSecond ?? 0, 0, resetAt),
+  });
+}
+
+/** Counts a call of the search API. It counts for the account that owns the index, whichever token is used. */
+export async function allowSearchCall({ limits, search }: Pick<ApiContext, 'limits' | 'search'>, indexId: string): Promise<void> {
+  const accountId = limits && (await search.ownerOf(indexId));
+  const waitMs = limits && accountId ? await limits.admitSearchCall(accountId) : null;
+  if (waitMs === null) return;
+  const message = 'the account exceeds the number of search calls per second that its plan allows (apiCallsPerSecond)';
+  throw new ApiError('rate-limited', `${message}; retry after the number of seconds in Retry-After`, retryAfter(waitMs));
+}
+
+/** Counts the runs. Throws ApiError when the instance may not start them. */
+export async function allowRuns({ limits }: Limited, instanceId: string, runs = 1): Promise<RunAdmission> {
+  const decided = limits === null ? UNBOUNDED : await limits.admitRuns(instanceId, runs);
+  if (decided.kind !== 'admitted') throw errorOf({ limits }, instanceId, decided);
+  return decided;
+}
+
+/** Runs that an instance may start. */
+export interface AllowedRuns {
+  readonly runs: number;
+  readonly runAdmission: RunAdmission;
+}
+
+/** Starts runs that were allowed one by one. Like `startAllowed`, with one outcome for each, in the same order. */
+export async function startAllAllowed<Outcome>(
+  { limits }: Limited,
+  instanceId: string,
+  allowed: readonly AllowedRuns[],
+  start: () => Promise<readonly Outcome[]>,
+  startedBy: (outcome: Outcome | undefined) => number,
+): Promise<readonly Outcome[]> {
+  try {
+    const outcomes = await start();
+    for (const [at, { runs, runAdmission }] of allowed.entries())
+      limits?.releaseRuns(instanceId, runs - startedBy(outcomes[at]), runAdmission);
+    return outcomes;
+  } catch (error) {
+    limits?.recount(instanceId);
+    throw error;
+  }
+}
+
+/**
+ * Starts runs that were allowed. `startedBy` returns how many were started. Runs that were not started, for example because
+ * they already existed, do not count against the daily limit.
+ */
+export async function startAllowed<Outcome>(
+  { limits }: Limited,
+  { instanceId, runs, runAdmission }: AllowedRuns & { readonly instanceId: string },
+  start: () => Promise<Outcome>,
+  startedBy: (outcome: Outcome) => number,
+): Promise<Outcome> {
+  try {
+    const outcome = await start();
+    limits?.releaseRuns(instanceId, runs - startedBy(outcome), runAdmission);
+    return outcome;
+  } catch (error) {
+    limits?.recount(instanceId);
+    throw error;
+  }
+}
+
+/** Throws ApiError when the instance may not start anything that sends messages. */
+export async function allowSpending({ limits }: Limited, instanceId: string): Promise<void> {
+  const refusal = limits && (await limits.refuseSpending(instanceId));
+  if (refusal) throw errorOf({ limits }, instanceId, refusal);
+}
+
+/** Returns the error for exceeding the schedule limit of the plan. */
+export const tooManySchedules = (context: Limited, instanceId: string, message: string): ApiError =>
+  refused(context, instanceId, 'too-many-schedules', message);
+
+/** Returns the error for exceeding the storage quota of the account. */
+export const overQuota = (context: Limited, instanceId: string, message: string): ApiError =>
+  refused(context, instanceId, 'storage-quota-exceeded', message);
+
+/** Throws ApiError when a header requests a longer timeout than the instance may use. */
+export function allowTimeout({ limits }: Limited, instanceId: string, header: string, timeoutMs: number | undefined): void {
+  if (limits === null || timeoutMs === undefined) return;
+  const most = limits.maxTimeoutMs(instanceId);
+  if (timeoutMs <= most) return;
+  const { name, maxTimeoutMs } = limits.plan(instanceId);
+  const whose = maxTimeoutMs === most ? `the plan ${name}` : 'this installation (EVERSTEP_MAX_TIMEOUT)';
+  throw new ApiError('bad-header', `${header} must be at most ${formatDuration(most)}, the limit of ${whose}`);
+}
+
+/** Throws ApiError when the message is larger than the plan allows. */
+export function allowSize({ limits }: Limited, instanceId: string, bytes: Uint8Array): void {
+  const limit = limits?.messageLimit(instanceId) ?? null;
+  if (limit === null || bytes.length <= limit.maxBytes) return;
+  throw refused({ limits }, instanceId, 'body-too-large', sizeMessage(limit.plan, limit.maxBytes, bytes.length));
+}

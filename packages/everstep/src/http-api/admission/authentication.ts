@@ -1,0 +1,77 @@
+/** Authenticates runtime API requests: verifies the token from the header or the query for the region of the host. */
+import type { Authority, Caller, TokenVerdict } from '../../accounts/tokens/authority.js';
+import { permits, type TokenNeed } from '../../accounts/tokens/token-scopes.js';
+import type { Region } from '../../config/regions.js';
+import { ApiError } from '../../contract/error-codes.js';
+import { bareToken, type Dialect } from '../../dialects/index.js';
+import { shown } from '../parameters/unacceptable.js';
+import { type Target, takeToken } from '../server/target.js';
+
+const CHALLENGE = { 'www-authenticate': 'Bearer' } as const;
+const BEARER = /^bearer +(\S+) *$/i;
+
+export interface Credential {
+  readonly token: string;
+  /** The target without the token parameter. */
+  readonly target: Target;
+}
+
+/**
+ * Returns the token of a request. The header wins: a token parameter next to it is not removed, because it belongs to the
+ * workflow URL. `queryTokens`: whether tokens in the query are accepted. Throws ApiError.
+ */
+export function credentialOf(
+  authorization: string | undefined,
+  target: Target,
+  dialect: Dialect,
+  queryTokens: boolean,
+): Credential {
+  if (authorization !== undefined) {
+    const token = BEARER.exec(authorization)?.[1];
+    if (token !== undefined) return { token: bareToken(token), target };
+    const scheme = authorization.split(' ', 1)[0] ?? '';
+    throw new ApiError(
+      'bad-token',
+      `the Authorization header must have the form "Bearer <token>", not the scheme ${shown(scheme)}`,
+      CHALLENGE,
+    );
+  }
+  if (!queryTokens)
+    throw new ApiError(
+      'missing-token',
+      'the request has no token; send "Authorization: Bearer <token>" (this server accepts no tokens in URLs)',
+      CHALLENGE,
+    );
+  const found = takeToken(target.query, dialect.tokenParameter);
+  if (found && found.token !== '') return { token: bareToken(found.token), target: { path: target.path, query: found.rest } };
+  throw new ApiError(
+    'missing-token',
+    `the request has no token; send "Authorization: Bearer <token>" or the query parameter ${dialect.tokenParameter}`,
+    CHALLENGE,
+  );
+}
+
+/** Access that a search operation requires. */
+export type Need = 'read' | 'read-write';
+
+function admit(verdict: TokenVerdict, need: TokenNeed): Caller {
+  if (!verdict.ok) throw new ApiError('bad-token', verdict.message, CHALLENGE);
+  requireScope(verdict.caller, need);
+  return verdict.caller;
+}
+
+/** Throws ApiError `read-only-token` or `missing-scope` when the scopes do not include the required one. */
+export function requireScope(caller: Pick<Caller, 'scopes'>, need: TokenNeed): void {
+  if (permits(caller.scopes, need)) return;
+  if (caller.scopes.includes('read'))
+    throw new ApiError('read-only-token', 'this token can only read; use a read-write token for this operation');
+  const has = caller.scopes.join(', ');
+  throw new ApiError('missing-scope', `this operation requires a token with the scope "${need}"; this token has: ${has}`);
+}
+
+/** Returns the caller of the token. Throws or rejects with ApiError. Synchronous when the token is cached. */
+export function authenticate(authority: Authority, token: string, region: Region, need: TokenNeed): Caller | Promise<Caller> {
+  const cached = authority.recall(token, region);
+  if (cached) return admit(cached, need);
+  return authority.verify(token, region).then((verdict) => admit(verdict, need));
+}

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ApiError } from '../../contract/error-codes.js';
+import { ReadBudget } from './read-budget.js';
+
+const NEVER = new AbortController().signal;
+const isBusy = (error: unknown): boolean =>
+  error instanceof ApiError && error.code === 'unavailable' && Number(error.headers['retry-after']) > 0;
+
+/** Returns whether the promise is settled after all pending work has run. */
+async function settles(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  void promise.finally(() => (settled = true)).catch(() => undefined);
+  await new Promise((resolve) => setImmediate(resolve));
+  return settled;
+}
+
+test('responses wait in order for memory and get it when others release it', async () => {
+  const budget = new ReadBudget({ maxBytes: 100, maxBytesOfOwner: 100, waitMs: 60_000 });
+  const release = await budget.take('a', 80, NEVER);
+  const second = budget.take('b', 60, NEVER);
+  const third = budget.take('c', 20, NEVER);
+  assert.equal(await settles(second), false);
+  assert.equal(await settles(third), false, 'a shorter one does not overtake');
+  release();
+  release();
+  await Promise.all([second, third]);
+  assert.equal(budget.bytes, 80);
+  (await second)();
+  (await third)();
+  assert.equal(budget.bytes, 0);
+});
+
+test('an owner cannot exceed its share and does not block others', async () => {
+  const budget = new ReadBudget({ maxBytes: 100, maxBytesOfOwner: 50, waitMs: 60_000 });
+  const release = await budget.take('a', 1_000, NEVER);
+  assert.equal(budget.bytes, 50, 'a longer answer takes the share');
+  const more = budget.take('a', 10, NEVER);
+  assert.equal(await settles(more), false);
+  const other = budget.take('b', 50, NEVER);
+  assert.equal(await settles(other), true);
+  release();
+  assert.equal(await settles(more), true);
+});
+
+test('rejects a response that waited too long or finds the queue full', async () => {
+  const budget = new ReadBudget({ maxBytes: 10, maxBytesOfOwner: 10, maxWaiting: 1, waitMs: 1 });
+  await budget.take('a', 10, NEVER);
+  const waiting = budget.take('b', 1, NEVER, 5);
+  await assert.rejects(budget.take('c', 1, NEVER), isBusy);
+  await assert.rejects(waiting, isBusy);
+  const gone = new AbortController();
+  const abandoned = budget.take('d', 1, gone.signal, 60_000);
+  gone.abort();
+  await assert.rejects(abandoned, isBusy);
+});

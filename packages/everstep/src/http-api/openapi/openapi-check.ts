@@ -1,0 +1,114 @@
+/** Test aid that validates responses against the OpenAPI documents. Requires ajv, a development dependency. */
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import Type from 'typebox';
+import { type Dialect, dialectShown } from '../../dialects/index.js';
+import { dashboardOperations } from '../dashboard/index.js';
+import { MANAGEMENT_OPERATIONS } from '../management/index.js';
+import { managementOpenApiDocument } from '../management/openapi.js';
+import type { Operation } from '../operation.js';
+import { OPERATIONS } from '../operations/index.js';
+import { SEARCH_OPERATIONS, searchOpenApiDocument } from '../search/index.js';
+import { PathTable } from '../server/routing.js';
+import { splitTarget } from '../server/target.js';
+import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS, upstashOpenApiDocument } from '../upstash/index.js';
+import { openApiDocument } from './openapi.js';
+
+const RUNTIME = 'everstep:/openapi.json';
+const MANAGEMENT = 'everstep:/openapi-management.json';
+const SEARCH = 'everstep:/openapi-search.json';
+const UPSTASH = 'everstep:/openapi-upstash.json';
+/**
+ * The documents are not schemas, and the compiled schemas only refer to them, so there is no meta-schema to check against.
+ */
+const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
+addFormats.default(ajv);
+/** Documents are created when the first of their responses is checked. */
+const DOCUMENTS: Readonly<Record<string, () => object>> = {
+  [RUNTIME]: () => openApiDocument('0.0.0'),
+  [MANAGEMENT]: () => managementOpenApiDocument('0.0.0'),
+  [SEARCH]: () => searchOpenApiDocument('0.0.0'),
+  [UPSTASH]: () => upstashOpenApiDocument('0.0.0'),
+};
+const added = new Set<string>();
+const OF_UPSTASH = [...UPSTASH_OPERATIONS, ...UPSTASH_MANAGEMENT_OPERATIONS];
+/** Pages are for browsers and are not part of a document. */
+const PAGES = dashboardOperations(null);
+const paths = new PathTable([...OPERATIONS, ...SEARCH_OPERATIONS, ...MANAGEMENT_OPERATIONS, ...OF_UPSTASH, ...PAGES]);
+const validators = new Map<string, ValidateFunction>();
+
+const pointer = (text: string): string => encodeURIComponent(text.replaceAll('~', '~0').replaceAll('/', '~1'));
+
+function documentOf(operation: Operation): string {
+  if (OF_UPSTASH.includes(operation)) return UPSTASH;
+  if (MANAGEMENT_OPERATIONS.includes(operation)) return MANAGEMENT;
+  return SEARCH_OPERATIONS.includes(operation) ? SEARCH : RUNTIME;
+}
+
+function validatorOf(path: string, operation: Operation, status: number): ValidateFunction | null {
+  const steps = [
+    'paths',
+    path,
+    operation.method.toLowerCase(),
+    'responses',
+    String(status),
+    'content',
+    'application/json',
+    'schema',
+  ];
+  const document = documentOf(operation);
+  if (!added.has(document)) ajv.addSchema(DOCUMENTS[document]?.() ?? {}, document);
+  added.add(document);
+  const reference = `${document}#/${steps.map(pointer).join('/')}`;
+  const known = validators.get(reference);
+  if (known) return known;
+  try {
+    const validator = ajv.compile({ $ref: reference });
+    validators.set(reference, validator);
+    return validator;
+  } catch {
+    return null;
+  }
+}
+
+export interface CheckedRequest {
+  readonly method: string;
+  /** URL of the request, with or without a query. */
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
+/** Returns the operation that the server chooses for a request. */
+function operationOf({ method, url, headers = {} }: CheckedRequest) {
+  const asked = method.toUpperCase() === 'HEAD' ? 'GET' : method.toUpperCase();
+  const { path, query } = splitTarget(url);
+  const found = paths.at(path).filter(({ operation }) => operation.method === asked);
+  const shown: Dialect | null = dialectShown({ headers, query });
+  const [first] = found;
+  const sameRoute = found.filter((each) => each.path === first?.path);
+  const own = sameRoute.find(({ operation }) => operation.dialect === shown?.name);
+  return own ?? sameRoute.find(({ operation }) => !operation.dialect) ?? first;
+}
+
+/**
+ * Throws when no document has the operation, the operation does not declare the status, or the body does not match its
+ * schema. `body` is the parsed body; undefined when there was none.
+ */
+export function checkResponse(request: CheckedRequest, status: number, body: unknown): void {
+  const found = operationOf(request);
+  if (!found) throw new Error(`no OpenAPI document has an operation ${request.method} ${request.url}`);
+  if (PAGES.includes(found.operation) || (found.operation.sendsLines && status === 200)) return;
+  const { operationId, responses } = found.operation;
+  const schema = responses[status];
+  if (schema && Type.IsUndefined(schema)) {
+    if (body === undefined) return;
+    throw new Error(`the response ${status} of ${operationId} must not have a body: ${JSON.stringify(body)}`);
+  }
+  const validator = validatorOf(found.path, found.operation, status);
+  if (!validator) throw new Error(`${operationId} does not declare the status ${status} in the OpenAPI document`);
+  if (validator(body)) return;
+  const problems = ajv.errorsText(validator.errors, { dataVar: 'body' });
+  throw new Error(
+    `the response ${status} of ${operationId} does not match the OpenAPI document: ${problems}\n${JSON.stringify(body)}`,
+  );
+}

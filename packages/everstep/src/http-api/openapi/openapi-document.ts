@@ -1,0 +1,223 @@
+/** An OpenAPI 3.1 document, made of the same declarations that the routes are made of. */
+import type { TObject, TSchema } from 'typebox';
+import Type from 'typebox';
+import { NDJSON_TYPE } from '../../audit/exported-entry.js';
+import { ERROR_CODES, type ErrorCode } from '../../contract/error-codes.js';
+import { ErrorBody } from '../../contract/errors.js';
+import { DEFAULT_DIALECT, type Dialect } from '../../dialects/index.js';
+import type { Operation } from '../operation.js';
+import { pathsOf } from '../server/routing.js';
+import { SESSION_COOKIE } from '../sessions/cookie.js';
+import { tagObject } from './openapi-tags.js';
+
+/** Errors that any operation may give, and those of operations that want a token. */
+const COMMON_ERRORS: readonly ErrorCode[] = [
+  'bad-request',
+  'url-too-long',
+  'headers-too-large',
+  'internal-error',
+  'store-unavailable',
+  'unavailable',
+];
+export const EVENT_STREAM = 'text/event-stream';
+/** Bodies are read before the operation runs, even if it needs none. */
+const BODY_ERRORS: readonly ErrorCode[] = ['request-timeout', 'body-too-large', 'unsupported-media-type'];
+/** Errors of requests that are not admitted, by kind of access. */
+const ADMISSION_ERRORS: Readonly<Record<Operation['access'], readonly ErrorCode[]>> = {
+  open: [],
+  token: [
+    'unknown-region',
+    'bad-header',
+    'missing-token',
+    'bad-token',
+    'missing-scope',
+    'session-ended',
+    'not-found',
+    'rate-limited',
+  ],
+  account: ['missing-token', 'bad-credential', 'session-ended', 'rate-limited'],
+  session: ['session-ended'],
+  index: ['bad-parameter', 'missing-token', 'bad-token', 'session-ended', 'not-found', 'rate-limited'],
+};
+
+/** Security scheme of sessions. Login is described at `POST /v2/session`. */
+export const SESSION_SECURITY = {
+  type: 'apiKey',
+  in: 'cookie',
+  name: SESSION_COOKIE,
+  description:
+    'Session of a user, created with `POST /v2/session`. Over HTTPS the cookie is named `__Host-everstep_session`. For operations that accept a token of a queue instance, the header `x-everstep-queue` (or the query parameter `everstep-queue` for event streams) contains the id of the instance. Requests other than GET and HEAD require the header `x-everstep-csrf`.',
+} as const;
+
+/**
+ * Returns a copy of a schema in which named schemas are replaced by references. The `top` schema itself is copied in full.
+ */
+type Show = (schema: unknown, top?: boolean) => unknown;
+
+/** Context that the parts of a document share. */
+interface Writing {
+  readonly show: Show;
+  readonly dialect: Dialect;
+  readonly security: DocumentParts['securityOf'];
+}
+
+function showBy(named: Readonly<Record<string, TSchema>>): Show {
+  const names = new Map<unknown, string>(Object.entries(named).map(([name, schema]) => [schema, name]));
+  const show: Show = (schema, top = false) => {
+    const name = top ? undefined : names.get(schema);
+    if (name !== undefined) return { $ref: `#/components/schemas/${name}` };
+    if (Array.isArray(schema)) return schema.map((each) => show(each));
+    if (typeof schema !== 'object' || schema === null) return schema;
+    return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, show(value)]));
+  };
+  return show;
+}
+
+function parametersOf(show: Show, where: 'path' | 'query', schema: TObject | undefined) {
+  if (!schema) return [];
+  const required = new Set<string>(schema.required ?? []);
+  return Object.entries(schema.properties).map(([name, property]) => ({
+    name,
+    in: where,
+    required: where === 'path' || required.has(name),
+    ...describe(property),
+    ...(where === 'query' && Type.IsArray(property) ? { style: 'form', explode: true } : {}),
+    schema: show(property),
+  }));
+}
+
+function describe(schema: TSchema): { description?: string } {
+  const description: unknown = Reflect.get(schema, 'description');
+  return typeof description === 'string' ? { description } : {};
+}
+
+function headersOf({ show, dialect }: Writing, operation: Operation) {
+  const required = new Set<string>(operation.headers?.required ?? []);
+  const own = Object.entries(operation.headers?.properties ?? {}).map(([name, property]) => ({
+    name: dialect.spell(name),
+    in: 'header',
+    required: required.has(name),
+    ...describe(property),
+    schema: show(property),
+  }));
+  // OpenAPI cannot describe a family of headers, so a placeholder stands for it.
+  const families = Object.entries(operation.headerFamilies ?? {}).map(([name, description]) => ({
+    name: `${dialect.spell(name)}*`,
+    in: 'header',
+    required: false,
+    description: `Any header with this prefix. ${description}`,
+    schema: { type: 'string' },
+  }));
+  return [...own, ...families];
+}
+
+function bodyOf(show: Show, { body }: Operation) {
+  if (!body) return {};
+  const content =
+    body.kind === 'json'
+      ? { 'application/json': { schema: show(body.schema) } }
+      : { '*/*': { schema: { description: body.description } } };
+  return { requestBody: { required: body.kind === 'json' && body.required, content } };
+}
+
+function errorsOf(operation: Operation): readonly ErrorCode[] {
+  const reads = operation.method === 'GET';
+  const writing: readonly ErrorCode[] =
+    (operation.access === 'token' && (!reads || operation.needsReadWrite)) || operation.needs === 'read-write'
+      ? ['read-only-token', 'forbidden']
+      : [];
+  const unsafe: readonly ErrorCode[] = reads || operation.access === 'open' ? [] : ['csrf-refused'];
+  const body = reads ? [] : BODY_ERRORS;
+  return [
+    ...new Set<ErrorCode>([
+      ...operation.errors,
+      ...ADMISSION_ERRORS[operation.access],
+      ...writing,
+      ...unsafe,
+      ...body,
+      ...COMMON_ERRORS,
+    ]),
+  ];
+}
+
+function responsesOf({ show, dialect }: Writing, operation: Operation) {
+  const responses: Record<string, unknown> = {};
+  for (const [status, schema] of Object.entries(operation.responses)) {
+    const description = describe(schema).description ?? (status === '202' ? 'Not done yet.' : 'The operation succeeded.');
+    const type = operation.streams ? EVENT_STREAM : operation.sendsLines ? NDJSON_TYPE : 'application/json';
+    const content = Type.IsUndefined(schema) ? {} : { content: { [type]: { schema: show(schema) } } };
+    responses[status] = { description, ...content };
+  }
+  const errors = errorsOf(operation);
+  const statuses = [...new Set(errors.map((code) => ERROR_CODES[code].status))].sort((a, b) => a - b);
+  for (const status of statuses) {
+    const codes = errors.filter((code) => ERROR_CODES[code].status === status);
+    responses[String(status)] = {
+      description: codes.map((code) => `\`${code}\`: ${ERROR_CODES[code].about}`).join('\n'),
+      headers: { [dialect.spell('Error-Code')]: { description: 'The stable code.', schema: { enum: codes } } },
+      content: { 'application/json': { schema: show(ErrorBody) } },
+    };
+  }
+  return responses;
+}
+
+function operationObject(writing: Writing, operation: Operation, path: string) {
+  const { show } = writing;
+  const security = operation.access === 'open' ? [] : writing.security?.(operation);
+  const alternative = pathsOf(operation).indexOf(path);
+  return {
+    operationId: alternative === 0 ? operation.operationId : `${operation.operationId}AtPath${alternative + 1}`,
+    tags: [operation.tag],
+    summary: operation.summary,
+    ...(operation.description === undefined ? {} : { description: operation.description }),
+    ...(security ? { security } : {}),
+    parameters: [
+      // Another path of an operation may do without some.
+      ...parametersOf(show, 'path', operation.pathParameters).filter(({ name }) => path.includes(`{${name}}`)),
+      ...parametersOf(show, 'query', operation.query),
+      ...headersOf(writing, operation),
+    ],
+    ...bodyOf(show, operation),
+    responses: responsesOf(writing, operation),
+  };
+}
+
+export interface DocumentParts {
+  readonly info: object;
+  readonly servers: readonly object[];
+  readonly security: readonly object[];
+  /** Of operations that want something else; null for those that do not. */
+  readonly securityOf?: (operation: Operation) => readonly object[] | null;
+  readonly securitySchemes: object;
+  readonly operations: readonly Operation[];
+  /** Whose headers are shown; the native one when absent. */
+  readonly dialect?: Dialect;
+  /** Schemas that are shown under a name; each is used by an operation. */
+  readonly named: Readonly<Record<string, TSchema>>;
+}
+
+export function openApiOf(parts: DocumentParts): object {
+  const { info, servers, security, securitySchemes, operations, named } = parts;
+  const show = showBy(named);
+  const writing: Writing = { show, dialect: parts.dialect ?? DEFAULT_DIALECT, security: parts.securityOf };
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const operation of operations) {
+    for (const path of pathsOf(operation)) {
+      const item = paths[path] ?? {};
+      item[operation.method.toLowerCase()] = operationObject(writing, operation, path);
+      paths[path] = item;
+    }
+  }
+  return {
+    openapi: '3.1.0',
+    info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    servers,
+    security,
+    tags: [...new Set(operations.map(({ tag }) => tag))].map(tagObject),
+    paths,
+    components: {
+      securitySchemes,
+      schemas: Object.fromEntries(Object.entries(named).map(([name, schema]) => [name, show(schema, true)])),
+    },
+  };
+}

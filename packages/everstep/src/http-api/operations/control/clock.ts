@@ -1,0 +1,111 @@
+/** The clock of a service that runs on virtual time. */
+
+import { LIMITS } from '../../../config/limits.js';
+import { ClockMove, ClockMoved, ClockState } from '../../../contract/clock.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import type { MoveOutcome, MoveTarget, VirtualTime } from '../../../ports/virtual-time.js';
+import { notAudited } from '../../audited/audit-rule.js';
+import { type ApiContext, answer, operation } from '../../operation.js';
+import { DURATION_WORDS, formatDuration, parseDuration } from '../../parameters/duration.js';
+import { shown } from '../../parameters/unacceptable.js';
+
+const ONLY_VIRTUAL = 'Only where the service was started with `everstep dev --virtual-clock`; elsewhere this is a 404.';
+
+function virtualTime({ virtualTime: time }: ApiContext): VirtualTime {
+  if (time) return time;
+  throw new ApiError(
+    'unknown-route',
+    'this server uses the real clock; to control time, start it with `everstep dev --virtual-clock`',
+  );
+}
+
+const isoOf = (ms: number): string => new Date(ms).toISOString();
+
+function targetOf({ by, to }: { readonly by?: string; readonly to?: number }, now: number): MoveTarget {
+  if ((by === undefined) === (to === undefined)) {
+    throw new ApiError(
+      'bad-body',
+      'the body must have either "by", a duration such as "10s", or "to", a time in Unix milliseconds',
+    );
+  }
+  const byMs = by === undefined ? (to ?? now) - now : parseDuration(by);
+  if (byMs === null) throw new ApiError('bad-body', `"by" must be ${DURATION_WORDS}, not ${shown(by ?? '')}`);
+  if (by !== undefined && byMs <= 0)
+    throw new ApiError('bad-body', '"by" must be a positive duration such as "10s"; the clock cannot move backwards');
+  if (byMs > LIMITS.maxClockMoveMs) {
+    throw new ApiError('bad-body', `the clock can advance at most ${formatDuration(LIMITS.maxClockMoveMs)} per request`);
+  }
+  if (now + byMs > LIMITS.maxClockTime) {
+    throw new ApiError('bad-body', `the clock cannot advance beyond ${isoOf(LIMITS.maxClockTime)}`);
+  }
+  return by === undefined ? { atMs: to ?? now } : { byMs };
+}
+
+function moved(outcome: MoveOutcome): { readonly now: number; readonly fired: number } {
+  switch (outcome.kind) {
+    case 'moved':
+      return { now: outcome.now, fired: outcome.fired };
+    case 'in-the-past':
+      throw new ApiError(
+        'bad-body',
+        `"to" must be in the future: the clock is at ${isoOf(outcome.now)} (${outcome.now}) and cannot move backwards`,
+      );
+    case 'too-many-instants':
+      throw new ApiError(
+        'bad-body',
+        `stopped after ${outcome.instants} due times, and more are pending; the clock is at ${isoOf(outcome.now)}. Advance it in smaller steps`,
+      );
+    case 'not-quiet':
+      throw new ApiError(
+        'unavailable',
+        `due work is still running after ${formatDuration(outcome.waitedMs)}, for example a slow step; the clock is at ${isoOf(outcome.now)}. Advance it again when the work is done`,
+      );
+    case 'given-up':
+      throw new ApiError('unavailable', 'the request was canceled or the server is stopping');
+  }
+}
+
+export const getClock = operation({
+  operationId: 'getClock',
+  tag: 'Clock',
+  summary: 'Get the virtual clock',
+  description: `Returns the current time of the virtual clock. ${ONLY_VIRTUAL}`,
+  method: 'GET',
+  path: '/v2/clock',
+  unknownQuery: 'ignore',
+  responses: { 200: ClockState },
+  errors: ['unknown-route'],
+  handle: (_input, context) => answer(200, { now: virtualTime(context).now(), virtual: true as const }),
+});
+
+export const advanceClock = operation({
+  operationId: 'advanceClock',
+  audit: notAudited('the virtual clock exists only in `everstep dev`, for tests'),
+  tag: 'Clock',
+  summary: 'Advance the virtual clock',
+  description: `Advances the clock by a duration or to a time. Sleeps, waits, retries and schedules that become due are processed in order, each at its time. Responds when all of it is done. ${ONLY_VIRTUAL}`,
+  method: 'POST',
+  path: '/v2/clock/advance',
+  unknownQuery: 'refuse',
+  body: { kind: 'json', schema: ClockMove, required: true },
+  responses: { 200: ClockMoved },
+  errors: ['bad-parameter', 'bad-body', 'unknown-route'],
+  async handle({ body, request }, context) {
+    const time = virtualTime(context);
+    return answer(200, moved(await time.move(targetOf(body ?? {}, time.now()), request.signal())));
+  },
+});
+
+export const settleClock = operation({
+  operationId: 'settleClock',
+  audit: notAudited('the virtual clock exists only in `everstep dev`, for tests'),
+  tag: 'Clock',
+  summary: 'Process due work without advancing the virtual clock',
+  description: `Responds when nothing is running and nothing is due. ${ONLY_VIRTUAL}`,
+  method: 'POST',
+  path: '/v2/clock/settle',
+  unknownQuery: 'refuse',
+  responses: { 200: ClockMoved },
+  errors: ['bad-parameter', 'bad-body', 'unknown-route'],
+  handle: async ({ request }, context) => answer(200, moved(await virtualTime(context).move({ byMs: 0 }, request.signal()))),
+});

@@ -1,0 +1,124 @@
+/** Destinations of deliveries: list their state, hold and release them. */
+
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { type DestinationEntry, DestinationHeld, Destinations } from '../../../contract/service.js';
+import type { DestinationStatus } from '../../../runtime/services/workflow-service.js';
+import { change } from '../../audited/audit-rule.js';
+import { answer, operation } from '../../operation.js';
+import { parseDestination } from '../../parameters/destination.js';
+import { shown, Unacceptable } from '../../parameters/unacceptable.js';
+import { optional } from '../../presenters/optional.js';
+
+const TAG = 'Destinations';
+const HELD_BY_HAND = 'held manually';
+
+const origin = Type.Optional(
+  Type.String({
+    description: 'Scheme, host and port, for example `https://app.example.com`. A longer URL is shortened to these.',
+  }),
+);
+const url = Type.Optional(Type.String({ description: 'Alternative name of `origin`.' }));
+
+function originOf(body: { readonly origin?: string; readonly url?: string }): string {
+  const [name, given] = body.origin === undefined ? ['url', body.url] : ['origin', body.origin];
+  if (given === undefined || (body.origin !== undefined && body.url !== undefined)) {
+    throw new ApiError('bad-body', 'the body must have either "origin" or "url": an absolute http or https URL');
+  }
+  try {
+    return new URL(parseDestination(given)).origin;
+  } catch (error) {
+    if (error instanceof Unacceptable) throw new ApiError('bad-body', `"${name}" ${error.message}`);
+    throw error;
+  }
+}
+
+/** Rejects reasons with lone surrogates or U+0000, which not every store can keep. */
+function reasonOf(reason: string): string {
+  if (!/\p{Surrogate}/u.test(reason) && !reason.includes('\u0000')) return reason;
+  throw new ApiError('bad-body', `"reason" must not contain lone surrogates or the character U+0000: ${shown(reason)}`);
+}
+
+const present = (status: DestinationStatus): DestinationEntry => ({
+  origin: status.origin,
+  isHeld: status.hold !== null,
+  ...optional('heldBy', status.hold?.by),
+  ...optional('reason', status.hold?.reason),
+  ...optional('heldSince', status.hold?.since),
+  failures: status.failures,
+  ...optional('lastError', status.lastError),
+  waitListSize: status.waiting,
+  ...optional('nextProbeAt', status.probeAt),
+});
+
+export const listDestinations = operation({
+  operationId: 'listDestinations',
+  tag: TAG,
+  summary: 'List destinations that fail or are held',
+  description: 'Returns the number of waiting deliveries, and why and since when a destination is held.',
+  method: 'GET',
+  path: '/v2/destinations',
+  unknownQuery: 'ignore',
+  responses: { 200: Destinations },
+  errors: [],
+  handle: async (_input, { service }, { instanceId }) =>
+    answer(200, { destinations: (await service.destinations({ instanceId })).map(present) }),
+});
+
+export const holdDestination = operation({
+  operationId: 'holdDestination',
+  audit: change('destination.hold', 'origin'),
+  tag: TAG,
+  summary: 'Hold all deliveries to a destination',
+  description: 'Deliveries wait until the destination is released manually. They are not lost and use no attempt.',
+  method: 'POST',
+  path: '/v2/destinations/hold',
+  unknownQuery: 'refuse',
+  body: {
+    kind: 'json',
+    required: true,
+    schema: Type.Object(
+      {
+        origin,
+        url,
+        reason: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: LIMITS.maxHoldReasonLength,
+            description: 'Reason for the hold. It is shown with the destination.',
+            default: HELD_BY_HAND,
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+  },
+  responses: { 200: DestinationHeld },
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
+  async handle({ body = {} }, { service }, { instanceId }) {
+    const held = originOf(body);
+    await service.holdDestination({ instanceId, origin: held, reason: reasonOf(body.reason ?? HELD_BY_HAND) });
+    return answer(200, { origin: held, isHeld: true });
+  },
+});
+
+export const releaseDestination = operation({
+  operationId: 'releaseDestination',
+  audit: change('destination.release', 'origin'),
+  tag: TAG,
+  summary: 'Release a held destination',
+  description:
+    'Releases the destination, whether it was held manually or by the circuit breaker. Waiting deliveries are sent in the order in which they became due.',
+  method: 'POST',
+  path: '/v2/destinations/release',
+  unknownQuery: 'refuse',
+  body: { kind: 'json', required: true, schema: Type.Object({ origin, url }, { additionalProperties: false }) },
+  responses: { 200: DestinationHeld },
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found'],
+  async handle({ body = {} }, { service }, { instanceId }) {
+    const held = originOf(body);
+    if (await service.releaseDestination({ instanceId, origin: held })) return answer(200, { origin: held, isHeld: false });
+    throw new ApiError('not-found', `destination ${shown(held)} is not held`);
+  },
+});

@@ -1,0 +1,46 @@
+/** Live data: a stream of change hints, and the nodes of the service. */
+import { LiveChange, Nodes } from '../../../contract/live.js';
+import { HintStream } from '../../live/hint-stream.js';
+import { answer, eventsOf, operation } from '../../operation.js';
+import { RawBody } from '../../requests/raw-body.js';
+
+/** Prevents proxies from buffering events. */
+const STREAMED = { 'x-accel-buffering': 'no' } as const;
+
+export const streamHints = operation({
+  operationId: 'streamHints',
+  tag: 'Live',
+  summary: 'Stream change hints',
+  description:
+    'Returns a stream of server-sent events. An event named `change` says which data to request again. Events arrive at most four times per second and do not contain the data itself. Hints can be lost while a client is not connected, and can arrive twice. Changes that other nodes make are reported within about a second.',
+  method: 'GET',
+  path: '/v2/live',
+  unknownQuery: 'refuse',
+  head: false,
+  streams: true,
+  responses: { 200: eventsOf(LiveChange) },
+  errors: ['bad-parameter'],
+  handle({ request }, { service, liveStreams }, { instanceId }) {
+    const release = liveStreams.open(instanceId);
+    const stream = new HintStream({
+      subscribe: (onHint) => service.watchHints({ instanceId, told: onHint }),
+      isStillAdmitted: () => request.isStillAdmitted(),
+      signal: request.signal(),
+    });
+    stream.once('close', release);
+    return answer(200, new RawBody('text/event-stream; charset=utf-8', stream), STREAMED);
+  },
+});
+
+export const listNodes = operation({
+  operationId: 'listNodes',
+  tag: 'Live',
+  summary: 'List the nodes of the service',
+  description: 'Returns one node when the service is a single process. The counts cover all queue instances.',
+  method: 'GET',
+  path: '/v2/nodes',
+  unknownQuery: 'ignore',
+  responses: { 200: Nodes },
+  errors: [],
+  handle: async (_input, { nodes }) => answer(200, { nodes: [...(await nodes())] }),
+});

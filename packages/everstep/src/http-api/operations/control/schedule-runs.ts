@@ -1,0 +1,91 @@
+/** Next ticks of a schedule, and starting its run manually. */
+
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { ScheduleRunStarted, ScheduleTicks } from '../../../contract/schedules.js';
+import { nextTicks } from '../../../engine/schedules/schedule.js';
+import { allowRuns, allowSize, startAllowed } from '../../admission/allowance.js';
+import { change } from '../../audited/audit-rule.js';
+import { answer, type Operation, operation } from '../../operation.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { noSuchSchedule, SchedulePath } from './schedules.js';
+
+const TAG = 'Schedules';
+
+const listScheduleTicks = operation({
+  operationId: 'listScheduleTicks',
+  tag: TAG,
+  summary: 'List the next ticks of a schedule',
+  description: 'For a paused schedule, returns the ticks that it would have if it were resumed now.',
+  method: 'GET',
+  path: '/v2/schedules/{scheduleId}/next',
+  unknownQuery: 'refuse',
+  pathParameters: SchedulePath,
+  query: Type.Object({
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.scheduleFiresMax,
+        default: LIMITS.scheduleFiresDefault,
+        description: 'Maximum number of ticks to return.',
+      }),
+    ),
+  }),
+  responses: { 200: ScheduleTicks },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { scheduleId }, query: { count } }, { store, service }, { instanceId }) {
+    const schedule = await store.findSchedule({ instanceId, scheduleId });
+    if (!schedule) throw noSuchSchedule(scheduleId);
+    return answer(200, { fires: [...nextTicks(schedule, service.now(), count ?? LIMITS.scheduleFiresDefault)] });
+  },
+});
+
+const runSchedule = operation({
+  operationId: 'runSchedule',
+  audit: change('schedule.run', 'scheduleId'),
+  tag: TAG,
+  summary: 'Start the run of a schedule now',
+  description:
+    'Starts one run with the payload and settings of the schedule, including its delay. A schedule of messages sends one message, or one for each endpoint of its URL group. Counts like a trigger, and is shown as the last run of the schedule. The next tick is not affected. A paused schedule stays paused.',
+  method: 'POST',
+  path: '/v2/schedules/{scheduleId}/run',
+  unknownQuery: 'refuse',
+  pathParameters: SchedulePath,
+  responses: { 200: ScheduleRunStarted },
+  errors: [
+    'bad-parameter',
+    'not-found',
+    'conflict',
+    'budget-exceeded',
+    'storage-quota-exceeded',
+    'body-too-large',
+    'daily-limit-reached',
+    'too-many-active-runs',
+  ],
+  async handle({ path: { scheduleId } }, context, { instanceId }) {
+    const { service, store } = context;
+    const schedule = await store.findSchedule({ instanceId, scheduleId });
+    if (!schedule) throw noSuchSchedule(scheduleId);
+    allowSize(context, instanceId, schedule.payload.body);
+    const runAdmission = await allowRuns(context, instanceId);
+    const outcome = await startAllowed(
+      context,
+      { instanceId, runs: 1, runAdmission },
+      () => service.runSchedule({ instanceId, scheduleId, admittedAt: runAdmission.at }),
+      ({ kind }) => (kind === 'started' ? 1 : 0),
+    );
+    switch (outcome.kind) {
+      case 'started': {
+        const { workflowRunId, createdAt } = outcome.run;
+        return answer(200, { workflowRunId, workflowCreatedAt: createdAt, started: outcome.count });
+      }
+      case 'no-endpoints':
+        throw new ApiError('conflict', `the URL group of schedule ${shown(scheduleId)} has no endpoints; add an endpoint first`);
+      case 'not-found':
+        throw noSuchSchedule(scheduleId);
+    }
+  },
+});
+
+export const scheduleRunOperations: readonly Operation[] = [listScheduleTicks, runSchedule];

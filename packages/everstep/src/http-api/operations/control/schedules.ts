@@ -1,0 +1,200 @@
+/** Schedules: start runs periodically. */
+
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { DeletedSchedule, ScheduleEntry, ScheduleList, ScheduleReference } from '../../../contract/schedules.js';
+import type { Schedule } from '../../../engine/runs/run.js';
+import { parseCron } from '../../../engine/schedules/cron.js';
+import type { ScheduleCommand } from '../../../runtime/services/workflow-service.js';
+import { allowSize, allowSpending, tooManySchedules } from '../../admission/allowance.js';
+import { change } from '../../audited/audit-rule.js';
+import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { Text } from '../../parameters/values.js';
+import { presentSchedule } from '../../presenters/schedule.js';
+import { allowNames } from '../../quotas/named-things.js';
+import { listedSchedules } from '../../read-models/schedule-list.js';
+import { SCHEDULE_PATH } from '../../server/target.js';
+import { checkDestination, FORWARD, ScheduleHeaders, TRIGGER_FAMILIES } from '../triggers/setting-headers.js';
+import { destinationOf, stringOrNull } from '../triggers/trigger.js';
+import { settingsOf, workflowUrlOf } from '../triggers/trigger-command.js';
+
+const TAG = 'Schedules';
+const DEFAULT_TIME_ZONE = 'UTC';
+const IN_CRON = /^\s*CRON_TZ=/;
+
+export const SchedulePath = Type.Object({ scheduleId: Text(LIMITS.maxRunIdLength, { description: 'Id of the schedule.' }) });
+export const noSuchSchedule = (scheduleId: string): ApiError =>
+  new ApiError('not-found', `schedule ${shown(scheduleId)} not found`);
+
+/** Returns the cron expression and its time zone, which must be given only once. Throws ApiError. */
+export function cronOf(
+  headers: Pick<ScheduleHeaders, 'Cron' | 'Cron-Timezone'>,
+  { dialect }: RequestContext,
+): { readonly cron: string; readonly timeZone: string } {
+  const { Cron: given, 'Cron-Timezone': timeZone } = headers;
+  if (timeZone !== undefined && IN_CRON.test(given)) {
+    throw new ApiError(
+      'bad-header',
+      `${dialect.spell('Cron')} and ${dialect.spell('Cron-Timezone')} both contain a time zone; give it only once`,
+    );
+  }
+  const parsed = parseCron(given, timeZone ?? DEFAULT_TIME_ZONE);
+  if (!parsed.ok) throw new ApiError('bad-header', `${dialect.spell('Cron')} is not a valid cron expression: ${parsed.message}`);
+  return { cron: parsed.cron, timeZone: parsed.timeZone };
+}
+
+/** Creates or replaces a schedule. Throws ApiError when the limit is reached; replacing a schedule is always possible. */
+export async function putSchedule(context: ApiContext, command: Omit<ScheduleCommand, 'most'>): Promise<Schedule> {
+  const { limits, service } = context;
+  const { instanceId } = command;
+  const plan = limits?.plan(instanceId) ?? null;
+  const most = plan?.maxSchedules ?? null;
+  const schedule = await service.putSchedule({ ...command, most: Math.min(most ?? LIMITS.maxSchedules, LIMITS.maxSchedules) });
+  if (schedule !== 'too-many-schedules') return schedule;
+  if (plan && most !== null) {
+    const message = `the queue instance has reached the limit of ${most} schedules of the plan ${plan.name}; delete some, or ask the operator for another plan`;
+    throw tooManySchedules(context, instanceId, message);
+  }
+  throw new ApiError(
+    'too-many-schedules',
+    `the queue instance has reached the limit of ${LIMITS.maxSchedules} schedules; delete some`,
+  );
+}
+
+const createSchedule = operation({
+  operationId: 'createSchedule',
+  audit: change('schedule.put', 'scheduleId'),
+  tag: TAG,
+  summary: 'Create or replace a schedule',
+  description:
+    'Each tick starts a run of the workflow with this body and these headers. Ticks that were missed while the server was down start one run. Each run gets its own id, so `Workflow-RunId` and deduplication are not supported, nor are `Not-Before` and `Wait-For-Result`.',
+  method: 'POST',
+  path: `${SCHEDULE_PATH}{destination}`,
+  unknownQuery: 'part-of-path',
+  pathParameters: Type.Object({
+    destination: Type.String({
+      description:
+        'Absolute http or https URL of the workflow, raw or percent-encoded. The query of the request is part of the URL.',
+    }),
+  }),
+  headers: ScheduleHeaders,
+  headerFamilies: TRIGGER_FAMILIES,
+  body: { kind: 'bytes', description: 'Payload of the runs: any bytes with any content type.' },
+  responses: { 200: ScheduleReference },
+  errors: [
+    'bad-header',
+    'bad-url',
+    'bad-expression',
+    'blocked-address',
+    'budget-exceeded',
+    'storage-quota-exceeded',
+    'too-many-flow-control-keys',
+    'too-many-queues',
+    'body-too-large',
+    'too-many-schedules',
+  ],
+  async handle({ headers, carried, body, request }, context, { instanceId }) {
+    const destination = destinationOf(request.target, SCHEDULE_PATH);
+    const workflowUrl = workflowUrlOf({ destination, destinationName: 'the workflow URL' });
+    const use = { context, request, instanceId };
+    checkDestination(workflowUrl, null, use);
+    const scheduleId = headers['Schedule-Id'] ?? null;
+    const command = {
+      instanceId,
+      dialect: request.dialect.name,
+      scheduleId,
+      ...cronOf(headers, request),
+      workflowUrl,
+      payload: { body, contentType: stringOrNull(request.headers['content-type']), forwardHeaders: carried[FORWARD] ?? {} },
+      settings: settingsOf({ headers, carried }, use),
+      delayMs: headers.Delay ?? 0,
+      callerIp: request.callerIp,
+    };
+    allowSize(context, instanceId, body);
+    await allowNames(context, instanceId, [command.settings]);
+    await allowSpending(context, instanceId);
+    const schedule = await putSchedule(context, command);
+    return answer(200, { scheduleId: schedule.scheduleId });
+  },
+});
+
+const listSchedules = operation({
+  operationId: 'listSchedules',
+  tag: TAG,
+  summary: 'List schedules',
+  description: `Returns schedules oldest first. A payload larger than ${LIMITS.maxListedBodyBytes} bytes is omitted, as \`bodyLeftOut\` indicates; get the schedule to read it.`,
+  method: 'GET',
+  path: '/v2/schedules',
+  unknownQuery: 'ignore',
+  responses: { 200: ScheduleList },
+  errors: [],
+  handle: async ({ request }, { store }, { instanceId }) =>
+    answer(200, await listedSchedules(store, instanceId, request.reserve, presentSchedule)),
+});
+
+const getSchedule = operation({
+  operationId: 'getSchedule',
+  tag: TAG,
+  summary: 'Get a schedule',
+  description: 'Returns the schedule with its whole payload.',
+  method: 'GET',
+  path: '/v2/schedules/{scheduleId}',
+  unknownQuery: 'ignore',
+  pathParameters: SchedulePath,
+  responses: { 200: ScheduleEntry },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { scheduleId } }, { store }, { instanceId }) {
+    const schedule = await store.findSchedule({ instanceId, scheduleId });
+    if (!schedule) throw noSuchSchedule(scheduleId);
+    return answer(200, presentSchedule(schedule));
+  },
+});
+
+const deleteSchedule = operation({
+  operationId: 'deleteSchedule',
+  audit: change('schedule.delete', 'scheduleId'),
+  tag: TAG,
+  summary: 'Delete a schedule',
+  description: 'Runs that have started continue.',
+  method: 'DELETE',
+  path: '/v2/schedules/{scheduleId}',
+  unknownQuery: 'refuse',
+  pathParameters: SchedulePath,
+  responses: { 200: DeletedSchedule },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { scheduleId } }, { service }, { instanceId }) {
+    if (!(await service.deleteSchedule({ instanceId, scheduleId }))) throw noSuchSchedule(scheduleId);
+    return answer(200, { deleted: 1 });
+  },
+});
+
+const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
+  operation({
+    operationId: `${verb}Schedule`,
+    audit: change(`schedule.${verb}`, 'scheduleId'),
+    tag: TAG,
+    summary,
+    description,
+    method: 'PATCH',
+    path: `/v2/schedules/{scheduleId}/${verb}`,
+    unknownQuery: 'refuse',
+    pathParameters: SchedulePath,
+    responses: { 200: ScheduleEntry },
+    errors: ['bad-parameter', 'not-found'],
+    async handle({ path: { scheduleId } }, { service }, { instanceId }) {
+      const schedule = await service.pauseSchedule({ instanceId, scheduleId, paused: verb === 'pause' });
+      if (!schedule) throw noSuchSchedule(scheduleId);
+      return answer(200, presentSchedule(schedule));
+    },
+  });
+
+export const scheduleOperations: readonly Operation[] = [
+  createSchedule,
+  listSchedules,
+  getSchedule,
+  deleteSchedule,
+  pausing('pause', 'Pause a schedule', 'The schedule does not tick until it is resumed. Runs that have started continue.'),
+  pausing('resume', 'Resume a schedule', 'The schedule continues with its next regular tick. Ticks that it missed are skipped.'),
+];

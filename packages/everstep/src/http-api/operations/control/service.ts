@@ -1,0 +1,77 @@
+/** Operations about the server itself, which require no token. */
+import Type from 'typebox';
+import { ApiError } from '../../../contract/error-codes.js';
+import { Health, Readiness } from '../../../contract/service.js';
+import { answer, openOperation } from '../../operation.js';
+
+export const getHealth = openOperation({
+  operationId: 'getHealth',
+  tag: 'Service',
+  summary: 'Check whether the server is alive',
+  description: 'Returns 200 as long as the process responds.',
+  method: 'GET',
+  path: '/health',
+  unknownQuery: 'ignore',
+  whileStopping: 'answer',
+  responses: { 200: Health },
+  errors: [],
+  handle: (_input, { version }) => answer(200, { status: 'ok' as const, version }),
+});
+
+/** Maximum time for the store to answer a readiness check. */
+const STORE_ANSWERS_MS = 2_000;
+
+/** Waits for `work`. Rejects when it takes longer than `longestMs`. */
+async function within(longestMs: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`timed out after ${longestMs} ms`)), longestMs);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export const getReadiness = openOperation({
+  operationId: 'getReadiness',
+  tag: 'Service',
+  summary: 'Check whether the server accepts requests',
+  description:
+    'Returns 503 while the server starts or stops, while its store cannot be read or rejects writes, and while this node has no lease.',
+  method: 'GET',
+  path: '/ready',
+  unknownQuery: 'ignore',
+  whileStopping: 'answer',
+  responses: { 200: Readiness },
+  errors: [],
+  async handle(_input, { store, log, isStarting, isStopping, hasLease, storeRefusal }) {
+    if (isStarting()) throw new ApiError('unavailable', 'the server is starting; retry later');
+    if (isStopping()) throw new ApiError('unavailable', 'the server is stopping; retry later');
+    const refusal = storeRefusal();
+    if (refusal !== null) throw new ApiError('store-unavailable', refusal, { 'retry-after': '2' });
+    try {
+      await within(STORE_ANSWERS_MS, store.latestTime());
+    } catch (error) {
+      log.error({ error: String(error) }, 'readiness check could not read the store');
+      throw new ApiError('unavailable', 'the store cannot be read; the server log contains the cause');
+    }
+    if (!hasLease()) throw new ApiError('unavailable', 'this node has no database lease and starts no work until it has one');
+    return answer(200, { status: 'ready' as const });
+  },
+});
+
+export const getOpenApi = openOperation({
+  operationId: 'getOpenApi',
+  tag: 'Service',
+  summary: 'Get the OpenAPI document of the runtime API',
+  description: 'Returns this document. Requires no token.',
+  method: 'GET',
+  path: '/openapi.json',
+  unknownQuery: 'ignore',
+  whileStopping: 'answer',
+  responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1 document.' }) },
+  errors: [],
+  handle: (_input, { openApi }) => answer(200, openApi()),
+});

@@ -1,0 +1,119 @@
+/**
+ * Bulk operations on the dead letter queue, in pages of 50 entries. A bulk operation covers the entries that exist at its
+ * first request, oldest first. The cursor contains the position reached and the number of entries still to process.
+ */
+import Type, { type StaticDecode } from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import type { DeadLetterFilter } from '../../../ports/stores/store.js';
+import type { ApiContext } from '../../operation.js';
+import { AnyOf } from '../../parameters/several.js';
+import { Cursor, Text } from '../../parameters/values.js';
+import type { CursorState } from '../../requests/cursor.js';
+import { deadLetterFilterOf, deadLetterFilters, isEmptyRange, RunIdFilter, RunIdPrefixFilter } from '../filters.js';
+
+/** Ids that Everstep creates are shorter. */
+const MAX_DLQ_ID_LENGTH = 128;
+
+export const dlqIdsUpTo = (most: number) =>
+  AnyOf(
+    Text(MAX_DLQ_ID_LENGTH, {}),
+    `Ids of dead letter entries, at most ${most}. All or nothing: if one id does not exist, the response is 404 and nothing is changed. When ids are given, the other filters are ignored`,
+  );
+export const DlqIds = dlqIdsUpTo(LIMITS.bulkMax);
+
+const bulkParameters = {
+  dlqIds: Type.Optional(DlqIds),
+  cursor: Type.Optional(Cursor('Cursor of the previous response, with the same filters. Empty: start from the beginning.')),
+  count: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: `Maximum number of entries over all requests of the bulk operation. Default: all matching entries. Each request handles at most ${LIMITS.bulkMax}.`,
+    }),
+  ),
+  ...deadLetterFilters,
+};
+
+export const BulkByRunId = Type.Object({ ...bulkParameters, workflowRunId: Type.Optional(RunIdFilter) });
+export const BulkByRunIdPrefix = Type.Object({ ...bulkParameters, workflowRunId: Type.Optional(RunIdPrefixFilter) });
+export type BulkQuery = StaticDecode<typeof BulkByRunId>;
+
+export interface BulkRequest {
+  readonly operation: string;
+  readonly instanceId: string;
+  readonly query: BulkQuery;
+  readonly matchRunId: 'exact' | 'prefix';
+  /** Maximum number of entries in this request. Default and maximum: LIMITS.bulkMax. */
+  readonly pageMost?: number;
+}
+
+export interface BulkPage<Done> {
+  readonly done: readonly Done[];
+  readonly cursor: string;
+}
+
+/**
+ * Takes the entries with these ids out of the queue and returns the results. Other requests may have taken some of them
+ * already.
+ */
+export type TakeEntries<Done> = (dlqIds: readonly string[]) => Promise<readonly Done[]>;
+
+/** Returns the distinct ids. Throws ApiError when there are none or too many. */
+export function checkedDlqIds(dlqIds: readonly string[], most: number = LIMITS.bulkMax): readonly string[] {
+  const distinct = [...new Set(dlqIds)];
+  if (distinct.length === 0)
+    throw new ApiError('bad-parameter', 'dlqIds must not be empty; give at least one id, or omit the parameter');
+  if (distinct.length <= most) return distinct;
+  throw new ApiError(
+    'bad-parameter',
+    `dlqIds must not contain more than ${most} different ids in one request; this request has ${distinct.length}`,
+  );
+}
+
+/** Returns whether the query has a filter. */
+export function hasFilter({ cursor: _cursor, count: _count, ...filters }: BulkQuery): boolean {
+  return Object.values(filters).some((value) => value !== undefined);
+}
+
+export async function runBulk<Done>(context: ApiContext, request: BulkRequest, take: TakeEntries<Done>): Promise<BulkPage<Done>> {
+  const { store, cursors } = context;
+  const { instanceId, query, matchRunId, pageMost = LIMITS.bulkMax } = request;
+  const most = Math.min(pageMost, LIMITS.bulkMax);
+  const { cursor: given, count, dlqIds: _named, ...asked } = query;
+  const scope = { operation: request.operation, instanceId, filters: asked };
+  const continued: CursorState | null = given === undefined || given === '' ? null : await cursors.open(scope, given);
+  if (isEmptyRange(asked)) return { done: [], cursor: '' };
+  const horizon = continued?.horizon ?? (await store.deadLetterHorizon({ instanceId }));
+  const filter: DeadLetterFilter = {
+    ...deadLetterFilterOf(asked),
+    ...(matchRunId === 'exact' ? { workflowRunId: asked.workflowRunId } : { workflowRunIdPrefix: asked.workflowRunId }),
+  };
+  let left = continued === null ? (count ?? null) : continued.left;
+  let after: string | null = continued?.after ?? null;
+  let done: readonly Done[] = [];
+  // If other requests took a whole page in the meantime, the next page is tried. So an empty page means the end.
+  do {
+    const limit = Math.min(most, left ?? most);
+    const page = await store.listDeadLetterIds({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
+    if (page.items.length > 0) done = await take(page.items);
+    if (left !== null) left -= done.length;
+    after = page.next;
+  } while (after !== null && done.length === 0);
+  if (after === null || left === 0) return { done, cursor: '' };
+  return { done, cursor: await cursors.seal(scope, { after, horizon, left }) };
+}
+
+/** Rejects a count below the number of ids: ids are processed all or nothing. */
+export function refuseSmallerCount(dlqIds: readonly string[], count: number | undefined): void {
+  if (count === undefined || count >= dlqIds.length) return;
+  throw new ApiError(
+    'bad-parameter',
+    `count cannot be less than the number of dlqIds: ${dlqIds.length} ids are given, count is ${count}, and ids are processed all or nothing; omit count`,
+  );
+}
+
+/** Rejects a cursor together with dlqIds. Ids fit on one page, so the cursor belongs to another request. */
+export function refuseCursorBesideIds(cursor: string | undefined): void {
+  if (cursor === undefined || cursor === '') return;
+  throw new ApiError('bad-cursor', 'cursor and dlqIds cannot be used together; omit one of them');
+}

@@ -1,0 +1,150 @@
+/** Groups of dead letters with the same error: list them, acknowledge them and resolve them. */
+
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { DeadLetterGroup, DeadLetterGroupPage, GROUP_KINDS, GroupStateSchema } from '../../../contract/dead-letter-groups.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import type { GroupMark } from '../../../ports/stores/dead-letter-groups.js';
+import { OWN_ENTRY } from '../../audited/audit-rule.js';
+import { answer, type Operation, operation } from '../../operation.js';
+import { AnyOf } from '../../parameters/several.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { Cursor, UnixMs } from '../../parameters/values.js';
+import { presentGroup } from '../../presenters/dead-letter-group.js';
+import { deadLetterFilters, Fingerprint, isEmptyRange } from '../filters.js';
+
+const TAG = 'Dead letter queue';
+const PATH = '/v2/workflows/dlq/groups';
+const GroupPath = Type.Object({ fingerprint: Fingerprint('Fingerprint of the group.') });
+
+const noSuchGroup = (fingerprint: string): ApiError =>
+  new ApiError('not-found', `group ${shown(fingerprint)} not found: it had no entries in the last month`);
+
+const listGroups = operation({
+  operationId: 'listDeadLetterGroups',
+  tag: TAG,
+  summary: 'List dead letter groups',
+  description:
+    'A group contains the failed runs with the same step, status and normalized message. Regressed groups come first, then new groups, then known groups; within each, the most recently seen group comes first. The cursor is empty when there are no more results. Unknown parameters are ignored.',
+  method: 'GET',
+  path: PATH,
+  unknownQuery: 'ignore',
+  query: Type.Object({
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.groupsPageMax,
+        default: LIMITS.groupsPageDefault,
+        description: 'Maximum number of groups per page.',
+      }),
+    ),
+    state: Type.Optional(AnyOf(GroupStateSchema, 'State of the group')),
+    workflowUrl: deadLetterFilters.workflowUrl,
+    fromDate: Type.Optional(UnixMs('Only groups that were last seen at or after this time, in Unix milliseconds.')),
+    toDate: Type.Optional(UnixMs('Only groups that were first seen at or before this time, in Unix milliseconds.')),
+    kind: Type.Optional(
+      Type.Enum([...GROUP_KINDS], {
+        type: 'string',
+        default: 'workflow',
+        description: 'Whether to list groups of workflow runs or of plain messages.',
+      }),
+    ),
+    withEmpty: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Includes groups whose entries have all left the queue within the last month.',
+      }),
+    ),
+  }),
+  responses: { 200: DeadLetterGroupPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  async handle({ query }, { store, service, cursors }, { instanceId }) {
+    const { cursor: given, count, ...asked } = query;
+    const scope = { operation: 'dlq-groups', instanceId, filters: asked };
+    const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
+    if (isEmptyRange(asked)) return answer(200, { cursor: '', groups: [] });
+    // Group states depend on the time, so all pages use the time of the first page.
+    const now = start?.horizon ? Number(start.horizon) : service.now();
+    const { items, next } = await store.deadLetterGroups.list({
+      instanceId,
+      filter: {
+        kind: asked.kind ?? 'workflow',
+        states: asked.state,
+        workflowUrls: asked.workflowUrl,
+        fromDate: asked.fromDate,
+        toDate: asked.toDate,
+        withEmpty: asked.withEmpty === true,
+      },
+      now,
+      after: start?.after ?? null,
+      limit: count ?? LIMITS.groupsPageDefault,
+    });
+    const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: String(now), left: null });
+    return answer(200, { cursor, groups: items.map((group) => presentGroup(group, now)) });
+  },
+});
+
+const getGroup = operation({
+  operationId: 'getDeadLetterGroup',
+  tag: TAG,
+  summary: 'Get a dead letter group',
+  description: 'A group without entries can be read for a month after its last entry.',
+  method: 'GET',
+  path: `${PATH}/{fingerprint}`,
+  unknownQuery: 'ignore',
+  pathParameters: GroupPath,
+  responses: { 200: DeadLetterGroup },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { fingerprint } }, { store, service }, { instanceId }) {
+    const now = service.now();
+    const group = await store.deadLetterGroups.find({ instanceId, fingerprint, now });
+    if (!group) throw noSuchGroup(fingerprint);
+    return answer(200, presentGroup(group, now));
+  },
+});
+
+const MARKS = {
+  acknowledge: {
+    operationId: 'acknowledgeDeadLetterGroup',
+    summary: 'Acknowledge a dead letter group',
+    description: 'Marks the group as known: it is no longer new or regressed. Does not change its entries.',
+  },
+  resolve: {
+    operationId: 'resolveDeadLetterGroup',
+    summary: 'Resolve a dead letter group',
+    description:
+      'Marks the error as fixed: the group becomes regressed when another entry arrives. Also acknowledges the group if it is not acknowledged. Does not change its entries.',
+  },
+} as const;
+
+const mark = (kind: GroupMark['kind']): Operation =>
+  operation({
+    ...MARKS[kind],
+    audit: OWN_ENTRY,
+    tag: TAG,
+    method: 'POST',
+    path: `${PATH}/{fingerprint}/${kind}`,
+    unknownQuery: 'refuse',
+    pathParameters: GroupPath,
+    responses: { 200: DeadLetterGroup },
+    errors: ['bad-parameter', 'not-found'],
+    async handle({ path: { fingerprint }, request }, { store, service, authority }, { instanceId, actor, access }) {
+      const now = service.now();
+      const audit = await authority.auditEntry(instanceId, {
+        actor,
+        address: request.callerIp,
+        action: `dead-letter-group.${kind}`,
+        subject: fingerprint,
+        details: { instanceId, access },
+      });
+      const { deadLetterGroups } = store;
+      const marked = await deadLetterGroups.mark({ instanceId, fingerprint, mark: { kind, at: now, by: actor }, audit });
+      if (marked) service.changed({ instanceId, topic: 'dlq' });
+      const group = marked ? await deadLetterGroups.find({ instanceId, fingerprint, now }) : null;
+      if (!group) throw noSuchGroup(fingerprint);
+      return answer(200, presentGroup(group, now));
+    },
+  });
+
+export const groupOperations: readonly Operation[] = [listGroups, getGroup, mark('acknowledge'), mark('resolve')];

@@ -1,0 +1,85 @@
+/** Lists and returns dead letters. */
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { DeadLetterEntry, DeadLetterPage } from '../../../contract/dead-letters.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { answer, operation } from '../../operation.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { Cursor, Text } from '../../parameters/values.js';
+import { presentDeadLetter } from '../../presenters/dead-letter.js';
+import { callbackHistory, readDeadLetter, readDeadLetters } from '../../read-models/dead-letter-pages.js';
+import { deadLetterFilterOf, deadLetterFilters, isEmptyRange, RunIdFilter } from '../filters.js';
+
+export const DlqIdPath = Type.Object({ dlqId: Text(LIMITS.maxRunIdLength, { description: 'Id of the dead letter entry.' }) });
+
+export const noSuchEntry = (dlqIds: readonly string[]): ApiError => {
+  const named = dlqIds.slice(0, 5).map(shown).join(', ');
+  const more = dlqIds.length > 5 ? ` and ${dlqIds.length - 5} more` : '';
+  const gone = 'already resumed, restarted or deleted, or never existed';
+  return new ApiError('not-found', `not found in the dead letter queue: ${named}${more} (${gone}); nothing was changed`);
+};
+
+export const listDeadLetters = operation({
+  operationId: 'listDeadLetters',
+  tag: 'Dead letter queue',
+  summary: 'List failed workflow runs',
+  description:
+    'Returns entries newest first. The cursor is empty when there are no more results. A page with large bodies contains fewer entries. Unknown parameters are ignored.',
+  method: 'GET',
+  path: '/v2/workflows/dlq',
+  unknownQuery: 'ignore',
+  query: Type.Object({
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.deadLettersPageMax,
+        default: LIMITS.deadLettersPageDefault,
+        description: 'Maximum number of entries per page.',
+      }),
+    ),
+    workflowRunId: Type.Optional(RunIdFilter),
+    ...deadLetterFilters,
+  }),
+  responses: { 200: DeadLetterPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  async handle({ query, request }, { store, cursors }, { instanceId }) {
+    const { cursor: given, count, ...asked } = query;
+    const scope = { operation: 'dlq', instanceId, filters: asked };
+    const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
+    if (isEmptyRange(asked)) return answer(200, { cursor: '', messages: [] });
+    const listing = await store.listDeadLetters({
+      instanceId,
+      filter: { ...deadLetterFilterOf(asked), workflowRunId: asked.workflowRunId },
+      order: 'newest-first',
+      after: start?.after ?? null,
+      horizon: null,
+      limit: count ?? LIMITS.deadLettersPageDefault,
+    });
+    const { entries, next } = await readDeadLetters(store, listing, request.reserve);
+    const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null });
+    const coming = await store.repairs.scheduledDeletions({ instanceId, dlqIds: entries.map(({ dlqId }) => dlqId) });
+    const deletions = new Map(coming.map((deletion) => [deletion.dlqId, deletion]));
+    return answer(200, { cursor, messages: entries.map((entry) => presentDeadLetter(entry, deletions.get(entry.dlqId))) });
+  },
+});
+
+export const getDeadLetter = operation({
+  operationId: 'getDeadLetter',
+  tag: 'Dead letter queue',
+  summary: 'Get a failed workflow run',
+  description: 'Returns the dead letter entry of the run.',
+  method: 'GET',
+  path: '/v2/workflows/dlq/{dlqId}',
+  unknownQuery: 'ignore',
+  pathParameters: DlqIdPath,
+  responses: { 200: DeadLetterEntry },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { dlqId }, request }, { store }, { instanceId }) {
+    const entry = await readDeadLetter(store, { instanceId, dlqId }, request.reserve);
+    if (!entry) throw noSuchEntry([dlqId]);
+    const history = await callbackHistory(store, entry);
+    const [deletion] = await store.repairs.scheduledDeletions({ instanceId, dlqIds: [dlqId] });
+    return answer(200, presentDeadLetter(entry, deletion, history));
+  },
+});

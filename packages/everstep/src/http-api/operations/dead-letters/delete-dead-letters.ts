@@ -1,0 +1,80 @@
+/** Deletes dead letters. */
+
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { DeletedDeadLetter, DeletedDeadLetters } from '../../../contract/dead-letters.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { bulkChange, change } from '../../audited/audit-rule.js';
+import { answer, operation } from '../../operation.js';
+import {
+  BulkByRunIdPrefix,
+  checkedDlqIds,
+  DlqIds,
+  hasFilter,
+  refuseCursorBesideIds,
+  refuseSmallerCount,
+  runBulk,
+} from './bulk.js';
+import { DlqIdPath, noSuchEntry } from './dead-letters.js';
+
+export const deleteDeadLetter = operation({
+  operationId: 'deleteDeadLetter',
+  audit: change('dead-letter.delete', 'dlqId'),
+  tag: 'Dead letter queue',
+  summary: 'Delete a failed workflow run from the queue',
+  description: 'Removes the dead letter entry. The run stays in the run log.',
+  method: 'DELETE',
+  path: '/v2/workflows/dlq/{dlqId}',
+  unknownQuery: 'refuse',
+  pathParameters: DlqIdPath,
+  responses: { 200: DeletedDeadLetter },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { dlqId } }, { service }, { instanceId }) {
+    const outcome = await service.deleteDeadLetters({ instanceId, dlqIds: [dlqId], whenMissing: 'fail' });
+    if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
+    return answer(200, { deleted: 1 });
+  },
+});
+
+export const deleteDeadLetters = operation({
+  operationId: 'deleteDeadLetters',
+  audit: bulkChange('dead-letter.delete-many'),
+  tag: 'Dead letter queue',
+  summary: 'Delete multiple failed workflow runs from the queue',
+  description: `Deletes at most ${LIMITS.bulkMax} entries per request, oldest first. Repeat the request with the returned cursor and the same filters until the cursor is empty. The filters are those of resume; \`dlqIds\` can be in the query or the body. A request without filters, or with an unknown parameter, is rejected with 400. To delete everything, send a filter that matches all entries, such as \`fromDate=0\`.`,
+  method: 'DELETE',
+  path: '/v2/workflows/dlq',
+  unknownQuery: 'refuse',
+  query: BulkByRunIdPrefix,
+  body: {
+    kind: 'json',
+    required: false,
+    schema: Type.Object({ dlqIds: DlqIds }, { additionalProperties: false }),
+  },
+  responses: { 200: DeletedDeadLetters },
+  errors: ['bad-parameter', 'bad-cursor', 'bad-body', 'unsupported-media-type', 'not-found'],
+  async handle({ query, body }, context, { instanceId }) {
+    const { service } = context;
+    if (query.dlqIds && body) throw new ApiError('bad-body', 'dlqIds is in the query and in the body; give it only once');
+    const named = query.dlqIds ?? body?.dlqIds;
+    if (named) {
+      refuseCursorBesideIds(query.cursor);
+      const dlqIds = checkedDlqIds(named);
+      refuseSmallerCount(dlqIds, query.count);
+      const outcome = await service.deleteDeadLetters({ instanceId, dlqIds, whenMissing: 'fail' });
+      if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
+      return answer(200, { deleted: outcome.count, cursor: '' });
+    }
+    if (!hasFilter(query)) {
+      throw new ApiError(
+        'bad-parameter',
+        'the request contains no filter; give dlqIds or a filter, or send fromDate=0 to delete all entries',
+      );
+    }
+    const page = await runBulk(context, { operation: 'dlq-delete', instanceId, query, matchRunId: 'prefix' }, async (dlqIds) => {
+      const outcome = await service.deleteDeadLetters({ instanceId, dlqIds, whenMissing: 'skip' });
+      return Array.from({ length: outcome.kind === 'deleted' ? outcome.count : 0 });
+    });
+    return answer(200, { deleted: page.done.length, cursor: page.cursor });
+  },
+});

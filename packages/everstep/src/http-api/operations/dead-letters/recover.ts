@@ -1,0 +1,213 @@
+/** Resumes and restarts failed runs, one at a time and in bulk. */
+
+import Type, { type StaticDecode } from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { RecoveredRuns } from '../../../contract/dead-letters.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { RunReferenceSchema } from '../../../contract/runs.js';
+import type { RunReference } from '../../../ports/stores/store.js';
+import type { RecoverCommand, RunOverrides } from '../../../runtime/services/workflow-service.js';
+import { allowRuns, startAllowed } from '../../admission/allowance.js';
+import { bulkChange, change } from '../../audited/audit-rule.js';
+import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { ChosenId } from '../../parameters/values.js';
+import { presentReference } from '../../presenters/run.js';
+import { checkDestination, type DestinationUse, FAILURE_CALLBACK_FORWARD, settingHeaders } from '../triggers/setting-headers.js';
+import {
+  BulkByRunId,
+  BulkByRunIdPrefix,
+  type BulkQuery,
+  checkedDlqIds,
+  refuseCursorBesideIds,
+  refuseSmallerCount,
+  runBulk,
+  type TakeEntries,
+} from './bulk.js';
+import { DlqIdPath, noSuchEntry } from './dead-letters.js';
+
+export type RecoverKind = RecoverCommand['kind'];
+
+const overrideHeaders = {
+  Retries: settingHeaders.Retries,
+  Delay: settingHeaders.Delay,
+  'Retry-Delay': settingHeaders['Retry-Delay'],
+  'Flow-Control-Key': settingHeaders['Flow-Control-Key'],
+  'Flow-Control-Value': settingHeaders['Flow-Control-Value'],
+  Label: settingHeaders.Label,
+  'Failure-Callback': settingHeaders['Failure-Callback'],
+};
+export const OverrideHeaders = Type.Object(overrideHeaders);
+const SingleOverrideHeaders = Type.Object({
+  ...overrideHeaders,
+  'Workflow-RunId': Type.Optional(ChosenId(LIMITS.maxRunIdLength, { description: 'Id of the new run.' })),
+});
+
+export const RECOVER_WORDS = {
+  resume: {
+    single: 'Resume a failed run from the point of failure',
+    bulk: 'Resume failed runs from the point of failure',
+    steps: 'Results of completed steps are kept; only failed or pending steps run again, with the given overrides.',
+  },
+  restart: {
+    single: 'Restart a failed run from the beginning',
+    bulk: 'Restart failed runs from the beginning',
+    steps: 'Earlier results are discarded. All steps run again from the first step, with the original configuration and payload.',
+  },
+} as const;
+
+export const OVERRIDE_FAMILIES = Object.freeze({
+  [FAILURE_CALLBACK_FORWARD]: 'Sent as a header of the failure callback, without the prefix. Requires `Failure-Callback`.',
+});
+
+interface OverrideInput {
+  readonly headers: StaticDecode<typeof OverrideHeaders>;
+  readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+/** Returns the overrides. Throws ApiError when the failure callback must not be called. */
+export function overridesOf({ headers, carried }: OverrideInput, use: DestinationUse): RunOverrides {
+  const failureCallback = headers['Failure-Callback'];
+  const forwarded = carried[FAILURE_CALLBACK_FORWARD] ?? {};
+  if (failureCallback !== undefined) checkDestination(failureCallback, 'Failure-Callback', use);
+  else if (Object.keys(forwarded).length > 0) {
+    const { dialect } = use.request;
+    const [family, callback] = [dialect.spell(FAILURE_CALLBACK_FORWARD), dialect.spell('Failure-Callback')];
+    throw new ApiError('bad-header', `${family}* requires ${callback}, which is missing`);
+  }
+  return {
+    maxRetries: headers.Retries,
+    delayMs: headers.Delay,
+    retryDelay: headers['Retry-Delay'],
+    labels: headers.Label,
+    failureCallback: failureCallback === undefined ? undefined : { url: failureCallback, headers: forwarded },
+    flowControlKey: headers['Flow-Control-Key'],
+    flowControlLimits: headers['Flow-Control-Value'],
+  };
+}
+
+/** Creates the new runs and returns them. Throws ApiError for every other outcome. */
+export async function recover(
+  command: RecoverCommand,
+  context: ApiContext,
+  request: RequestContext,
+): Promise<readonly RunReference[]> {
+  const { instanceId } = command;
+  const runs = command.dlqIds.length;
+  const runAdmission = await allowRuns(context, instanceId, runs);
+  const outcome = await startAllowed(
+    context,
+    { instanceId, runs, runAdmission },
+    () => context.service.recover({ ...command, admittedAt: runAdmission.at }),
+    (result) => (result.kind === 'recovered' ? result.runs.length : 0),
+  );
+  switch (outcome.kind) {
+    case 'recovered':
+      return outcome.runs;
+    case 'missing':
+      throw noSuchEntry(outcome.dlqIds);
+    case 'run-id-taken':
+      throw new ApiError(
+        'run-id-taken',
+        `an active run already has the id ${shown(outcome.run.workflowRunId)}; choose another id, or wait until that run has ended`,
+      );
+    case 'no-flow-control-key': {
+      const [value, key] = [request.dialect.spell('Flow-Control-Value'), request.dialect.spell('Flow-Control-Key')];
+      const message = `${value} requires ${key}, because the run of ${outcome.dlqId} has no flow control key; nothing was changed`;
+      throw new ApiError('bad-header', message);
+    }
+  }
+}
+
+function single(kind: RecoverKind): Operation {
+  const words = RECOVER_WORDS[kind];
+  return operation({
+    operationId: kind === 'resume' ? 'resumeDeadLetter' : 'restartDeadLetter',
+    audit: change(`dead-letter.${kind}`, 'dlqId'),
+    tag: 'Dead letter queue',
+    summary: words.single,
+    description: `Removes the entry from the queue and creates a new run. ${words.steps}`,
+    method: 'POST',
+    path: `/v2/workflows/dlq/${kind}/{dlqId}`,
+    otherPaths: [`/v2/dlq/${kind}/{dlqId}`],
+    unknownQuery: 'refuse',
+    pathParameters: DlqIdPath,
+    headers: SingleOverrideHeaders,
+    headerFamilies: OVERRIDE_FAMILIES,
+    responses: { 200: RunReferenceSchema },
+    errors: [
+      'bad-parameter',
+      'bad-header',
+      'bad-expression',
+      'bad-url',
+      'blocked-address',
+      'budget-exceeded',
+      'storage-quota-exceeded',
+      'not-found',
+      'run-id-taken',
+      'daily-limit-reached',
+      'too-many-active-runs',
+    ],
+    async handle({ path: { dlqId }, headers, carried, request }, context, { instanceId }) {
+      const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
+      const workflowRunId = headers['Workflow-RunId'];
+      const runs = await recover(
+        { kind, instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides, workflowRunId },
+        context,
+        request,
+      );
+      const [run] = runs;
+      if (!run) throw new Error(`the ${kind} of ${dlqId} created no run`);
+      return answer(200, presentReference(run));
+    },
+  });
+}
+
+function bulk(kind: RecoverKind): Operation {
+  const words = RECOVER_WORDS[kind];
+  return operation({
+    operationId: kind === 'resume' ? 'resumeDeadLetters' : 'restartDeadLetters',
+    audit: bulkChange(`dead-letter.${kind}-many`),
+    tag: 'Dead letter queue',
+    summary: words.bulk,
+    description: `Processes at most ${LIMITS.bulkMax} entries per request, oldest first. Repeat the request with the returned cursor and the same filters until the cursor is empty. Covers the entries that existed at the first request. ${words.steps} Unknown parameters are rejected, because a misspelled filter would match everything.`,
+    method: 'POST',
+    path: `/v2/workflows/dlq/${kind}`,
+    unknownQuery: 'refuse',
+    query: kind === 'resume' ? BulkByRunIdPrefix : BulkByRunId,
+    headers: OverrideHeaders,
+    headerFamilies: OVERRIDE_FAMILIES,
+    responses: { 200: RecoveredRuns },
+    errors: [
+      'bad-parameter',
+      'bad-cursor',
+      'bad-header',
+      'bad-expression',
+      'bad-url',
+      'blocked-address',
+      'budget-exceeded',
+      'storage-quota-exceeded',
+      'not-found',
+      'daily-limit-reached',
+      'too-many-active-runs',
+    ],
+    async handle({ query, headers, carried, request }, context, { instanceId }) {
+      const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
+      const command = { kind, instanceId, overrides } as const;
+      if (query.dlqIds !== undefined) {
+        refuseCursorBesideIds(query.cursor);
+        const dlqIds = checkedDlqIds(query.dlqIds);
+        refuseSmallerCount(dlqIds, query.count);
+        const runs = await recover({ ...command, dlqIds, whenMissing: 'fail' }, context, request);
+        return answer(200, { workflowRuns: runs.map(presentReference), cursor: '' });
+      }
+      const take: TakeEntries<RunReference> = (dlqIds) => recover({ ...command, dlqIds, whenMissing: 'skip' }, context, request);
+      const asked: BulkQuery = query;
+      const matchRunId = kind === 'resume' ? 'prefix' : 'exact';
+      const page = await runBulk(context, { operation: `dlq-${kind}`, instanceId, query: asked, matchRunId }, take);
+      return answer(200, { workflowRuns: page.done.map(presentReference), cursor: page.cursor });
+    },
+  });
+}
+
+export const recoverOperations: readonly Operation[] = [bulk('resume'), bulk('restart'), single('resume'), single('restart')];

@@ -1,0 +1,331 @@
+/** Repairs: bulk jobs over dead letters. Everstep runs them in the background after they are started. */
+
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import {
+  ContinueRepair,
+  PlanRepair,
+  RepairEntry,
+  type RepairFilter,
+  RepairItemPage,
+  RepairItemState,
+  type RepairOverrides,
+  RepairPage,
+  RepairState,
+  StartRepair,
+} from '../../../contract/repairs.js';
+import { type Repair, totalOf } from '../../../engine/dead-letters/repair.js';
+import type { Overrides } from '../../../engine/runs/start.js';
+import { parseRetryDelay } from '../../../engine/schedules/retry-delay.js';
+import type { RepairRecord } from '../../../ports/stores/repair-store.js';
+import type { DeadLetterFilter } from '../../../ports/stores/store.js';
+import type { RepairChange, RepairStartSettings } from '../../../runtime/services/workflow-service.js';
+import { change, OWN_ENTRY } from '../../audited/audit-rule.js';
+import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
+import { DEFAULT_PERIOD_MS } from '../../parameters/flow-control-value.js';
+import { AnyOf } from '../../parameters/several.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { Cursor, Text } from '../../parameters/values.js';
+import { presentRepair, presentRepairItem } from '../../presenters/repair.js';
+import { isEmptyRange } from '../filters.js';
+
+const TAG = 'Repairs';
+const PATH = '/v2/workflows/repairs';
+const RepairPath = Type.Object({ repairId: Text(LIMITS.maxRunIdLength, { description: 'Id of the repair.' }) });
+
+const noSuchRepair = (repairId: string): ApiError => new ApiError('not-found', `repair ${shown(repairId)} not found`);
+const badBody = (message: string): ApiError => new ApiError('bad-body', message);
+
+/** Converts the filter of a repair. Throws ApiError when the filter is not allowed. */
+export function filterOf(action: string, filter: RepairFilter): DeadLetterFilter {
+  if (isEmptyRange(filter)) throw badBody('"filter.fromDate" must not be after "filter.toDate"');
+  if (action === 'delete' && Object.keys(filter).length === 0)
+    throw badBody('a delete requires a filter; to delete all entries, send { "fromDate": 0 }');
+  return {
+    kind: 'workflow',
+    ...(filter.dlqIds ? { dlqIds: [...new Set(filter.dlqIds)] } : {}),
+    fromDate: filter.fromDate,
+    toDate: filter.toDate,
+    workflowUrls: filter.workflowUrl,
+    workflowRunIdPrefix: filter.workflowRunId,
+    workflowCreatedAt: filter.workflowCreatedAt,
+    labels: filter.label,
+    callerIps: filter.callerIp,
+    flowControlKeys: filter.flowControlKey,
+    failureFunctionStates: filter.failureFunctionState,
+    fingerprints: filter.fingerprint,
+  };
+}
+
+function flowControlOf({ flowControl }: RepairOverrides): Pick<Overrides, 'flowControlKey' | 'flowControlLimits'> {
+  if (!flowControl) return {};
+  const { key, parallelism, rate, periodMs } = flowControl;
+  if (rate === undefined && periodMs !== undefined)
+    throw badBody('"overrides.flowControl.periodMs" requires "overrides.flowControl.rate", which is missing');
+  const limits = {
+    ...(parallelism === undefined ? {} : { parallelism }),
+    ...(rate === undefined ? {} : { rate, periodMs: periodMs ?? DEFAULT_PERIOD_MS }),
+  };
+  const hasLimits = Object.keys(limits).length > 0;
+  if (!hasLimits && key === undefined)
+    throw badBody('"overrides.flowControl" must have "key", "parallelism" or "rate"; omit it to keep the flow control settings');
+  return { flowControlKey: key, ...(hasLimits ? { flowControlLimits: limits } : {}) };
+}
+
+/** Converts the overrides of a repair. Throws ApiError when they are not allowed. */
+function overridesOf(action: string, overrides: RepairOverrides): Overrides {
+  if (action === 'delete' && Object.keys(overrides).length > 0)
+    throw badBody('"overrides" apply to new runs, and a delete creates none; omit them');
+  const { retries: maxRetries, retryDelay, labels } = overrides;
+  const parsed = retryDelay === undefined ? null : parseRetryDelay(retryDelay);
+  if (parsed && !parsed.ok)
+    throw new ApiError('bad-expression', `"overrides.retryDelay" is not a valid expression: ${parsed.message}`);
+  return {
+    maxRetries,
+    retryDelay,
+    labels: labels && [...new Set(labels)],
+    ...flowControlOf(overrides),
+  };
+}
+
+/** Returns the start settings. Throws ApiError when they do not match the action. */
+function startSettingsOf(action: string, body: StartRepair): RepairStartSettings {
+  const { ratePerSecond = null, canary = null, undoMs } = body;
+  if (action === 'delete') {
+    if (canary) throw badBody('"canary" applies to new runs, and a delete creates none; omit it');
+    return { ratePerSecond, canary, undoMs: undoMs ?? LIMITS.repairUndoMs };
+  }
+  if (undoMs !== undefined) throw badBody(`"undoMs" is only for a delete, and this repair is a ${action}; omit it`);
+  if (ratePerSecond === null) throw badBody(`"ratePerSecond" is missing; a ${action} requires a rate`);
+  return { ratePerSecond, canary, undoMs: 0 };
+}
+
+async function requireRepair({ store }: ApiContext, instanceId: string, repairId: string): Promise<RepairRecord> {
+  const record = await store.repairs.find({ instanceId, repairId });
+  if (!record) throw noSuchRepair(repairId);
+  return record;
+}
+
+interface Changing {
+  readonly instanceId: string;
+  readonly actor: string;
+  readonly repairId: string;
+  readonly change: RepairChange;
+  readonly request: RequestContext;
+}
+
+/** Changes a repair and writes the audit log entry. Throws ApiError for every other outcome. */
+async function changed(context: ApiContext, { instanceId, actor, repairId, change, request }: Changing): Promise<RepairEntry> {
+  const audit = (repair: Repair) =>
+    context.authority.auditEntry(instanceId, {
+      actor,
+      address: request.callerIp,
+      action: `repair.${change.kind}`,
+      subject: repairId,
+      details: {
+        instanceId,
+        action: repair.action,
+        entries: totalOf(repair.counts),
+        pending: repair.counts.pending,
+        ratePerSecond: repair.ratePerSecond,
+      },
+    });
+  const outcome = await context.service.changeRepair({ instanceId, repairId, change, audit });
+  if (outcome.kind === 'not-found') throw noSuchRepair(repairId);
+  if (outcome.kind === 'refused') throw new ApiError('repair-state', outcome.message);
+  return presentRepair(outcome.record);
+}
+
+const planRepair = operation({
+  operationId: 'planRepair',
+  audit: change('repair.plan', 'repairId'),
+  tag: TAG,
+  summary: 'Plan a repair of dead letters',
+  description: `Selects the matching entries, at most ${LIMITS.repairMaxItems}, and returns what the repair would do. Nothing is changed until you start it. If planning takes longer than two seconds, the state is \`planning\`: get the repair until it is \`planned\`.`,
+  method: 'POST',
+  path: PATH,
+  unknownQuery: 'refuse',
+  body: { kind: 'json', required: true, schema: PlanRepair },
+  responses: { 201: RepairEntry },
+  errors: ['bad-body', 'bad-expression', 'unsupported-media-type'],
+  async handle({ body }, { service }, { instanceId, actor }) {
+    if (!body) throw badBody('the request body is missing; send a JSON object with "action"');
+    const { action, filter = {}, overrides = {} } = body;
+    const command = { filter: filterOf(action, filter), overrides: overridesOf(action, overrides) };
+    return answer(201, presentRepair(await service.planRepair({ instanceId, action, ...command, createdBy: actor })));
+  },
+});
+
+const listRepairs = operation({
+  operationId: 'listRepairs',
+  tag: TAG,
+  summary: 'List repairs',
+  description: 'Returns repairs newest first. The cursor is empty when there are no more results.',
+  method: 'GET',
+  path: PATH,
+  unknownQuery: 'ignore',
+  query: Type.Object({
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.repairsPageMax,
+        default: LIMITS.repairsPageDefault,
+        description: 'Maximum number of repairs per page.',
+      }),
+    ),
+    state: Type.Optional(AnyOf(RepairState, 'State of the repair')),
+  }),
+  responses: { 200: RepairPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  async handle({ query, request }, { store, cursors }, { instanceId }) {
+    const { cursor: given, count: limit = LIMITS.repairsPageDefault, state } = query;
+    const scope = { operation: 'repairs', instanceId, filters: { state } };
+    const start = given ? await cursors.open(scope, given) : null;
+    const phases = state && state.length > 0 ? { phases: state } : {};
+    const repairs: RepairEntry[] = [];
+    let after = start?.after ?? null;
+    let bytes = 0;
+    // Filters and plans may be large, so few repairs are read at a time and a page with large ones ends early.
+    do {
+      const wanted = Math.min(limit - repairs.length, LIMITS.repairsAtOnce);
+      const part = await store.repairs.list({ instanceId, ...phases, after, limit: wanted });
+      repairs.push(...part.items.map(presentRepair));
+      bytes = JSON.stringify(repairs).length;
+      after = part.next;
+    } while (after !== null && repairs.length < limit && bytes < LIMITS.maxPageBytes / 2);
+    await request.reserve(bytes);
+    const cursor = after === null ? '' : await cursors.seal(scope, { after, horizon: null, left: null });
+    return answer(200, { cursor, repairs });
+  },
+});
+
+const getRepair = operation({
+  operationId: 'getRepair',
+  tag: TAG,
+  summary: 'Get a repair',
+  description: 'Returns the plan, the progress and, after the repair has ended, its report.',
+  method: 'GET',
+  path: `${PATH}/{repairId}`,
+  unknownQuery: 'ignore',
+  pathParameters: RepairPath,
+  responses: { 200: RepairEntry },
+  errors: ['bad-parameter', 'not-found'],
+  handle: async ({ path: { repairId } }, context, { instanceId }) =>
+    answer(200, presentRepair(await requireRepair(context, instanceId, repairId))),
+});
+
+const listRepairItems = operation({
+  operationId: 'listRepairItems',
+  tag: TAG,
+  summary: 'List the entries of a repair',
+  description:
+    'Returns entries in the order in which they are processed, apart from the canary. The cursor is empty when there are no more results.',
+  method: 'GET',
+  path: `${PATH}/{repairId}/items`,
+  unknownQuery: 'ignore',
+  pathParameters: RepairPath,
+  query: Type.Object({
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.repairItemsPageMax,
+        default: LIMITS.repairItemsPageDefault,
+        description: 'Maximum number of entries per page.',
+      }),
+    ),
+    state: Type.Optional(AnyOf(RepairItemState, 'State of the entry')),
+  }),
+  responses: { 200: RepairItemPage },
+  errors: ['bad-parameter', 'bad-cursor', 'not-found'],
+  async handle({ path: { repairId }, query }, context, { instanceId }) {
+    const { store, cursors } = context;
+    await requireRepair(context, instanceId, repairId);
+    const { cursor: given, count: limit = LIMITS.repairItemsPageDefault, state } = query;
+    const scope = { operation: 'repair-items', instanceId, filters: { repairId, state } };
+    const start = given ? await cursors.open(scope, given) : null;
+    const states = state && state.length > 0 ? { states: [...new Set(state)] } : {};
+    const after = start === null ? -1 : Number(start.after);
+    const { items, next } = await store.repairs.items({ instanceId, repairId, ...states, after, limit });
+    const cursor = next === null ? '' : await cursors.seal(scope, { after: String(next), horizon: null, left: null });
+    return answer(200, { cursor, items: items.map(presentRepairItem) });
+  },
+});
+
+const startRepair = operation({
+  operationId: 'startRepair',
+  audit: OWN_ENTRY,
+  tag: TAG,
+  summary: 'Start a planned repair',
+  description:
+    'The repair runs in the background and continues after restarts of the server. With a canary, a few entries are processed first and observed until they have ended. A delete waits until its undo window is over.',
+  method: 'POST',
+  path: `${PATH}/{repairId}/start`,
+  unknownQuery: 'refuse',
+  pathParameters: RepairPath,
+  body: { kind: 'json', required: false, schema: StartRepair },
+  responses: { 200: RepairEntry },
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found', 'repair-state'],
+  async handle({ path: { repairId }, body, request }, context, { instanceId, actor }) {
+    const { repair } = await requireRepair(context, instanceId, repairId);
+    const change = { kind: 'start', settings: startSettingsOf(repair.action, body ?? {}) } as const;
+    return answer(200, await changed(context, { instanceId, actor, repairId, change, request }));
+  },
+});
+
+const continueRepair = operation({
+  operationId: 'continueRepair',
+  audit: OWN_ENTRY,
+  tag: TAG,
+  summary: 'Continue a repair',
+  description: 'Continues a repair that is paused or whose canary has passed.',
+  method: 'POST',
+  path: `${PATH}/{repairId}/continue`,
+  unknownQuery: 'refuse',
+  pathParameters: RepairPath,
+  body: { kind: 'json', required: false, schema: ContinueRepair },
+  responses: { 200: RepairEntry },
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found', 'repair-state'],
+  async handle({ path: { repairId }, body, request }, context, { instanceId, actor }) {
+    const change = { kind: 'continue', ratePerSecond: body?.ratePerSecond } as const;
+    return answer(200, await changed(context, { instanceId, actor, repairId, change, request }));
+  },
+});
+
+const ending = (kind: 'pause' | 'abort', summary: string, description: string): Operation =>
+  operation({
+    operationId: `${kind}Repair`,
+    audit: OWN_ENTRY,
+    tag: TAG,
+    summary,
+    description,
+    method: 'POST',
+    path: `${PATH}/{repairId}/${kind}`,
+    unknownQuery: 'refuse',
+    pathParameters: RepairPath,
+    responses: { 200: RepairEntry },
+    errors: ['bad-parameter', 'not-found', 'repair-state'],
+    handle: async ({ path: { repairId }, request }, context, { instanceId, actor }) =>
+      answer(200, await changed(context, { instanceId, actor, repairId, change: { kind }, request })),
+  });
+
+export const repairOperations: readonly Operation[] = [
+  planRepair,
+  listRepairs,
+  getRepair,
+  listRepairItems,
+  startRepair,
+  ending(
+    'pause',
+    'Pause a repair',
+    'No more entries are started until the repair is continued. Runs that have started continue.',
+  ),
+  continueRepair,
+  ending(
+    'abort',
+    'Abort a repair',
+    'No more entries are started. Runs that have started continue. During the undo window of a delete, nothing has been deleted yet, so this undoes the delete.',
+  ),
+];

@@ -1,0 +1,135 @@
+/** Notifies runs that wait for an event, and lists the waiters of an event. */
+
+import type { EventContent } from '@everstep/sdk/protocol';
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { NotifiedWaiters, Waiters } from '../../../contract/events.js';
+import { allowSize } from '../../admission/allowance.js';
+import { IS_AN_EVENT } from '../../audited/audit-rule.js';
+import { answer, operation, type RequestContext } from '../../operation.js';
+import { readValue } from '../../parameters/read-value.js';
+import { shown, Unacceptable } from '../../parameters/unacceptable.js';
+import { KeptText, Text } from '../../parameters/values.js';
+import { presentKept, presentNotified, presentWaiter } from '../../presenters/waiter.js';
+import { encodedBody } from '../../responses/encoded-bytes.js';
+import { requireRun } from '../runs/runs.js';
+import { stringOrNull } from '../triggers/trigger.js';
+
+/** Limit on stored events, for error messages. */
+export const KEPT_MOST = `${LIMITS.maxKeptEvents}, or ${LIMITS.maxKeptEventBytes} bytes in all`;
+
+const EventId = KeptText(LIMITS.maxEventIdLength, { description: 'Id of the event, percent-encoded.' });
+
+/** Reads an event id. Throws ApiError when it is invalid. */
+export function readEventId(text: string): string {
+  try {
+    return String(readValue(EventId, text));
+  } catch (error) {
+    if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-parameter', `eventId ${error.message}`);
+    throw error;
+  }
+}
+
+const body = {
+  kind: 'bytes',
+  maxBytes: LIMITS.maxEventBytes,
+  description: 'Event data: any bytes, optional. Passed to the notified runs with its Content-Type.',
+} as const;
+
+function contentOf(data: Uint8Array, { headers }: RequestContext): EventContent {
+  const contentType = stringOrNull(headers['content-type']);
+  return { kind: 'data', body: encodedBody(data), ...(contentType === null ? {} : { contentType }) };
+}
+
+export const notifyEvent = operation({
+  operationId: 'notifyEvent',
+  audit: IS_AN_EVENT,
+  scope: 'notify',
+  tag: 'Events',
+  summary: 'Notify workflows that wait for an event',
+  description: 'Notifies every waiting run exactly once. The array is empty when no run waits for the event.',
+  method: 'POST',
+  path: '/v2/notify/{eventId}',
+  unknownQuery: 'ignore',
+  pathParameters: Type.Object({ eventId: EventId }),
+  body,
+  responses: { 200: NotifiedWaiters },
+  errors: ['bad-parameter', 'body-too-large'],
+  async handle({ path: { eventId }, body: data, request }, context, { instanceId }) {
+    allowSize(context, instanceId, data);
+    const outcome = await context.service.notify({ instanceId, eventId, workflowRunId: null, content: contentOf(data, request) });
+    if (outcome.kind !== 'notified') throw new Error(`a notification of all waiters cannot end as ${outcome.kind}`);
+    return answer(200, outcome.notified.map(presentNotified));
+  },
+});
+
+export const notifyRun = operation({
+  operationId: 'notifyRun',
+  audit: IS_AN_EVENT,
+  scope: 'notify',
+  tag: 'Events',
+  summary: 'Notify a run of an event',
+  description:
+    'If the run does not wait for the event yet, the event is stored until it does. The response then has `kept: true`, a deadline of 0 and the id of the stored event.',
+  method: 'POST',
+  path: '/v2/notify/{workflowRunId}/{eventId}',
+  unknownQuery: 'ignore',
+  pathParameters: Type.Object({
+    workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'Id of the run, percent-encoded.' }),
+    eventId: EventId,
+  }),
+  body,
+  responses: { 200: NotifiedWaiters },
+  errors: ['bad-parameter', 'body-too-large', 'not-found', 'run-not-active', 'too-many-events'],
+  async handle({ path: { workflowRunId, eventId }, body: data, request }, context, { instanceId }) {
+    const { service, store } = context;
+    allowSize(context, instanceId, data);
+    const outcome = await service.notify({ instanceId, eventId, workflowRunId, content: contentOf(data, request) });
+    switch (outcome.kind) {
+      case 'notified':
+        return answer(200, outcome.notified.map(presentNotified));
+      case 'kept': {
+        const run = await requireRun(store, { instanceId, workflowRunId });
+        return answer(200, [presentKept(run, outcome.messageId)]);
+      }
+      case 'run-not-found':
+        throw new ApiError('not-found', `run ${shown(workflowRunId)} not found`);
+      case 'run-not-active':
+        throw new ApiError('run-not-active', `run ${shown(workflowRunId)} has already ended and cannot be notified`);
+      case 'too-many-kept':
+        throw new ApiError(
+          'too-many-events',
+          `run ${shown(workflowRunId)} has reached the limit of stored events (${KEPT_MOST}); let it wait for some of them first`,
+        );
+    }
+  },
+});
+
+export const listWaiters = operation({
+  operationId: 'listWaiters',
+  tag: 'Events',
+  summary: 'List the waiters of an event',
+  description: 'Returns the runs that wait for the event, longest wait first.',
+  method: 'GET',
+  path: '/v2/waiters/{eventId}',
+  unknownQuery: 'ignore',
+  pathParameters: Type.Object({ eventId: EventId }),
+  query: Type.Object({
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.waitersPageMax,
+        default: LIMITS.waitersPageMax,
+        description: 'Maximum number of waiters to return.',
+      }),
+    ),
+  }),
+  responses: { 200: Waiters },
+  errors: ['bad-parameter'],
+  async handle({ path: { eventId }, query: { count } }, { store }, { instanceId }) {
+    const limit = count ?? LIMITS.waitersPageMax;
+    const waiters = await store.listWaiters({ instanceId, eventId, after: null, limit });
+    return answer(200, waiters.map(presentWaiter));
+  },
+});

@@ -1,0 +1,83 @@
+/** Lists all runs that wait for events. */
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { EventWaiterPage } from '../../../contract/events.js';
+import type { EventWaiterRecord, Store } from '../../../ports/stores/store.js';
+import { answer, operation } from '../../operation.js';
+import { Cursor, Text } from '../../parameters/values.js';
+import { presentEventWaiter } from '../../presenters/waiter.js';
+
+type WaiterPosition = Pick<EventWaiterRecord, 'eventId' | 'since' | 'runKey' | 'slot'>;
+
+const positionText = ({ eventId, since, runKey, slot }: WaiterPosition): string => JSON.stringify([eventId, since, runKey, slot]);
+
+/** Parses the position of a cursor. Cursors are signed, so the text has the form that positionText writes. */
+function positionOf(text: string): WaiterPosition {
+  const [eventId, since, runKey, slot]: readonly unknown[] = JSON.parse(text);
+  if (typeof eventId === 'string' && typeof since === 'number' && typeof runKey === 'string' && typeof slot === 'number')
+    return { eventId, since, runKey, slot };
+  throw new ApiError('bad-cursor', 'the cursor does not belong to this listing; omit it to start from the beginning');
+}
+
+interface Wanted {
+  readonly instanceId: string;
+  readonly workflowUrl: string | undefined;
+  readonly start: WaiterPosition | null;
+  readonly count: number;
+}
+
+/** Reads a page of waiters. Reads a limited number of rows; the result says where to continue. */
+async function page(store: Pick<Store, 'listAllWaiters'>, { instanceId, workflowUrl, start, count }: Wanted) {
+  const waiters: EventWaiterRecord[] = [];
+  let after = start;
+  for (let scanned = 0; scanned < LIMITS.maxWaitersScanned; ) {
+    const limit = workflowUrl === undefined ? count + 1 : LIMITS.waitersPageMax;
+    const next = await store.listAllWaiters({ instanceId, after, limit });
+    scanned += next.length;
+    for (const waiter of next) {
+      const wanted = workflowUrl === undefined || waiter.workflowUrl === workflowUrl;
+      if (wanted && waiters.length === count) return { waiters, next: after };
+      after = waiter;
+      if (wanted) waiters.push(waiter);
+    }
+    if (next.length < limit) return { waiters, next: null };
+    // Yields to other requests.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return { waiters, next: after };
+}
+
+export const listAllWaiters = operation({
+  operationId: 'listAllWaiters',
+  tag: 'Events',
+  summary: 'List all waiters',
+  description:
+    'Returns waiters ordered by event id, then by waiting time, longest first. A run that waits for several events appears once for each. A page may contain fewer waiters than requested; a response without a cursor is the last page.',
+  method: 'GET',
+  path: '/v2/waiters',
+  unknownQuery: 'refuse',
+  query: Type.Object({
+    workflowUrl: Type.Optional(Text(LIMITS.maxWorkflowUrlLength, { description: 'URL of the workflow.' })),
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.waitersPageMax,
+        default: LIMITS.allWaitersPageDefault,
+        description: 'Maximum number of waiters to return.',
+      }),
+    ),
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+  }),
+  responses: { 200: EventWaiterPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  async handle({ query: { cursor: given, count, workflowUrl } }, { store, cursors }, { instanceId }) {
+    const scope = { operation: 'waiters', instanceId, filters: { workflowUrl } };
+    const start = given === undefined || given === '' ? null : positionOf((await cursors.open(scope, given)).after);
+    const wanted = { instanceId, workflowUrl, start, count: count ?? LIMITS.allWaitersPageDefault };
+    const { waiters, next } = await page(store, wanted);
+    const position = next && { after: positionText(next), horizon: null, left: null };
+    const cursor = position ? { cursor: await cursors.seal(scope, position) } : {};
+    return answer(200, { ...cursor, waiters: waiters.map(presentEventWaiter) });
+  },
+});

@@ -1,0 +1,106 @@
+/** Requests to the webhooks that runs created. Each request becomes an event for the run. Requires no token. */
+
+import type { EventContent } from '@everstep/sdk/protocol';
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { WebhookTaken } from '../../../contract/events.js';
+import { allowSize } from '../../admission/allowance.js';
+import { IS_AN_EVENT } from '../../audited/audit-rule.js';
+import { type ApiContext, answer, type Method, type Operation, openOperation, type RequestContext } from '../../operation.js';
+import type { ReceivedHeaders } from '../../parameters/prefixed-headers.js';
+import { Text } from '../../parameters/values.js';
+import { encodedBody } from '../../responses/encoded-bytes.js';
+import { KEPT_MOST } from './notify.js';
+
+/** Headers of the connection, which are not part of the request. */
+const HOP_BY_HOP: readonly string[] = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+
+function recordedHeaders(headers: ReceivedHeaders): Readonly<Record<string, readonly string[]>> {
+  const connection = headers.connection ?? '';
+  const named = (typeof connection === 'string' ? connection : connection.join()).split(',').map((name) => name.trim());
+  const left = new Set([...HOP_BY_HOP, ...named.map((name) => name.toLowerCase())]);
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => {
+      if (value === undefined || left.has(name)) return [];
+      return [[name, typeof value === 'string' ? [value] : [...value]]];
+    }),
+  );
+}
+
+/** Returns the event that a webhook request becomes. */
+export function contentOf(method: Method, body: Uint8Array, { headers, target }: RequestContext): EventContent {
+  return {
+    kind: 'request',
+    method,
+    query: target.query === '' ? '' : `?${target.query}`,
+    headers: recordedHeaders(headers),
+    body: encodedBody(body),
+  };
+}
+
+export const noSuchWebhook = (): ApiError => new ApiError('not-found', 'webhook not found, or its run has ended');
+
+/** Returns the response of a webhook request. Throws ApiError when the run did not accept it. */
+export function answerWebhook(outcome: Awaited<ReturnType<ApiContext['service']['callWebhook']>>) {
+  switch (outcome) {
+    case 'taken':
+      return answer(200, { status: 'taken' as const });
+    case 'not-found':
+      throw noSuchWebhook();
+    case 'too-many-kept':
+      throw new ApiError(
+        'too-many-events',
+        `the run of this webhook has reached the limit of stored events (${KEPT_MOST}); it must wait for some of them first`,
+      );
+  }
+}
+
+function webhook(method: Method, operationId: string): Operation {
+  return openOperation({
+    operationId,
+    audit: IS_AN_EVENT,
+    tag: 'Webhooks',
+    summary: `Call a webhook with ${method}`,
+    description:
+      'The URL comes from a step that creates a webhook. Anyone who has the URL can call it without a token until the run has ended. The run receives the method, query, headers and body. A call that arrives before the run waits for it is stored.',
+    method,
+    path: '/v2/webhooks/{eventId}',
+    unknownQuery: 'ignore',
+    // HEAD requests, for example from link previews, are not webhook calls.
+    head: false,
+    whileStopping: 'refuse',
+    pathParameters: Type.Object({ eventId: Text(LIMITS.maxEventIdLength, { description: 'Id of the webhook.' }) }),
+    body: { kind: 'bytes', maxBytes: LIMITS.maxEventBytes, description: 'Any bytes with any content type.' },
+    responses: { 200: WebhookTaken },
+    errors: ['bad-parameter', 'body-too-large', 'not-found', 'too-many-events'],
+    async admit({ path }, { service }) {
+      const instanceId = await service.instanceOfWebhook({ eventId: String(path.eventId) });
+      if (instanceId === null) throw noSuchWebhook();
+    },
+    async handle({ path: { eventId }, body, request }, context) {
+      const { service } = context;
+      const instanceId = body.length > 0 ? await service.instanceOfWebhook({ eventId }) : null;
+      if (instanceId !== null) allowSize(context, instanceId, body);
+      return answerWebhook(await service.callWebhook({ eventId, content: contentOf(method, body, request) }));
+    },
+  });
+}
+
+export const webhookOperations: readonly Operation[] = [
+  webhook('GET', 'callWebhookByGet'),
+  webhook('POST', 'callWebhook'),
+  webhook('PUT', 'callWebhookByPut'),
+  webhook('PATCH', 'callWebhookByPatch'),
+  webhook('DELETE', 'callWebhookByDelete'),
+];

@@ -1,0 +1,84 @@
+/** Lists the attempts of a run: what was sent and what was received. */
+import Type from 'typebox';
+import { LIMITS, PART } from '../../../config/limits.js';
+import { RunAttempts } from '../../../contract/attempts.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { runKeyOfMessage } from '../../../engine/ids.js';
+import { attemptsOf, NO_LENGTH_LIMIT, stepsOf } from '../../../ports/stores/history-parts.js';
+import type { RunRecord, Store } from '../../../ports/stores/store.js';
+import { answer, operation, type RequestContext } from '../../operation.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { Cursor, UnixMs } from '../../parameters/values.js';
+import { type AttemptSource, presentAttempts } from '../../presenters/attempts.js';
+import { historyBytes } from '../../read-models/run-histories.js';
+import { RunIdPath, requireRun } from './runs.js';
+
+/** Finds a plain message. Its id contains its run key. */
+async function findMessage(store: Store, instanceId: string, messageId: string): Promise<RunRecord | null> {
+  const runKey = runKeyOfMessage(messageId);
+  const run = runKey === null ? null : await store.runRecord({ runKey });
+  return run?.instanceId === instanceId && run.workflowRunId === messageId ? run : null;
+}
+
+/** Returns the data of a page of attempts, which is read in parts. Returns null when the run was removed. */
+async function sourceOf(store: Store, runKey: string, reserve: RequestContext['reserve']): Promise<AttemptSource | null> {
+  const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes: LIMITS.maxInlineBytes });
+  if (!history) return null;
+  const { longestOutBytes } = await store.journalSize({ runKey });
+  const payloadBytes = (await store.payloadHead({ runKey }))?.bodyBytes ?? 0;
+  await reserve(2 * Math.max(historyBytes(history), longestOutBytes + payloadBytes));
+  const inParts = { runKey, bounds: PART, exchanges: true } as const;
+  return {
+    run: history.run,
+    payload: await store.loadPayload({ runKey }),
+    head: history.steps,
+    tasks: history.tasks,
+    steps: () => stepsOf(store, { ...inParts, below: history.journalLength, maxOutBytes: LIMITS.maxInlineBytes }),
+    attempts: () => attemptsOf(store, inParts),
+    findStep: (stepId, whole) => store.findStep({ runKey, stepId, maxOutBytes: whole ? NO_LENGTH_LIMIT : 0 }),
+  };
+}
+
+export const listRunAttempts = operation({
+  operationId: 'listRunAttempts',
+  tag: 'Runs',
+  summary: 'List the attempts of a run',
+  description: `Oldest first. A failed attempt shows what was sent, without secrets, and the first ${LIMITS.maxKeptAttemptBodyBytes} bytes of the answer; those of versions that did not keep them show neither. An attempt that succeeded shows the result of its step. Of bodies of requests ${LIMITS.maxKeptAttemptRequestBytes} bytes are shown: of calls, callbacks and messages as they were kept, of steps made again from the input and the journal; of a call that succeeded at its first attempt the request is not stored, and request is null. The ID may also be that of a plain message.`,
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}/attempts',
+  unknownQuery: 'refuse',
+  pathParameters: RunIdPath,
+  query: Type.Object({
+    createdAt: Type.Optional(
+      UnixMs(
+        'Time when the run was created, in Unix milliseconds. Distinguishes runs that used the same id. Default: the latest run.',
+      ),
+    ),
+    stepId: Type.Optional(Type.Integer({ minimum: 1, description: 'Only attempts of the step at this position.' })),
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.attemptsPageMax,
+        default: LIMITS.attemptsPageDefault,
+        description: 'Maximum number of attempts to return.',
+      }),
+    ),
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+  }),
+  responses: { 200: RunAttempts },
+  errors: ['bad-parameter', 'bad-cursor', 'not-found'],
+  async handle({ path: { workflowRunId }, query, request }, { store, cursors }, { instanceId }) {
+    const { cursor: given, count, ...asked } = query;
+    const scope = { operation: 'attempts', instanceId, filters: { workflowRunId, ...asked } };
+    const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
+    const run =
+      (await findMessage(store, instanceId, workflowRunId)) ??
+      (await requireRun(store, { instanceId, workflowRunId, createdAt: asked.createdAt }));
+    const source = await sourceOf(store, run.key, request.reserve);
+    if (!source) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
+    const limit = count ?? LIMITS.attemptsPageDefault;
+    const { attempts, next } = await presentAttempts(source, asked.stepId, start ? Number(start.after) : 0, limit);
+    const position = next === null ? null : { after: String(next), horizon: null, left: null };
+    return answer(200, { ...(position ? { cursor: await cursors.seal(scope, position) } : {}), attempts });
+  },
+});

@@ -1,0 +1,127 @@
+/** Cancels runs by filter. */
+
+import Type, { type Static } from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { Cancelled } from '../../../contract/runs.js';
+import type { RunFilter, RunRecord } from '../../../ports/stores/store.js';
+import { bulkChange } from '../../audited/audit-rule.js';
+import { type ApiContext, answer, operation } from '../../operation.js';
+import { Text, UnixMs } from '../../parameters/values.js';
+import { isEmptyRange, MAX_IP_LENGTH } from '../filters.js';
+
+/** Number of runs that are canceled per page. */
+const PAGE = 100;
+
+const oneOrMore = (maxLength: number, description: string) =>
+  Type.Optional(
+    Type.Union([Text(maxLength, {}), Type.Array(Text(maxLength, {}), { minItems: 1, maxItems: LIMITS.maxFilterValues })], {
+      description: `${description} Give one value, or several to match any of them.`,
+    }),
+  );
+
+const CancelFilter = Type.Object(
+  {
+    workflowRunIds: Type.Optional(
+      Type.Array(Text(LIMITS.maxRunIdLength, {}), {
+        minItems: 1,
+        maxItems: LIMITS.maxFilterValues,
+        description: 'Ids of the runs. Runs that are not active are ignored.',
+      }),
+    ),
+    workflowUrl: Type.Optional(
+      Text(LIMITS.maxWorkflowUrlLength, {
+        description: 'Prefix of the workflow URL, or the whole URL if `workflowUrlExactMatch` is true.',
+      }),
+    ),
+    workflowUrlExactMatch: Type.Optional(Type.Boolean({ description: 'Whether workflowUrl must match exactly.' })),
+    label: oneOrMore(LIMITS.maxLabelLength, 'Label of the run.'),
+    flowControlKey: oneOrMore(LIMITS.maxFlowControlKeyLength, 'Flow control key of the run.'),
+    callerIp: oneOrMore(MAX_IP_LENGTH, 'IP address of the publisher.'),
+    workflowCreatedAt: Type.Optional(UnixMs('Time when the run was created, in Unix milliseconds.')),
+    fromDate: Type.Optional(UnixMs('Only runs that were created at or after this time, in Unix milliseconds.')),
+    toDate: Type.Optional(UnixMs('Only runs that were created at or before this time, in Unix milliseconds.')),
+  },
+  { additionalProperties: false },
+);
+type CancelFilter = Static<typeof CancelFilter>;
+
+const several = (value: string | readonly string[] | undefined): readonly string[] | undefined =>
+  typeof value === 'string' ? [value] : value;
+
+function storeFilterOf(asked: CancelFilter): RunFilter {
+  const { workflowUrl, workflowUrlExactMatch: exact } = asked;
+  return {
+    statuses: ['active'],
+    workflowUrls: exact && workflowUrl !== undefined ? [workflowUrl] : undefined,
+    workflowUrlPrefix: exact ? undefined : workflowUrl,
+    createdAt: asked.workflowCreatedAt,
+    fromDate: asked.fromDate,
+    toDate: asked.toDate,
+    labels: several(asked.label),
+    flowControlKeys: several(asked.flowControlKey),
+    callerIps: several(asked.callerIp),
+  };
+}
+
+export interface CancelBounds {
+  /** Maximum number of runs. Default: all matching runs. */
+  readonly most?: number;
+  /** Selects the runs to cancel; null selects all. */
+  readonly only?: ((run: RunRecord) => boolean) | null;
+}
+
+/**
+ * Cancels matching runs page by page and returns the number of canceled runs. Runs that are created after the call are not
+ * canceled.
+ */
+export async function cancelMatching(
+  filter: RunFilter,
+  { store, service }: ApiContext,
+  instanceId: string,
+  { most = Number.POSITIVE_INFINITY, only = null }: CancelBounds = {},
+): Promise<number> {
+  const horizon = await store.runHorizon({ instanceId });
+  let cancelled = 0;
+  let after: string | null = null;
+  do {
+    const limit = Math.min(PAGE, most - cancelled);
+    const page = await store.listRuns({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
+    const runKeys = (only ? page.items.filter(only) : page.items).map(({ key }) => key);
+    if (runKeys.length > 0) cancelled += await service.cancelRuns({ instanceId, runKeys });
+    after = page.next;
+  } while (after !== null && cancelled < most);
+  return cancelled;
+}
+
+export const cancelRuns = operation({
+  operationId: 'cancelRuns',
+  audit: bulkChange('run.cancel-many'),
+  tag: 'Runs',
+  summary: 'Cancel multiple runs',
+  description:
+    'Cancels the active runs that match all given fields. A body without fields, or with an unknown field, is rejected with 400. To cancel everything, send a field that matches all runs, such as `fromDate: 0`.',
+  method: 'DELETE',
+  path: '/v2/workflows/runs',
+  unknownQuery: 'refuse',
+  body: { kind: 'json', required: true, schema: CancelFilter },
+  responses: { 200: Cancelled },
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
+  async handle({ body = {} }, context, { instanceId }) {
+    const { workflowUrlExactMatch, ...fields } = body;
+    if (workflowUrlExactMatch !== undefined && body.workflowUrl === undefined)
+      throw new ApiError('bad-body', '"workflowUrlExactMatch" requires "workflowUrl"');
+    if (Object.keys(fields).length === 0)
+      throw new ApiError(
+        'bad-body',
+        'the body contains no filter; give "workflowRunIds" or another field, or send {"fromDate": 0} to cancel all active runs',
+      );
+    if (isEmptyRange(body)) return answer(200, { cancelled: 0 });
+    const filter = storeFilterOf(body);
+    if (!body.workflowRunIds) return answer(200, { cancelled: await cancelMatching(filter, context, instanceId) });
+    let cancelled = 0;
+    for (const workflowRunId of new Set(body.workflowRunIds))
+      cancelled += await cancelMatching({ ...filter, workflowRunId }, context, instanceId);
+    return answer(200, { cancelled });
+  },
+});

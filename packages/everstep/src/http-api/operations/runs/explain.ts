@@ -1,0 +1,31 @@
+/** Explains why a run is waiting. */
+import Type from 'typebox';
+import { ApiError } from '../../../contract/error-codes.js';
+import { ExplanationSchema } from '../../../contract/explanation.js';
+import { answer, operation } from '../../operation.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { presentExplanation } from '../../presenters/explanation.js';
+import { RunIdPath, workflowCreatedAt } from './runs.js';
+
+export const explainRun = operation({
+  operationId: 'explainRun',
+  tag: 'Runs',
+  summary: 'Explain why a run is waiting',
+  description:
+    'Returns for each pending task what it currently waits for, in the order in which the reasons must be resolved. A run that has ended has no pending tasks, except possibly its failure callback.',
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}/explain',
+  unknownQuery: 'ignore',
+  pathParameters: RunIdPath,
+  query: Type.Object({ workflowCreatedAt }),
+  responses: { 200: ExplanationSchema },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { workflowRunId }, query }, { service }, { instanceId }) {
+    const explanation = await service.explain({ instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
+    if (!explanation) {
+      const when = query.workflowCreatedAt === undefined ? '' : ` created at ${query.workflowCreatedAt}`;
+      throw new ApiError('not-found', `run ${shown(workflowRunId)}${when} not found`);
+    }
+    return answer(200, presentExplanation(explanation));
+  },
+});

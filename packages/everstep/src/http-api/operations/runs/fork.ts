@@ -1,0 +1,110 @@
+/** Forks runs: starts a new run from a step of another run, optionally with edited input and results. */
+
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { ForkedRun, ForkRequest } from '../../../contract/run-tools.js';
+import type { ForkRequest as EngineForkRequest } from '../../../engine/runs/fork.js';
+import type { RunRecord } from '../../../ports/stores/store.js';
+import { allowRuns, allowSize, overQuota, startAllowed } from '../../admission/allowance.js';
+import { OWN_ENTRY } from '../../audited/audit-rule.js';
+import { answer, operation } from '../../operation.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { REDACTED } from '../../presenters/redaction.js';
+import { presentReference } from '../../presenters/run.js';
+import { RunIdPath, requireRun } from './runs.js';
+
+/** Returns the edited results. Rejects two results for one step. */
+function resultsOf({ results = [] }: ForkRequest): EngineForkRequest['results'] {
+  const given = new Set<number>();
+  return results.map(({ stepId, result }, index) => {
+    if (given.has(stepId))
+      throw new ApiError(
+        'bad-body',
+        `the body.results.${index} sets the result of step ${stepId} a second time; give one result per step`,
+      );
+    given.add(stepId);
+    return { stepId, out: result === undefined ? null : JSON.stringify(result) };
+  });
+}
+
+/** Rejects the placeholder that the logs show for hidden values, because it would be stored as the value. */
+function refuseShown(run: RunRecord, text: string | null, field: string): void {
+  if (!run.settings.redact || !text?.includes(REDACTED)) return;
+  throw new ApiError(
+    'bad-body',
+    `the body.${field} contains ${REDACTED}, the placeholder that the logs show for a hidden value; send the real value`,
+  );
+}
+
+export const forkRun = operation({
+  operationId: 'forkRun',
+  audit: OWN_ENTRY,
+  tag: 'Runs',
+  summary: 'Fork a run from one of its steps',
+  description:
+    'Creates a new run from a run in any state. It continues at `fromStep` with the steps that were recorded before; you can edit its input and results. The original run and its dead letter entry do not change. Edited steps are marked in the logs. Steps that were planned but not recorded are planned again. Counts like a trigger.',
+  method: 'POST',
+  path: '/v2/workflows/runs/{workflowRunId}/fork',
+  unknownQuery: 'refuse',
+  pathParameters: RunIdPath,
+  body: { kind: 'json', required: true, schema: ForkRequest, maxBytes: LIMITS.maxBodyBytes },
+  responses: { 201: ForkedRun },
+  errors: [
+    'bad-parameter',
+    'bad-body',
+    'body-too-large',
+    'unsupported-media-type',
+    'budget-exceeded',
+    'storage-quota-exceeded',
+    'not-found',
+    'conflict',
+    'run-id-taken',
+    'daily-limit-reached',
+    'too-many-active-runs',
+  ],
+  async handle({ path: { workflowRunId }, body, request }, context, { instanceId, actor }) {
+    if (body === undefined) throw new Error('a fork without a body was not rejected');
+    const { fromStep, input, newWorkflowRunId = null, note = null, createdAt } = body;
+    const run = await requireRun(context.store, { instanceId, workflowRunId, createdAt });
+    const results = resultsOf(body);
+    for (const [index, { out }] of results.entries()) refuseShown(run, out, `results.${index}.result`);
+    refuseShown(run, input?.body ?? null, 'input.body');
+    const bytes = input ? Buffer.from(input.body) : null;
+    if (bytes && bytes.byteLength > LIMITS.maxBodyBytes) {
+      throw new ApiError('body-too-large', `the body.input.body must not be larger than ${LIMITS.maxBodyBytes} bytes`);
+    }
+    if (bytes) allowSize(context, instanceId, bytes);
+    const runAdmission = await allowRuns(context, instanceId);
+    const outcome = await startAllowed(
+      context,
+      { instanceId, runs: 1, runAdmission },
+      () =>
+        context.service.fork({
+          runKey: run.key,
+          fromStep,
+          input: bytes && { body: bytes, ...(input?.contentType === undefined ? {} : { contentType: input.contentType }) },
+          results,
+          workflowRunId: newWorkflowRunId,
+          note,
+          admittedAt: runAdmission.at,
+          by: { actor, address: request.callerIp },
+        }),
+      ({ kind }) => (kind === 'forked' ? 1 : 0),
+    );
+    switch (outcome.kind) {
+      case 'forked':
+        return answer(201, presentReference(outcome.run));
+      case 'not-found':
+        throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
+      case 'run-id-taken':
+        throw new ApiError(
+          'run-id-taken',
+          `an active run already has the id ${shown(outcome.run.workflowRunId)}; choose another "newWorkflowRunId", or wait until that run has ended`,
+        );
+      case 'over-quota':
+        throw overQuota(context, instanceId, outcome.message);
+      case 'refused':
+        throw new ApiError(outcome.because === 'run' ? 'conflict' : 'bad-body', outcome.message);
+    }
+  },
+});

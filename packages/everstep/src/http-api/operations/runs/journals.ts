@@ -1,0 +1,60 @@
+/** Builds journals of runs: a short journal at once, a long one while it is sent. */
+import { LIMITS, PART } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import type { RunJournal } from '../../../contract/runs.js';
+import { CALLBACK_SLOT } from '../../../engine/runs/run.js';
+import { attemptsOf, stepsOf, tasksOf } from '../../../ports/stores/history-parts.js';
+import type { RunHistory, RunRecord } from '../../../ports/stores/store.js';
+import type { RequestContext } from '../../operation.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { isOfRun, journalLists, presentAttempt, presentJournal, presentJournalStep, presentTask } from '../../presenters/run.js';
+import { invokedByStep } from '../../presenters/step-fields.js';
+import { type HistoryStore, historyBytes, isWhole, withWholeResult } from '../../read-models/run-histories.js';
+import { StreamedList, streamed } from '../../responses/streamed-json.js';
+
+async function* mapped<Item, Shown>(
+  parts: AsyncIterable<readonly Item[]>,
+  present: (items: readonly Item[]) => readonly Shown[],
+): AsyncGenerator<readonly Shown[]> {
+  for await (const part of parts) yield present(part);
+}
+
+/** Streams a long journal. Each part is read while the previous part is sent. */
+async function longJournal(store: HistoryStore, history: RunHistory, payloadBytes: number, reserve: RequestContext['reserve']) {
+  const { run, journalLength, invoked } = history;
+  const runKey = run.key;
+  const { longestOutBytes } = await store.journalSize({ runKey });
+  await reserve(2 * Math.max(LIMITS.partBytes, longestOutBytes, payloadBytes + (run.resultLeftOut ?? 0)));
+  const { redact } = run.settings;
+  const children = invokedByStep(invoked);
+  const lists = {
+    steps: new StreamedList(
+      mapped(stepsOf(store, { runKey, bounds: PART, below: journalLength }), (steps) =>
+        steps.map((step) => presentJournalStep(step, redact, children)),
+      ),
+    ),
+    tasks: new StreamedList(
+      mapped(tasksOf(store, { runKey, bounds: PART }), (tasks) => tasks.map((task) => presentTask(task, redact))),
+    ),
+    attempts: new StreamedList(
+      mapped(attemptsOf(store, { runKey, bounds: PART }), (attempts) => attempts.filter(isOfRun).map(presentAttempt)),
+    ),
+  };
+  // The failure callback has few attempts, so they are read at once.
+  const { items: attempts } = await store.listAttempts({ runKey, bounds: PART, from: null, slot: CALLBACK_SLOT });
+  const whole = { ...history, attempts, run: await withWholeResult(store, run) };
+  return streamed<RunJournal>(presentJournal(whole, await store.loadPayload({ runKey }), lists));
+}
+
+export async function journalOf(
+  store: HistoryStore,
+  { key: runKey, workflowRunId }: RunRecord,
+  { reserve }: Pick<RequestContext, 'reserve'>,
+): Promise<RunJournal> {
+  const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes: LIMITS.partBytes });
+  if (!history) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
+  const payloadBytes = (await store.payloadHead({ runKey }))?.bodyBytes ?? 0;
+  if (!isWhole(history) || payloadBytes > LIMITS.partBytes) return longJournal(store, history, payloadBytes, reserve);
+  await reserve(historyBytes(history) + payloadBytes);
+  return presentJournal(history, await store.loadPayload({ runKey }), journalLists(history));
+}

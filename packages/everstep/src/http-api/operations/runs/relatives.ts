@@ -1,0 +1,154 @@
+/** A run among others: beside another one, and with what it came of and what came of it. */
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { type Relative, RunComparison, RunLineage } from '../../../contract/run-tools.js';
+import type { RunRecord, Store } from '../../../ports/stores/store.js';
+import { answer, operation } from '../../operation.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { Text, UnixMs } from '../../parameters/values.js';
+import { comparisonOf } from '../../presenters/comparison.js';
+import { optional } from '../../presenters/optional.js';
+import { presentReference, stateOfRun } from '../../presenters/run.js';
+import { comparedBytes, comparedRun } from '../../read-models/compared-runs.js';
+import { RunIdPath, requireRun, workflowCreatedAt } from './runs.js';
+
+/** Returns the latest other run of the same workflow that succeeded. */
+async function lastSuccessful(store: Store, run: RunRecord): Promise<RunRecord> {
+  const { items } = await store.listRuns({
+    instanceId: run.instanceId,
+    filter: { workflowUrls: [run.workflowUrl], statuses: ['succeeded'] },
+    order: 'newest-first',
+    after: null,
+    horizon: null,
+    limit: 2,
+  });
+  const good = items.find(({ key }) => key !== run.key);
+  if (good) return good;
+  const words = `no other run of the workflow ${shown(run.workflowUrl)} has succeeded; name the run to compare with in the query parameter "with"`;
+  throw new ApiError('not-found', words);
+}
+
+export const compareRuns = operation({
+  operationId: 'compareRuns',
+  showsPayloads: true,
+  tag: 'Runs',
+  summary: 'Compare two runs',
+  description:
+    'Without `with`, compares the run with the latest successful run of the same workflow. Steps are matched by type and name. Values that one of the runs redacts are redacted in both and count as equal.',
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}/compare',
+  unknownQuery: 'refuse',
+  pathParameters: RunIdPath,
+  query: Type.Object({
+    createdAt: workflowCreatedAt,
+    with: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'Id of the run to compare with.' })),
+    withCreatedAt: Type.Optional(
+      UnixMs('Creation time of the run to compare with, in Unix milliseconds. Default: the latest run with the id.'),
+    ),
+  }),
+  responses: { 200: RunComparison },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { workflowRunId }, query, request }, { store }, { instanceId }) {
+    const { with: named, withCreatedAt, createdAt } = query;
+    if (named === undefined && withCreatedAt !== undefined)
+      throw new ApiError('bad-parameter', 'the query parameter "withCreatedAt" requires "with", which is missing');
+    const run = await requireRun(store, { instanceId, workflowRunId, createdAt });
+    const against =
+      named === undefined
+        ? await lastSuccessful(store, run)
+        : await requireRun(store, { instanceId, workflowRunId: named, createdAt: withCreatedAt });
+    await request.reserve((await comparedBytes(store, run)) + (await comparedBytes(store, against)));
+    const [left, right] = [await comparedRun(store, run), await comparedRun(store, against)];
+    return answer(200, await comparisonOf(left.compared, right.compared, !left.isWhole || !right.isWhole));
+  },
+});
+
+/** Returns how the run was created from another run, or null when it was triggered. */
+function descent({ origin }: RunRecord): Pick<Relative, 'kind' | 'stepId' | 'stepName' | 'note'> | null {
+  switch (origin?.kind) {
+    case 'invoke':
+      return { kind: origin.kind, stepId: origin.stepId, stepName: origin.stepName };
+    case 'fork':
+      return { kind: origin.kind, stepId: origin.stepId, ...optional('note', origin.note) };
+    case 'resume':
+    case 'restart':
+      return { kind: origin.kind };
+    default:
+      return null;
+  }
+}
+
+interface Found {
+  readonly relatives: Relative[];
+  readonly complete: boolean;
+}
+
+async function ancestorsOf(store: Store, run: RunRecord): Promise<Found> {
+  const relatives: Relative[] = [];
+  let of: RunRecord | null = run;
+  while (of?.origin) {
+    if (relatives.length === LIMITS.relativesMax) return { relatives, complete: false };
+    const { origin }: RunRecord = of;
+    if (origin.kind === 'schedule') {
+      relatives.push({ kind: 'schedule', scheduleId: origin.scheduleId });
+      break;
+    }
+    const how = descent(of);
+    const ancestor: RunRecord | null = await store.runRecord({ runKey: origin.runKey });
+    const { workflowRunId, workflowCreatedAt: createdAt } = origin;
+    if (how) {
+      relatives.push({
+        ...how,
+        workflowRunId,
+        workflowCreatedAt: createdAt,
+        ...(ancestor ? { workflowState: stateOfRun(ancestor.status) } : {}),
+      });
+    }
+    of = ancestor;
+  }
+  return { relatives, complete: true };
+}
+
+/** Collects descendants generation by generation. */
+async function descendantsOf(store: Store, run: RunRecord): Promise<Found> {
+  const relatives: Relative[] = [];
+  const parents: RunRecord[] = [run];
+  for (const parent of parents) {
+    const left = LIMITS.relativesMax - relatives.length;
+    // One child more than fits reveals that the listing is incomplete.
+    const children = await store.descendantsOf({ runKey: parent.key, limit: left + 1 });
+    for (const child of children.slice(0, left)) {
+      const how = descent(child);
+      if (!how) continue;
+      relatives.push({
+        ...how,
+        ...presentReference(child),
+        workflowState: stateOfRun(child.status),
+        of: presentReference(parent),
+      });
+      parents.push(child);
+    }
+    if (children.length > left) return { relatives, complete: false };
+  }
+  return { relatives, complete: true };
+}
+
+export const getRunLineage = operation({
+  operationId: 'getRunLineage',
+  tag: 'Runs',
+  summary: 'List the ancestors and descendants of a run',
+  description: `Follows resumes, restarts, forks, invocations and schedules. Returns at most ${LIMITS.relativesMax} runs in each direction, nearest first.`,
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}/lineage',
+  unknownQuery: 'refuse',
+  pathParameters: RunIdPath,
+  query: Type.Object({ createdAt: workflowCreatedAt }),
+  responses: { 200: RunLineage },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { workflowRunId }, query: { createdAt } }, { store }, { instanceId }) {
+    const run = await requireRun(store, { instanceId, workflowRunId, createdAt });
+    const [up, down] = [await ancestorsOf(store, run), await descendantsOf(store, run)];
+    return answer(200, { ancestors: up.relatives, descendants: down.relatives, complete: up.complete && down.complete });
+  },
+});

@@ -1,0 +1,146 @@
+/** Operations of a single run: journal, steps, result and cancellation. */
+
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { ActiveRun, Cancelled, JournalStep, RunJournal, RunResult } from '../../../contract/runs.js';
+import { NO_LENGTH_LIMIT } from '../../../ports/stores/history-parts.js';
+import type { RunRecord, Store } from '../../../ports/stores/store.js';
+import { change } from '../../audited/audit-rule.js';
+import { answer, operation } from '../../operation.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { Duration, Text, UnixMs } from '../../parameters/values.js';
+import { presentJournalStep, presentReference, presentResult } from '../../presenters/run.js';
+import type { InvokedByStep } from '../../presenters/step-fields.js';
+import { withWholeResult } from '../../read-models/run-histories.js';
+import { journalOf } from './journals.js';
+
+export const RunIdPath = Type.Object({ workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'Id of the run.' }) });
+export const workflowCreatedAt = Type.Optional(
+  UnixMs(
+    'Time when the run was created, in Unix milliseconds. Distinguishes runs that used the same id. Default: the latest run.',
+  ),
+);
+
+export async function requireRun(store: Store, query: Parameters<Store['findRun']>[0]): Promise<RunRecord> {
+  const run = await store.findRun(query);
+  if (run) return run;
+  const when = query.createdAt === undefined ? '' : ` created at ${query.createdAt}`;
+  throw new ApiError('not-found', `run ${shown(query.workflowRunId)}${when} not found`);
+}
+
+/** A recorded invocation contains its run in its result. */
+const NO_INVOCATIONS: InvokedByStep = new Map();
+
+export const getRun = operation({
+  operationId: 'getRun',
+  tag: 'Runs',
+  summary: 'Get the journal of a run',
+  description:
+    'Returns the input of the run, the recorded steps in the order in which they were recorded, the pending tasks and the failed attempts.',
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}',
+  unknownQuery: 'ignore',
+  pathParameters: RunIdPath,
+  query: Type.Object({ workflowCreatedAt }),
+  responses: { 200: RunJournal },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { workflowRunId }, query, request }, { store }, { instanceId }) {
+    const run = await requireRun(store, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
+    return answer(200, await journalOf(store, run, request));
+  },
+});
+
+export const getRunStep = operation({
+  operationId: 'getRunStep',
+  tag: 'Runs',
+  summary: 'Get a recorded step of a run',
+  description: 'Returns the step with its whole result, including results that other responses omit because of their length.',
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}/steps/{stepId}',
+  unknownQuery: 'refuse',
+  pathParameters: Type.Object({
+    workflowRunId: RunIdPath.properties.workflowRunId,
+    stepId: Type.Integer({ minimum: 1, maximum: LIMITS.maxJournalSteps, description: 'Position of the step.' }),
+  }),
+  query: Type.Object({ workflowCreatedAt }),
+  responses: { 200: JournalStep },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { workflowRunId, stepId }, query, request }, { store }, { instanceId }) {
+    const run = await requireRun(store, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
+    const found = await store.findStep({ runKey: run.key, stepId, maxOutBytes: LIMITS.maxInlineBytes });
+    if (found?.outLeftOut !== undefined) await request.reserve(2 * found.outLeftOut);
+    const step =
+      found?.outLeftOut === undefined ? found : await store.findStep({ runKey: run.key, stepId, maxOutBytes: NO_LENGTH_LIMIT });
+    if (!step) throw new ApiError('not-found', `run ${shown(workflowRunId)} has no recorded step ${stepId}`);
+    return answer(200, presentJournalStep(step, run.settings.redact, NO_INVOCATIONS));
+  },
+});
+
+export const getRunResult = operation({
+  operationId: 'getRunResult',
+  showsPayloads: true,
+  tag: 'Runs',
+  summary: 'Wait for the result of a run',
+  description:
+    'Responds with 200 when the run has ended, or with 202 when the timeout expires. The result is not redacted, because it is meant for the caller that started the run. Read-only tokens get the redacted result.',
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}/result',
+  unknownQuery: 'ignore',
+  pathParameters: RunIdPath,
+  query: Type.Object({
+    timeout: Type.Optional(
+      Duration(
+        { leastMs: 0, mostMs: LIMITS.maxResultWaitMs },
+        {
+          description: 'Maximum time to wait, for example `30s`. 0 responds immediately.',
+          default: `${LIMITS.defaultResultWaitMs / 1_000}s`,
+        },
+      ),
+    ),
+    workflowCreatedAt,
+  }),
+  responses: { 200: RunResult, 202: ActiveRun },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { workflowRunId }, query, request }, { store, service, resultWaits }, { instanceId, access }) {
+    const run = await requireRun(store, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
+    const redacted = access === 'read-only';
+    const resultOf = async (ended: RunRecord): Promise<RunResult> => {
+      await request.reserve(2 * (ended.resultLeftOut ?? 0));
+      return presentResult(await withWholeResult(store, ended), redacted);
+    };
+    if (run.status !== 'active') return answer(200, await resultOf(run));
+    const timeoutMs = query.timeout ?? LIMITS.defaultResultWaitMs;
+    const reference = { runKey: run.key, workflowRunId, createdAt: run.createdAt };
+    const wait = () => service.awaitEnd({ instanceId, run: reference, timeoutMs, signal: request.signal() });
+    const ended = timeoutMs === 0 ? null : await resultWaits.during(instanceId, wait);
+    if (ended) return answer(200, await resultOf(ended));
+    return answer(202, { ...presentReference(run), workflowState: 'RUN_STARTED' as const });
+  },
+});
+
+export const cancelRun = operation({
+  operationId: 'cancelRun',
+  audit: change('run.cancel', 'workflowRunId'),
+  tag: 'Runs',
+  summary: 'Cancel a run',
+  description:
+    'The state of the run becomes `RUN_CANCELED`. The run is not added to the dead letter queue, and its failure callback is not called.',
+  method: 'DELETE',
+  path: '/v2/workflows/runs/{workflowRunId}',
+  unknownQuery: 'refuse',
+  pathParameters: RunIdPath,
+  responses: { 200: Cancelled },
+  errors: ['bad-parameter', 'not-found', 'run-not-active'],
+  async handle({ path: { workflowRunId } }, { service }, { instanceId }) {
+    const outcome = await service.cancel({ instanceId, workflowRunId });
+    switch (outcome.kind) {
+      case 'canceled':
+        return answer(200, { cancelled: 1 });
+      case 'not-found':
+        throw new ApiError('not-found', `run ${shown(workflowRunId)} not found`);
+      case 'not-active':
+        throw new ApiError('run-not-active', `run ${shown(workflowRunId)} has already ended and cannot be canceled`);
+    }
+  },
+});

@@ -1,0 +1,176 @@
+/**
+ * Search over runs by what people remember of them. Nothing is indexed for it: runs are looked through, newest first, a
+ * bounded number in one request, and the answer says how far that came. An id is found by its index, at once.
+ */
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { RunSearchPage } from '../../../contract/runs.js';
+import type { WorkSlices } from '../../../fairness/work-slices.js';
+import type { Page, Position, RunFilter, RunRecord, SearchableRun, Store } from '../../../ports/stores/store.js';
+import { answer, operation } from '../../operation.js';
+import { Cursor } from '../../parameters/values.js';
+import { presentFoundRun } from '../../presenters/run.js';
+import { logFilters, runFilterOf } from '../control/logs.js';
+import { isEmptyRange } from '../filters.js';
+
+/** Position of a search. Runs whose id equals the query come first; then all other runs are searched. */
+interface SearchPosition {
+  readonly part: 'id' | 'rest';
+  readonly after: Position | null;
+}
+
+const BEGINNING: SearchPosition = { part: 'id', after: null };
+const positionText = ({ part, after }: SearchPosition): string => `${part} ${after ?? ''}`;
+
+/** Parses the position of a cursor. Cursors are signed, so the text has the form that positionText writes. */
+function positionOf(text: string): SearchPosition {
+  const [, part, after] = /^(id|rest) (\d*)$/.exec(text) ?? [];
+  if (part !== 'id' && part !== 'rest')
+    throw new ApiError('bad-cursor', 'the cursor does not belong to this search; omit it to start from the beginning');
+  return { part, after: after === undefined || after === '' ? null : after };
+}
+
+/** Returns the words in lower case, because the search is case-insensitive. */
+function wordsOf(text: string): readonly string[] {
+  const words = [...new Set(text.toLowerCase().split(/\s+/))].filter((word) => word !== '');
+  if (words.length > LIMITS.maxRunQueryWords)
+    throw new ApiError(
+      'bad-parameter',
+      `the query parameter "q" must not have more than ${LIMITS.maxRunQueryWords} words; this one has ${words.length}`,
+    );
+  return words;
+}
+
+/** Returns whether each word occurs in a text of the run. */
+function matches({ workflowRunId, workflowUrl, labels, error }: SearchableRun, words: readonly string[]): boolean {
+  const texts = [workflowRunId, workflowUrl, error ?? '', ...labels].map((text) => text.toLowerCase());
+  return words.every((word) => texts.some((text) => text.includes(word)));
+}
+
+interface Search {
+  readonly store: Pick<Store, 'listRuns' | 'listSearchableRuns' | 'runRecord'>;
+  readonly slices: Pick<WorkSlices, 'run'>;
+  readonly instanceId: string;
+  readonly filter: RunFilter;
+  /** The query as it was given. */
+  readonly text: string;
+  readonly words: readonly string[];
+  readonly count: number;
+}
+
+interface Found {
+  readonly runs: RunRecord[];
+  /** Null when everything was searched. */
+  next: SearchPosition | null;
+  searchedUntil: number | null;
+}
+
+const pageOf = ({ instanceId, filter }: Search, after: Position | null, limit: number): Page<RunFilter> => ({
+  instanceId,
+  filter,
+  order: 'newest-first',
+  after,
+  horizon: null,
+  limit,
+});
+
+/** Finds runs whose id equals the query. */
+async function findId(search: Search, { after }: SearchPosition, found: Found): Promise<void> {
+  const { store, text, count, filter } = search;
+  found.next = { part: 'rest', after: null };
+  // With this filter there is only one id, which the second part finds anyway.
+  if (text === '' || filter.workflowRunId !== undefined) return;
+  const byId = { ...search, filter: { ...filter, workflowRunId: text } };
+  const { items, next } = await store.listRuns(pageOf(byId, after, count));
+  found.runs.push(...items);
+  found.searchedUntil = items.at(-1)?.createdAt ?? null;
+  if (next !== null) found.next = { part: 'id', after: next };
+}
+
+/** Searches the other runs until there are enough results or the limits of one request are reached. */
+async function searchTexts(search: Search, position: SearchPosition, found: Found): Promise<void> {
+  const { store, slices, text, words, count, filter } = search;
+  const endsAt = performance.now() + LIMITS.maxRunSearchMs;
+  let { after } = position;
+  for (let looked = 0; looked < LIMITS.maxRunsSearched && performance.now() < endsAt; ) {
+    const limit = words.length === 0 ? count - found.runs.length : LIMITS.runsSearchedAtOnce;
+    const page = pageOf(search, after, limit);
+    const { items, next } = await slices.run(search.instanceId, () => store.listSearchableRuns(page));
+    looked += items.length;
+    for (const texts of items) {
+      after = texts.position;
+      found.searchedUntil = texts.createdAt;
+      // Runs with this id were found in the first part.
+      const isKnown = texts.workflowRunId === text && filter.workflowRunId === undefined;
+      const run = isKnown || !matches(texts, words) ? null : await store.runRecord({ runKey: texts.runKey });
+      // A run may have been removed since the page was read.
+      if (run) found.runs.push(run);
+      if (found.runs.length === count) break;
+    }
+    const wasLast = next === null && (items.length === 0 || after === items.at(-1)?.position);
+    found.next = wasLast ? null : { part: 'rest', after };
+    if (wasLast || found.runs.length === count) return;
+    // Yields to other requests.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+async function find(search: Search, start: SearchPosition): Promise<Found> {
+  const found: Found = { runs: [], next: start, searchedUntil: null };
+  if (start.part === 'id') await findId(search, start, found);
+  if (found.next?.part === 'rest' && found.runs.length < search.count) await searchTexts(search, found.next, found);
+  return found;
+}
+
+export const searchRuns = operation({
+  operationId: 'searchRuns',
+  showsPayloads: true,
+  tag: 'Logs',
+  summary: 'Search workflow runs by text',
+  description: `Finds runs whose id, labels, workflow URL and error contain every word of the query. The search is case-insensitive and has no wildcards. Without a query, returns all runs that match the filters. A run whose id equals the query comes first; the other runs follow, newest first. One request searches at most ${LIMITS.maxRunsSearched} runs. While \`complete\` is false, there are more runs to search: continue with the cursor. \`searchedUntil\` shows the progress.`,
+  method: 'GET',
+  path: '/v2/workflows/search',
+  unknownQuery: 'refuse',
+  query: Type.Object({
+    q: Type.Optional(
+      Type.String({
+        maxLength: LIMITS.maxRunQueryLength,
+        description: `Text to search for: up to ${LIMITS.maxRunQueryWords} words.`,
+      }),
+    ),
+    ...logFilters,
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.foundRunsPageMax,
+        default: LIMITS.foundRunsPageDefault,
+        description: 'Maximum number of runs to return.',
+      }),
+    ),
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same query and filters. Empty: first page.')),
+  }),
+  responses: { 200: RunSearchPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  async handle({ query }, { store, slices, cursors }, { instanceId }) {
+    const { cursor: given, count, q = '', ...asked } = query;
+    const text = q.trim();
+    const words = wordsOf(text);
+    const scope = { operation: 'search-runs', instanceId, filters: { ...asked, q: text } };
+    const start = given === undefined || given === '' ? BEGINNING : positionOf((await cursors.open(scope, given)).after);
+    if (isEmptyRange(asked)) return answer(200, { runs: [], searchedUntil: null, complete: true });
+    const search = {
+      store,
+      slices,
+      instanceId,
+      filter: runFilterOf(asked),
+      text,
+      words,
+      count: count ?? LIMITS.foundRunsPageDefault,
+    };
+    const { runs, next, searchedUntil } = await find(search, start);
+    const position = next && { after: positionText(next), horizon: null, left: null };
+    const cursor = position ? { cursor: await cursors.seal(scope, position) } : {};
+    return answer(200, { ...cursor, runs: runs.map(presentFoundRun), searchedUntil, complete: next === null });
+  },
+});

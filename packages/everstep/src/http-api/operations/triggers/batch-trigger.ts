@@ -1,0 +1,125 @@
+/** Starts many runs in one request. The response has one result per item; an invalid item does not affect the others. */
+
+import Type, { type Static } from 'typebox';
+import type { Caller } from '../../../accounts/tokens/authority.js';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { ErrorBody } from '../../../contract/errors.js';
+import { TriggeredRun } from '../../../contract/runs.js';
+import { allowSize } from '../../admission/allowance.js';
+import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
+import { type ApiContext, answer, operation, type RequestContext } from '../../operation.js';
+import { validate } from '../../parameters/json-body.js';
+import { readPrefixedHeaders } from '../../parameters/prefixed-headers.js';
+import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
+import { startTriggered } from './trigger.js';
+import { presentTriggered, triggerCommand } from './trigger-command.js';
+
+const FAMILIES = Object.keys(TRIGGER_FAMILIES);
+
+const BatchItem = Type.Object(
+  {
+    destination: Type.String({ description: 'Absolute http or https URL of the workflow.' }),
+    body: Type.Optional(
+      Type.Unknown({
+        description:
+          'Payload. A string is sent unchanged. Any other JSON value is sent as JSON text with the content type application/json.',
+      }),
+    ),
+    headers: Type.Optional(
+      Type.Record(Type.String(), Type.String(), { description: 'Headers of a trigger by name, including Content-Type.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+type BatchItem = Static<typeof BatchItem>;
+const Answers = Type.Array(Type.Union([TriggeredRun, ErrorBody]));
+type Answer = Static<typeof Answers>[number];
+
+function payloadOf(body: unknown): { readonly bytes: Uint8Array; readonly contentType: string | null } {
+  if (body === undefined) return { bytes: new Uint8Array(), contentType: null };
+  if (typeof body === 'string') return { bytes: Buffer.from(body), contentType: null };
+  return { bytes: Buffer.from(JSON.stringify(body)), contentType: 'application/json' };
+}
+
+/** Characters that a header value may contain. Other characters cannot be forwarded. */
+const HEADER_VALUE = /^(?:[\t\x20-\x7e\x80-\u{10ffff}](?<!\p{Surrogate}))*$/u;
+
+function headersOf(item: BatchItem): Readonly<Record<string, string>> {
+  const entries = Object.entries(item.headers ?? {});
+  if (entries.length > LIMITS.maxHeaderCount)
+    throw new ApiError(
+      'bad-body',
+      `"headers" must not have more than ${LIMITS.maxHeaderCount} entries; this item has ${entries.length}`,
+    );
+  for (const [name, value] of entries) {
+    if (!HEADER_VALUE.test(value))
+      throw new ApiError('bad-header', `${name} contains characters that are not allowed in a header`);
+  }
+  // Header names are case-insensitive. Values beyond ASCII are converted to the form in which Node receives them.
+  return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), Buffer.from(value).toString('latin1')]));
+}
+
+async function triggerItem(given: unknown, context: ApiContext, request: RequestContext, caller: Caller): Promise<Answer> {
+  const item = validate(BatchItem, given, 'the item');
+  const received = headersOf(item);
+  const { values, families } = readPrefixedHeaders(TriggerHeaders, FAMILIES, received, request.dialect);
+  if (values['Wait-For-Result'] !== undefined) {
+    const name = request.dialect.spell('Wait-For-Result');
+    throw new ApiError(
+      'bad-header',
+      `${name} cannot be used in a batch; trigger the run on its own, or request its result later`,
+    );
+  }
+  const { bytes, contentType } = payloadOf(item.body);
+  const command = triggerCommand(
+    {
+      destination: item.destination,
+      destinationName: 'destination',
+      headers: values,
+      carried: families,
+      body: bytes,
+      contentType: received['content-type'] ?? contentType,
+    },
+    context,
+    request,
+    caller,
+  );
+  allowSize(context, caller.instanceId, bytes);
+  return presentTriggered(await startTriggered(command, context));
+}
+
+export const triggerRuns = operation({
+  operationId: 'triggerRuns',
+  audit: IS_ITS_OWN_RECORD,
+  scope: 'trigger',
+  tag: 'Runs',
+  summary: 'Start multiple workflow runs',
+  description: `Starts at most ${LIMITS.maxBatchItems} runs. The response contains one entry per item, in the same order: the run or an error.`,
+  method: 'POST',
+  path: '/v2/batch/trigger',
+  unknownQuery: 'refuse',
+  body: {
+    kind: 'json',
+    required: true,
+    maxBytes: LIMITS.maxBodyBytes,
+    schema: Type.Array(Type.Unknown(), {
+      maxItems: LIMITS.maxBatchItems,
+      description: 'Items of the form `{ destination, body, headers }`.',
+    }),
+  },
+  responses: { 200: Answers },
+  errors: ['bad-parameter', 'bad-body', 'body-too-large', 'unsupported-media-type'],
+  async handle({ body, request }, context, caller) {
+    const answers = (body ?? []).map(async (item, index): Promise<Answer> => {
+      try {
+        return await triggerItem(item, context, request, caller);
+      } catch (error) {
+        if (error instanceof ApiError) return { error: error.message };
+        context.log.error({ item: index, error: String(error) }, 'could not trigger a batch item');
+        return { error: 'internal error; it is unknown whether the run was started' };
+      }
+    });
+    return answer(200, await Promise.all(answers));
+  },
+});

@@ -1,0 +1,146 @@
+/**
+ * Converts a workflow URL, headers and a body into the command that starts a run. Used by triggers and by items of a batch.
+ */
+import { createHash } from 'node:crypto';
+import type { Caller } from '../../../accounts/tokens/authority.js';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import type { TriggeredRun } from '../../../contract/runs.js';
+import type { FlowControl, RunSettings } from '../../../engine/runs/run.js';
+import type { TriggerCommand, TriggerOutcome } from '../../../runtime/services/workflow-service.js';
+import { allowTimeout } from '../../admission/allowance.js';
+import type { ApiContext, RequestContext } from '../../operation.js';
+import { parseDestination } from '../../parameters/destination.js';
+import { formatDuration } from '../../parameters/duration.js';
+import { Unacceptable } from '../../parameters/unacceptable.js';
+import { optional } from '../../presenters/optional.js';
+import { presentReference } from '../../presenters/run.js';
+import {
+  checkDestination,
+  type DestinationUse,
+  FAILURE_CALLBACK_FORWARD,
+  FORWARD,
+  type ScheduleHeaders,
+  type TriggerHeaders,
+} from './setting-headers.js';
+
+/** Settings that triggers and schedules share. */
+type SettingHeaders = Pick<TriggerHeaders, keyof TriggerHeaders & keyof ScheduleHeaders>;
+
+export interface TriggerRequest {
+  /** Destination as it was given. It is validated here. */
+  readonly destination: string;
+  /** Name of the destination in error messages. */
+  readonly destinationName: string;
+  readonly headers: TriggerHeaders;
+  readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly body: Uint8Array;
+  readonly contentType: string | null;
+}
+
+/** Returns the validated workflow URL. Throws ApiError `bad-url`. */
+export function workflowUrlOf({ destination, destinationName }: Pick<TriggerRequest, 'destination' | 'destinationName'>): string {
+  try {
+    return parseDestination(destination);
+  } catch (error) {
+    if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-url', `${destinationName} ${error.message}`);
+    throw error;
+  }
+}
+
+function flowControlOf(headers: SettingHeaders, request: RequestContext): FlowControl | null {
+  const key = headers['Flow-Control-Key'];
+  const limits = headers['Flow-Control-Value'];
+  if (key !== undefined) return { key, ...limits };
+  if (limits === undefined) return null;
+  const { dialect } = request;
+  throw new ApiError(
+    'bad-header',
+    `${dialect.spell('Flow-Control-Value')} requires ${dialect.spell('Flow-Control-Key')}, which is missing`,
+  );
+}
+
+/**
+ * Returns the settings of a run. Throws ApiError when the failure callback must not be called, limits have no key, or the
+ * timeout is too long.
+ */
+export function settingsOf(
+  { headers, carried }: { readonly headers: SettingHeaders; readonly carried: TriggerRequest['carried'] },
+  use: DestinationUse,
+): RunSettings {
+  const { context, request, instanceId } = use;
+  allowTimeout(context, instanceId, request.dialect.spell('Timeout'), headers.Timeout);
+  const callbackUrl = headers['Failure-Callback'];
+  if (callbackUrl !== undefined) checkDestination(callbackUrl, 'Failure-Callback', use);
+  return {
+    maxRetries: headers.Retries ?? LIMITS.defaultRetries,
+    retryDelay: headers['Retry-Delay'] ?? null,
+    deliveryTimeoutMs: headers.Timeout ?? LIMITS.defaultDeliveryTimeoutMs,
+    labels: headers.Label ?? [],
+    flowControl: flowControlOf(headers, request),
+    failureCallback: callbackUrl === undefined ? null : { url: callbackUrl, headers: carried[FAILURE_CALLBACK_FORWARD] ?? {} },
+    ...optional('redact', headers['Redact-Fields']),
+  };
+}
+
+/** Returns the earliest start in Unix milliseconds, or null for now. Throws ApiError when it is too far in the future. */
+export function notBeforeOf(
+  headers: Pick<TriggerHeaders, 'Not-Before' | 'Delay'>,
+  now: number,
+  request: RequestContext,
+): number | null {
+  const notBeforeS = headers['Not-Before'];
+  if (notBeforeS === undefined) return headers.Delay === undefined ? null : now + headers.Delay;
+  const notBefore = notBeforeS * 1000;
+  if (notBefore - now <= LIMITS.maxDelayMs) return notBefore;
+  const most = formatDuration(LIMITS.maxDelayMs);
+  throw new ApiError(
+    'bad-header',
+    `${request.dialect.spell('Not-Before')} must be a time in Unix seconds, at most ${most} in the future`,
+  );
+}
+
+/** Parts of a request that identify duplicates. */
+export interface Deduplicated extends Pick<TriggerRequest, 'carried' | 'body' | 'contentType'> {
+  readonly headers: Pick<TriggerHeaders, 'Deduplication-Id' | 'Content-Based-Deduplication'>;
+}
+
+/** Returns the deduplication id. Prefixes separate ids of the caller from ids that are derived from the content. */
+export function deduplicationIdOf(trigger: Deduplicated, workflowUrl: string): string | null {
+  const given = trigger.headers['Deduplication-Id'];
+  if (given !== undefined) return `id:${given}`;
+  if (trigger.headers['Content-Based-Deduplication'] !== true) return null;
+  const forwarded = Object.entries(trigger.carried[FORWARD] ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  const hash = createHash('sha256').update(JSON.stringify([workflowUrl, trigger.contentType, forwarded]));
+  return `content:${hash.update('\n').update(trigger.body).digest('base64url')}`;
+}
+
+/** Returns the command of a trigger. Throws ApiError when the trigger is invalid. */
+export function triggerCommand(
+  trigger: TriggerRequest,
+  context: ApiContext,
+  request: RequestContext,
+  caller: Caller,
+): TriggerCommand {
+  const { headers } = trigger;
+  const { instanceId } = caller;
+  const use = { context, request, instanceId };
+  const workflowUrl = workflowUrlOf(trigger);
+  checkDestination(workflowUrl, null, use);
+  return {
+    instanceId,
+    dialect: request.dialect.name,
+    workflowUrl,
+    payload: { body: trigger.body, contentType: trigger.contentType, forwardHeaders: trigger.carried[FORWARD] ?? {} },
+    settings: settingsOf(trigger, use),
+    callerIp: request.callerIp,
+    workflowRunId: headers['Workflow-RunId'] ?? null,
+    notBefore: notBeforeOf(headers, context.service.now(), request),
+    deduplicationId: deduplicationIdOf(trigger, workflowUrl),
+  };
+}
+
+export function presentTriggered({ kind, run }: TriggerOutcome): TriggeredRun {
+  const reference = presentReference(run);
+  return kind === 'deduplicated' ? { ...reference, deduplicated: true } : reference;
+}

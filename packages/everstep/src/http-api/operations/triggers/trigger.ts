@@ -1,0 +1,116 @@
+/** Starts a run. */
+
+import Type from 'typebox';
+import { ApiError } from '../../../contract/error-codes.js';
+import { ActiveRun, RunResult, TriggeredRun } from '../../../contract/runs.js';
+import type { TriggerCommand, TriggerOutcome } from '../../../runtime/services/workflow-service.js';
+import { allowRuns, allowSize, startAllowed } from '../../admission/allowance.js';
+import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
+import { type ApiContext, answer, operation } from '../../operation.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { presentResult } from '../../presenters/run.js';
+import { allowNames } from '../../quotas/named-things.js';
+import { type Target, TRIGGER_PATH } from '../../server/target.js';
+import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
+import { presentTriggered, triggerCommand } from './trigger-command.js';
+
+const RAW = /^https?:/i;
+
+/**
+ * The workflow URL behind `before` in the path. Written raw, it has the query of the request; percent-encoded, it has its
+ * own, and what follows it belongs to it too.
+ */
+export function destinationOf({ path, query }: Target, before = TRIGGER_PATH): string {
+  const written = path.slice(before.length);
+  let url = written;
+  if (!RAW.test(written)) {
+    try {
+      url = decodeURIComponent(written);
+    } catch {
+      throw new ApiError('bad-url', `the workflow URL is not correctly percent-encoded: ${shown(written)}`);
+    }
+  }
+  if (query === '') return url;
+  return `${url}${url.includes('?') ? '&' : '?'}${query}`;
+}
+
+/**
+ * Starts the run if it is allowed. A deduplicated run does not count against the daily limit. Throws ApiError when it is
+ * not allowed.
+ */
+export async function startTriggered(command: TriggerCommand, context: ApiContext): Promise<TriggerOutcome> {
+  const { instanceId } = command;
+  await allowNames(context, instanceId, [command.settings]);
+  const runAdmission = await allowRuns(context, instanceId);
+  return startAllowed(
+    context,
+    { instanceId, runs: 1, runAdmission },
+    () => context.service.trigger({ ...command, admittedAt: runAdmission.at }),
+    ({ kind }) => (kind === 'started' ? 1 : 0),
+  );
+}
+
+export const stringOrNull = (value: string | readonly string[] | undefined): string | null =>
+  typeof value === 'string' && value !== '' ? value : null;
+
+export const triggerRun = operation({
+  operationId: 'triggerRun',
+  audit: IS_ITS_OWN_RECORD,
+  scope: 'trigger',
+  tag: 'Runs',
+  summary: 'Start a workflow run',
+  description:
+    'Responds when the run is durable. The body can be any bytes; its Content-Type is forwarded. If an active run has the given id, or a run with the deduplication id was started recently, no run is created: the response contains the existing run with `deduplicated: true`.',
+  method: 'POST',
+  path: `${TRIGGER_PATH}{workflowUrl}`,
+  unknownQuery: 'part-of-path',
+  pathParameters: Type.Object({
+    workflowUrl: Type.String({
+      description:
+        'Absolute http or https URL of the workflow, raw or percent-encoded. The query of the request is part of the URL.',
+    }),
+  }),
+  headers: TriggerHeaders,
+  headerFamilies: TRIGGER_FAMILIES,
+  body: { kind: 'bytes', description: 'Payload of the run: any bytes with any content type.' },
+  responses: { 200: Type.Union([TriggeredRun, RunResult]), 202: ActiveRun },
+  errors: [
+    'bad-header',
+    'bad-url',
+    'bad-expression',
+    'blocked-address',
+    'budget-exceeded',
+    'storage-quota-exceeded',
+    'body-too-large',
+    'daily-limit-reached',
+    'too-many-active-runs',
+    'too-many-flow-control-keys',
+  ],
+  async handle({ headers, carried, body, request }, context, caller) {
+    const command = triggerCommand(
+      {
+        destination: destinationOf(request.target),
+        destinationName: 'the workflow URL',
+        headers,
+        carried,
+        body,
+        contentType: stringOrNull(request.headers['content-type']),
+      },
+      context,
+      request,
+      caller,
+    );
+    allowSize(context, caller.instanceId, body);
+    const timeoutMs = headers['Wait-For-Result'] ?? null;
+    if (timeoutMs === null) return answer(200, presentTriggered(await startTriggered(command, context)));
+    const { instanceId } = caller;
+    return context.resultWaits.during(instanceId, async () => {
+      const outcome = await startTriggered(command, context);
+      const triggered = presentTriggered(outcome);
+      const { run } = outcome;
+      const ended = await context.service.awaitEnd({ instanceId, run, timeoutMs, signal: request.signal() });
+      if (ended) return answer(200, { ...triggered, ...presentResult(ended) });
+      return answer(202, { ...triggered, workflowState: 'RUN_STARTED' as const });
+    });
+  },
+});

@@ -1,0 +1,63 @@
+/** Reads runs for a comparison. Results are read in parts, in the order in which they are needed. */
+import { LIMITS, PART } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
+import { NO_LENGTH_LIMIT, stepsOf, yieldToOthers } from '../../ports/stores/history-parts.js';
+import type { ListedStep, RunRecord, Store } from '../../ports/stores/store.js';
+import { shown } from '../parameters/unacceptable.js';
+import type { ComparedRun } from '../presenters/comparison.js';
+import { withWholeResult } from './run-histories.js';
+
+/** Memory for the step rows of both runs of one response. */
+const ROWS_BYTES = LIMITS.maxPageBytes / 2;
+
+/** Reads results of steps. Keeps the last part, because it usually contains the next results. */
+class Results {
+  private readonly store: Pick<Store, 'listSteps'>;
+  private readonly runKey: string;
+  private part = new Map<number, ListedStep>();
+
+  constructor(store: Pick<Store, 'listSteps'>, runKey: string) {
+    this.store = store;
+    this.runKey = runKey;
+  }
+
+  async of({ index }: ListedStep): Promise<string | null> {
+    if (!this.part.has(index)) {
+      const from = String(index);
+      const { items } = await this.store.listSteps({ runKey: this.runKey, from, bounds: PART, maxOutBytes: NO_LENGTH_LIMIT });
+      this.part = new Map(items.map((step) => [step.index, step]));
+      await yieldToOthers();
+    }
+    return this.part.get(index)?.out ?? null;
+  }
+}
+
+/** Returns a run for a comparison. `isWhole` is false when it has more steps than are compared. */
+export async function comparedRun(
+  store: Store,
+  { key: runKey, workflowRunId }: RunRecord,
+): Promise<{ readonly compared: ComparedRun; readonly isWhole: boolean }> {
+  const run = await store.runRecord({ runKey });
+  const payload = run && (await store.loadPayload({ runKey }));
+  if (!run || !payload) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
+  const steps: ListedStep[] = [];
+  let bytes = 0;
+  let isWhole = true;
+  for await (const part of stepsOf(store, { runKey, bounds: PART, maxOutBytes: 0 })) {
+    steps.push(...part);
+    bytes += part.reduce((sum, { name }) => sum + name.length + LIMITS.rowBytes, 0);
+    isWhole = bytes < ROWS_BYTES;
+    if (!isWhole) break;
+  }
+  const results = new Results(store, runKey);
+  return {
+    compared: { run: await withWholeResult(store, run), steps, payload, outOf: (step) => results.of(step) },
+    isWhole,
+  };
+}
+
+/** Returns the number of bytes that are read of a run at a time. */
+export async function comparedBytes(store: Store, { key: runKey, resultLeftOut = 0 }: RunRecord): Promise<number> {
+  const { longestOutBytes } = await store.journalSize({ runKey });
+  return longestOutBytes + resultLeftOut + ((await store.payloadHead({ runKey }))?.bodyBytes ?? 0);
+}

@@ -1,0 +1,79 @@
+/** Reads dead letters with their bodies. A page ends before the entry that would make it too large. */
+import { LIMITS, PART } from '../../config/limits.js';
+import { CALLBACK_SLOT } from '../../engine/runs/run.js';
+import type { DeadLetterRecord, Listing, Position, RunHistory, Store, WholeDeadLetter } from '../../ports/stores/store.js';
+import type { Reserve } from '../admission/read-budget.js';
+
+type BodyStore = Pick<Store, 'loadDeadLetterBodies'>;
+
+const bytesOf = ({ bodyBytes, responseBytes, error }: DeadLetterRecord): number =>
+  bodyBytes + responseBytes + error.length + LIMITS.rowBytes;
+
+/** Returns the entries that still exist, with their bodies. */
+async function withBodies(store: BodyStore, entries: readonly DeadLetterRecord[]): Promise<readonly WholeDeadLetter[]> {
+  const [first] = entries;
+  if (!first) return [];
+  const dlqIds = entries.map(({ dlqId }) => dlqId);
+  const bodies = await store.loadDeadLetterBodies({ instanceId: first.instanceId, dlqIds });
+  return entries.flatMap((entry) => {
+    const found = bodies.get(entry.dlqId);
+    return found ? [{ ...entry, ...found }] : [];
+  });
+}
+
+export interface DeadLetterPage {
+  readonly entries: readonly WholeDeadLetter[];
+  /** Start of the next page; null at the end. */
+  readonly next: Position | null;
+}
+
+/** Reads a page. It always contains the first entry, whatever its size. */
+export async function readDeadLetters(
+  store: BodyStore,
+  { items, next }: Listing<DeadLetterRecord>,
+  reserve: Reserve,
+): Promise<DeadLetterPage> {
+  let bytes = 0;
+  let end = 0;
+  for (const entry of items) {
+    const more = bytes + bytesOf(entry);
+    if (end > 0 && more > LIMITS.maxPageBytes) break;
+    bytes = more;
+    end++;
+  }
+  await reserve(bytes);
+  const shown = items.slice(0, end);
+  const entries = await withBodies(store, shown);
+  return { entries, next: end < items.length ? (shown.at(-1)?.position ?? null) : next };
+}
+
+/** Returns the entry, or null when it does not exist. */
+export async function readDeadLetter(
+  store: BodyStore & Pick<Store, 'findDeadLetter'>,
+  query: { readonly instanceId: string; readonly dlqId: string },
+  reserve: Reserve,
+): Promise<WholeDeadLetter | null> {
+  const entry = await store.findDeadLetter(query);
+  if (!entry) return null;
+  await reserve(bytesOf(entry));
+  const [whole] = await withBodies(store, [entry]);
+  return whole ?? null;
+}
+
+/** Data about the failure callback of a run. */
+export type CallbackHistory = Pick<RunHistory, 'run' | 'tasks' | 'attempts'>;
+
+/** Returns the history of the failure callback, or null when there is none. */
+export async function callbackHistory(
+  store: Pick<Store, 'listTasks' | 'listAttempts'>,
+  { failureFunctionState, run }: DeadLetterRecord,
+): Promise<CallbackHistory | null> {
+  if (failureFunctionState === null) return null;
+  const query = { runKey: run.key, bounds: PART, from: null };
+  // The task of the failure callback has the lowest slot.
+  const [{ items: tasks }, { items: attempts }] = await Promise.all([
+    store.listTasks(query),
+    store.listAttempts({ ...query, slot: CALLBACK_SLOT }),
+  ]);
+  return { run, tasks, attempts };
+}

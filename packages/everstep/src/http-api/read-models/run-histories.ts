@@ -1,0 +1,149 @@
+/**
+ * Reads the history of runs: short ones at once, long ones in parts while they are sent, and within a limit for listings.
+ */
+import { LIMITS, PART } from '../../config/limits.js';
+import type { FailedAttempt, Task } from '../../engine/runs/run.js';
+import { yieldToOthers } from '../../ports/stores/history-parts.js';
+import type { ListedStep, Part, Position, RunHistory, RunRecord, Store } from '../../ports/stores/store.js';
+
+const { rowBytes: ROW_BYTES } = LIMITS;
+
+export type HistoryStore = Pick<
+  Store,
+  'runHistory' | 'journalSize' | 'listSteps' | 'listTasks' | 'listAttempts' | 'loadResult' | 'payloadHead' | 'loadPayload'
+>;
+
+/** History of a run in a listing. */
+export interface ShownHistory extends Omit<RunHistory, 'next'> {
+  /** Steps or failed attempts are omitted. */
+  readonly shortened?: true;
+}
+
+/** Returns whether the first parts contain everything, including the results if they are requested. */
+export function isWhole({ next, run, steps }: RunHistory, withResults = true): boolean {
+  if (next.steps !== null || next.tasks !== null || next.attempts !== null) return false;
+  return !withResults || (run.resultLeftOut === undefined && steps.every(({ outLeftOut }) => outLeftOut === undefined));
+}
+
+const sum = <Item>(items: readonly Item[], bytesOf: (item: Item) => number): number =>
+  items.reduce((total, item) => total + bytesOf(item) + ROW_BYTES, 0);
+const stepBytes = ({ name, out, sent }: ListedStep): number =>
+  name.length + (out?.length ?? 0) + (sent ? LIMITS.maxKeptAttemptRequestBytes : 0);
+const attemptBytes = ({ message, exchange }: FailedAttempt): number =>
+  message.length + (exchange ? LIMITS.maxKeptAttemptBodyBytes : 0);
+const taskBytes = (task: Task): number => ('name' in task ? task.name.length : 0);
+
+/** Returns the approximate size in memory. */
+export const historyBytes = ({ run, steps, tasks, attempts, invoked }: Omit<RunHistory, 'next'>): number =>
+  (run.result?.length ?? 0) +
+  sum(steps, stepBytes) +
+  sum(tasks, taskBytes) +
+  sum(attempts, attemptBytes) +
+  invoked.length * ROW_BYTES;
+
+/** Returns the record with its whole result. */
+export async function withWholeResult(store: Pick<Store, 'loadResult'>, run: RunRecord): Promise<RunRecord> {
+  if (run.resultLeftOut === undefined) return run;
+  const { resultLeftOut: _, ...rest } = run;
+  return { ...rest, result: await store.loadResult({ runKey: run.key }) };
+}
+
+/** Remaining number of bytes that may be read. */
+class ByteBudget {
+  private bytes: number;
+
+  constructor(bytes: number) {
+    this.bytes = bytes;
+  }
+
+  get left(): number {
+    return this.bytes;
+  }
+
+  /** Takes the bytes if that many are left; otherwise takes nothing and returns false. */
+  take(bytes: number): boolean {
+    if (bytes > this.bytes) return false;
+    this.bytes -= bytes;
+    return true;
+  }
+}
+
+interface Read<Item> {
+  readonly items: readonly Item[];
+  /** Null when there are no more. */
+  readonly next: Position | null;
+}
+
+/** Reads further parts while the budget lasts. */
+async function readMore<Item>(
+  first: Read<Item>,
+  budget: ByteBudget,
+  read: (from: Position) => Promise<Part<Item>>,
+  bytesOf: (item: Item) => number,
+): Promise<Read<Item>> {
+  const items: Item[] = [];
+  let part: Part<Item> = first;
+  for (;;) {
+    items.push(...part.items);
+    const isFull = !budget.take(sum(part.items, bytesOf));
+    if (part.next === null || isFull) return { items, next: part.next };
+    await yieldToOthers();
+    part = await read(part.next);
+  }
+}
+
+/** Reads the steps, with results as long as the budget lasts, and further rows without results. */
+async function readSteps(
+  store: Pick<Store, 'listSteps'>,
+  { run: { key: runKey }, journalLength: below }: RunHistory,
+  results: ByteBudget,
+  rows: ByteBudget,
+): Promise<Read<ListedStep>> {
+  const read = async (from: Position): Promise<Part<ListedStep>> => {
+    const part = await store.listSteps({ runKey, from, below, bounds: PART, maxOutBytes: results.left });
+    // The last row of a part may exceed the budget.
+    results.take(Math.min(results.left, sum(part.items, stepBytes)));
+    return part;
+  };
+  return readMore(await read('0'), rows, read, ({ name }) => name.length);
+}
+
+/**
+ * Shortens a long history to a number of bytes. Omits results that do not fit and, if the rows do not fit either, the last
+ * rows.
+ */
+export async function shortened(
+  store: HistoryStore,
+  history: RunHistory,
+  bytes: number,
+  withResults: boolean,
+): Promise<ShownHistory> {
+  const { next, ...shown } = history;
+  const { key: runKey, resultLeftOut } = history.run;
+  const results = new ByteBudget(withResults ? bytes : 0);
+  const fits = resultLeftOut !== undefined && results.take(resultLeftOut);
+  const run = fits ? await withWholeResult(store, history.run) : history.run;
+  const third = Math.floor(bytes / 3);
+  const tasks = await readMore(
+    { items: shown.tasks, next: next.tasks },
+    new ByteBudget(third),
+    (from) => store.listTasks({ runKey, from, bounds: PART }),
+    taskBytes,
+  );
+  const attempts = await readMore(
+    { items: shown.attempts, next: next.attempts },
+    new ByteBudget(third),
+    (from) => store.listAttempts({ runKey, from, bounds: PART }),
+    attemptBytes,
+  );
+  const steps = await readSteps(store, history, results, new ByteBudget(third));
+  const isShort = [steps, tasks, attempts].some((list) => list.next !== null);
+  return {
+    ...shown,
+    run,
+    steps: steps.items,
+    tasks: tasks.items,
+    attempts: attempts.items,
+    ...(isShort ? { shortened: true } : {}),
+  };
+}

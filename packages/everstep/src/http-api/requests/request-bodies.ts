@@ -1,0 +1,104 @@
+/**
+ * Collects request bodies within limits per request, per owner and in total. Bytes count from their arrival until the
+ * response, so slow or unfinished uploads cannot exhaust the memory.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LIMITS } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
+
+const RETRY_LATER = { 'retry-after': '1' };
+
+export interface BodyLimits {
+  readonly maxBytesInAll: number;
+  readonly maxBytesOfOwner: number;
+}
+
+export const BODY_LIMITS: BodyLimits = {
+  maxBytesInAll: LIMITS.maxHeldBodyBytes,
+  maxBytesOfOwner: LIMITS.maxHeldBodyBytesOfOwner,
+};
+
+const tooLarge = (maxBytes: number): ApiError =>
+  new ApiError('body-too-large', `the request body must not be larger than ${maxBytes} bytes`);
+
+export class RequestBodies {
+  private readonly limits: BodyLimits;
+  private readonly perOwner = new Map<string, number>();
+  private heldBytes = 0;
+
+  constructor(limits: BodyLimits = BODY_LIMITS) {
+    this.limits = limits;
+  }
+
+  get bytes(): number {
+    return this.heldBytes;
+  }
+
+  /**
+   * Resolves with the body. Rejects with ApiError `body-too-large`, `rate-limited` (limit of the owner), `unavailable`
+   * (limit of all owners) or `bad-request` (the body does not match its Content-Length).
+   */
+  collect(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { owner, maxBytes }: { owner: string; maxBytes: number },
+  ): Promise<Buffer> {
+    const { raw, headers } = request;
+    const announced = headers['content-length'] === undefined ? null : Number(headers['content-length']);
+    if (announced !== null && announced > maxBytes) return Promise.reject(tooLarge(maxBytes));
+    return new Promise((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      let length = 0;
+      let held = 0;
+      reply.raw.once('close', () => {
+        this.add(owner, -held);
+        held = 0;
+        if (!raw.complete) reject(new ApiError('bad-request', 'the request ended before it was complete'));
+      });
+      const stop = (error: ApiError) => {
+        chunks.length = 0;
+        raw.off('data', take);
+        reject(error);
+      };
+      const take = (chunk: Buffer): void => {
+        length += chunk.length;
+        const refusal = length > maxBytes ? tooLarge(maxBytes) : this.refusalFor(owner, chunk.length);
+        if (refusal) {
+          stop(refusal);
+          return;
+        }
+        this.add(owner, chunk.length);
+        held += chunk.length;
+        chunks.push(chunk);
+      };
+      raw.on('data', take);
+      raw.once('error', reject);
+      raw.once('end', () => {
+        if (announced !== null && announced !== length)
+          return reject(new ApiError('bad-request', 'the length of the body does not match its Content-Length header'));
+        // Copies the chunks, because each is a view of the buffer that the socket reads into.
+        resolve(Buffer.concat(chunks, length));
+      });
+    });
+  }
+
+  private refusalFor(owner: string, bytes: number): ApiError | null {
+    const { maxBytesInAll, maxBytesOfOwner } = this.limits;
+    if ((this.perOwner.get(owner) ?? 0) + bytes > maxBytesOfOwner)
+      return new ApiError(
+        'rate-limited',
+        'this caller is sending too many bytes of request bodies at once; send fewer requests in parallel',
+        RETRY_LATER,
+      );
+    if (this.heldBytes + bytes > maxBytesInAll)
+      return new ApiError('unavailable', 'the server is receiving too many bytes of request bodies; retry later', RETRY_LATER);
+    return null;
+  }
+
+  private add(owner: string, bytes: number): void {
+    this.heldBytes += bytes;
+    const left = (this.perOwner.get(owner) ?? 0) + bytes;
+    if (left > 0) this.perOwner.set(owner, left);
+    else this.perOwner.delete(owner);
+  }
+}

@@ -1,0 +1,56 @@
+/** Limits requests that stay open for a long time, such as waits for a result, in fair shares. */
+import { ApiError } from '../../contract/error-codes.js';
+import { FairShare } from '../../fairness/fair-share.js';
+import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
+
+const RETRY_AFTER: Readonly<Record<string, string>> = Object.freeze({ 'retry-after': '5' });
+
+export interface HeldRequestsOptions {
+  /** Name of the requests in errors, for example `requests that wait for a result`. */
+  readonly what: string;
+  readonly total: number;
+  /** Limit of one instance. Absent: only its fair share limits it. */
+  readonly perInstance?: number;
+  readonly owners: InstanceOwners;
+}
+
+export class HeldRequests {
+  private readonly options: HeldRequestsOptions;
+  private readonly share: FairShare;
+
+  constructor(options: HeldRequestsOptions) {
+    this.options = options;
+    this.share = new FairShare(options.total, options.owners);
+  }
+
+  /** Counts a request and returns the function that ends it. Throws ApiError when the limit is reached. */
+  open(instanceId: string): () => void {
+    const { what, total, perInstance = total } = this.options;
+    if (this.share.free <= 0) {
+      throw new ApiError('unavailable', `the server has reached its limit of ${total} ${what}; retry later`, RETRY_AFTER);
+    }
+    const taken = this.share.takenBy(instanceId);
+    if (taken >= perInstance || !this.share.allows(instanceId)) {
+      const limit = taken >= perInstance ? 'the limit of a queue instance' : 'the current fair share of its account';
+      const message = `the queue instance has ${taken} ${what}, which is ${limit}; close some, or retry later`;
+      throw new ApiError('rate-limited', message, RETRY_AFTER);
+    }
+    this.share.take(instanceId);
+    let hasEnded = false;
+    return () => {
+      if (hasEnded) return;
+      hasEnded = true;
+      this.share.give(instanceId);
+    };
+  }
+
+  /** Counts a request while `work` runs. */
+  async during<Result>(instanceId: string, work: () => Promise<Result>): Promise<Result> {
+    const release = this.open(instanceId);
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  }
+}

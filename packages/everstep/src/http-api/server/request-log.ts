@@ -1,0 +1,54 @@
+/** Request ids, which connect responses with log lines of the server and of proxies, and the request log. */
+import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Log } from '../../ports/log.js';
+import type { Admitted } from '../operation.js';
+import { callerIpOf } from './caller-ip.js';
+
+export const REQUEST_ID_HEADER = 'x-request-id';
+/** Format of ids that are accepted from clients and proxies. */
+const ACCEPTED_ID = /^[A-Za-z0-9._:+/=@-]{1,128}$/;
+
+/** Returns the id that was sent, or a new one. */
+export function requestIdOf({ headers }: { readonly headers: IncomingHttpHeaders }): string {
+  const sent = headers[REQUEST_ID_HEADER];
+  return typeof sent === 'string' && ACCEPTED_ID.test(sent) ? sent : randomUUID();
+}
+
+/** Returns the caller, named as in the audit log. Empty for operations without authentication. */
+function callerOf(admitted: Admitted | undefined): Readonly<Record<string, string>> {
+  switch (admitted?.access) {
+    case 'token':
+      return { caller: admitted.caller.actor, instanceId: admitted.caller.instanceId };
+    case 'account':
+      return { caller: admitted.principal.user.email };
+    case 'session':
+      return { caller: admitted.session.principal.user.email };
+    case 'index':
+      return { indexId: admitted.caller.indexId };
+    default:
+      return {};
+  }
+}
+
+export interface AnsweredRequest {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  /**
+   * Path of the operation in the OpenAPI document; null for unknown paths. Not the URL, which may contain a workflow URL or
+   * a token.
+   */
+  readonly route: string | null;
+  readonly admitted: Admitted | undefined;
+}
+
+/** Logs each request: at `info` with the caller if the access log is enabled, otherwise at `debug`. */
+export function createRequestLog(log: Log, isAccessLog: boolean): (answered: AnsweredRequest) => void {
+  return ({ request, reply, route, admitted }) => {
+    const durationMs = Math.round(reply.elapsedTime);
+    const line = { requestId: request.id, method: request.method, route, status: reply.statusCode, durationMs };
+    if (isAccessLog) log.info({ ...line, callerIp: callerIpOf(request), ...callerOf(admitted) }, 'request');
+    else log.debug(line, 'request');
+  };
+}

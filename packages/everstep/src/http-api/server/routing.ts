@@ -1,0 +1,108 @@
+/** Converts paths of operations between OpenAPI, the router and regular expressions. */
+import type { Operation } from '../operation.js';
+import { ENQUEUE_PATH, PAGES_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRIGGER_PATH, withWholeIds } from './target.js';
+
+/** Placeholder for workflow URLs and dashboard pages in routed paths, because the router cannot parse most of them. */
+const ANY_WORKFLOW = '-';
+
+/** Path of an operation on a schedule, which is not a URL although it is in the position of one. */
+const OF_ONE_SCHEDULE = new RegExp(`^${SCHEDULE_PATH}(?!https?:)[^/]+/(?:pause|resume|run)$`, 'i');
+
+export const pathsOf = (operation: Operation): readonly string[] => [operation.path, ...(operation.otherPaths ?? [])];
+
+/** Operations with the same method and path, one for each dialect. */
+export interface OperationRoute {
+  readonly method: Operation['method'];
+  readonly path: string;
+  readonly operations: readonly Operation[];
+}
+
+/**
+ * Groups operations into routes. Throws when two operations of one dialect have the same method and path, or name its
+ * parameters differently.
+ */
+export function routesOf(operations: readonly Operation[]): readonly OperationRoute[] {
+  const routes = new Map<string, { readonly path: string; readonly operations: Operation[] }>();
+  for (const operation of operations) {
+    for (const path of pathsOf(operation)) {
+      const key = `${operation.method} ${path.replace(/\{\w+\}/g, '{}')}`;
+      const route = routes.get(key);
+      if (!route) {
+        routes.set(key, { path, operations: [operation] });
+        continue;
+      }
+      const clash = route.path !== path || route.operations.some(({ dialect }) => dialect === operation.dialect);
+      if (clash) throw new Error(`${operation.operationId} has the same method and path as another operation: ${key}`);
+      route.operations.push(operation);
+    }
+  }
+  return [...routes.values()].map(({ path, operations: all }) => {
+    const [first] = all;
+    if (!first) throw new Error(`${path} has no operation`);
+    return { method: first.method, path, operations: all };
+  });
+}
+
+export const routerPath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
+
+/**
+ * Returns the URL for the router. `meant` resolves the path. Workflow URLs and dashboard pages are replaced by a
+ * placeholder, because their slashes and percent signs are their own.
+ */
+export function routedUrl(method: string, url: string, meant: (path: string) => string = (path) => path): string {
+  const { path, query } = splitTarget(url);
+  const isUrl = (before: string): boolean => path.startsWith(before) && path.length > before.length;
+  if (isUrl(TRIGGER_PATH)) return TRIGGER_PATH + ANY_WORKFLOW;
+  if (isUrl(PUBLISH_PATH)) return PUBLISH_PATH + ANY_WORKFLOW;
+  if (isUrl(ENQUEUE_PATH)) {
+    const end = path.indexOf('/', ENQUEUE_PATH.length);
+    if (end !== -1 && end < path.length - 1) return path.slice(0, end + 1) + ANY_WORKFLOW;
+  }
+  if ((method === 'GET' || method === 'HEAD') && isUrl(PAGES_PATH)) return PAGES_PATH + ANY_WORKFLOW;
+  if (method === 'POST' && isUrl(SCHEDULE_PATH) && !OF_ONE_SCHEDULE.test(path)) return SCHEDULE_PATH + ANY_WORKFLOW;
+  const taken = withWholeIds(meant(path));
+  return url.startsWith('/') && taken === path ? url : `${taken}${query === '' ? '' : `?${query}`}`;
+}
+
+function expressionOf(path: string, { unknownQuery }: Operation): RegExp {
+  const escaped = path.replace(/[.*+?^$()|[\]\\]/g, '\\$&');
+  return new RegExp(`^${escaped.replace(/\{\w+\}/g, unknownQuery === 'part-of-path' ? '.*' : '[^/]*')}$`);
+}
+
+/** Finds operations by path, for all methods. */
+export class PathTable {
+  private readonly entries: readonly { readonly expression: RegExp; readonly path: string; readonly operation: Operation }[];
+
+  constructor(operations: readonly Operation[]) {
+    this.entries = operations.flatMap((operation) =>
+      pathsOf(operation).map((path) => ({ expression: expressionOf(path, operation), path, operation })),
+    );
+  }
+
+  /** Returns the matching operations: first paths without parameters, last paths that accept any rest. */
+  at(path: string): readonly { readonly path: string; readonly operation: Operation }[] {
+    const whole = withWholeIds(path);
+    const found = this.entries.filter(({ expression }) => expression.test(whole));
+    const rank = ({ path: of, operation }: (typeof found)[number]): number =>
+      operation.unknownQuery === 'part-of-path' ? 2 : Number(of.includes('{'));
+    return found.sort((a, b) => rank(a) - rank(b));
+  }
+
+  /**
+   * Removes a superfluous slash at the end of a path. The slash stays if the path with it exists, or if a parameter after
+   * it is missing: an operation on all objects must not run because an id was empty.
+   */
+  meant(path: string): string {
+    if (!path.endsWith('/') || this.at(path).length > 0) return path;
+    const shorter = path.slice(0, -1);
+    return this.at(shorter).length > 0 ? shorter : path;
+  }
+
+  /** Returns the methods of a path for the `Allow` header; empty when the path does not exist. */
+  methodsAt(path: string): readonly string[] {
+    const found = this.at(path).map(({ operation }) => operation);
+    const methods = new Set<string>(found.map(({ method }) => method));
+    if (found.some(({ method, head }) => method === 'GET' && head !== false)) methods.add('HEAD');
+    return [...methods].sort();
+  }
+}

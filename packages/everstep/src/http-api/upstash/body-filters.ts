@@ -1,0 +1,54 @@
+/**
+ * Reads the filters of a bulk operation from a JSON body. The SDKs send them in the query; other and older clients
+ * send them in the body. An ignored body would turn a filtered operation into one on everything.
+ */
+import Type, { type StaticDecode, type TObject } from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
+import type { RequestContext } from '../operation.js';
+import { readJson, validate } from '../parameters/json-body.js';
+import { readQuery, splitQuery } from '../parameters/query.js';
+import { headerText } from './item-headers.js';
+
+export const FILTERS_BODY = {
+  kind: 'bytes',
+  maxBytes: LIMITS.maxEventBytes,
+  description:
+    'JSON object with the query parameters, instead of a query. A string is a parameter given once; an array is a repeated parameter.',
+} as const;
+
+const Value = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
+const Fields = Type.Record(Type.String(), Type.Union([Value, Type.Array(Value)]));
+
+export interface AskedFilters<Query> {
+  readonly asked: Query;
+  /** True if a multi-value filter is an empty array: it matches nothing. */
+  readonly nothing: boolean;
+}
+
+/** Reads the filters from the query or from the body. Throws ApiError. */
+export function filtersOf<Schema extends TObject>(
+  schema: Schema,
+  query: StaticDecode<Schema>,
+  body: Uint8Array,
+  { headers, target, dialect }: Pick<RequestContext, 'headers' | 'target' | 'dialect'>,
+): AskedFilters<StaticDecode<Schema>> {
+  const given = readJson(body, headerText(headers, 'content-type'));
+  if (given === undefined) return { asked: query, nothing: false };
+  const fields = Object.entries(validate(Fields, given, 'the body'));
+  const inQuery = [...splitQuery(target.query).keys()].filter((name) => name !== dialect.tokenParameter);
+  if (fields.length > 0 && inQuery.length > 0)
+    throw new ApiError('bad-parameter', 'parameters are in both the query and the body; send them in one place');
+  if (fields.length === 0 && inQuery.length === 0)
+    throw new ApiError('bad-parameter', 'the body contains no filter; omit it to match everything');
+  if (fields.length === 0) return { asked: query, nothing: false };
+  const nothing = fields.some(([, value]) => Array.isArray(value) && value.length === 0);
+  const written = fields.map(([name, value]) => {
+    const values = [value].flat().map((one) => encodeURIComponent(one));
+    // A repeated value is not split at commas, so the only value of an array is sent twice.
+    const isList = Array.isArray(value) && Type.IsArray(schema.properties[name]);
+    return [name, isList ? [...values, ...values] : values] as const;
+  });
+  const several = written.filter(([, values]) => values.length > 0);
+  return { asked: readQuery(schema, new Map(several), { unknown: 'refuse', besides: [] }), nothing };
+}

@@ -1,0 +1,93 @@
+/** Flow control operations whose answers differ in this dialect. Pause, pin and the rest are shared operations. */
+
+import Type from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { Empty } from '../../contract/empty.js';
+import { ApiError } from '../../contract/error-codes.js';
+import type { FlowControlStatus } from '../../runtime/services/workflow-service.js';
+import { change } from '../audited/audit-rule.js';
+import { answer, type Operation, operation } from '../operation.js';
+import { UnpinQuery } from '../operations/control/flow-control.js';
+import { shown } from '../parameters/unacceptable.js';
+import { KeptText } from '../parameters/values.js';
+import { presentFlowControl } from '../presenters/flow-control.js';
+import { FlowControlShown } from './shapes.js';
+
+const TAG = 'Flow control';
+const KeyPath = Type.Object({
+  flowControlKey: KeptText(LIMITS.maxFlowControlKeyLength, { description: 'The key, percent-encoded' }),
+});
+
+const found = (key: string, status: FlowControlStatus | null): FlowControlStatus => {
+  if (status) return status;
+  throw new ApiError('not-found', `flow control key ${shown(key)} does not exist; the first message that uses a key creates it`);
+};
+
+/** Fields without a limit are 0. */
+const present = (status: FlowControlStatus, now: number): FlowControlShown => ({
+  parallelismMax: 0,
+  rateMax: 0,
+  rateCount: 0,
+  ratePeriod: 0,
+  ratePeriodStart: 0,
+  ...presentFlowControl(status, now),
+});
+
+const listKeys = operation({
+  operationId: 'listFlowControlKeys',
+  tag: TAG,
+  summary: 'List flow control keys',
+  method: 'GET',
+  path: '/v2/flowControl/',
+  otherPaths: ['/v2/flowControl'],
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  responses: { 200: Type.Array(FlowControlShown) },
+  errors: [],
+  async handle(_input, { service }, { instanceId }) {
+    const now = service.now();
+    return answer(
+      200,
+      (await service.flowControls({ instanceId })).map((status) => present(status, now)),
+    );
+  },
+});
+
+const getKey = operation({
+  operationId: 'getFlowControlKey',
+  tag: TAG,
+  summary: 'Get a flow control key',
+  method: 'GET',
+  path: '/v2/flowControl/{flowControlKey}',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: KeyPath,
+  responses: { 200: FlowControlShown },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
+    return answer(200, present(found(key, await service.flowControl({ instanceId, key })), service.now()));
+  },
+});
+
+const unpinKey = operation({
+  operationId: 'unpinFlowControlKey',
+  audit: change('flow-control.unpin', 'flowControlKey'),
+  tag: TAG,
+  summary: 'Unpin the limits of a flow control key',
+  description: 'The limits stay until a message changes them. Only the limits given as true are unpinned.',
+  method: 'POST',
+  path: '/v2/flowControl/{flowControlKey}/unpin',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  pathParameters: KeyPath,
+  query: UnpinQuery,
+  responses: { 200: Empty },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { flowControlKey: key }, query }, { service }, { instanceId }) {
+    const { parallelism = false, rate = false } = query;
+    found(key, await service.changeFlowControl({ instanceId, key, change: { kind: 'unpin', parallelism, rate } }));
+    return answer(200, undefined);
+  },
+});
+
+export const flowControlOperations: readonly Operation[] = [listKeys, getKey, unpinKey];

@@ -1,0 +1,49 @@
+/** Public requests to webhooks that runs created with the published SDK. */
+
+import Type from 'typebox';
+import { LIMITS } from '../../config/limits.js';
+import { WebhookTaken } from '../../contract/events.js';
+import { IS_AN_EVENT } from '../audited/audit-rule.js';
+import { type Method, type Operation, openOperation } from '../operation.js';
+import { answerWebhook, contentOf, noSuchWebhook } from '../operations/events/webhooks.js';
+import { Text } from '../parameters/values.js';
+
+function hook(method: Method, operationId: string): Operation {
+  return openOperation({
+    operationId,
+    audit: IS_AN_EVENT,
+    tag: 'Webhooks',
+    summary: `Call a webhook with ${method}`,
+    description: 'The SDK creates the URL. Anyone who knows it can call it without a token until the run ends.',
+    method,
+    path: '/v2/workflows/hooks/{userId}/{workflowRunId}/{eventId}',
+    dialect: 'upstash',
+    unknownQuery: 'ignore',
+    head: false,
+    whileStopping: 'refuse',
+    pathParameters: Type.Object({
+      userId: Text(LIMITS.maxRecordIdLength, { description: "ID of the queue instance, from the endpoint's token" }),
+      workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'ID of the run' }),
+      eventId: Text(LIMITS.maxEventIdLength, { description: 'ID of the webhook' }),
+    }),
+    body: { kind: 'bytes', maxBytes: LIMITS.maxEventBytes, description: 'Any bytes, of any content type.' },
+    responses: { 200: WebhookTaken },
+    errors: ['bad-parameter', 'body-too-large', 'not-found', 'too-many-events'],
+    async admit({ path }, { service }) {
+      const of = { instanceId: String(path.userId), workflowRunId: String(path.workflowRunId) };
+      if ((await service.instanceOfWebhook({ eventId: String(path.eventId), of })) === null) throw noSuchWebhook();
+    },
+    async handle({ path: { userId: instanceId, workflowRunId, eventId }, body, request }, { service }) {
+      const content = contentOf(method, body, request);
+      return answerWebhook(await service.callWebhook({ eventId, content, of: { instanceId, workflowRunId } }));
+    },
+  });
+}
+
+export const hookOperations: readonly Operation[] = [
+  hook('GET', 'callHookByGet'),
+  hook('POST', 'callHook'),
+  hook('PUT', 'callHookByPut'),
+  hook('PATCH', 'callHookByPatch'),
+  hook('DELETE', 'callHookByDelete'),
+];

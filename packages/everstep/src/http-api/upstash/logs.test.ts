@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { LIMITS } from '../../config/limits.js';
+import { ApiWorld } from '../testing/api-world.js';
+
+let world: ApiWorld;
+before(async () => {
+  world = await ApiWorld.open();
+});
+after(() => world.close());
+
+interface Page {
+  readonly cursor?: string;
+  readonly events: readonly { readonly messageId: string; readonly state: string }[];
+}
+
+async function publish(count: number): Promise<void> {
+  const headers = { 'Upstash-Delay': '1d' };
+  for (let left = count; left > 0; left -= LIMITS.maxBatchItems) {
+    const items = Array.from({ length: Math.min(left, LIMITS.maxBatchItems) }, () => ({
+      destination: 'http://w.test/ok',
+      headers,
+    }));
+    const json = { 'content-type': 'application/json' };
+    const { status } = await world.call('POST', '/v2/batch', { headers: json, body: JSON.stringify(items) });
+    assert.equal(status, 200);
+  }
+}
+
+test('a listing by a rare state returns all matches over several pages', async () => {
+  const { body } = await world.call<{ messageId: string }>('POST', '/v2/publish/http://w.test/refuse', {
+    headers: { 'upstash-retries': '1', 'upstash-retry-delay': '86400000' },
+  });
+  await publish(LIMITS.maxMessagesScanned + 50);
+  const found: string[] = [];
+  let pages = 0;
+  let cursor = '';
+  do {
+    const page = await world.call<Page>('GET', `/v2/events?state=ERROR&cursor=${cursor}`);
+    found.push(...page.body.events.map(({ messageId }) => messageId));
+    cursor = page.body.cursor ?? '';
+    pages++;
+  } while (cursor !== '');
+  assert.deepEqual([found, pages], [[body.messageId], 2]);
+});

@@ -1,0 +1,122 @@
+/** Event log of messages. */
+import Type, { type StaticDecode } from 'typebox';
+import type { Caller } from '../../accounts/tokens/authority.js';
+import { LIMITS } from '../../config/limits.js';
+import type { RunStatus } from '../../engine/runs/run.js';
+import { MESSAGE_STATES, type MessageState } from '../../runtime/services/workflow-service.js';
+import { type ApiContext, answer, type Operation, operation } from '../operation.js';
+import { isEmptyRange } from '../operations/filters.js';
+import { Cursor, Text } from '../parameters/values.js';
+import { messageFilterOf, messageFilters } from './messages/message-filters.js';
+import { presentEvent } from './messages/present-message.js';
+import { EventPage, type LogEntry, LogPage } from './shapes.js';
+
+const TAG = 'Logs';
+const DESCRIPTION =
+  'Lists the newest message first, and the newest event of each message first. The events of one message are always on one page, so a page can be longer than count. With a state filter, a page can be shorter or empty before the end. The last page has no cursor. Unknown parameters are ignored.';
+
+const LogQuery = Type.Object({
+  ...messageFilters,
+  messageId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the message' })),
+  state: Type.Optional(
+    Type.Enum([...MESSAGE_STATES, 'CANCELLED', 'CANCEL_REQUESTED'], {
+      type: 'string',
+      description: 'IN_PROGRESS includes ACTIVE, RETRY and ERROR. CANCELLED is an alias of CANCELED.',
+    }),
+  ),
+  cursor: Type.Optional(Cursor('Continues a listing with the same filters. An empty cursor starts a new listing.')),
+  count: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: LIMITS.messageEventsPageMax,
+      default: LIMITS.messageEventsPageDefault,
+      description: 'Approximate number of events to return.',
+    }),
+  ),
+});
+type LogQuery = StaticDecode<typeof LogQuery>;
+
+function statesOf(state: LogQuery['state']): readonly MessageState[] | null {
+  switch (state) {
+    case undefined:
+      return null;
+    case 'CANCELLED':
+      return ['CANCELED'];
+    case 'CANCEL_REQUESTED':
+      return [];
+    case 'IN_PROGRESS':
+      return ['IN_PROGRESS', 'ACTIVE', 'RETRY', 'ERROR'];
+    default:
+      return [state];
+  }
+}
+
+const ENDED = { DELIVERED: 'succeeded', FAILED: 'failed', CANCELED: 'canceled' } as const;
+
+/** A final state matches only messages that ended that way, so the store can filter by status. */
+function statusesOf(states: readonly MessageState[] | null): readonly RunStatus[] | undefined {
+  const [state, ...more] = states ?? [];
+  if (more.length > 0) return undefined;
+  return state === 'DELIVERED' || state === 'FAILED' || state === 'CANCELED' ? [ENDED[state]] : undefined;
+}
+
+interface Logs {
+  readonly entries: LogEntry[];
+  readonly cursor: { readonly cursor?: string };
+}
+
+async function logsOf(query: LogQuery, { service, cursors }: ApiContext, { instanceId }: Caller): Promise<Logs> {
+  const { cursor: given, count, ...asked } = query;
+  const scope = { operation: 'message-logs', instanceId, filters: asked };
+  const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
+  const states = statesOf(asked.state);
+  if (isEmptyRange(asked) || states?.length === 0) return { entries: [], cursor: {} };
+  const messageIds = asked.messageId === undefined ? asked.messageIds : [asked.messageId];
+  const { items, next } = await service.messageEvents({
+    instanceId,
+    filter: { ...messageFilterOf(asked), messageIds, statuses: statusesOf(states) },
+    ...(states ? { states } : {}),
+    after: opened?.after ?? null,
+    limit: count ?? LIMITS.messageEventsPageDefault,
+  });
+  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
+  return { entries: items.map(presentEvent), cursor };
+}
+
+const listEvents = operation({
+  operationId: 'listMessageEvents',
+  tag: TAG,
+  summary: 'List message events (SDK path)',
+  description: DESCRIPTION,
+  method: 'GET',
+  path: '/v2/events',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  query: LogQuery,
+  responses: { 200: EventPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  async handle({ query }, context, caller) {
+    const { entries, cursor } = await logsOf(query, context, caller);
+    return answer(200, { ...cursor, events: entries });
+  },
+});
+
+const listLogs = operation({
+  operationId: 'listMessageLogs',
+  tag: TAG,
+  summary: 'List message events',
+  description: DESCRIPTION,
+  method: 'GET',
+  path: '/v2/logs',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  query: LogQuery,
+  responses: { 200: LogPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  async handle({ query }, context, caller) {
+    const { entries, cursor } = await logsOf(query, context, caller);
+    return answer(200, { ...cursor, logs: entries });
+  },
+});
+
+export const logOperations: readonly Operation[] = [listEvents, listLogs];

@@ -1,0 +1,61 @@
+/**
+ * Items that clients publish, alone or in a batch. One request can contain all kinds: submissions of a run that
+ * answers a delivery, starts of runs, and plain messages. The headers of an item determine its kind.
+ */
+import type { Caller } from '../../../accounts/tokens/authority.js';
+import type { ApiContext, RequestContext } from '../../operation.js';
+import type { ReceivedHeaders } from '../../parameters/prefixed-headers.js';
+
+export interface BatchItem {
+  /** A URL or the name of a URL group, as given. */
+  readonly destination: string;
+  /** Names in lower case; values as received by Node. */
+  readonly headers: ReceivedHeaders;
+  /** Empty if there is none. */
+  readonly body: Uint8Array;
+  readonly queue: string | null;
+}
+
+export type ItemKind =
+  /** Results and plans of a run's steps. */
+  | 'submission'
+  /** The request of a call step. */
+  | 'call'
+  /** The run that an invoke step starts. */
+  | 'invoke'
+  /** A run to start, or an endpoint that introduces itself for its run. */
+  | 'trigger'
+  | 'message';
+
+/** The result of one item. An item for a URL group has one result for each endpoint. */
+export interface PublishedItem {
+  readonly messageId: string;
+  readonly url?: string;
+  readonly deduplicated?: true;
+}
+export type ItemAnswer = PublishedItem | PublishedItem[] | { readonly error: string };
+
+/** Publishes plain messages and returns their results in the same order. Throws ApiError for an invalid batch. */
+export type PublishItems = (
+  items: readonly BatchItem[],
+  context: ApiContext,
+  request: RequestContext,
+  caller: Caller,
+) => Promise<readonly ItemAnswer[]>;
+
+const RUN_ID = 'upstash-workflow-runid';
+const CALLBACK_RUN_ID = 'upstash-callback-workflow-runid';
+
+export function kindOf({ headers }: Pick<BatchItem, 'headers'>): ItemKind {
+  if (headers['upstash-workflow-calltype'] === 'toCallback' && headers[CALLBACK_RUN_ID] !== undefined) {
+    return 'call';
+  }
+  switch (headers['upstash-workflow-init']) {
+    case 'true':
+      return headers['upstash-workflow-invoke'] === 'true' ? 'invoke' : 'trigger';
+    case 'false':
+      return headers[RUN_ID] === undefined ? 'message' : 'submission';
+    default:
+      return 'message';
+  }
+}

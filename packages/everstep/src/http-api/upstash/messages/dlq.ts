@@ -1,0 +1,309 @@
+/**
+ * The dead letter queue of messages and runs: list, get, delete and retry. `count` applies to one request. The cursor
+ * continues with the entries that existed at the first request.
+ */
+
+import Type, { type StaticDecode } from 'typebox';
+import type { Caller } from '../../../accounts/tokens/authority.js';
+import { LIMITS } from '../../../config/limits.js';
+import { FailureFunctionStateSchema } from '../../../contract/dead-letters.js';
+import { Empty } from '../../../contract/empty.js';
+import type { ErrorCode } from '../../../contract/error-codes.js';
+import type { DeadLetterFilter, RunReference } from '../../../ports/stores/store.js';
+import type { RunOverrides } from '../../../runtime/services/workflow-service.js';
+import { bulkChange, change } from '../../audited/audit-rule.js';
+import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
+import { checkedDlqIds, DlqIds } from '../../operations/dead-letters/bulk.js';
+import { DlqIdPath, noSuchEntry } from '../../operations/dead-letters/dead-letters.js';
+import { OVERRIDE_FAMILIES, OverrideHeaders, overridesOf, recover } from '../../operations/dead-letters/recover.js';
+import { deadLetterFilters, isEmptyRange } from '../../operations/filters.js';
+import { AnyOf } from '../../parameters/several.js';
+import { Cursor, Text, UnixMs } from '../../parameters/values.js';
+import { readDeadLetter, readDeadLetters } from '../../read-models/dead-letter-pages.js';
+import { FILTERS_BODY, filtersOf } from '../body-filters.js';
+import { DlqDeleted, DlqMessage, DlqPage, DlqRetried, Published } from '../shapes.js';
+import { commonFilters } from './message-filters.js';
+import { presentDlqMessage } from './present-message.js';
+
+const TAG = 'Dead letter queue';
+
+const filters = {
+  ...commonFilters,
+  messageId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the message' })),
+  responseStatus: Type.Optional(AnyOf(Type.Integer({ minimum: 100, maximum: 999 }), 'Status of the last response')),
+  source: Type.Optional(
+    Type.Enum(['workflow', 'message'], {
+      type: 'string',
+      description: 'Returns only entries of runs, or only entries of messages.',
+    }),
+  ),
+  api: Type.Optional(Type.String({ description: 'Ignored.' })),
+  workflowRunId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the run' })),
+  workflowUrl: deadLetterFilters.workflowUrl,
+  workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
+  failureFunctionState: Type.Optional(AnyOf(FailureFunctionStateSchema, 'State of the failure callback')),
+  failureCallbackState: Type.Optional(AnyOf(FailureFunctionStateSchema, 'Alias of failureFunctionState')),
+};
+const page = {
+  dlqIds: Type.Optional(DlqIds),
+  cursor: Type.Optional(Cursor('Continues with the same filters. An empty cursor starts a new listing.')),
+  count: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      default: LIMITS.deadLettersPageDefault,
+      description: `Maximum number of entries in this request, capped at ${LIMITS.deadLettersPageMax}. The cursor continues with the rest.`,
+    }),
+  ),
+};
+export const DlqQuery = Type.Object({ ...filters, ...page });
+export type DlqQuery = StaticDecode<typeof DlqQuery>;
+type Asked = Omit<DlqQuery, keyof typeof page>;
+
+/** `undefined` matches everything. */
+function filterOf(asked: Asked): DeadLetterFilter {
+  const urls = asked.url ?? asked.workflowUrl;
+  return {
+    kind: asked.source,
+    workflowRunId: asked.messageId ?? asked.workflowRunId,
+    workflowUrls: urls,
+    workflowCreatedAt: asked.workflowCreatedAt,
+    fromDate: asked.fromDate,
+    toDate: asked.toDate,
+    labels: asked.label,
+    flowControlKeys: asked.flowControlKey,
+    callerIps: asked.callerIp ?? asked.callerIP,
+    failureFunctionStates: asked.failureFunctionState ?? asked.failureCallbackState,
+    responseStatuses: asked.responseStatus,
+    queues: asked.queueName,
+    urlGroups: asked.topicName,
+    scheduleIds: asked.scheduleId,
+  };
+}
+
+const limitOf = (count: number | undefined): number =>
+  Math.min(count ?? LIMITS.deadLettersPageDefault, LIMITS.deadLettersPageMax);
+
+const READ_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-cursor'];
+const BODY_ERRORS: readonly ErrorCode[] = ['bad-body', 'body-too-large', 'unsupported-media-type'];
+
+/** Throws ApiError `bad-cursor`. */
+export async function listDlqPage(
+  query: DlqQuery,
+  { store, cursors }: Pick<ApiContext, 'store' | 'cursors'>,
+  { instanceId }: Pick<Caller, 'instanceId'>,
+  { reserve }: Pick<RequestContext, 'reserve'>,
+): Promise<DlqPage> {
+  const { cursor: given, count, dlqIds, ...asked } = query;
+  const scope = { operation: 'dlq-messages', instanceId, filters: { ...asked, dlqIds } };
+  const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
+  if (isEmptyRange(asked)) return { messages: [] };
+  const listing = await store.listDeadLetters({
+    instanceId,
+    filter: { ...filterOf(asked), dlqIds },
+    order: 'newest-first',
+    after: opened?.after ?? null,
+    horizon: null,
+    limit: limitOf(count),
+  });
+  const { entries, next } = await readDeadLetters(store, listing, reserve);
+  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
+  return { ...cursor, messages: entries.map((entry) => presentDlqMessage(entry)) };
+}
+
+const listEntries = operation({
+  operationId: 'listDlqMessages',
+  tag: TAG,
+  summary: 'List failed messages and runs',
+  description: 'Newest first. The last page has no cursor. Unknown parameters are ignored.',
+  method: 'GET',
+  path: '/v2/dlq',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  query: DlqQuery,
+  responses: { 200: DlqPage },
+  errors: READ_ERRORS,
+  handle: async ({ query, request }, context, caller) => answer(200, await listDlqPage(query, context, caller, request)),
+});
+
+const getEntry = operation({
+  operationId: 'getDlqMessage',
+  tag: TAG,
+  summary: 'Get a failed message',
+  method: 'GET',
+  path: '/v2/dlq/{dlqId}',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: DlqIdPath,
+  responses: { 200: DlqMessage },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { dlqId }, request }, { store }, { instanceId }) {
+    const entry = await readDeadLetter(store, { instanceId, dlqId }, request.reserve);
+    if (!entry) throw noSuchEntry([dlqId]);
+    return answer(200, presentDlqMessage(entry));
+  },
+});
+
+const deleteEntry = operation({
+  operationId: 'deleteDlqMessage',
+  audit: change('dead-letter.delete', 'dlqId'),
+  tag: TAG,
+  summary: 'Delete a dead letter queue entry',
+  method: 'DELETE',
+  path: '/v2/dlq/{dlqId}',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  pathParameters: DlqIdPath,
+  responses: { 200: Empty },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { dlqId } }, { service }, { instanceId }) {
+    const outcome = await service.deleteDeadLetters({ instanceId, dlqIds: [dlqId], whenMissing: 'fail' });
+    if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
+    return answer(200, undefined);
+  },
+});
+
+interface Batch {
+  readonly dlqIds: readonly string[];
+  /** Cursor of the next request; absent on the last page. */
+  readonly cursor: { readonly cursor?: string };
+}
+
+/** Returns the entries of one bulk request, oldest first, out of those that existed at the first request. */
+async function nextBatch(name: string, query: DlqQuery, context: ApiContext, instanceId: string): Promise<Batch> {
+  const { store, cursors } = context;
+  const { cursor: given, count, dlqIds, ...asked } = query;
+  if (dlqIds) return { dlqIds: checkedDlqIds(dlqIds), cursor: {} };
+  const scope = { operation: name, instanceId, filters: asked };
+  const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
+  if (isEmptyRange(asked)) return { dlqIds: [], cursor: {} };
+  const horizon = opened?.horizon ?? (await store.deadLetterHorizon({ instanceId }));
+  const { items, next } = await store.listDeadLetterIds({
+    instanceId,
+    filter: filterOf(asked),
+    order: 'oldest-first',
+    after: opened?.after ?? null,
+    horizon,
+    limit: limitOf(count),
+  });
+  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon, left: null }) };
+  return { dlqIds: items, cursor };
+}
+
+const BULK =
+  'Applies to the entries that match every filter, or to those in dlqIds. Without filters, applies to all entries. An unknown parameter is refused, because a misspelled filter would match everything.';
+
+const deleteEntries = operation({
+  operationId: 'deleteDlqMessages',
+  audit: bulkChange('dead-letter.delete-many'),
+  tag: TAG,
+  summary: 'Delete dead letter queue entries',
+  description: `${BULK} Missing dlqIds are skipped.`,
+  method: 'DELETE',
+  path: '/v2/dlq',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  query: DlqQuery,
+  body: FILTERS_BODY,
+  responses: { 200: DlqDeleted },
+  errors: [...READ_ERRORS, ...BODY_ERRORS],
+  async handle({ query: inQuery, body, request }, context, { instanceId }) {
+    const { asked: query, nothing } = filtersOf(DlqQuery, inQuery, body, request);
+    if (nothing) return answer(200, { deleted: 0 });
+    const { dlqIds, cursor } = await nextBatch('dlq-messages-delete', query, context, instanceId);
+    if (dlqIds.length === 0) return answer(200, { ...cursor, deleted: 0 });
+    const outcome = await context.service.deleteDeadLetters({ instanceId, dlqIds, whenMissing: 'skip' });
+    return answer(200, { ...cursor, deleted: outcome.kind === 'deleted' ? outcome.count : 0 });
+  },
+});
+
+interface Retry {
+  readonly instanceId: string;
+  readonly dlqIds: readonly string[];
+  readonly whenMissing: 'fail' | 'skip';
+  readonly overrides: RunOverrides;
+}
+
+/** Publishes messages again and resumes runs. Throws ApiError. */
+async function retry({ dlqIds, ...rest }: Retry, context: ApiContext, request: RequestContext): Promise<readonly RunReference[]> {
+  const ids: Record<'restart' | 'resume', string[]> = { restart: [], resume: [] };
+  const missing: string[] = [];
+  for (const dlqId of dlqIds) {
+    const entry = await context.store.findDeadLetter({ instanceId: rest.instanceId, dlqId });
+    if (entry) ids[entry.run.settings.message ? 'restart' : 'resume'].push(dlqId);
+    else missing.push(dlqId);
+  }
+  if (missing.length > 0 && rest.whenMissing === 'fail') throw noSuchEntry(missing);
+  const made: RunReference[] = [];
+  for (const kind of ['restart', 'resume'] as const)
+    if (ids[kind].length > 0) made.push(...(await recover({ kind, dlqIds: ids[kind], ...rest }, context, request)));
+  return made;
+}
+
+const present = ({ workflowRunId }: RunReference): Published => ({ messageId: workflowRunId });
+const RETRY_ERRORS: readonly ErrorCode[] = [
+  'bad-parameter',
+  'bad-header',
+  'bad-expression',
+  'bad-url',
+  'blocked-address',
+  'budget-exceeded',
+  'storage-quota-exceeded',
+  'not-found',
+  'daily-limit-reached',
+  'too-many-active-runs',
+];
+/** SDK metadata is accepted and ignored. */
+const FAMILIES = Object.freeze({ ...OVERRIDE_FAMILIES, 'Telemetry-': 'SDK metadata. Ignored.' });
+
+const retryEntry = operation({
+  operationId: 'retryDlqMessage',
+  audit: change('dead-letter.retry', 'dlqId'),
+  tag: TAG,
+  summary: 'Retry a failed message',
+  description:
+    'Publishes the message again with its original settings, except those overridden by headers. A failed run is resumed. The entry is removed.',
+  method: 'POST',
+  path: '/v2/dlq/retry/{dlqId}',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  pathParameters: DlqIdPath,
+  headers: OverrideHeaders,
+  headerFamilies: FAMILIES,
+  responses: { 201: Published },
+  errors: RETRY_ERRORS,
+  async handle({ path: { dlqId }, headers, carried, request }, context, { instanceId }) {
+    const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
+    const [made] = await retry({ instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides }, context, request);
+    if (!made) throw noSuchEntry([dlqId]);
+    return answer(201, present(made));
+  },
+});
+
+const retryEntries = operation({
+  operationId: 'retryDlqMessages',
+  audit: bulkChange('dead-letter.retry-many'),
+  tag: TAG,
+  summary: 'Retry failed messages',
+  description: `${BULK} If an entry in dlqIds is missing, the response is 404 and nothing changes.`,
+  method: 'POST',
+  path: '/v2/dlq/retry',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  query: DlqQuery,
+  headers: OverrideHeaders,
+  headerFamilies: FAMILIES,
+  body: FILTERS_BODY,
+  responses: { 201: DlqRetried },
+  errors: [...RETRY_ERRORS, ...BODY_ERRORS, 'bad-cursor'],
+  async handle({ query: inQuery, headers, carried, body, request }, context, { instanceId }) {
+    const { asked: query, nothing } = filtersOf(DlqQuery, inQuery, body, request);
+    if (nothing) return answer(201, { responses: [] });
+    const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
+    const { dlqIds, cursor } = await nextBatch('dlq-messages-retry', query, context, instanceId);
+    const whenMissing = query.dlqIds ? 'fail' : 'skip';
+    const made = await retry({ instanceId, dlqIds, whenMissing, overrides }, context, request);
+    return answer(201, { ...cursor, responses: made.map(present) });
+  },
+});
+
+export const dlqOperations: readonly Operation[] = [listEntries, deleteEntries, retryEntries, retryEntry, getEntry, deleteEntry];

@@ -1,0 +1,89 @@
+/** Headers that configure a plain message. Names are without the prefix. */
+import Type, { type StaticDecode } from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { settingHeaders, TriggerHeaders } from '../../operations/triggers/setting-headers.js';
+import { parseRedactFields } from '../../parameters/redact-fields.js';
+import { Destination, Duration, RetryDelay } from '../../parameters/values.js';
+
+export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+const method = (description: string) => Type.Optional(Type.Enum([...METHODS], { type: 'string', description }));
+const timeout = (description: string) =>
+  Type.Optional(
+    Duration({ leastMs: 1_000, mostMs: LIMITS.maxDeliveryTimeoutMs }, { description, examples: ['30s', '15m', '1h30m'] }),
+  );
+const retries = (description: string) => Type.Optional(Type.Integer({ minimum: 0, maximum: LIMITS.maxRetries, description }));
+const delay = (description: string) => Type.Optional(Duration({ leastMs: 0, mostMs: LIMITS.maxDelayMs }, { description }));
+const retryDelay = (description: string) =>
+  Type.Optional(RetryDelay({ description, examples: ['1000', 'pow(2, retried) * 1000'] }));
+
+const ofCallback = 'Applies to the callback. Default: the value of the message.';
+const ofFailureCallback = 'Applies to the failure callback. Default: the value of the message.';
+const plural = /(^|,)\s*headers\s*(?=,|$)/g;
+
+/** Settings of a callback or failure callback. */
+export interface CallbackSettings {
+  readonly method?: string | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly maxRetries?: number | undefined;
+  readonly retryDelay?: string | undefined;
+  readonly delayMs?: number | undefined;
+}
+
+const { 'Redact-Fields': _native, 'Workflow-RunId': _runId, 'Wait-For-Result': _wait, ...ofTriggers } = TriggerHeaders.properties;
+
+/** Headers that schedules and messages share. */
+export const sharedHeaders = {
+  Method: method('Method of the request to the destination. Default: POST.'),
+  ...settingHeaders,
+  Timeout: timeout('Maximum duration of one request to the destination.'),
+  Callback: Type.Optional(
+    Destination({ description: 'URL that is notified of every response of the destination, in a separate message.' }),
+  ),
+  'Callback-Method': method('Method of the callback request. Default: POST.'),
+  'Callback-Timeout': timeout(ofCallback),
+  'Callback-Retries': retries(ofCallback),
+  'Callback-Retry-Delay': retryDelay(ofCallback),
+  'Callback-Delay': delay('Delay before the callback is first sent.'),
+  'Failure-Callback-Method': method('Method of the failure callback request. Default: POST.'),
+  'Failure-Callback-Timeout': timeout(ofFailureCallback),
+  'Failure-Callback-Retries': retries(ofFailureCallback),
+  'Failure-Callback-Retry-Delay': retryDelay(ofFailureCallback),
+  'Failure-Callback-Delay': delay('Delay before the failure callback is first sent.'),
+  'Redact-Fields': Type.Optional(
+    Type.Codec(
+      Type.String({
+        minLength: 1,
+        description:
+          'Comma-separated fields that logs and listings hide: `body`, `header` or `headers` for all of them, `header[<name>]`, and names of JSON fields, bare or as `body[<name>]`.',
+      }),
+    )
+      .Decode((text) => parseRedactFields(text.replace(plural, '$1header')))
+      .Encode((): never => {
+        throw new Error('parameters cannot be encoded');
+      }),
+  ),
+};
+
+export const MessageHeaders = Type.Object({
+  ...sharedHeaders,
+  'Not-Before': ofTriggers['Not-Before'],
+  'Deduplication-Id': ofTriggers['Deduplication-Id'],
+  'Content-Based-Deduplication': ofTriggers['Content-Based-Deduplication'],
+});
+export type MessageHeaders = StaticDecode<typeof MessageHeaders>;
+
+export const CALLBACK_FORWARD = 'Callback-Forward-';
+
+/**
+ * A header belongs to the first family that matches, so longer prefixes come first. SDK metadata and workflow headers
+ * without a meaning for messages are accepted and ignored.
+ */
+export const MESSAGE_FAMILIES = Object.freeze({
+  'Failure-Callback-Forward-': 'Forwarded to the failure callback, without the prefix.',
+  [CALLBACK_FORWARD]: 'Forwarded to the callback, without the prefix.',
+  'Forward-': 'Forwarded to the destination, without the prefix.',
+  'Telemetry-': 'SDK metadata. Ignored.',
+  'Workflow-': 'Workflow headers without a meaning for messages. Ignored.',
+  'Feature-': 'SDK metadata. Ignored.',
+});

@@ -1,0 +1,109 @@
+/** Publishes plain messages, one or many per request. */
+
+import type { Caller } from '../../../accounts/tokens/authority.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import type { MessageCommand, PublishedMessage, PublishOutcome } from '../../../runtime/services/workflow-service.js';
+import { type AllowedRuns, allowRuns, allowSize, startAllAllowed } from '../../admission/allowance.js';
+import type { ApiContext, RequestContext } from '../../operation.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { allowNames } from '../../quotas/named-things.js';
+import type { BatchItem, ItemAnswer, PublishedItem, PublishItems } from './batch-items.js';
+import { messageCommand } from './message-command.js';
+
+const present = ({ messageId, url, deduplicated }: PublishedMessage): PublishedItem =>
+  deduplicated ? { messageId, url, deduplicated: true } : { messageId, url };
+
+const noSuchGroup = (name: string): ApiError =>
+  new ApiError('not-found', `URL group ${shown(name)} does not exist or has no endpoint; add one first`);
+
+/** Throws ApiError if the message was not published. */
+function answerOf(
+  { destination }: MessageCommand,
+  outcome: PublishOutcome | undefined,
+): Exclude<ItemAnswer, { readonly error: string }> {
+  if (!outcome) throw new Error('a message has no outcome');
+  if (outcome.kind === 'url-group-not-found') throw noSuchGroup(outcome.name);
+  const published = outcome.messages.map(present);
+  const [only] = published;
+  return destination.kind === 'url' && only ? only : published;
+}
+
+/** A message to each endpoint. All of them count toward the daily limit until the outcome is known. */
+interface Allowed extends AllowedRuns {
+  readonly command: MessageCommand;
+}
+
+/** Throws ApiError if the instance may not publish the message. */
+async function allow(command: MessageCommand, context: ApiContext): Promise<Allowed> {
+  const { instanceId, destination, payload } = command;
+  allowSize(context, instanceId, payload.body);
+  let runs = 1;
+  if (destination.kind === 'url-group') {
+    const group = await context.service.urlGroup({ instanceId, name: destination.name });
+    if (!group || group.endpoints.length === 0) throw noSuchGroup(destination.name);
+    runs = group.endpoints.length;
+  }
+  await allowNames(context, instanceId, [command.settings]);
+  const runAdmission = await allowRuns(context, instanceId, runs);
+  return { command: { ...command, admittedAt: runAdmission.at }, runs, runAdmission };
+}
+
+/** Number of new messages. It can differ from the number admitted if the endpoints of a group have changed. */
+const newIn = (outcome: PublishOutcome | undefined): number =>
+  outcome?.kind === 'published' ? outcome.messages.filter(({ deduplicated }) => !deduplicated).length : 0;
+
+/** Publishes the messages together. Duplicates do not count toward the daily limit. */
+function publishAllowed(
+  allowed: readonly Allowed[],
+  context: ApiContext,
+  { instanceId }: Pick<Caller, 'instanceId'>,
+): Promise<readonly PublishOutcome[]> {
+  const commands = allowed.map(({ command }) => command);
+  return startAllAllowed(context, instanceId, allowed, () => context.service.publish(commands), newIn);
+}
+
+const errorAnswer = (error: unknown, context: ApiContext): { readonly error: string } => {
+  if (error instanceof ApiError) return { error: error.message };
+  context.log.error({ error: String(error) }, 'could not publish a batch item');
+  return { error: 'internal error; the message may or may not have been published' };
+};
+
+/** Publishes the valid items. An item that cannot be published gets its own error. */
+export const publishItems: PublishItems = async (items, context, request, caller) => {
+  const answers: ItemAnswer[] = [];
+  const accepted: { readonly index: number; readonly allowed: Allowed }[] = [];
+  for (const [index, item] of items.entries()) {
+    try {
+      const command = messageCommand(item, context, request, caller);
+      accepted.push({ index, allowed: await allow(command, context) });
+    } catch (error) {
+      answers[index] = errorAnswer(error, context);
+    }
+  }
+  if (accepted.length === 0) return answers;
+  const outcomes = await publishAllowed(
+    accepted.map(({ allowed }) => allowed),
+    context,
+    caller,
+  );
+  for (const [at, { index, allowed }] of accepted.entries()) {
+    try {
+      answers[index] = answerOf(allowed.command, outcomes[at]);
+    } catch (error) {
+      answers[index] = errorAnswer(error, context);
+    }
+  }
+  return answers;
+};
+
+/** Publishes one message. Throws ApiError if it is not published. */
+export async function publishOne(
+  item: BatchItem,
+  context: ApiContext,
+  request: RequestContext,
+  caller: Caller,
+): Promise<PublishedItem | PublishedItem[]> {
+  const command = messageCommand(item, context, request, caller);
+  const [outcome] = await publishAllowed([await allow(command, context)], context, caller);
+  return answerOf(command, outcome);
+}

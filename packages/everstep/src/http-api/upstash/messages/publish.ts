@@ -1,0 +1,261 @@
+/** The two operations with which the SDKs publish: one item, or a batch of items. */
+
+import Type, { type Static } from 'typebox';
+import type { Caller } from '../../../accounts/tokens/authority.js';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { ErrorBody } from '../../../contract/errors.js';
+import { allowCall, allowRuns, allowSize, startAllowed } from '../../admission/allowance.js';
+import { requireScope } from '../../admission/authentication.js';
+import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
+import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
+import { destinationOf } from '../../operations/triggers/trigger.js';
+import { readJson, validate } from '../../parameters/json-body.js';
+import { allowNames } from '../../quotas/named-things.js';
+import { PUBLISH_PATH } from '../../server/target.js';
+import { headerText } from '../item-headers.js';
+import { Published, PublishedToGroup } from '../shapes.js';
+import { requireSdkToken } from '../workflows/sdk-token.js';
+import { checkVersion } from '../workflows/step-refusals.js';
+import { readSubmissions, submit } from '../workflows/submissions.js';
+import { startCommand } from '../workflows/workflow-triggers.js';
+import { type BatchItem, type ItemAnswer, kindOf } from './batch-items.js';
+import { publishItems, publishOne } from './publish-items.js';
+
+const TRIGGERED_BY_SDK = 'upstash-workflow-trigger-by-sdk';
+const RUN_ID = 'upstash-workflow-runid';
+
+const Item = Type.Union([Published, PublishedToGroup, ErrorBody]);
+
+const WireItem = Type.Object({
+  destination: Type.String({ minLength: 1 }),
+  body: Type.Optional(Type.Unknown()),
+  headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+  queue: Type.Optional(Type.String()),
+});
+const WireItems = Type.Array(WireItem, { maxItems: LIMITS.maxPlannedAtOnce });
+
+/** Characters allowed in a header value. A value with any other character could not be forwarded. */
+const HEADER_VALUE = /^(?:[\t\x20-\x7e\x80-\u{10ffff}](?<!\p{Surrogate}))*$/u;
+
+function itemOf({ destination, body, headers = {}, queue }: Static<typeof WireItem>): BatchItem {
+  const entries = Object.entries(headers);
+  if (entries.length > LIMITS.maxHeaderCount)
+    throw new ApiError(
+      'bad-body',
+      `headers can have at most ${LIMITS.maxHeaderCount} entries, but an item has ${entries.length}`,
+    );
+  for (const [name, value] of entries) {
+    if (!HEADER_VALUE.test(value))
+      throw new ApiError('bad-header', `${name} has a value with characters that a header cannot contain`);
+  }
+  const text = body === undefined || body === null ? '' : typeof body === 'string' ? body : JSON.stringify(body);
+  return {
+    destination,
+    body: Buffer.from(text),
+    // Header names are case-insensitive. Non-ASCII text is converted to what Node would have received.
+    headers: Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), Buffer.from(value).toString('latin1')])),
+    queue: queue ?? null,
+  };
+}
+
+/** The caller and the request that publish an item. */
+interface Publisher {
+  readonly context: ApiContext;
+  readonly request: RequestContext;
+  readonly caller: Caller;
+}
+
+/** Records that the endpoint of a run introduced itself. Returns null if the item starts a run instead. */
+async function introduce({ headers }: BatchItem, { context, caller }: Publisher): Promise<ItemAnswer | null> {
+  const workflowRunId = headerText(headers, RUN_ID);
+  if (headers[TRIGGERED_BY_SDK] !== 'true' || workflowRunId === undefined) return null;
+  checkVersion(headers);
+  requireScope(caller, 'write');
+  const { instanceId } = caller;
+  const outcome = await context.service.submit({
+    instanceId,
+    workflowRunId,
+    submission: { done: [], planned: [], introduction: true },
+  });
+  const messageId = context.service.newId('msg');
+  // A run that ended in the meantime is not started again.
+  return outcome === 'taken' ? { messageId } : { messageId, deduplicated: true };
+}
+
+/** Reads all items before it starts the first run: a client takes the answer as confirmation that all runs started. */
+async function startAll(items: readonly BatchItem[], { context, request, caller }: Publisher): Promise<ItemAnswer[]> {
+  if (items.length === 0) return [];
+  const commands = items.map(({ destination, headers, body }) =>
+    startCommand({ destination, destinationName: 'the workflow URL', headers, body }, context, request, caller),
+  );
+  const { instanceId } = caller;
+  for (const { payload } of commands) allowSize(context, instanceId, payload.body);
+  await allowNames(
+    context,
+    instanceId,
+    commands.map(({ settings }) => settings),
+  );
+  const runs = commands.length;
+  const runAdmission = await allowRuns(context, instanceId, runs);
+  const outcomes = await startAllowed(
+    context,
+    { instanceId, runs, runAdmission },
+    () => Promise.all(commands.map((command) => context.service.trigger({ ...command, admittedAt: runAdmission.at }))),
+    (all) => all.filter(({ kind }) => kind === 'started').length,
+  );
+  return outcomes.map(({ kind, run }) => ({
+    messageId: `msg_${run.runKey}`,
+    ...(kind === 'deduplicated' ? { deduplicated: true as const } : {}),
+  }));
+}
+
+/** Throws ApiError if an item that belongs to a run, or starts one, is invalid. */
+async function publishAll(items: readonly BatchItem[], publisher: Publisher): Promise<readonly ItemAnswer[]> {
+  const { context, request, caller } = publisher;
+  const answers: ItemAnswer[] = new Array(items.length);
+  const indexed = items.map((item, index) => ({ item, index, kind: kindOf(item) }));
+  for (const { item, kind } of indexed) if (kind !== 'message') requireSdkToken(item.headers, request);
+  const ofRuns = indexed.filter(({ kind }) => kind === 'submission' || kind === 'call' || kind === 'invoke');
+  const triggers = indexed.filter(({ kind }) => kind === 'trigger');
+  const messages = indexed.filter(({ kind }) => kind === 'message');
+  if (triggers.length + messages.length > 0) allowCall(context, caller.instanceId);
+  const most = LIMITS.maxBatchItems;
+  if (triggers.length + messages.length > most)
+    throw new ApiError(
+      'bad-body',
+      `a batch can contain at most ${most} messages and runs, but this one contains ${triggers.length + messages.length}`,
+    );
+
+  const submissions = readSubmissions(
+    ofRuns.map(({ item }) => item),
+    context.service.now(),
+  );
+  await Promise.all([...submissions].map(([runId, submission]) => submit(runId, submission, context, caller)));
+  for (const { index } of ofRuns) answers[index] = { messageId: context.service.newId('msg') };
+
+  const starts: typeof triggers = [];
+  for (const each of triggers) {
+    const introduced = await introduce(each.item, publisher);
+    if (introduced) answers[each.index] = introduced;
+    else starts.push(each);
+  }
+  const started = await startAll(
+    starts.map(({ item }) => item),
+    publisher,
+  );
+  starts.forEach(({ index }, at) => {
+    const result = started[at];
+    if (result) answers[index] = result;
+  });
+
+  if (messages.length > 0) {
+    const published = await publishItems(
+      messages.map(({ item }) => item),
+      context,
+      request,
+      caller,
+    );
+    messages.forEach(({ index }, at) => {
+      const result = published[at];
+      if (result) answers[index] = result;
+    });
+  }
+  return answers;
+}
+
+const batch = operation({
+  operationId: 'publishBatch',
+  audit: IS_ITS_OWN_RECORD,
+  scope: 'trigger',
+  tag: 'Messages',
+  summary: 'Publish a batch of items',
+  description:
+    'Publishes plain messages, starts runs, and accepts submissions of workflow endpoints. The headers of an item determine its kind. The response is sent when everything is durable, and lists the results in the order of the items.',
+  method: 'POST',
+  path: '/v2/batch',
+  dialect: 'upstash',
+  countsCalls: true,
+  unknownQuery: 'ignore',
+  body: { kind: 'bytes', maxBytes: LIMITS.maxBatchBytes, description: 'JSON array of { destination, headers, body, queue }.' },
+  responses: { 200: Type.Array(Item) },
+  errors: [
+    'bad-body',
+    'bad-header',
+    'bad-url',
+    'bad-expression',
+    'blocked-address',
+    'body-too-large',
+    'budget-exceeded',
+    'storage-quota-exceeded',
+    'too-many-flow-control-keys',
+    'too-many-queues',
+    'daily-limit-reached',
+    'too-many-active-runs',
+    'run-over',
+    'steps-refused',
+    'unsupported-media-type',
+  ],
+  async handle({ body, request }, context, caller) {
+    const given = readJson(body, headerText(request.headers, 'content-type'));
+    if (given === undefined) throw new ApiError('bad-body', 'a JSON body is missing');
+    const items = validate(WireItems, given, 'the body').map(itemOf);
+    return answer(200, [...(await publishAll(items, { context, request, caller }))]);
+  },
+});
+const one = operation({
+  operationId: 'publish',
+  audit: IS_ITS_OWN_RECORD,
+  scope: 'trigger',
+  tag: 'Messages',
+  summary: 'Publish one item',
+  description: 'Publishes a plain message to a URL or to a URL group, or starts a run that a step invokes.',
+  method: 'POST',
+  path: `${PUBLISH_PATH}{destination}`,
+  dialect: 'upstash',
+  countsCalls: true,
+  unknownQuery: 'part-of-path',
+  pathParameters: Type.Object({
+    destination: Type.String({
+      description: 'Absolute http or https URL, raw or percent-encoded, or the name of a URL group.',
+    }),
+  }),
+  body: { kind: 'bytes', maxBytes: LIMITS.maxBatchBytes, description: 'Any bytes, of any content type.' },
+  responses: { 200: Type.Union([Published, PublishedToGroup]) },
+  errors: [
+    'bad-body',
+    'bad-header',
+    'bad-url',
+    'bad-expression',
+    'blocked-address',
+    'body-too-large',
+    'budget-exceeded',
+    'storage-quota-exceeded',
+    'too-many-flow-control-keys',
+    'too-many-queues',
+    'daily-limit-reached',
+    'too-many-active-runs',
+    'not-found',
+    'run-over',
+    'steps-refused',
+  ],
+  async handle({ body, request }, context, caller) {
+    const item: BatchItem = {
+      destination: destinationOf(request.target, PUBLISH_PATH),
+      headers: request.headers,
+      body,
+      queue: null,
+    };
+    // A single item is refused with the status of its error.
+    if (kindOf(item) === 'message') {
+      allowCall(context, caller.instanceId);
+      return answer(200, await publishOne(item, context, request, caller));
+    }
+    const [published] = await publishAll([item], { context, request, caller });
+    if (published === undefined) throw new Error('an item was not answered');
+    if ('error' in published) throw new ApiError('bad-request', published.error);
+    return answer(200, published);
+  },
+});
+
+export const publishItemOperations: readonly Operation[] = [one, batch];

@@ -1,0 +1,153 @@
+/** Queues send messages in the order in which they were enqueued. */
+
+import Type, { type Static } from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { Empty } from '../../../contract/empty.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import type { QueueStatus } from '../../../runtime/services/workflow-service.js';
+import { change } from '../../audited/audit-rule.js';
+import { answer, type Operation, operation } from '../../operation.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { Text } from '../../parameters/values.js';
+import { allowNamed } from '../../quotas/named-things.js';
+import { QueueEntry } from '../shapes.js';
+import { checkedName } from './message-command.js';
+
+const TAG = 'Queues';
+const NAME = 'the name of a queue';
+const QueuePath = Type.Object({ queueName: Text(LIMITS.maxQueueNameLength, { description: 'Name of the queue' }) });
+const noSuchQueue = (name: string): ApiError =>
+  new ApiError('not-found', `queue ${shown(name)} does not exist; the first message that is enqueued in it creates it`);
+
+const present = ({ name, createdAt, updatedAt, parallelism, paused, lag }: QueueStatus): Static<typeof QueueEntry> => ({
+  name,
+  createdAt,
+  updatedAt,
+  parallelism,
+  paused,
+  lag,
+});
+
+const upsertQueue = operation({
+  operationId: 'upsertQueue',
+  audit: change('message-queue.put', 'queueName'),
+  tag: TAG,
+  summary: 'Create or change a queue',
+  description: 'Omitted fields stay unchanged. A new queue sends one message at a time.',
+  method: 'POST',
+  path: '/v2/queues',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  body: {
+    kind: 'json',
+    required: true,
+    schema: Type.Object(
+      {
+        queueName: Type.String({ description: 'Letters, digits, hyphens, periods and underscores.' }),
+        parallelism: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: LIMITS.maxParallelism,
+            description: 'Number of messages sent at the same time; with 1, messages arrive in order.',
+          }),
+        ),
+        paused: Type.Optional(Type.Boolean()),
+      },
+      { additionalProperties: false },
+    ),
+  },
+  responses: { 200: Empty },
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'too-many-queues'],
+  async handle({ body }, context, { instanceId }) {
+    if (!body) throw new ApiError('bad-body', 'a JSON body is missing');
+    const { queueName, ...change } = body;
+    const name = checkedName(queueName, NAME);
+    await allowNamed(context, instanceId, 'queue', name);
+    await context.service.putQueue({ instanceId, name, ...change });
+    return answer(200, undefined);
+  },
+});
+
+const listQueues = operation({
+  operationId: 'listMessageQueues',
+  tag: TAG,
+  summary: 'List queues',
+  method: 'GET',
+  path: '/v2/queues',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  responses: { 200: Type.Array(QueueEntry) },
+  errors: [],
+  handle: async (_input, { service }, { instanceId }) => answer(200, (await service.queues({ instanceId })).map(present)),
+});
+
+const getQueue = operation({
+  operationId: 'getMessageQueue',
+  tag: TAG,
+  summary: 'Get a queue',
+  method: 'GET',
+  path: '/v2/queues/{queueName}',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: QueuePath,
+  responses: { 200: QueueEntry },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { queueName: name } }, { service }, { instanceId }) {
+    const queue = await service.queue({ instanceId, name: checkedName(name, NAME) });
+    if (!queue) throw noSuchQueue(name);
+    return answer(200, present(queue));
+  },
+});
+
+const deleteQueue = operation({
+  operationId: 'deleteMessageQueue',
+  audit: change('message-queue.delete', 'queueName'),
+  tag: TAG,
+  summary: 'Delete a queue',
+  description: 'Deletes the queue and the messages that wait in it.',
+  method: 'DELETE',
+  path: '/v2/queues/{queueName}',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  pathParameters: QueuePath,
+  responses: { 200: Empty },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { queueName: name } }, { service }, { instanceId }) {
+    if (!(await service.deleteQueue({ instanceId, name: checkedName(name, NAME) }))) throw noSuchQueue(name);
+    return answer(200, undefined);
+  },
+});
+
+const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
+  operation({
+    operationId: `${verb}MessageQueue`,
+    audit: change(`message-queue.${verb}`, 'queueName'),
+    tag: TAG,
+    summary,
+    description,
+    method: 'POST',
+    path: `/v2/queues/{queueName}/${verb}`,
+    dialect: 'upstash',
+    unknownQuery: 'refuse',
+    pathParameters: QueuePath,
+    responses: { 200: Empty },
+    errors: ['bad-parameter', 'not-found'],
+    async handle({ path: { queueName: name } }, { service }, { instanceId }) {
+      if (!(await service.queue({ instanceId, name: checkedName(name, NAME) }))) throw noSuchQueue(name);
+      await service.putQueue({ instanceId, name, paused: verb === 'pause' });
+      return answer(200, undefined);
+    },
+  });
+
+export const queueOperations: readonly Operation[] = [
+  upsertQueue,
+  listQueues,
+  getQueue,
+  deleteQueue,
+  pausing(
+    'pause',
+    'Pause a queue',
+    'The queue accepts messages but sends none until it is resumed. Deliveries in flight continue.',
+  ),
+  pausing('resume', 'Resume a queue', 'Waiting messages are sent in the order in which they were enqueued.'),
+];

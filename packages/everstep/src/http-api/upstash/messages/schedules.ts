@@ -1,0 +1,215 @@
+/** Schedules that publish messages to a URL, a URL group or a queue. Pause with PATCH and delete are shared operations. */
+
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { Empty } from '../../../contract/empty.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { ScheduleReference } from '../../../contract/schedules.js';
+import type { RunStatus } from '../../../engine/runs/run.js';
+import type { ListedSchedule } from '../../../ports/stores/store.js';
+import { allowSize, allowSpending } from '../../admission/allowance.js';
+import { change } from '../../audited/audit-rule.js';
+import { type ApiContext, answer, type Operation, operation } from '../../operation.js';
+import { cronOf, noSuchSchedule, putSchedule, SchedulePath } from '../../operations/control/schedules.js';
+import { FORWARD, ScheduleHeaders as NativeScheduleHeaders } from '../../operations/triggers/setting-headers.js';
+import { destinationOf, stringOrNull } from '../../operations/triggers/trigger.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { Text } from '../../parameters/values.js';
+import { presentStartBody, sentHeaders } from '../../presenters/dead-letter.js';
+import { optional } from '../../presenters/optional.js';
+import { allowNames } from '../../quotas/named-things.js';
+import { listedSchedules } from '../../read-models/schedule-list.js';
+import { SCHEDULE_PATH } from '../../server/target.js';
+import { ScheduleShown } from '../shapes.js';
+import { checkedName, destinationFor, messageSettings } from './message-command.js';
+import { MESSAGE_FAMILIES, sharedHeaders } from './message-headers.js';
+import { presentLabels, presentLimits } from './present-message.js';
+
+const TAG = 'Schedules';
+const UTC = 'UTC';
+const { Cron, 'Cron-Timezone': cronTimeZone, 'Schedule-Id': scheduleId } = NativeScheduleHeaders.properties;
+
+export const ScheduleHeaders = Type.Object({
+  ...sharedHeaders,
+  Cron,
+  'Cron-Timezone': cronTimeZone,
+  'Schedule-Id': scheduleId,
+  'Queue-Name': Type.Optional(Text(LIMITS.maxQueueNameLength, { description: 'Queue for the messages.' })),
+});
+
+/** Refuses a URL group that does not exist: a schedule with such a group would never publish anything. */
+async function checkGroup({ service }: ApiContext, instanceId: string, name: string): Promise<void> {
+  const group = await service.urlGroup({ instanceId, name });
+  if (!group) throw new ApiError('not-found', `URL group ${shown(name)} does not exist; add an endpoint to it first`);
+}
+
+const createSchedule = operation({
+  operationId: 'createMessageSchedule',
+  audit: change('schedule.put', 'scheduleId'),
+  tag: TAG,
+  summary: 'Create or replace a message schedule',
+  description:
+    'Publishes a message with this body and these headers at each tick: to the URL, to each endpoint of the URL group, or to the queue. A message to a workflow starts a run. If several ticks are missed during downtime, only one message is published.',
+  method: 'POST',
+  path: `${SCHEDULE_PATH}{destination}`,
+  dialect: 'upstash',
+  unknownQuery: 'part-of-path',
+  pathParameters: Type.Object({
+    destination: Type.String({
+      description: 'Absolute http or https URL, raw or percent-encoded, or the name of a URL group.',
+    }),
+  }),
+  headers: ScheduleHeaders,
+  headerFamilies: MESSAGE_FAMILIES,
+  body: { kind: 'bytes', description: 'Body of the messages: any bytes, of any content type.' },
+  responses: { 200: ScheduleReference },
+  errors: [
+    'bad-parameter',
+    'bad-header',
+    'bad-url',
+    'bad-expression',
+    'blocked-address',
+    'budget-exceeded',
+    'storage-quota-exceeded',
+    'too-many-flow-control-keys',
+    'too-many-queues',
+    'body-too-large',
+    'not-found',
+    'too-many-schedules',
+  ],
+  async handle({ headers, carried, body, request }, context, { instanceId }) {
+    const use = { context, request, instanceId };
+    const destination = destinationFor(destinationOf(request.target, SCHEDULE_PATH), use);
+    const { settings, method, callback } = messageSettings(headers, carried, use);
+    const queue = headers['Queue-Name'];
+    const message = {
+      method,
+      ...optional('callback', callback),
+      ...optional('queue', queue === undefined ? null : checkedName(queue, 'the name of a queue')),
+      ...optional('urlGroup', destination.kind === 'url-group' ? destination.name : null),
+    };
+    const given = headers['Schedule-Id'] ?? null;
+    const command = {
+      instanceId,
+      dialect: request.dialect.name,
+      scheduleId: given,
+      ...cronOf(headers, request),
+      workflowUrl: destination.kind === 'url' ? destination.url : destination.name,
+      payload: { body, contentType: stringOrNull(request.headers['content-type']), forwardHeaders: carried[FORWARD] ?? {} },
+      settings: { ...settings, message },
+      delayMs: headers.Delay ?? 0,
+      callerIp: request.callerIp,
+    };
+    allowSize(context, instanceId, body);
+    if (destination.kind === 'url-group') await checkGroup(context, instanceId, destination.name);
+    await allowNames(context, instanceId, [command.settings]);
+    await allowSpending(context, instanceId);
+    const schedule = await putSchedule(context, command);
+    return answer(200, { scheduleId: schedule.scheduleId });
+  },
+});
+
+const STATES = { active: 'IN_PROGRESS', succeeded: 'SUCCESS', failed: 'FAIL', canceled: 'FAIL' } as const;
+
+/** `last` is the status of the message or run of the last tick. */
+function present(schedule: ListedSchedule, last: RunStatus | null = null): ScheduleShown {
+  const { settings, payload, delayMs, timeZone, cron, callerIp, lastRunId } = schedule;
+  const { redact, message } = settings;
+  return {
+    scheduleId: schedule.scheduleId,
+    cron: timeZone === UTC ? cron : `CRON_TZ=${timeZone} ${cron}`,
+    destination: message?.urlGroup ?? schedule.workflowUrl,
+    createdAt: schedule.createdAt,
+    method: message?.method ?? 'POST',
+    header: sentHeaders(payload, redact),
+    ...presentStartBody(payload, redact),
+    ...optional('bodyLeftOut', schedule.bodyLeftOut),
+    retries: settings.maxRetries,
+    ...optional('retryDelayExpression', settings.retryDelay),
+    ...optional('delay', delayMs === 0 ? null : delayMs / 1000),
+    ...optional('callback', message?.callback?.url),
+    ...optional('failureCallback', settings.failureCallback?.url),
+    callerIP: callerIp,
+    callerIp,
+    isPaused: schedule.paused,
+    ...optional('queueName', message?.queue),
+    ...presentLimits(settings.flowControl),
+    ...presentLabels(settings.labels),
+    ...optional('lastScheduleTime', schedule.lastFiredAt),
+    ...optional('nextScheduleTime', schedule.nextAt),
+    ...optional('lastScheduleStates', last && lastRunId !== null ? { [lastRunId]: STATES[last] } : null),
+  };
+}
+
+const listSchedules = operation({
+  operationId: 'listMessageSchedules',
+  tag: TAG,
+  summary: 'List schedules',
+  description: `Oldest first. A body of more than ${LIMITS.maxListedBodyBytes} bytes is omitted, and bodyLeftOut is its size. Get the single schedule to see the body.`,
+  method: 'GET',
+  path: '/v2/schedules',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  responses: { 200: Type.Array(ScheduleShown) },
+  errors: [],
+  handle: async ({ request }, { store }, { instanceId }) =>
+    answer(200, await listedSchedules(store, instanceId, request.reserve, (schedule) => present(schedule))),
+});
+
+const getSchedule = operation({
+  operationId: 'getMessageSchedule',
+  tag: TAG,
+  summary: 'Get a schedule',
+  method: 'GET',
+  path: '/v2/schedules/{scheduleId}',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: SchedulePath,
+  responses: { 200: ScheduleShown },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path }, { store, service }, { instanceId }) {
+    const schedule = await store.findSchedule({ instanceId, scheduleId: path.scheduleId });
+    if (!schedule) throw noSuchSchedule(path.scheduleId);
+    const { lastRunId, settings } = schedule;
+    if (lastRunId === null) return answer(200, present(schedule));
+    const last = settings.message
+      ? (await service.message({ instanceId, messageId: lastRunId }))?.run
+      : await store.findRun({ instanceId, workflowRunId: lastRunId });
+    return answer(200, present(schedule, last?.status ?? null));
+  },
+});
+
+/** Pause and resume as documented for this API. Its client uses PATCH, which is a shared operation. */
+const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Operation =>
+  operation({
+    operationId: `${verb}MessageSchedule`,
+    audit: change(`schedule.${verb}`, 'scheduleId'),
+    tag: TAG,
+    summary,
+    description,
+    method: 'POST',
+    path: `${SCHEDULE_PATH}{scheduleId}/${verb}`,
+    dialect: 'upstash',
+    unknownQuery: 'refuse',
+    pathParameters: SchedulePath,
+    responses: { 200: Empty },
+    errors: ['bad-parameter', 'not-found'],
+    async handle({ path }, { service }, { instanceId }) {
+      const schedule = await service.pauseSchedule({ instanceId, scheduleId: path.scheduleId, paused: verb === 'pause' });
+      if (!schedule) throw noSuchSchedule(path.scheduleId);
+      return answer(200, undefined);
+    },
+  });
+
+export const scheduleOperations: readonly Operation[] = [
+  // These come before the operation whose path matches anything that follows.
+  pausing(
+    'pause',
+    'Pause a schedule',
+    'The schedule does not tick until it is resumed. Messages that it already published are still delivered.',
+  ),
+  pausing('resume', 'Resume a schedule', 'The schedule continues with its next tick. Missed ticks are not made up for.'),
+  createSchedule,
+  listSchedules,
+  getSchedule,
+];

@@ -1,0 +1,174 @@
+/** URL groups: a message published to a group is sent to each of its endpoints. */
+
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { Empty } from '../../../contract/empty.js';
+import { ApiError, type ErrorCode } from '../../../contract/error-codes.js';
+import type { UrlGroup } from '../../../engine/runs/run.js';
+import { change } from '../../audited/audit-rule.js';
+import { answer, type Operation, operation } from '../../operation.js';
+import { checkDestination, type DestinationUse } from '../../operations/triggers/setting-headers.js';
+import { workflowUrlOf } from '../../operations/triggers/trigger-command.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { Text } from '../../parameters/values.js';
+import { optional } from '../../presenters/optional.js';
+import { allowNamed } from '../../quotas/named-things.js';
+import { UrlGroupEntry } from '../shapes.js';
+import { checkedName } from './message-command.js';
+
+const TAG = 'URL groups';
+const NAME = 'the name of a URL group';
+const GroupPath = Type.Object({ urlGroupName: Text(LIMITS.maxQueueNameLength, { description: 'Name of the URL group' }) });
+const ENDPOINTS = '/v2/topics/{urlGroupName}/endpoints';
+const BODY_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-body', 'unsupported-media-type'];
+const noSuchGroup = (name: string): ApiError =>
+  new ApiError('not-found', `URL group ${shown(name)} does not exist; add an endpoint to create it`);
+const endpointName = Text(LIMITS.maxQueueNameLength, { description: 'Name of the endpoint' });
+
+const present = ({ name, createdAt, updatedAt, endpoints }: UrlGroup): UrlGroupEntry => ({
+  name,
+  createdAt,
+  updatedAt,
+  endpoints: endpoints.map((endpoint) => ({ ...optional('name', endpoint.name), url: endpoint.url })),
+});
+
+function checkedUrl(given: string, index: number, use: DestinationUse): string {
+  const url = workflowUrlOf({ destination: given, destinationName: `the url of endpoint ${index}` });
+  checkDestination(url, null, use);
+  return url;
+}
+
+const addEndpoints = operation({
+  operationId: 'addUrlGroupEndpoints',
+  audit: change('url-group.add-endpoints', 'urlGroupName'),
+  tag: TAG,
+  summary: 'Add endpoints to a URL group',
+  description: 'Creates the group if it does not exist. An endpoint with the name or URL of an existing one replaces it.',
+  method: 'POST',
+  path: ENDPOINTS,
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  pathParameters: GroupPath,
+  body: {
+    kind: 'json',
+    required: true,
+    maxBytes: LIMITS.maxBodyBytes,
+    schema: Type.Object(
+      {
+        endpoints: Type.Array(
+          Type.Object({ url: Type.String(), name: Type.Optional(endpointName) }, { additionalProperties: false }),
+          { minItems: 1, maxItems: LIMITS.maxGroupEndpoints },
+        ),
+      },
+      { additionalProperties: false },
+    ),
+  },
+  responses: { 200: Empty },
+  errors: [...BODY_ERRORS, 'bad-url', 'blocked-address', 'conflict', 'too-many-url-groups'],
+  async handle({ path: { urlGroupName }, body, request }, context, { instanceId }) {
+    const name = checkedName(urlGroupName, NAME);
+    const endpoints = (body?.endpoints ?? []).map((endpoint, index) => ({
+      name: endpoint.name ?? null,
+      url: checkedUrl(endpoint.url, index, { context, request, instanceId }),
+    }));
+    const existing = (await context.service.urlGroup({ instanceId, name }))?.endpoints.length ?? 0;
+    if (existing + endpoints.length > LIMITS.maxGroupEndpoints)
+      throw new ApiError('conflict', `a URL group can have at most ${LIMITS.maxGroupEndpoints} endpoints; remove some first`);
+    await allowNamed(context, instanceId, 'url-group', name);
+    await context.service.addEndpoints({ instanceId, name, endpoints });
+    return answer(200, undefined);
+  },
+});
+
+const removeEndpoints = operation({
+  operationId: 'removeUrlGroupEndpoints',
+  audit: change('url-group.remove-endpoints', 'urlGroupName'),
+  tag: TAG,
+  summary: 'Remove endpoints from a URL group',
+  description: 'Endpoints are identified by name or URL. A group without endpoints is deleted.',
+  method: 'DELETE',
+  path: ENDPOINTS,
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  pathParameters: GroupPath,
+  body: {
+    kind: 'json',
+    required: true,
+    maxBytes: LIMITS.maxBodyBytes,
+    schema: Type.Object(
+      {
+        endpoints: Type.Array(
+          Type.Object({ url: Type.Optional(Type.String()), name: Type.Optional(endpointName) }, { additionalProperties: false }),
+          { minItems: 1, maxItems: LIMITS.maxGroupEndpoints },
+        ),
+      },
+      { additionalProperties: false },
+    ),
+  },
+  responses: { 200: Empty },
+  errors: [...BODY_ERRORS, 'not-found'],
+  async handle({ path: { urlGroupName }, body }, { service }, { instanceId }) {
+    const name = checkedName(urlGroupName, NAME);
+    const endpoints = body?.endpoints ?? [];
+    const nameless = endpoints.findIndex((endpoint) => endpoint.name === undefined && endpoint.url === undefined);
+    if (nameless !== -1) throw new ApiError('bad-body', `endpoint ${nameless} requires a name or a url`);
+    const group = await service.removeEndpoints({ instanceId, name, endpoints });
+    if (!group) throw noSuchGroup(name);
+    if (group.endpoints.length === 0) await service.deleteUrlGroup({ instanceId, name });
+    return answer(200, undefined);
+  },
+});
+
+const listGroups = operation({
+  operationId: 'listUrlGroups',
+  tag: TAG,
+  summary: 'List URL groups',
+  method: 'GET',
+  path: '/v2/topics',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  responses: { 200: Type.Array(UrlGroupEntry) },
+  errors: [],
+  handle: async (_input, { service }, { instanceId }) => answer(200, (await service.urlGroups({ instanceId })).map(present)),
+});
+
+const getGroup = operation({
+  operationId: 'getUrlGroup',
+  tag: TAG,
+  summary: 'Get a URL group',
+  method: 'GET',
+  path: '/v2/topics/{urlGroupName}',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: GroupPath,
+  responses: { 200: UrlGroupEntry },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { urlGroupName } }, { service }, { instanceId }) {
+    const name = checkedName(urlGroupName, NAME);
+    const group = await service.urlGroup({ instanceId, name });
+    if (!group) throw noSuchGroup(name);
+    return answer(200, present(group));
+  },
+});
+
+const deleteGroup = operation({
+  operationId: 'deleteUrlGroup',
+  audit: change('url-group.delete', 'urlGroupName'),
+  tag: TAG,
+  summary: 'Delete a URL group',
+  description: 'Messages that were already published to the group are still delivered.',
+  method: 'DELETE',
+  path: '/v2/topics/{urlGroupName}',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  pathParameters: GroupPath,
+  responses: { 200: Empty },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { urlGroupName } }, { service }, { instanceId }) {
+    const name = checkedName(urlGroupName, NAME);
+    if (!(await service.deleteUrlGroup({ instanceId, name }))) throw noSuchGroup(name);
+    return answer(200, undefined);
+  },
+});
+
+export const urlGroupOperations: readonly Operation[] = [addEndpoints, removeEndpoints, listGroups, getGroup, deleteGroup];

@@ -1,0 +1,99 @@
+/** The OpenAPI 3.1 document for the operations of this dialect. */
+import Type, { type TSchema } from 'typebox';
+import { ErrorBody } from '../../contract/errors.js';
+import { InstanceRecord, QueueStats } from '../../contract/management.js';
+import { upstash } from '../../dialects/upstash/index.js';
+import { documentOnce } from '../openapi/api-document.js';
+import { openApiOf } from '../openapi/openapi-document.js';
+import { answer, type Operation, openOperation } from '../operation.js';
+import type { Reference } from '../reference/index.js';
+import { MESSAGE_FAMILIES, MessageHeaders } from './messages/message-headers.js';
+import {
+  DlqMessage,
+  FlowControlShown,
+  LogEntry,
+  MessageEntry,
+  Published,
+  QueueEntry,
+  ScheduleShown,
+  UrlGroupEntry,
+} from './shapes.js';
+
+/**
+ * These operations parse their headers themselves, because they publish several kinds of items. Messages accept these
+ * headers.
+ */
+const PARSES_OWN_HEADERS: ReadonlySet<string> = new Set(['publish', 'enqueueMessage']);
+const withHeaders = (operation: Operation): Operation =>
+  PARSES_OWN_HEADERS.has(operation.operationId)
+    ? { ...operation, headers: MessageHeaders, headerFamilies: MESSAGE_FAMILIES }
+    : operation;
+
+/** Schemas with a name in the document. */
+const NAMED: Readonly<Record<string, TSchema>> = {
+  Error: ErrorBody,
+  DlqMessage,
+  FlowControlKey: FlowControlShown,
+  LogEntry,
+  Message: MessageEntry,
+  Published,
+  Queue: QueueEntry,
+  Schedule: ScheduleShown,
+  UrlGroup: UrlGroupEntry,
+  QStashUser: InstanceRecord,
+  QStashStats: QueueStats,
+};
+
+/** Creates the operation that returns the document, and its API reference. `of` builds the document for a version of the service. */
+export function describedBy(of: (serviceVersion: string) => object): {
+  readonly operation: Operation;
+  readonly reference: Reference;
+} {
+  const document = documentOnce(of);
+  const operation = openOperation({
+    operationId: 'getUpstashOpenApi',
+    tag: 'Service',
+    summary: 'This document',
+    method: 'GET',
+    path: '/openapi-upstash.json',
+    unknownQuery: 'ignore',
+    whileStopping: 'answer',
+    responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1' }) },
+    errors: [],
+    handle: (_input, { version }) => answer(200, document(version)),
+  });
+  const reference: Reference = {
+    operationId: 'getUpstashApiReference',
+    label: 'API of the published SDKs',
+    path: '/docs/upstash',
+    documentPath: operation.path,
+    documentOf: ({ version }) => document(version),
+  };
+  return { operation, reference };
+}
+
+/** `serviceVersion` is shown next to the version of the API. */
+export function openApiDocumentOf(operations: readonly Operation[], serviceVersion: string): object {
+  return openApiOf({
+    info: {
+      title: 'Everstep API for the published SDKs',
+      version: '2.0.0',
+      description: `Operations that exist only for @upstash/qstash and @upstash/workflow, or that answer them differently. For all other operations see /openapi.json; their headers start with ${upstash.prefix}. Served by Everstep ${serviceVersion}.`,
+    },
+    servers: [{ url: '/', description: 'This service.' }],
+    security: [{ token: [] }, { tokenInQuery: [] }],
+    securityOf: ({ access }) => (access === 'account' ? [{ basic: [] }] : null),
+    securitySchemes: {
+      token: {
+        type: 'http',
+        scheme: 'bearer',
+        description: 'A token of the queue instance, plain or in the QSTASH_TOKEN format.',
+      },
+      tokenInQuery: { type: 'apiKey', in: 'query', name: upstash.tokenParameter },
+      basic: { type: 'http', scheme: 'basic', description: 'The user name is the email address; the password is an API key.' },
+    },
+    operations: operations.map(withHeaders),
+    dialect: upstash,
+    named: NAMED,
+  });
+}

@@ -1,0 +1,53 @@
+/** Reads a long journal in parts, with the same entries as `wireJournal`. */
+import { PART } from '../../../config/limits.js';
+import {
+  firstEntry,
+  type JournalSource,
+  openEntry,
+  planEntryOf,
+  stepEntry,
+  type WireEntry,
+} from '../../../dialects/upstash/journal.js';
+import { stepsOf, yieldToOthers } from '../../../ports/stores/history-parts.js';
+import type { ListedStep, Store } from '../../../ports/stores/store.js';
+
+type StepStore = Pick<Store, 'listSteps'>;
+
+/**
+ * Yields the steps of the group that starts with `first`: planned together and recorded consecutively. Results are
+ * not loaded.
+ */
+async function* groupOf(store: StepStore, runKey: string, first: ListedStep): AsyncGenerator<readonly ListedStep[]> {
+  let from: string | null = String(first.index);
+  while (from !== null) {
+    const part = await store.listSteps({ runKey, bounds: PART, maxOutBytes: 0, from });
+    const end = part.items.findIndex(({ group }) => group !== first.group);
+    yield end === -1 ? part.items : part.items.slice(0, end);
+    if (end !== -1) return;
+    from = part.next;
+    await yieldToOthers();
+  }
+}
+
+/** `length` is the number of steps that were recorded when `source` was read. */
+export async function* longJournal(
+  store: StepStore,
+  source: Omit<JournalSource, 'recorded'>,
+  length: number,
+): AsyncGenerator<readonly WireEntry[]> {
+  const { runKey, payload, open } = source;
+  yield [firstEntry(runKey, payload)];
+  let group: number | null = null;
+  for await (const part of stepsOf(store, { runKey, bounds: PART, below: length })) {
+    const entries: WireEntry[] = [];
+    for (const step of part) {
+      if (step.group !== group && step.concurrent > 1)
+        for await (const planned of groupOf(store, runKey, step))
+          entries.push(...planned.filter(({ index }) => index < length).map(planEntryOf));
+      group = step.group;
+      entries.push(stepEntry(step, source));
+    }
+    yield entries;
+  }
+  yield open.map(openEntry);
+}

@@ -1,0 +1,148 @@
+/** Reads call, wait and invoke steps in the format of the SDK. Throws Problem or ApiError. */
+import { JsonBoundsError, type PlannedStep, parseJson } from '@everstep/sdk/protocol';
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { fields, Problem } from '../../../dialects/frame-fields.js';
+import { runIdProblem } from '../../../dialects/upstash/wire.js';
+import { FAILURE_CALLBACK_FORWARD, FORWARD, settingHeaders } from '../../operations/triggers/setting-headers.js';
+import { parseDestination } from '../../parameters/destination.js';
+import { Unacceptable } from '../../parameters/unacceptable.js';
+import { ChosenId, Duration } from '../../parameters/values.js';
+import { encodedBody } from '../../responses/encoded-bytes.js';
+import { headerText, readKnownHeaders } from '../item-headers.js';
+import type { BatchItem } from '../messages/batch-items.js';
+import { durationMs, stepHead } from './step-reader.js';
+
+const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+const CALLBACK = 'upstash-callback-forward-upstash-workflow-';
+
+const delivery = {
+  Retries: settingHeaders.Retries,
+  'Retry-Delay': settingHeaders['Retry-Delay'],
+  'Flow-Control-Key': settingHeaders['Flow-Control-Key'],
+  'Flow-Control-Value': settingHeaders['Flow-Control-Value'],
+  Timeout: Type.Optional(Duration({ leastMs: 1_000, mostMs: LIMITS.maxDeliveryTimeoutMs }, {})),
+};
+const CallHeaders = Type.Object({ ...delivery, Method: Type.Optional(Type.String()) });
+const InvokeHeaders = Type.Object({
+  ...delivery,
+  'Workflow-RunId': Type.Optional(ChosenId(LIMITS.maxRunIdLength, {})),
+  Label: settingHeaders.Label,
+  'Failure-Callback': settingHeaders['Failure-Callback'],
+});
+
+/** A planned step and the ID of its run. */
+export interface OwnedStep {
+  readonly workflowRunId: string;
+  readonly step: PlannedStep;
+}
+
+type Delivery = Readonly<{
+  Retries?: number | undefined;
+  'Retry-Delay'?: string | undefined;
+  Timeout?: number | undefined;
+  'Flow-Control-Key'?: string | undefined;
+  'Flow-Control-Value'?: { readonly parallelism?: number; readonly rate?: number; readonly periodMs?: number } | undefined;
+}>;
+
+function deliveryOf(values: Delivery) {
+  const { Retries: retries, 'Retry-Delay': retryDelay, Timeout: timeoutMs, 'Flow-Control-Key': key } = values;
+  return {
+    ...(retries === undefined ? {} : { retries }),
+    ...(retryDelay === undefined ? {} : { retryDelay }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(key === undefined ? {} : { flowControl: { key, ...values['Flow-Control-Value'] } }),
+  };
+}
+
+function urlOf(destination: string): string {
+  try {
+    return parseDestination(destination);
+  } catch (error) {
+    if (error instanceof Unacceptable) throw new ApiError('bad-url', `the destination ${error.message}`);
+    throw error;
+  }
+}
+
+function jsonFields(body: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    return fields(parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')), 'the body');
+  } catch (error) {
+    if (error instanceof JsonBoundsError) throw new Problem(`the body is JSON that exceeds a limit: ${error.message}`);
+    if (error instanceof SyntaxError) throw new Problem('the body must be JSON');
+    throw error;
+  }
+}
+
+function ownerOf(runId: unknown): string {
+  if (typeof runId === 'string' && runId !== '') return runId;
+  throw new Problem('the ID of the run that the step belongs to is missing');
+}
+
+/** Reads a call step. The item is the request that the service makes; its callback headers identify the step. */
+export function readCall({ destination, headers, body }: BatchItem): OwnedStep {
+  const { values, families } = readKnownHeaders(CallHeaders, [FORWARD], headers);
+  const method = (values.Method ?? 'POST').toUpperCase();
+  if (!METHODS.includes(method)) throw new Problem(`the method of a call must be one of ${METHODS.join(', ')}`);
+  if (body.byteLength > LIMITS.maxCallBodyBytes)
+    throw new Problem(
+      `the body of a call has ${body.byteLength} bytes, over the limit of ${LIMITS.maxCallBodyBytes} (maxCallBodyBytes)`,
+    );
+  const { stepId, name } = stepHead({
+    stepId: Number(headerText(headers, `${CALLBACK}stepid`)),
+    stepName: headerText(headers, `${CALLBACK}stepname`),
+    stepType: 'Call',
+  });
+  const forwarded = families[FORWARD];
+  const contentType = headerText(headers, 'content-type');
+  const call = {
+    url: urlOf(destination),
+    method,
+    headers:
+      body.byteLength > 0 && contentType !== undefined && forwarded['content-type'] === undefined
+        ? { ...forwarded, 'content-type': contentType }
+        : forwarded,
+    ...(body.byteLength > 0 ? { body: encodedBody(body) } : {}),
+    ...deliveryOf(values),
+  };
+  return {
+    workflowRunId: ownerOf(headerText(headers, 'upstash-callback-workflow-runid')),
+    step: { stepId, name, type: 'Call', call },
+  };
+}
+
+/** Reads an invoke step. The headers configure the invoked run; the body identifies the step that waits for it. */
+export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep {
+  const { values, families } = readKnownHeaders(InvokeHeaders, [FAILURE_CALLBACK_FORWARD, FORWARD], headers);
+  const request = jsonFields(body);
+  const { stepId, name } = stepHead(fields(request.step, 'step'));
+  const workflowRunId = ownerOf(request.workflowRunId);
+  const contentType = headerText(headers, 'content-type');
+  const callbackUrl = values['Failure-Callback'];
+  const { 'Workflow-RunId': invokedId, Label: labels } = values;
+  const unnameable = runIdProblem(invokedId ?? '');
+  if (unnameable !== null) throw new Problem(`the ID of the invoked run ${unnameable}`);
+  if (request.body !== undefined && typeof request.body !== 'string') throw new Problem('body must be a string');
+  const invoke = {
+    workflowUrl: urlOf(destination),
+    headers: families[FORWARD],
+    ...(request.body === undefined ? {} : { body: { encoding: 'utf8' as const, data: request.body } }),
+    ...(contentType === undefined ? {} : { contentType }),
+    ...(invokedId === undefined ? {} : { workflowRunId: invokedId }),
+    ...(labels === undefined ? {} : { labels }),
+    ...(callbackUrl === undefined ? {} : { failureCallback: { url: callbackUrl, headers: families[FAILURE_CALLBACK_FORWARD] } }),
+    ...deliveryOf(values),
+  };
+  return { workflowRunId, step: { stepId, name, type: 'Invoke', invoke } };
+}
+
+/** Reads a wait step. `runIdHeader` is the request header with which the SDK names the run. */
+export function readWait(eventId: string, body: Uint8Array, runIdHeader: string | undefined): OwnedStep {
+  const request = jsonFields(body);
+  const { stepId, name, type } = stepHead(fields(request.step, 'step'));
+  if (type !== 'Wait' && type !== 'WaitForWebhook') throw new Problem('step.stepType must be Wait or WaitForWebhook');
+  const timeoutMs =
+    request.timeout === undefined ? LIMITS.defaultWaitMs : durationMs(request.timeout, 'timeout', LIMITS.maxWaitMs);
+  return { workflowRunId: ownerOf(runIdHeader), step: { stepId, name, type, eventIds: [eventId], timeoutMs } };
+}

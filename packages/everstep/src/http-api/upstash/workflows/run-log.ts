@@ -1,0 +1,290 @@
+/**
+ * Converts the log of a run to the format of this dialect. The native run log determines the steps, groups and
+ * states; this module maps them to the field names and values of the dialect.
+ */
+import { parseJson } from '@everstep/sdk/protocol';
+import type { StepGroup as OwnGroup, LoggedStep as OwnStep } from '../../../contract/runs.js';
+import type { RecordedStep, Redaction, RunPayload, Task } from '../../../engine/runs/run.js';
+import type { DeadLetterBodies, DeadLetterRecord, ListedTask, RunRecord } from '../../../ports/stores/store.js';
+import { formatDuration } from '../../parameters/duration.js';
+import { sentHeaders } from '../../presenters/dead-letter.js';
+import { presentFailureFunction } from '../../presenters/failure-function.js';
+import { optional } from '../../presenters/optional.js';
+import { shownBody, shownHeaders, shownJson, shownUrl } from '../../presenters/redaction.js';
+import { presentRunLog } from '../../presenters/run-log.js';
+import type { ShownHistory } from '../../read-models/run-histories.js';
+import { encodedBody } from '../../responses/encoded-bytes.js';
+import type { FailureFunction, LoggedRun, LoggedStep, StepGroup } from './run-log-schemas.js';
+
+/** A run invoked by a step, with its payload. */
+export interface InvokedRun {
+  /** Includes the result if the page has space for it. */
+  readonly run: RunRecord;
+  /** `bodyLeftOut` is the size of a body that is omitted for lack of space; `body` is then empty. */
+  readonly payload: ShownPayload | null;
+}
+
+export interface ShownPayload extends RunPayload {
+  readonly bodyLeftOut?: number;
+}
+
+/** Input for the log of one run. */
+export interface LogSource {
+  readonly history: ShownHistory;
+  readonly payload: ShownPayload | null;
+  /** Dead letter queue entry of the run. */
+  readonly deadLetter: (DeadLetterRecord & Pick<DeadLetterBodies, 'responseBody'>) | null;
+  /** The run that invoked this one. */
+  readonly invoker: RunRecord | null;
+  /** Invoked runs by the ID of the invoking step. */
+  readonly invoked: ReadonlyMap<number, InvokedRun>;
+  /** Omits bodies and results. */
+  readonly trimBody: boolean;
+  /** False if the headers are so long that only the first step shows them. */
+  readonly repeatsHeaders: boolean;
+}
+
+type HeaderMap = Record<string, string[]>;
+type StepError = NonNullable<LoggedStep['errors']>[number];
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Returns the body as text, or in base64 if it is not UTF-8. */
+function bodyText(body: Uint8Array, redact: Redaction | undefined): string {
+  return encodedBody(shownBody(body, redact)).data;
+}
+
+const listed = (headers: Readonly<Record<string, string>>): HeaderMap =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]));
+
+/** Returns headers of a result with canonical names. They are already redacted. */
+function headerLists(value: unknown): HeaderMap {
+  if (!isRecord(value)) return {};
+  const lists = Object.entries(value).map(([name, values]) => [name, (Array.isArray(values) ? values : [values]).map(String)]);
+  return shownHeaders(Object.fromEntries(lists), undefined);
+}
+
+/** Returns the data of an encoded body, or undefined for any other value. */
+const encodedText = (value: unknown): string | undefined =>
+  isRecord(value) && typeof value.data === 'string' ? value.data : undefined;
+
+/** Returns the result fields of a step that the service executed. `out` is JSON text, already redacted. */
+function resultFields(type: string | undefined, out: string): Partial<LoggedStep> {
+  let result: unknown;
+  try {
+    result = parseJson(out);
+  } catch {
+    return { out };
+  }
+  if (!isRecord(result)) return { out };
+  if (type === 'Call' && typeof result.status === 'number' && isRecord(result.body)) {
+    const body = typeof result.error === 'string' ? result.error : (encodedText(result.body) ?? '');
+    const header = headerLists(result.headers);
+    return {
+      out: JSON.stringify({ status: result.status, body, header }),
+      callResponseStatus: result.status,
+      callResponseBody: body,
+      callResponseHeaders: header,
+    };
+  }
+  const { content } = result;
+  if ((type === 'Wait' || type === 'WaitForWebhook') && typeof result.timeout === 'boolean') {
+    if (!isRecord(content)) return {};
+    if (content.kind === 'data') return { out: encodedText(content.body) ?? '' };
+    return { out: JSON.stringify({ ...content, headers: headerLists(content.headers) }) };
+  }
+  if (type === 'Invoke' && typeof result.state === 'string') {
+    const { result: body, error } = result;
+    return typeof body === 'string' ? { out: body } : typeof error === 'string' ? { out: error } : {};
+  }
+  return { out };
+}
+
+function taskFields(task: Task, redact: Redaction | undefined, trimBody: boolean): Partial<LoggedStep> {
+  switch (task.kind) {
+    case 'wait':
+      return {
+        waitTimeoutDeadline: task.deadlineAt,
+        waitTimeoutDuration: formatDuration(Math.max(0, task.deadlineAt - task.createdAt)),
+      };
+    case 'call': {
+      const { call } = task;
+      const body = call.body && !trimBody ? bodyText(Buffer.from(call.body.data, call.body.encoding), redact) : undefined;
+      return {
+        callUrl: shownUrl(call.url, redact),
+        callMethod: call.method,
+        callHeaders: shownHeaders(listed(call.headers), redact),
+        ...optional('callBody', body),
+        retries: call.retries ?? 0,
+        ...optional('retryDelay', call.retryDelay),
+      };
+    }
+    case 'step':
+      return task.stepType === undefined ? {} : { stepType: task.stepType };
+    default:
+      return {};
+  }
+}
+
+/** Returns the result or error of an invoked run. */
+function endOf({ run }: InvokedRun): string | null {
+  return run.result === null ? run.error : shownJson(run.result, run.settings.redact);
+}
+
+function invokedFields({ run, payload }: InvokedRun, trimBody: boolean): Partial<LoggedStep> {
+  const { redact } = run.settings;
+  return {
+    invokedWorkflowRunId: run.workflowRunId,
+    invokedWorkflowUrl: run.workflowUrl,
+    invokedWorkflowCreatedAt: run.createdAt,
+    ...(payload === null
+      ? {}
+      : {
+          ...(trimBody || payload.bodyLeftOut !== undefined ? {} : { invokedWorkflowRunBody: bodyText(payload.body, redact) }),
+          invokedWorkflowRunHeaders: sentHeaders(payload, redact),
+        }),
+  };
+}
+
+/** Builds the log entries of the steps of one run. */
+class StepWriter {
+  private readonly source: LogSource;
+  private readonly tasks: ReadonlyMap<string, ListedTask>;
+  private readonly recorded: ReadonlyMap<string, RecordedStep>;
+  private readonly headers: HeaderMap;
+
+  constructor(source: LogSource) {
+    this.source = source;
+    const { history, payload } = source;
+    this.tasks = new Map(history.tasks.map((task) => [task.messageId, task]));
+    this.recorded = new Map(history.steps.map((step) => [step.messageId, step]));
+    this.headers = payload === null ? {} : sentHeaders(payload, history.run.settings.redact);
+  }
+
+  step(own: OwnStep): LoggedStep {
+    const { history, payload, trimBody, invoked, repeatsHeaders } = this.source;
+    const { settings } = history.run;
+    const { redact } = settings;
+    const { stepId, stepName, stepType, callType, messageId, out, concurrent, state, createdAt } = own;
+    const isFirst = stepType === 'Initial';
+    const bodyLeftOut = isFirst ? payload?.bodyLeftOut : undefined;
+    const task = this.tasks.get(messageId);
+    const child = stepId === undefined ? undefined : invoked.get(stepId);
+    const ended = child && state === 'STEP_SUCCESS' && !trimBody ? endOf(child) : null;
+    const hasInitial = isFirst && payload !== null && !trimBody && bodyLeftOut === undefined;
+    const initial = hasInitial ? bodyText(payload.body, redact) : undefined;
+    return {
+      ...optional('stepId', stepId),
+      ...optional('stepName', stepName),
+      ...optional('stepType', stepType),
+      callType,
+      messageId,
+      ...optional('out', initial),
+      retries: settings.maxRetries,
+      ...optional('retryDelay', settings.retryDelay),
+      concurrent,
+      state,
+      createdAt,
+      headers: isFirst || repeatsHeaders ? this.headers : {},
+      ...optional('sleepFor', own.sleepFor),
+      ...optional('sleepUntil', own.sleepUntil),
+      ...optional('waitEventId', own.waitEventId),
+      ...optional('waitTimeout', own.waitTimeout),
+      ...optional('notifyEventId', own.notifyEventId),
+      ...optional('callResponseStatus', own.callResponseStatus),
+      ...optional('invokedWorkflowRunId', own.invokedWorkflowRunId),
+      ...optional('invokedWorkflowUrl', own.invokedWorkflowUrl),
+      ...optional('invokedWorkflowCreatedAt', own.invokedWorkflowCreatedAt),
+      ...(out !== undefined && this.recorded.has(messageId)
+        ? resultFields(stepType, out)
+        : optional('out', out ?? initial ?? ended)),
+      ...optional('outLeftOut', own.outLeftOut ?? bodyLeftOut),
+      ...(task ? taskFields(task, redact, trimBody) : {}),
+      ...optional('callBodyLeftOut', task && !trimBody ? task.bodyLeftOut : undefined),
+      ...(child ? invokedFields(child, trimBody) : {}),
+      ...optional('errors', own.errors && this.errors(own.errors, state)),
+    };
+  }
+
+  /** Only the response of the last failed attempt is stored, in the dead letter. */
+  private errors(errors: NonNullable<OwnStep['errors']>, state: OwnStep['state']): StepError[] {
+    const { deadLetter } = this.source;
+    const fatal = state === 'STEP_FAILED' && deadLetter?.responseStatus !== null ? deadLetter : null;
+    return errors.map(({ error, status, time }, at) => {
+      const answered = fatal && at === errors.length - 1 ? answerOf(fatal) : { body: '', headers: {} };
+      return { error, ...answered, status: status ?? 0, time };
+    });
+  }
+
+  /** A known step is in a group of its own type, even while it is pending. Steps that are not known yet are in `next`. */
+  groups({ type, steps }: OwnGroup): readonly StepGroup[] {
+    const logged = steps.map((step) => this.step(step));
+    if (type === 'parallel') return [{ type, steps: logged }];
+    const unknown = logged.filter(({ stepType }) => stepType === undefined);
+    const known = logged.filter(({ stepType }) => stepType !== undefined);
+    const groups: StepGroup[] = known.map((step) => ({ type: 'sequential', steps: [step] }));
+    return unknown.length > 0 ? [...groups, { type: 'next', steps: unknown }] : groups;
+  }
+}
+
+function answerOf({ run, responseHeaders, responseBody }: NonNullable<LogSource['deadLetter']>): {
+  body: string;
+  headers: HeaderMap;
+} {
+  const { redact } = run.settings;
+  return { body: bodyText(responseBody, redact), headers: shownHeaders(responseHeaders, redact) };
+}
+
+function failureFunctionOf({ history, deadLetter }: LogSource): FailureFunction | null {
+  const info = presentFailureFunction(history, deadLetter?.failureFunctionState ?? null);
+  if (!info) return null;
+  const task = history.tasks.find(({ kind }) => kind === 'callback');
+  const attempts = history.attempts.filter(({ slot }) => slot < 0);
+  const answered = deadLetter ? answerOf(deadLetter) : { body: '', headers: {} };
+  const errors = info.errors.map(({ error, status, time }) => ({ error, body: '', headers: {}, status: status ?? 0, time }));
+  return {
+    ...optional('messageId', task?.messageId ?? attempts.at(-1)?.messageId),
+    url: info.url,
+    ...optional('state', info.state ?? (attempts.at(-1)?.retryAt === null ? ('CALLBACK_FAIL' as const) : null)),
+    failHeaders: answered.headers,
+    failStatus: deadLetter?.responseStatus ?? 0,
+    failResponse: answered.body,
+    ...optional('dlqId', deadLetter?.dlqId),
+    ...optional('errors', errors.length > 0 ? errors : null),
+    ...optional('responseStatus', info.responseStatus),
+    ...optional('nextDeliveryTime', info.nextAttemptAt),
+  };
+}
+
+export function presentLoggedRun(source: LogSource): LoggedRun {
+  const { history, invoker, trimBody } = source;
+  const { run } = history;
+  const own = presentRunLog(history, { trimBody });
+  const writer = new StepWriter(source);
+  return {
+    workflowRunId: own.workflowRunId,
+    workflowUrl: own.workflowUrl,
+    workflowState: own.workflowState,
+    workflowRunCreatedAt: own.workflowRunCreatedAt,
+    ...optional('workflowRunCompletedAt', own.workflowRunCompletedAt),
+    ...optional('workflowRunResponse', trimBody || run.result === null ? null : shownJson(run.result, run.settings.redact)),
+    ...optional('workflowRunResponseLeftOut', trimBody ? null : run.resultLeftOut),
+    ...optional('failureFunction', failureFunctionOf(source)),
+    steps: own.steps.flatMap((group) => writer.groups(group)),
+    ...optional(
+      'invoker',
+      invoker && {
+        workflowRunId: invoker.workflowRunId,
+        workflowUrl: invoker.workflowUrl,
+        workflowRunCreatedAt: invoker.createdAt,
+      },
+    ),
+    ...optional('dlqId', own.dlqId),
+    callerIP: own.callerIP,
+    ...optional('label', own.label),
+    labels: own.labels,
+    ...optional('flowControlKey', own.flowControlKey),
+    ...optional('shortened', own.shortened),
+  };
+}

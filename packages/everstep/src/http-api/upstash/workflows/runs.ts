@@ -1,0 +1,209 @@
+/** Operations of workflow endpoints on their own run (journal, end, wait), and starting a run without the SDK. */
+
+import { parseJson } from '@everstep/sdk/protocol';
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { TriggeredRun } from '../../../contract/runs.js';
+import { Problem } from '../../../dialects/frame-fields.js';
+import { type WireEntry, wireJournal } from '../../../dialects/upstash/journal.js';
+import type { StepTask, Task } from '../../../engine/runs/run.js';
+import { allowCall, allowSize } from '../../admission/allowance.js';
+import { change, IS_A_STEP, IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
+import { answer, type Operation, operation } from '../../operation.js';
+import { RunIdPath } from '../../operations/runs/runs.js';
+import { destinationOf, startTriggered } from '../../operations/triggers/trigger.js';
+import { presentTriggered } from '../../operations/triggers/trigger-command.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { KeptText } from '../../parameters/values.js';
+import { StreamedList, streamed } from '../../responses/streamed-json.js';
+import { TRIGGER_PATH, WAIT_PATH } from '../../server/target.js';
+import { headerText } from '../item-headers.js';
+import { longJournal } from './long-journal.js';
+import { readWait } from './planned-reader.js';
+import { requireSdkToken } from './sdk-token.js';
+import { checkVersion, refused, refusing, runOver } from './step-refusals.js';
+import { submit } from './submissions.js';
+import { startCommand } from './workflow-triggers.js';
+
+const RUN_ID = 'upstash-workflow-runid';
+
+const isStep = (task: Task): task is StepTask => 'name' in task;
+
+/** An endpoint fetches a journal that is too long for a delivery. */
+const getJournal = operation({
+  operationId: 'getRunSteps',
+  showsPayloads: true,
+  tag: 'Runs',
+  summary: 'Get the steps of an active run',
+  description:
+    'Returns the payload, every recorded step in order, and the planned steps, each with its message ID. A run that has ended has no steps.',
+  method: 'GET',
+  path: '/v2/workflows/runs/{workflowRunId}',
+  dialect: 'upstash',
+  countsCalls: true,
+  unknownQuery: 'ignore',
+  pathParameters: RunIdPath,
+  responses: {
+    200: Type.Array(
+      Type.Object({
+        messageId: Type.String(),
+        body: Type.String({ description: 'Base64 of the payload in the first entry, else of a step as JSON.' }),
+        callType: Type.Literal('step'),
+      }),
+    ),
+  },
+  errors: ['bad-parameter', 'not-found'],
+  // It shows fields that the run redacts elsewhere.
+  needsReadWrite: true,
+  async handle({ path: { workflowRunId }, request }, { store }, { instanceId }) {
+    const gone = () => new ApiError('not-found', `no active run has the ID ${shown(workflowRunId)}`);
+    const record = await store.findRun({ instanceId, workflowRunId });
+    if (record?.status !== 'active' || record.dialect !== 'upstash') throw gone();
+    const runKey = record.key;
+    const run = await store.loadRun({ runKey });
+    const head = await store.payloadHead({ runKey });
+    if (!run || !head || run.status !== 'active') throw gone();
+    const open = [...run.tasks.values()].filter(isStep).sort((a, b) => a.slot - b.slot);
+    const { journalLength, journalBytes } = run;
+    const isShort = journalLength <= LIMITS.partRows && journalBytes + head.bodyBytes <= LIMITS.partBytes;
+    const { longestOutBytes } = isShort ? { longestOutBytes: 0 } : await store.journalSize({ runKey });
+    const bytes = isShort ? journalBytes : Math.max(LIMITS.partBytes, longestOutBytes);
+    // A running workflow waits for the answer, so the request waits for memory until the endpoint would time out.
+    await request.reserve(2 * (bytes + head.bodyBytes), { waitMs: LIMITS.requestTimeoutMs });
+    const payload = await store.loadPayload({ runKey });
+    if (!payload) throw gone();
+    const source = { instanceId, workflowRunId, runKey, payload, open };
+    if (!isShort) return answer(200, streamed<WireEntry[]>(new StreamedList(longJournal(store, source, journalLength))));
+    const recorded = (await store.loadJournal({ runKey, from: 0 })).slice(0, journalLength);
+    return answer(200, [...wireJournal({ ...source, recorded })]);
+  },
+});
+
+const endRun = operation({
+  operationId: 'endRun',
+  audit: change('run.cancel', 'workflowRunId', { when: ({ query }) => query.cancel !== false }),
+  tag: 'Runs',
+  summary: 'End a run, or cancel it',
+  description:
+    'With cancel=false, the endpoint reports that the workflow has ended. The body is the return value as JSON. Ending a run that has already ended has no effect.',
+  method: 'DELETE',
+  path: '/v2/workflows/runs/{workflowRunId}',
+  dialect: 'upstash',
+  countsCalls: true,
+  unknownQuery: 'ignore',
+  pathParameters: RunIdPath,
+  query: Type.Object({
+    cancel: Type.Optional(Type.Boolean({ description: 'True by default.' })),
+  }),
+  // Larger than the maximum result, so that the error can report the exceeded limit.
+  body: { kind: 'bytes', maxBytes: LIMITS.maxBatchBytes, description: 'JSON; empty if the workflow returned nothing.' },
+  responses: { 200: Type.Object({ cancelled: Type.Integer({ description: 'Number of canceled runs.' }) }) },
+  errors: ['bad-parameter', 'body-too-large', 'not-found', 'run-over', 'steps-refused'],
+  async handle({ path: { workflowRunId }, query, body }, context, caller) {
+    const { service } = context;
+    if (query.cancel ?? true) {
+      allowCall(context, caller.instanceId);
+      const { kind } = await service.cancel({ instanceId: caller.instanceId, workflowRunId });
+      if (kind === 'not-found') throw new ApiError('not-found', `no run has the ID ${shown(workflowRunId)}`);
+      return answer(200, { cancelled: kind === 'canceled' ? 1 : 0 });
+    }
+    if (body.byteLength > LIMITS.maxStepResultBytes)
+      throw refused(
+        `the workflow returned ${body.byteLength} bytes, but the limit is ${LIMITS.maxStepResultBytes} (maxStepResultBytes)`,
+      );
+    const text = body.toString('utf8');
+    const result = text === '' ? {} : { result: jsonOf(text) };
+    const submission = { done: [], planned: [], end: { kind: 'finished', ...result } } as const;
+    const outcome = await service.submit({ instanceId: caller.instanceId, workflowRunId, submission });
+    // Ending a run twice is allowed, because the answer to the first request may have been lost.
+    if (outcome === 'not-found') throw runOver();
+    return answer(200, { cancelled: 0 });
+  },
+});
+
+/** Clients other than the SDK may send any text. */
+function jsonOf(text: string): string {
+  try {
+    parseJson(text);
+    return text;
+  } catch {
+    return JSON.stringify(text);
+  }
+}
+
+/** The SDK does not encode the ID, so a notification for such an event would reach a different event ID. */
+const unnameableEvent = (id: string): Problem =>
+  new Problem(
+    `the event ID ${shown(id)} contains a ?, or starts or ends with a /. @upstash/workflow does not encode it, so no notification could reach it. Choose another ID, or pass encodeURIComponent(id) to waitForEvent and to notify`,
+  );
+
+const waitForEvent = operation({
+  operationId: 'waitForEvent',
+  audit: IS_A_STEP,
+  tag: 'Events',
+  summary: 'Wait for an event in a step',
+  description: 'The event ID can contain slashes, encoded or not.',
+  method: 'POST',
+  path: `${WAIT_PATH}{eventId}`,
+  dialect: 'upstash',
+  countsCalls: true,
+  unknownQuery: 'ignore',
+  pathParameters: Type.Object({
+    eventId: KeptText(LIMITS.maxEventIdLength, { description: 'ID of the event, percent-encoded' }),
+  }),
+  body: { kind: 'bytes', description: 'JSON: { step, timeout }.' },
+  responses: { 200: Type.Object({ messageId: Type.String() }) },
+  errors: ['bad-parameter', 'body-too-large', 'run-over', 'steps-refused'],
+  async handle({ path: { eventId }, body, request }, context, caller) {
+    requireSdkToken(request.headers, request);
+    const { workflowRunId, step } = refusing(() => {
+      checkVersion(request.headers);
+      const { path, query } = request.target;
+      const id = path.slice(WAIT_PATH.length);
+      if (query !== '' || id.startsWith('/') || id.endsWith('/')) throw unnameableEvent(`${id}${query && `?${query}`}`);
+      return readWait(eventId, body, headerText(request.headers, RUN_ID));
+    });
+    await submit(workflowRunId, { done: [], planned: [step] }, context, caller);
+    return answer(200, { messageId: context.service.newId('msg') });
+  },
+});
+
+const startWorkflow = operation({
+  operationId: 'startWorkflow',
+  audit: IS_ITS_OWN_RECORD,
+  scope: 'trigger',
+  tag: 'Runs',
+  summary: 'Start a workflow run',
+  description:
+    'Starts a run without the SDK. Unless the request contains a version of the step protocol, the endpoint introduces itself before the first step.',
+  method: 'POST',
+  path: `${TRIGGER_PATH}{workflowUrl}`,
+  dialect: 'upstash',
+  unknownQuery: 'part-of-path',
+  pathParameters: Type.Object({
+    workflowUrl: Type.String({ description: 'Absolute http or https URL of the workflow, raw or percent-encoded.' }),
+  }),
+  body: { kind: 'bytes', description: 'Payload of the run: any bytes, of any content type.' },
+  responses: { 200: TriggeredRun },
+  errors: [
+    'bad-header',
+    'bad-url',
+    'bad-expression',
+    'blocked-address',
+    'budget-exceeded',
+    'storage-quota-exceeded',
+    'body-too-large',
+    'daily-limit-reached',
+    'too-many-active-runs',
+  ],
+  async handle({ body, request }, context, caller) {
+    const destination = destinationOf(request.target);
+    const start = { destination, destinationName: 'the workflow URL', headers: request.headers, body };
+    const command = startCommand(start, context, request, caller);
+    allowSize(context, caller.instanceId, body);
+    return answer(200, presentTriggered(await startTriggered(command, context)));
+  },
+});
+
+export const runOperations: readonly Operation[] = [startWorkflow, getJournal, endRun, waitForEvent];

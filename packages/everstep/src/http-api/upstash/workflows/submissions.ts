@@ -1,0 +1,63 @@
+/** Converts the items that endpoints submit for their runs to submissions for the engine. */
+import type { Caller } from '../../../accounts/tokens/authority.js';
+import { Problem } from '../../../dialects/frame-fields.js';
+import type { Submission } from '../../../engine/runs/submissions.js';
+import { requireScope } from '../../admission/authentication.js';
+import type { ApiContext } from '../../operation.js';
+import { headerText } from '../item-headers.js';
+import { type BatchItem, kindOf } from '../messages/batch-items.js';
+import { readCall, readInvoke } from './planned-reader.js';
+import { readStep } from './step-reader.js';
+import { checkVersion, refusing, runOver } from './step-refusals.js';
+
+const RUN_ID = 'upstash-workflow-runid';
+
+interface Gathered {
+  done: Submission['done'];
+  planned: Submission['planned'];
+}
+
+function add(item: BatchItem, runs: Map<string, Gathered>, now: number): void {
+  checkVersion(item.headers);
+  const of = (workflowRunId: string): Gathered => {
+    const known = runs.get(workflowRunId) ?? { done: [], planned: [] };
+    runs.set(workflowRunId, known);
+    return known;
+  };
+  const kind = kindOf(item);
+  if (kind === 'call' || kind === 'invoke') {
+    const { workflowRunId, step } = kind === 'call' ? readCall(item) : readInvoke(item);
+    const run = of(workflowRunId);
+    run.planned = [...run.planned, step];
+    return;
+  }
+  const workflowRunId = headerText(item.headers, RUN_ID);
+  if (workflowRunId === undefined) throw new Problem('the ID of the run that the step belongs to is missing');
+  const run = of(workflowRunId);
+  const read = readStep(item.body, now);
+  if (read.kind === 'done') run.done = [...run.done, read.step];
+  else run.planned = [...run.planned, read.step];
+}
+
+/** Returns one submission for each run. Steps that are planned together come in one request. */
+export function readSubmissions(items: readonly BatchItem[], now: number): ReadonlyMap<string, Submission> {
+  return refusing(() => {
+    const runs = new Map<string, Gathered>();
+    for (const item of items) add(item, runs, now);
+    for (const run of runs.values()) run.planned = [...run.planned].sort((a, b) => a.stepId - b.stepId);
+    return runs;
+  });
+}
+
+/** Resolves when the submission is durable. Rejects with ApiError `run-over`. */
+export async function submit(
+  workflowRunId: string,
+  submission: Submission,
+  { service }: Pick<ApiContext, 'service'>,
+  caller: Pick<Caller, 'instanceId' | 'scopes'>,
+): Promise<void> {
+  requireScope(caller, 'write');
+  const { instanceId } = caller;
+  const outcome = await service.submit({ instanceId, workflowRunId, submission });
+  if (outcome !== 'taken') throw runOver();
+}

@@ -1,0 +1,199 @@
+/**
+ * Resumes, restarts and deletes many failed runs, and calls a failure function again. In this dialect `count` applies
+ * to one request and may exceed the maximum of a request. Clients repeat the request until no cursor is returned.
+ */
+
+import Type, { type StaticDecode } from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { DeletedDeadLetters, RecoveredRuns } from '../../../contract/dead-letters.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { RunReferenceSchema } from '../../../contract/runs.js';
+import { allowSpending } from '../../admission/allowance.js';
+import { bulkChange, change } from '../../audited/audit-rule.js';
+import { type ApiContext, answer, type Operation, operation } from '../../operation.js';
+import {
+  BulkByRunId,
+  checkedDlqIds,
+  dlqIdsUpTo,
+  hasFilter,
+  refuseCursorBesideIds,
+  runBulk,
+  type TakeEntries,
+} from '../../operations/dead-letters/bulk.js';
+import { DlqIdPath, noSuchEntry } from '../../operations/dead-letters/dead-letters.js';
+import { callbackDone } from '../../operations/dead-letters/failure-callbacks.js';
+import {
+  OVERRIDE_FAMILIES,
+  OverrideHeaders,
+  overridesOf,
+  RECOVER_WORDS,
+  type RecoverKind,
+  recover,
+} from '../../operations/dead-letters/recover.js';
+import { presentReference } from '../../presenters/run.js';
+
+const { callerIp, failureFunctionState } = BulkByRunId.properties;
+const IDS = dlqIdsUpTo(LIMITS.deadLettersPageMax);
+const BulkQuery = Type.Object({
+  ...BulkByRunId.properties,
+  dlqIds: Type.Optional(IDS),
+  count: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: `Maximum number of entries in this request, capped at ${LIMITS.bulkMax}. The cursor continues with the rest.`,
+    }),
+  ),
+  callerIP: callerIp,
+  failureCallbackState: failureFunctionState,
+});
+type BulkQuery = StaticDecode<typeof BulkQuery>;
+
+const ERRORS = ['bad-parameter', 'bad-cursor', 'not-found'] as const;
+const FOLLOW = `Handles at most ${LIMITS.bulkMax} entries per request, oldest first. Repeat the request with the cursor and the same filters until the cursor is empty. Covers the entries that existed at the first request. An unknown parameter is refused, because a misspelled filter would match everything.`;
+
+interface Page<Done> {
+  readonly operation: string;
+  readonly instanceId: string;
+  readonly query: BulkQuery;
+  readonly take: TakeEntries<Done>;
+}
+
+async function nextPage<Done>(context: ApiContext, { operation: name, instanceId, query, take }: Page<Done>) {
+  const { count, callerIP, failureCallbackState, dlqIds: _named, ...own } = query;
+  const asked = {
+    ...own,
+    callerIp: own.callerIp ?? callerIP,
+    failureFunctionState: own.failureFunctionState ?? failureCallbackState,
+  };
+  // The cursor does not carry a remaining count: each request has its own count.
+  return runBulk(
+    context,
+    { operation: name, instanceId, query: asked, matchRunId: 'exact', pageMost: count ?? LIMITS.bulkMax },
+    take,
+  );
+}
+
+function namedIds({ dlqIds, cursor }: BulkQuery): readonly string[] | null {
+  if (dlqIds === undefined) return null;
+  refuseCursorBesideIds(cursor);
+  return checkedDlqIds(dlqIds, LIMITS.deadLettersPageMax);
+}
+
+function recoverMany(kind: RecoverKind): Operation {
+  const words = RECOVER_WORDS[kind];
+  return operation({
+    operationId: kind === 'resume' ? 'resumeWorkflowDlq' : 'restartWorkflowDlq',
+    audit: bulkChange(`dead-letter.${kind}-many`),
+    tag: 'Dead letter queue',
+    summary: words.bulk,
+    description: `${FOLLOW} ${words.steps}`,
+    method: 'POST',
+    path: `/v2/workflows/dlq/${kind}`,
+    dialect: 'upstash',
+    unknownQuery: 'refuse',
+    query: BulkQuery,
+    headers: OverrideHeaders,
+    headerFamilies: OVERRIDE_FAMILIES,
+    responses: { 200: RecoveredRuns },
+    errors: [
+      ...ERRORS,
+      'bad-header',
+      'bad-expression',
+      'bad-url',
+      'blocked-address',
+      'budget-exceeded',
+      'storage-quota-exceeded',
+      'daily-limit-reached',
+      'too-many-active-runs',
+    ],
+    async handle({ query, headers, carried, request }, context, { instanceId }) {
+      const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
+      const command = { kind, instanceId, overrides } as const;
+      const dlqIds = namedIds(query);
+      if (dlqIds) {
+        const runs = await recover({ ...command, dlqIds, whenMissing: 'fail' }, context, request);
+        return answer(200, { workflowRuns: runs.map(presentReference), cursor: '' });
+      }
+      const page = await nextPage(context, {
+        operation: `upstash-dlq-${kind}`,
+        instanceId,
+        query,
+        take: (ids) => recover({ ...command, dlqIds: ids, whenMissing: 'skip' }, context, request),
+      });
+      return answer(200, { workflowRuns: page.done.map(presentReference), cursor: page.cursor });
+    },
+  });
+}
+
+const deleteMany = operation({
+  operationId: 'deleteWorkflowDlq',
+  audit: bulkChange('dead-letter.delete-many'),
+  tag: 'Dead letter queue',
+  summary: 'Delete failed workflow runs from the queue',
+  description: `${FOLLOW} The runs remain in the log. A request without a filter and without a count is refused.`,
+  method: 'DELETE',
+  path: '/v2/workflows/dlq',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  query: BulkQuery,
+  body: {
+    kind: 'json',
+    required: false,
+    schema: Type.Object({ dlqIds: IDS }, { additionalProperties: false }),
+  },
+  responses: { 200: DeletedDeadLetters },
+  errors: [...ERRORS, 'bad-body', 'unsupported-media-type'],
+  async handle({ query, body }, context, { instanceId }) {
+    const { service } = context;
+    if (query.dlqIds && body) throw new ApiError('bad-body', 'dlqIds are in both the query and the body; send them in one place');
+    const dlqIds = namedIds(body ? { ...query, dlqIds: body.dlqIds } : query);
+    if (dlqIds) {
+      const outcome = await service.deleteDeadLetters({ instanceId, dlqIds, whenMissing: 'fail' });
+      if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
+      return answer(200, { deleted: outcome.count, cursor: '' });
+    }
+    if (!hasFilter(query) && query.count === undefined)
+      throw new ApiError('bad-parameter', 'specify dlqIds, a filter or a count; to delete everything, send a count');
+    const page = await nextPage(context, {
+      operation: 'upstash-dlq-delete',
+      instanceId,
+      query,
+      async take(ids) {
+        const outcome = await service.deleteDeadLetters({ instanceId, dlqIds: ids, whenMissing: 'skip' });
+        return Array.from({ length: outcome.kind === 'deleted' ? outcome.count : 0 });
+      },
+    });
+    return answer(200, { deleted: page.done.length, cursor: page.cursor });
+  },
+});
+
+const retryFailureFunction = operation({
+  operationId: 'retryWorkflowFailureFunction',
+  audit: change('failure-callback.retry', 'dlqId'),
+  tag: 'Dead letter queue',
+  summary: 'Call the failure function of a failed run again',
+  description: 'Starts with the first attempt. Also applies to a failure callback.',
+  method: 'POST',
+  path: '/v2/workflows/dlq/callback/{dlqId}',
+  otherPaths: ['/v2/dlq/callback/{dlqId}'],
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: DlqIdPath,
+  responses: { 200: RunReferenceSchema },
+  errors: ['bad-parameter', 'budget-exceeded', 'storage-quota-exceeded', 'not-found', 'callback-not-possible'],
+  async handle({ path: { dlqId } }, context, { instanceId }) {
+    const { store, service } = context;
+    const entry = await store.findDeadLetter({ instanceId, dlqId });
+    if (!entry) throw noSuchEntry([dlqId]);
+    await allowSpending(context, instanceId);
+    callbackDone(await service.retryCallback({ instanceId, dlqId }), dlqId);
+    return answer(200, presentReference(entry.run));
+  },
+});
+
+export const workflowBulkOperations: readonly Operation[] = [
+  recoverMany('resume'),
+  recoverMany('restart'),
+  deleteMany,
+  retryFailureFunction,
+];

@@ -1,0 +1,136 @@
+/** Bulk cancelation of runs in this dialect. */
+
+import Type, { type Static, type StaticDecode } from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { Cancelled } from '../../../contract/runs.js';
+import type { RunFilter } from '../../../ports/stores/store.js';
+import { bulkChange } from '../../audited/audit-rule.js';
+import { type ApiContext, answer, operation } from '../../operation.js';
+import { isEmptyRange, triggerFilters } from '../../operations/filters.js';
+import { cancelMatching } from '../../operations/runs/cancel-runs.js';
+import { AnyOf } from '../../parameters/several.js';
+import { Text, UnixMs } from '../../parameters/values.js';
+import { matchesUrlParts, urlPartFilters } from './run-filters.js';
+
+// An ID chosen by a client can contain a comma.
+const ids = AnyOf(Text(LIMITS.maxRunIdLength, {}), 'IDs of runs. Runs that are not active are skipped.', 'may-be-inside');
+const urls = AnyOf(
+  Text(LIMITS.maxWorkflowUrlLength, {}),
+  'Prefix of the workflow URL, or the whole URL with workflowUrlExactMatch',
+  'before-a-url',
+);
+
+const CancelQuery = Type.Object({
+  workflowRunIds: Type.Optional(ids),
+  workflowUrl: Type.Optional(urls),
+  workflowUrlExactMatch: Type.Optional(Type.Boolean()),
+  ...urlPartFilters,
+  ...triggerFilters,
+  workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
+  fromDate: Type.Optional(UnixMs('Runs created at or after this time, Unix ms')),
+  toDate: Type.Optional(UnixMs('Runs created at or before this time, Unix ms')),
+  count: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: 'Maximum number of runs to cancel. Without other filters, this many of all active runs are canceled.',
+    }),
+  ),
+});
+type CancelQuery = StaticDecode<typeof CancelQuery>;
+
+const oneOrMore = <Schema extends ReturnType<typeof Text>>(schema: Schema) =>
+  Type.Optional(Type.Union([schema, Type.Array(schema, { minItems: 1, maxItems: LIMITS.maxFilterValues })]));
+const { count, fromDate, toDate, workflowCreatedAt, workflowUrlExactMatch } = CancelQuery.properties;
+const CancelBody = Type.Object(
+  {
+    workflowRunIds: Type.Optional(Type.Array(Text(LIMITS.maxRunIdLength, {}), { minItems: 1, maxItems: LIMITS.maxFilterValues })),
+    workflowUrl: oneOrMore(Text(LIMITS.maxWorkflowUrlLength, {})),
+    workflowUrlExactMatch,
+    host: oneOrMore(Text(LIMITS.maxWorkflowUrlLength, {})),
+    path: oneOrMore(Text(LIMITS.maxWorkflowUrlLength, {})),
+    label: oneOrMore(Text(LIMITS.maxLabelLength, {})),
+    callerIp: oneOrMore(Text(LIMITS.maxLabelLength, {})),
+    flowControlKey: oneOrMore(Text(LIMITS.maxFlowControlKeyLength, {})),
+    workflowCreatedAt,
+    fromDate,
+    toDate,
+    count,
+  },
+  { additionalProperties: false, description: 'The same filters as the query parameters. {} cancels all active runs.' },
+);
+type CancelBody = Static<typeof CancelBody>;
+
+const several = (value: string | string[] | undefined): string[] | undefined => (typeof value === 'string' ? [value] : value);
+
+function asQuery(body: CancelBody): CancelQuery {
+  const { workflowUrl, host, path, label, callerIp, flowControlKey, ...rest } = body;
+  return {
+    ...rest,
+    workflowUrl: several(workflowUrl),
+    host: several(host),
+    path: several(path),
+    label: several(label),
+    callerIp: several(callerIp),
+    flowControlKey: several(flowControlKey),
+  };
+}
+
+/** The result is the union of these filters. A run that matches several of them is canceled once. */
+function storeFiltersOf(asked: CancelQuery): readonly RunFilter[] {
+  const { workflowUrl: given, workflowUrlExactMatch: exact = false } = asked;
+  const base: RunFilter = {
+    statuses: ['active'],
+    createdAt: asked.workflowCreatedAt,
+    fromDate: asked.fromDate,
+    toDate: asked.toDate,
+    labels: asked.label,
+    flowControlKeys: asked.flowControlKey,
+    callerIps: asked.callerIp,
+    ...(exact && given ? { workflowUrls: given } : {}),
+  };
+  const byUrl: readonly RunFilter[] =
+    given && !exact ? given.map((workflowUrlPrefix) => ({ ...base, workflowUrlPrefix })) : [base];
+  if (!asked.workflowRunIds) return byUrl;
+  return [...new Set(asked.workflowRunIds)].flatMap((workflowRunId) => byUrl.map((filter) => ({ ...filter, workflowRunId })));
+}
+
+async function cancelAll(asked: CancelQuery, context: ApiContext, instanceId: string): Promise<number> {
+  let left = asked.count ?? Number.POSITIVE_INFINITY;
+  let cancelled = 0;
+  for (const filter of storeFiltersOf(asked)) {
+    if (left <= 0) break;
+    const done = await cancelMatching(filter, context, instanceId, { most: left, only: matchesUrlParts(asked) });
+    cancelled += done;
+    left -= done;
+  }
+  return cancelled;
+}
+
+export const cancelWorkflowRuns = operation({
+  operationId: 'cancelWorkflowRuns',
+  audit: bulkChange('run.cancel-many'),
+  tag: 'Runs',
+  summary: 'Cancel many runs',
+  description:
+    'Cancels the active runs that match every filter. Filters are in the query or in the body. A request without a filter and without a count is refused. An unknown parameter is refused, because a misspelled filter would match everything.',
+  method: 'DELETE',
+  path: '/v2/workflows/runs',
+  dialect: 'upstash',
+  unknownQuery: 'refuse',
+  query: CancelQuery,
+  body: { kind: 'json', required: false, schema: CancelBody },
+  responses: { 200: Cancelled },
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
+  async handle({ query, body }, context, { instanceId }) {
+    const inQuery = Object.values(query).some((value) => value !== undefined);
+    if (inQuery && body) throw new ApiError('bad-body', 'filters are in both the query and the body; send them in one place');
+    if (!inQuery && !body)
+      throw new ApiError('bad-parameter', 'specify workflowRunIds, a filter or a count; to cancel everything, send a count');
+    const asked = body ? asQuery(body) : query;
+    if (asked.workflowUrlExactMatch !== undefined && asked.workflowUrl === undefined)
+      throw new ApiError('bad-parameter', 'workflowUrlExactMatch requires workflowUrl');
+    if (isEmptyRange(asked)) return answer(200, { cancelled: 0 });
+    return answer(200, { cancelled: await cancelAll(asked, context, instanceId) });
+  },
+});

@@ -1,0 +1,47 @@
+/** Failed runs under the workflow paths: dead letter queue entries in the format of this dialect. */
+import Type from 'typebox';
+import { answer, type Operation, operation } from '../../operation.js';
+import { DlqIdPath, noSuchEntry } from '../../operations/dead-letters/dead-letters.js';
+import { callbackHistory, readDeadLetter } from '../../read-models/dead-letter-pages.js';
+import { DlqQuery, listDlqPage } from '../messages/dlq.js';
+import { presentDlqMessage } from '../messages/present-message.js';
+import { DlqMessage, DlqPage } from '../shapes.js';
+
+const { source: _workflowsAlone, ...parameters } = DlqQuery.properties;
+
+const list = operation({
+  operationId: 'listWorkflowDlq',
+  tag: 'Dead letter queue',
+  summary: 'List failed workflow runs',
+  description: 'Newest first. The last page has no cursor. Unknown parameters are ignored.',
+  method: 'GET',
+  path: '/v2/workflows/dlq',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  query: Type.Object(parameters),
+  responses: { 200: DlqPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  handle: async ({ query, request }, context, caller) =>
+    answer(200, await listDlqPage({ ...query, source: 'workflow' }, context, caller, request)),
+});
+
+const get = operation({
+  operationId: 'getWorkflowDlqMessage',
+  tag: 'Dead letter queue',
+  summary: 'Get a failed workflow run',
+  method: 'GET',
+  path: '/v2/workflows/dlq/{dlqId}',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  pathParameters: DlqIdPath,
+  responses: { 200: DlqMessage },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path: { dlqId }, request }, { store }, { instanceId }) {
+    const entry = await readDeadLetter(store, { instanceId, dlqId }, request.reserve);
+    if (!entry) throw noSuchEntry([dlqId]);
+    const history = await callbackHistory(store, entry);
+    return answer(200, presentDlqMessage(entry, history));
+  },
+});
+
+export const workflowDeadLetterOperations: readonly Operation[] = [list, get];

@@ -1,0 +1,76 @@
+/** Notifications and waiters: the native operations, with additional fields in the answers. */
+import Type, { type Static } from 'typebox';
+import { NotifiedWaiter, Waiter } from '../../../contract/events.js';
+import type { Operation } from '../../operation.js';
+import { listWaiters, notifyEvent, notifyRun, readEventId } from '../../operations/events/notify.js';
+
+const UpstashWaiter = Type.Object({
+  ...Waiter.properties,
+  timeoutUrl: Type.String({ description: 'URL that is notified when the wait times out: the workflow URL.' }),
+  timeoutHeaders: Type.Record(Type.String(), Type.Array(Type.String())),
+});
+const UpstashNotified = Type.Object({
+  ...NotifiedWaiter.properties,
+  waiter: UpstashWaiter,
+  error: Type.String({ description: 'Always empty: a waiter that could not be notified is not listed.' }),
+});
+
+const upstashWaiter = (waiter: Waiter): Static<typeof UpstashWaiter> => ({
+  ...waiter,
+  timeoutUrl: waiter.url,
+  timeoutHeaders: waiter.headers,
+});
+const upstashNotified = (notified: NotifiedWaiter): Static<typeof UpstashNotified> => ({
+  ...notified,
+  waiter: upstashWaiter(notified.waiter),
+  error: '',
+});
+
+function inUpstashFormat<Own, Shown>(
+  own: Operation,
+  operationId: string,
+  responses: Operation['responses'],
+  show: (each: Own) => Shown,
+) {
+  const shown: Operation = {
+    ...own,
+    operationId,
+    dialect: 'upstash',
+    responses,
+    async run(input, context, admitted) {
+      const { status, body } = await own.run(input, context, admitted);
+      // The response schema of the native operation guarantees the type.
+      return { status, body: (body as readonly Own[]).map(show) };
+    },
+  };
+  return shown;
+}
+
+/** Prefix of the run IDs that the published SDKs generate. */
+const RUN_ID_PREFIX = 'wfr_';
+
+/**
+ * The SDK does not encode event IDs, so `/v2/notify/order/42` can mean the run "order" or the event "order/42". It
+ * means the run if the first part has the prefix of SDK run IDs, or if a run with this ID exists.
+ */
+const notifyRunOrEvent: Operation = {
+  ...notifyRun,
+  description: `${notifyRun.description} If no run has the ID and it does not start with ${RUN_ID_PREFIX}, the whole rest of the path is an event ID that contains a slash.`,
+  async run(input, context, admitted) {
+    const { workflowRunId, eventId } = input.path;
+    if (admitted.access !== 'token') throw new Error('an event was notified without a token');
+    const { instanceId } = admitted.caller;
+    const named = String(workflowRunId);
+    if (named.startsWith(RUN_ID_PREFIX) || (await context.store.findRun({ instanceId, workflowRunId: named })))
+      return notifyRun.run(input, context, admitted);
+    return notifyEvent.run({ ...input, path: { eventId: readEventId(`${named}/${eventId}`) } }, context, admitted);
+  },
+};
+
+const NOTIFIED = { 200: Type.Array(UpstashNotified) };
+
+export const workflowEventOperations: readonly Operation[] = [
+  inUpstashFormat(notifyEvent, 'notifyWorkflows', NOTIFIED, upstashNotified),
+  inUpstashFormat(notifyRunOrEvent, 'notifyWorkflowRun', NOTIFIED, upstashNotified),
+  inUpstashFormat(listWaiters, 'getWorkflowWaiters', { 200: Type.Array(UpstashWaiter) }, upstashWaiter),
+];

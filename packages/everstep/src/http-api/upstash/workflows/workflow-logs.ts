@@ -1,0 +1,184 @@
+/** The run log in the format of this dialect. */
+import Type, { type StaticDecode } from 'typebox';
+import type { Caller } from '../../../accounts/tokens/authority.js';
+import { LIMITS, PART } from '../../../config/limits.js';
+import { RunStateSchema } from '../../../contract/runs.js';
+import { firstMessageId } from '../../../dialects/upstash/journal.js';
+import { attemptsOf, stepsOf, tasksOf } from '../../../ports/stores/history-parts.js';
+import type { ListedRun, RunFilter, RunRecord, Store } from '../../../ports/stores/store.js';
+import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
+import { deadLetterFilters, isEmptyRange, RunIdFilter, triggerFilters } from '../../operations/filters.js';
+import { Cursor, Text, UnixMs } from '../../parameters/values.js';
+import { statusOfState } from '../../presenters/run.js';
+import { type ShownHistory, withWholeResult } from '../../read-models/run-histories.js';
+import { DOES_NOT_FIT, PageBudget, readHistory, readPage } from '../../read-models/run-pages.js';
+import { matchesUrlParts, urlPartFilters } from './run-filters.js';
+import { type InvokedRun, type LogSource, presentLoggedRun, type ShownPayload } from './run-log.js';
+import { type LoggedRun, LoggedRunPage } from './run-log-schemas.js';
+
+const MAX_MESSAGE_ID_LENGTH = 256;
+
+const logQuery = {
+  workflowRunId: Type.Optional(RunIdFilter),
+  workflowUrl: deadLetterFilters.workflowUrl,
+  workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
+  state: Type.Optional(RunStateSchema),
+  messageId: Type.Optional(Text(MAX_MESSAGE_ID_LENGTH, { description: 'ID of a message of the run' })),
+  fromDate: Type.Optional(UnixMs('Runs created at or after this time, Unix ms')),
+  toDate: Type.Optional(UnixMs('Runs created at or before this time, Unix ms')),
+  ...urlPartFilters,
+  ...triggerFilters,
+  cursor: Type.Optional(Cursor('Continues a listing with the same filters. An empty cursor starts a new listing.')),
+  count: Type.Optional(Type.Integer({ minimum: 1, description: `Number of runs to return, at most ${LIMITS.runsPageMax}.` })),
+  trimBody: Type.Optional(Type.Boolean({ default: false, description: 'Omits bodies and results.' })),
+};
+const LogQuery = Type.Object(logQuery);
+const EventQuery = Type.Object({
+  groupBy: Type.Enum(['workflowRunId'], { type: 'string', description: 'Groups events by run.' }),
+  ...logQuery,
+});
+type LogQuery = StaticDecode<typeof LogQuery>;
+
+async function hasMessage(store: Store, { key }: RunRecord, wanted: string): Promise<boolean> {
+  if (firstMessageId(key) === wanted) return true;
+  const inParts = { runKey: key, bounds: PART };
+  const lists = [stepsOf(store, { ...inParts, maxOutBytes: 0 }), tasksOf(store, inParts), attemptsOf(store, inParts)];
+  for (const list of lists) for await (const part of list) if (part.some(({ messageId }) => messageId === wanted)) return true;
+  return false;
+}
+
+/** Loads the payload of a run, without its body if the page has no space left for it. */
+async function payloadWithin(store: Store, runKey: string, room: PageBudget, trimBody: boolean): Promise<ShownPayload | null> {
+  const head = await store.payloadHead({ runKey });
+  if (!head) return null;
+  const { bodyBytes, ...headers } = head;
+  if (!trimBody && (await room.takeIfFits(bodyBytes))) return store.loadPayload({ runKey });
+  return { ...headers, body: new Uint8Array(), ...(trimBody ? {} : { bodyLeftOut: bodyBytes }) };
+}
+
+/** Loads the runs that steps invoked, with payloads and results as long as the page has space. */
+async function invokedRuns({ invoked }: ShownHistory, store: Store, room: PageBudget, trimBody: boolean) {
+  const found = new Map<number, InvokedRun>();
+  for (const { stepId, runKey } of invoked.slice(0, LIMITS.loggedInvocations)) {
+    const record = await store.runRecord({ runKey });
+    if (!record) continue;
+    const hasRoom = !trimBody && record.resultLeftOut !== undefined && (await room.takeIfFits(record.resultLeftOut));
+    const run = hasRoom ? await withWholeResult(store, record) : record;
+    found.set(stepId, { run, payload: await payloadWithin(store, runKey, room, trimBody) });
+  }
+  return found;
+}
+
+async function deadLetterOf(store: Store, instanceId: string, dlqId: string | null): Promise<LogSource['deadLetter']> {
+  const entry = dlqId === null ? null : await store.findDeadLetter({ instanceId, dlqId });
+  const bodies = entry && (await store.loadDeadLetterBodies({ instanceId, dlqIds: [entry.dlqId] })).get(entry.dlqId);
+  return entry && { ...entry, responseBody: bodies?.responseBody ?? new Uint8Array() };
+}
+
+async function loggedRun(history: ShownHistory, store: Store, room: PageBudget, trimBody: boolean): Promise<LoggedRun> {
+  const { instanceId, origin, dlqId, key: runKey } = history.run;
+  const payload = await payloadWithin(store, runKey, room, trimBody);
+  const headersBytes = payload ? JSON.stringify(payload.forwardHeaders).length : 0;
+  // The headers are repeated in every step.
+  const repeatsHeaders = headersBytes * history.steps.length <= room.left / 4;
+  room.take(headersBytes * (repeatsHeaders ? history.steps.length : 1));
+  return presentLoggedRun({
+    history,
+    trimBody,
+    payload,
+    repeatsHeaders,
+    deadLetter: await deadLetterOf(store, instanceId, dlqId),
+    invoker: origin?.kind === 'invoke' ? await store.runRecord({ runKey: origin.runKey }) : null,
+    invoked: await invokedRuns(history, store, room, trimBody),
+  });
+}
+
+function storeFilterOf(asked: LogQuery): RunFilter {
+  return {
+    workflowRunId: asked.workflowRunId,
+    workflowUrls: asked.workflowUrl,
+    createdAt: asked.workflowCreatedAt,
+    statuses: asked.state === undefined ? undefined : [statusOfState(asked.state)],
+    fromDate: asked.fromDate,
+    toDate: asked.toDate,
+    labels: asked.label,
+    flowControlKeys: asked.flowControlKey,
+    callerIps: asked.callerIp,
+  };
+}
+
+/** Half of the page size, because call results appear twice: in `out` and in their own fields. */
+const ROOM_BYTES = LIMITS.maxPageBytes / 2;
+
+async function listLogs(
+  query: LogQuery,
+  { store, cursors }: ApiContext,
+  { instanceId }: Caller,
+  { reserve }: Pick<RequestContext, 'reserve'>,
+) {
+  const { cursor: given, count, trimBody = false, ...asked } = query;
+  const scope = { operation: 'upstash-logs', instanceId, filters: asked };
+  const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
+  if (isEmptyRange(asked)) return answer(200, { runs: [] });
+  const filter = storeFilterOf(asked);
+  const { messageId } = asked;
+  const wanted = matchesUrlParts(asked);
+  const limit = Math.min(count ?? LIMITS.runsPageDefault, LIMITS.runsPageMax);
+  const room = new PageBudget(reserve, ROOM_BYTES);
+  const read = async (run: ListedRun): Promise<LoggedRun | null | typeof DOES_NOT_FIT> => {
+    if (wanted && !wanted(run)) return null;
+    if (messageId !== undefined && !(await hasMessage(store, run, messageId))) return null;
+    const history = await readHistory(store, run, room, !trimBody);
+    return history === null || history === DOES_NOT_FIT ? history : loggedRun(history, store, room, trimBody);
+  };
+  const runs: LoggedRun[] = [];
+  let after = opened?.after ?? null;
+  let scanned = 0;
+  let isFull = false;
+  // Filters without an index are checked run by run. A request scans a limited number of runs; the cursor continues
+  // after them.
+  do {
+    const place = { after, horizon: null, limit: limit - runs.length };
+    const listing = await store.listRuns({ instanceId, filter, order: 'newest-first', ...place });
+    scanned += listing.items.length;
+    const page = await readPage(listing, read);
+    runs.push(...page.runs);
+    isFull = page.isFull;
+    after = page.isFull && page.next === null ? after : page.next;
+  } while (after !== null && !isFull && runs.length < limit && scanned < LIMITS.maxRunsScanned);
+  if (after === null) return answer(200, { runs });
+  return answer(200, { cursor: await cursors.seal(scope, { after, horizon: null, left: null }), runs });
+}
+
+const listRunLogs = operation({
+  operationId: 'listWorkflowLogs',
+  tag: 'Logs',
+  summary: 'List workflow runs with their steps',
+  description:
+    'Newest first. The last page has no cursor. With host, path or messageId, a page can be short or empty before the end. Unknown parameters are ignored.',
+  method: 'GET',
+  path: '/v2/workflows/logs',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  query: LogQuery,
+  responses: { 200: LoggedRunPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  handle: ({ query, request }, context, caller) => listLogs(query, context, caller, request),
+});
+
+const listRunEvents = operation({
+  operationId: 'listWorkflowEvents',
+  tag: 'Logs',
+  summary: 'List workflow runs with their steps (SDK path)',
+  description: 'Returns the same content as listWorkflowLogs. Cursors of the two operations are interchangeable.',
+  method: 'GET',
+  path: '/v2/workflows/events',
+  dialect: 'upstash',
+  unknownQuery: 'ignore',
+  query: EventQuery,
+  responses: { 200: LoggedRunPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  handle: ({ query: { groupBy: _byRun, ...query }, request }, context, caller) => listLogs(query, context, caller, request),
+});
+
+export const workflowLogOperations: readonly Operation[] = [listRunLogs, listRunEvents];

@@ -1,0 +1,68 @@
+/** Starts runs in this dialect: settings are in headers, and by default the workflow URL is also the failure callback. */
+import Type from 'typebox';
+import type { Caller } from '../../../accounts/tokens/authority.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { upstash } from '../../../dialects/upstash/index.js';
+import { HEADERS, PREFIX, runIdProblem } from '../../../dialects/upstash/wire.js';
+import type { FailureCallback } from '../../../engine/runs/run.js';
+import type { TriggerCommand } from '../../../runtime/services/workflow-service.js';
+import type { ApiContext, RequestContext } from '../../operation.js';
+import { FAILURE_CALLBACK_FORWARD, FORWARD, settingHeaders, TriggerHeaders } from '../../operations/triggers/setting-headers.js';
+import { type TriggerRequest, triggerCommand } from '../../operations/triggers/trigger-command.js';
+import { readPrefixedHeaders } from '../../parameters/prefixed-headers.js';
+import { headerText } from '../item-headers.js';
+import { checkClientVersion } from './step-refusals.js';
+
+const { 'Wait-For-Result': _, ...taken } = TriggerHeaders.properties;
+const StartHeaders = Type.Object({
+  ...taken,
+  'Failure-Callback-Retries': settingHeaders.Retries,
+  'Failure-Callback-Retry-Delay': settingHeaders['Retry-Delay'],
+});
+
+/** Default failure callback: the workflow URL. The endpoint answers whether it has a failure function. */
+function failureFunctionCallback(url: string, forwarded: Readonly<Record<string, string>>): FailureCallback {
+  const marks = [HEADERS.isFailure, HEADERS.failureCallback].map((name) => [(PREFIX + name).toLowerCase(), 'true'] as const);
+  return { url, headers: { ...forwarded, ...Object.fromEntries(marks) } };
+}
+
+/** Whether the client knows that the URL is a workflow. If not, the endpoint must introduce itself. */
+const isKnown = (headers: RequestContext['headers']): boolean =>
+  headerText(headers, (PREFIX + HEADERS.protocol).toLowerCase()) !== undefined;
+
+export interface Start extends Pick<TriggerRequest, 'destination' | 'destinationName' | 'body'> {
+  readonly headers: RequestContext['headers'];
+}
+
+/** Throws ApiError if the request is invalid. */
+export function startCommand(start: Start, context: ApiContext, request: RequestContext, caller: Caller): TriggerCommand {
+  checkClientVersion(start.headers);
+  const { values, families } = readPrefixedHeaders(StartHeaders, [FAILURE_CALLBACK_FORWARD, FORWARD], start.headers, upstash);
+  const unnameable = runIdProblem(values['Workflow-RunId'] ?? '');
+  if (unnameable !== null) throw new ApiError('bad-header', `${PREFIX}${HEADERS.runId} ${unnameable}`);
+  const { destination, destinationName, body, headers } = start;
+  const contentType = headerText(headers, 'content-type') ?? null;
+  const command = triggerCommand(
+    { destination, destinationName, body, contentType, headers: values, carried: families },
+    context,
+    request,
+    caller,
+  );
+  const { settings, workflowUrl } = command;
+  const given = settings.failureCallback;
+  const retries = values['Failure-Callback-Retries'];
+  const retryDelay = values['Failure-Callback-Retry-Delay'];
+  return {
+    ...command,
+    dialect: 'upstash',
+    settings: {
+      ...settings,
+      steps: { joined: true, introduced: isKnown(headers) },
+      failureCallback: {
+        ...(given ?? failureFunctionCallback(workflowUrl, families[FORWARD])),
+        ...(retries === undefined ? {} : { maxRetries: retries }),
+        ...(retryDelay === undefined ? {} : { retryDelay }),
+      },
+    },
+  };
+}

@@ -1,0 +1,56 @@
+/**
+ * The audit log as a whole: its hash chain, its retention, and how far it was pushed to the webhook. Other ports add
+ * entries, together with the changes that they record.
+ */
+import type { AuditNote } from '../../engine/writes.js';
+
+/** Position in the chain. Entries are numbered in the order in which they were added; the numbers can have gaps. */
+export interface ChainPosition {
+  /** 0: before the first entry. */
+  readonly seq: number;
+  /** SHA-256, hex. */
+  readonly hash: string;
+}
+
+/** An entry that is part of the chain. */
+export interface ChainedEntry extends ChainPosition {
+  readonly entry: AuditNote;
+}
+
+/** The stored data of one number. In a log that only the service writes, hash and entry are both present. */
+export interface ChainLink {
+  readonly seq: number;
+  readonly hash: string | null;
+  readonly entry: AuditNote | null;
+}
+
+/** The store of the audit log. */
+export interface AuditStore {
+  /** Adds up to `limit` entries that are not part of the chain to it, and returns their number. Concurrent callers wait. */
+  seal(query: { readonly limit: number }): Promise<number>;
+  /** Entries of the chain after a number, oldest first. `from` and `to` limit their times, Unix ms, both inclusive. */
+  chained(query: {
+    readonly after: number;
+    readonly limit: number;
+    readonly from: number | null;
+    readonly to: number | null;
+  }): Promise<readonly ChainedEntry[]>;
+  /** The numbers after `after` that the chain or the log contains, up to the end of the chain, in order. */
+  links(query: { readonly after: number; readonly limit: number }): Promise<readonly ChainLink[]>;
+  /** The last entry that was removed because of its age. The chain continues from it. */
+  anchor(): Promise<ChainPosition>;
+  /** The last entry of the chain, or the anchor. */
+  head(): Promise<ChainPosition>;
+  /**
+   * Removes up to `limit` of the oldest entries of the chain that are older than `before` (Unix ms), and moves the
+   * anchor. Entries after a newer one stay. Returns the number of removed entries.
+   */
+  removeBefore(query: { readonly before: number; readonly limit: number }): Promise<number>;
+  /**
+   * Claims the right to push until a time (Unix ms), and returns the number pushed last; null if another process has
+   * the right.
+   */
+  claimPush(query: { readonly now: number; readonly until: number }): Promise<number | null>;
+  /** Notes that everything up to a number was pushed, and extends the right until a time. */
+  movePush(query: { readonly seq: number; readonly until: number }): Promise<void>;
+}

@@ -1,0 +1,105 @@
+/** Groups of dead letters in the store. The unit that adds or removes an entry updates the counters of its group. */
+import type { FailureGroup, GroupKey, GroupState, GroupTimes } from '../../engine/dead-letters/dead-letter-groups.js';
+import type { FailedAttempt } from '../../engine/runs/run.js';
+import type { AuditEntry } from './account-store.js';
+import type { Listing, Position } from './store.js';
+
+/** A group of dead letters. Times are Unix ms. */
+export interface DeadLetterGroupRecord extends GroupTimes {
+  readonly instanceId: string;
+  readonly fingerprint: string;
+  readonly kind: FailureGroup['kind'];
+  readonly stepName: string | null;
+  readonly responseStatus: number | null;
+  readonly message: string;
+  readonly lastSeenAt: number;
+  /** Number of entries now, and number of entries ever added. */
+  readonly entries: number;
+  readonly total: number;
+  readonly acknowledgedBy: string | null;
+  /** Null once an entry was added again. */
+  readonly resolvedAt: number | null;
+  /** The newest entry. */
+  readonly exampleDlqId: string | null;
+  /** Workflows with the most entries first. */
+  readonly workflows: readonly { readonly workflowUrl: string; readonly entries: number }[];
+  /** Hours (since 1970, UTC) of the last 24 hours in which entries were added. */
+  readonly hours: readonly { readonly hour: number; readonly count: number }[];
+}
+
+export interface DeadLetterGroupFilter {
+  readonly kind: FailureGroup['kind'];
+  readonly states?: readonly GroupState[];
+  /** Groups that currently have an entry of any of these workflows. */
+  readonly workflowUrls?: readonly string[];
+  /** Unix ms, inclusive: last seen at or after, first seen at or before. */
+  readonly fromDate?: number;
+  readonly toDate?: number;
+  /** Includes groups without entries. */
+  readonly withEmpty?: boolean;
+}
+
+export interface DeadLetterGroupPage {
+  readonly instanceId: string;
+  readonly filter: DeadLetterGroupFilter;
+  /** Unix ms. States depend on it, so it must be the same for all pages of a listing. */
+  readonly now: number;
+  readonly after: Position | null;
+  readonly limit: number;
+}
+
+/** A change of a group's state by a user. `resolve` also acknowledges an unacknowledged group. `by` is the user. */
+export interface GroupMark {
+  readonly kind: 'acknowledge' | 'resolve';
+  /** Unix ms. */
+  readonly at: number;
+  readonly by: string;
+}
+
+/** An entry without a group, with the properties that determine its group. */
+export interface UngroupedEntry {
+  readonly instanceId: string;
+  readonly dlqId: string;
+  readonly kind: FailureGroup['kind'];
+  readonly workflowUrl: string;
+  readonly responseStatus: number | null;
+  readonly error: string;
+  /** The attempt that failed the run; null if none is stored. */
+  readonly attempt: Pick<FailedAttempt, 'name' | 'cause' | 'message'> | null;
+}
+
+/** The store of groups of dead letters. */
+export interface DeadLetterGroupStore {
+  /** Regressed groups first, then new ones, then known ones; within a state, the most recently seen first. */
+  list(page: DeadLetterGroupPage): Promise<Listing<DeadLetterGroupRecord>>;
+  /** Null if there is none. `now` (Unix ms) is the end of the returned hours. */
+  find(query: {
+    readonly instanceId: string;
+    readonly fingerprint: string;
+    readonly now: number;
+  }): Promise<DeadLetterGroupRecord | null>;
+  /**
+   * Applies the mark and writes its audit entry in one transaction. Returns false without a change if there is no
+   * such group.
+   */
+  mark(query: {
+    readonly instanceId: string;
+    readonly fingerprint: string;
+    readonly mark: GroupMark;
+    readonly audit: AuditEntry;
+  }): Promise<boolean>;
+  /** Entries without a group, oldest first. */
+  ungrouped(query: { readonly limit: number }): Promise<readonly UngroupedEntry[]>;
+  /** Puts entries into groups, durably. Skips entries that were removed or grouped in the meantime. */
+  group(query: {
+    readonly entries: readonly { readonly instanceId: string; readonly dlqId: string; readonly group: FailureGroup }[];
+  }): Promise<void>;
+  /**
+   * Counts the entries of up to `limit` groups after `after` again, if a process of a version without groups may have
+   * removed entries without counting. Otherwise does nothing. Returns the position to continue from, or null at the
+   * end.
+   */
+  recount(query: { readonly after: GroupKey | null; readonly limit: number }): Promise<GroupKey | null>;
+  /** Removes expired rows, at most `limit` of each kind, and returns their total number. */
+  tidy(query: { readonly now: number; readonly limit: number }): Promise<number>;
+}

@@ -1,0 +1,98 @@
+/** The data of a run's log, read with limits: a long value or list is never completely in memory. */
+import type { FailedAttempt, KeptEvent, RecordedStep, RunPayload, RunStatus, Task } from '../../engine/runs/run.js';
+import type { RunReference } from '../../engine/writes.js';
+import type { Position, RunRecord } from './store.js';
+
+/** A step in a listing. `outLeftOut`: size in bytes of a result that exceeds the requested limit; `out` is null then. */
+export interface ListedStep extends RecordedStep {
+  readonly outLeftOut?: number;
+}
+
+/** A task in a listing. `bodyLeftOut`: size in bytes of a call or invocation whose long body was omitted. */
+export type ListedTask = Task & { readonly bodyLeftOut?: number };
+
+/** Limits of one part of a long list. A part has at least one row, and can exceed `maxBytes` by one row. */
+export interface PartBounds {
+  readonly maxRows: number;
+  readonly maxBytes: number;
+}
+
+/** One part of a long list. */
+export interface Part<Item> {
+  readonly items: readonly Item[];
+  /** Start of the next part; null at the end. */
+  readonly next: Position | null;
+}
+
+/**
+ * A run with the data that its log shows, as of one moment. Steps, tasks and attempts contain only the first part.
+ * `next` is where `listSteps`, `listTasks` and `listAttempts` continue.
+ */
+export interface RunHistory {
+  readonly run: RunRecord;
+  /** Number of steps in the whole journal. */
+  readonly journalLength: number;
+  /** In recorded order. */
+  readonly steps: readonly ListedStep[];
+  /** Open tasks, by slot. */
+  readonly tasks: readonly ListedTask[];
+  /** Failed attempts, oldest first. */
+  readonly attempts: readonly FailedAttempt[];
+  readonly next: {
+    readonly steps: Position | null;
+    readonly tasks: Position | null;
+    readonly attempts: Position | null;
+  };
+  /** Runs that its steps invoked, by step; at most `LIMITS.maxListedInvocations`. */
+  readonly invoked: readonly InvokedRun[];
+  readonly keptEvents: readonly Omit<KeptEvent, 'content'>[];
+}
+
+export interface InvokedRun extends RunReference {
+  readonly stepId: number;
+  readonly status: RunStatus;
+}
+
+/** Limits of reading a run's log. */
+export interface HistoryQuery {
+  readonly runKey: string;
+  /** Limits of each list. */
+  readonly bounds: PartBounds;
+  /** Longer results are omitted. */
+  readonly maxOutBytes: number;
+  /** Includes the exchanges of failed attempts and the requests of calls. */
+  readonly exchanges?: true;
+}
+
+/** Size of a journal. */
+export interface JournalSize {
+  readonly steps: number;
+  /** Bytes of results and names. */
+  readonly bytes: number;
+  readonly longestOutBytes: number;
+}
+
+/** A payload without its body. */
+export interface PayloadHead extends Omit<RunPayload, 'body'> {
+  readonly bodyBytes: number;
+}
+
+export interface HistoryStore {
+  payloadHead(query: { readonly runKey: string }): Promise<PayloadHead | null>;
+  /** JSON text; null if the run did not succeed with a value. */
+  loadResult(query: { readonly runKey: string }): Promise<string | null>;
+  runHistory(query: HistoryQuery): Promise<RunHistory | null>;
+  journalSize(query: { readonly runKey: string }): Promise<JournalSize>;
+  /** `from` is an index in recorded order; `below`: skips rows with that index and higher ones. */
+  listSteps(query: HistoryQuery & { readonly from: Position; readonly below?: number }): Promise<Part<ListedStep>>;
+  /** `from` is a slot. */
+  listTasks(
+    query: Omit<HistoryQuery, 'maxOutBytes' | 'exchanges'> & { readonly from: Position | null },
+  ): Promise<Part<ListedTask>>;
+  /** `from` null: starts with the oldest. `slot`: only attempts of this slot. */
+  listAttempts(
+    query: Omit<HistoryQuery, 'maxOutBytes'> & { readonly from: Position | null; readonly slot?: number },
+  ): Promise<Part<FailedAttempt>>;
+  /** The step at this position; null if it is not recorded. A longer result is omitted. */
+  findStep(query: { readonly runKey: string; readonly stepId: number; readonly maxOutBytes: number }): Promise<ListedStep | null>;
+}

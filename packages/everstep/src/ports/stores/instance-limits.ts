@@ -1,0 +1,79 @@
+import type { MessageLimit } from '../../engine/ids.js';
+import type { DayCountKind } from '../../engine/writes.js';
+
+/** Limits from the plan and budget of an instance, for the runtime. Synchronous methods use cached data. */
+export interface InstanceLimits {
+  /** Maximum number of deliveries of the instance in flight; null: no limit of its own. */
+  maxParallelism(instanceId: string): number | null;
+  /** Maximum duration of one delivery of the instance, whatever its own timeout is. */
+  maxTimeoutMs(instanceId: string): number;
+  /** Maximum retention of ended runs in ms; null: no such limit. */
+  retentionBounds(instanceId: string): RetentionBounds;
+  /** Maximum body size of a message of the instance; null: no limit of its own. */
+  messageLimit(instanceId: string): MessageLimit | null;
+  /** Admission of a schedule's tick that starts a run with this body. An admitted run counts for the day. */
+  admitTick(instanceId: string, bodyBytes: number): Promise<RunAdmission | TickRefusal>;
+  /**
+   * Admission of this number of runs, right before they are started: either all are admitted and count for the day,
+   * or none.
+   */
+  admitRuns(instanceId: string, runs: number): Promise<RunAdmission | RunRefusal>;
+  /** Returns whether this number of additional bytes may be stored for the instance: null if so, otherwise the refusal. */
+  refuseStorage(instanceId: string, bytes: number): Promise<RunRefusal | null>;
+  /** Returns this number of admitted runs that were not started. */
+  releaseRuns(instanceId: string, runs: number, runAdmission: RunAdmission): void;
+  /** Reads the counters from the store again, because it is unknown whether admitted runs were started. */
+  recount(instanceId: string): void;
+  /** Messages were durably counted for the instance, so a budget alert may be due. */
+  messagesCounted(instanceId: string): void;
+  /** Registers a function that is called for every instance whose limits may have changed. */
+  onChange(changed: (instanceId: string) => void): void;
+}
+
+/** The work was admitted. */
+export interface RunAdmission {
+  readonly kind: 'admitted';
+  /**
+   * Time of the admission in Unix ms. The runs count for this day, whenever they are started. Null: they are not
+   * limited.
+   */
+  readonly at: number | null;
+}
+
+/** The admission of runs that are not limited. */
+export const UNBOUNDED: RunAdmission = Object.freeze({ kind: 'admitted', at: null });
+
+/** Why a tick starts no run. `message` is for the owner of the instance. */
+export interface TickRefusal {
+  readonly kind: Extract<DayCountKind, `tick-${string}`>;
+  readonly message: string;
+}
+
+/** Why runs may not be started. `message` is for the owner of the instance. */
+export interface RunRefusal {
+  readonly kind: 'budget-exceeded' | 'daily-limit' | 'storage-quota-exceeded' | 'too-many-active-runs';
+  readonly message: string;
+}
+
+/** Maximum retention times in ms; null: no limit. */
+export interface RetentionBounds {
+  readonly runsMs: number | null;
+  readonly deadLettersMs: number | null;
+}
+
+const NO_BOUNDS: RetentionBounds = Object.freeze({ runsMs: null, deadLettersMs: null });
+
+/** Limits for a runtime without accounts: nothing is limited. */
+export const NO_LIMITS: InstanceLimits = Object.freeze({
+  maxParallelism: () => null,
+  maxTimeoutMs: () => Number.POSITIVE_INFINITY,
+  retentionBounds: () => NO_BOUNDS,
+  messageLimit: () => null,
+  admitTick: async () => UNBOUNDED,
+  admitRuns: async () => UNBOUNDED,
+  refuseStorage: async () => null,
+  releaseRuns: () => {},
+  recount: () => {},
+  messagesCounted: () => {},
+  onChange: () => {},
+});

@@ -1,0 +1,171 @@
+/**
+ * Repairs in the store: bulk jobs over dead letters, and the entries that each of them froze. A repair is written
+ * only on the version that was read, so of several processes that decide on it, only one succeeds. The outcome of an
+ * entry is written in the unit that produces it (`set-repair-item`), guarded by that version (`repair-at`).
+ */
+import type { Repair, RepairCounts, RepairItemState, RepairPhase } from '../../engine/dead-letters/repair.js';
+import type { Overrides } from '../../engine/runs/start.js';
+import type { AuditEntry } from './account-store.js';
+import type { DeadLetterFilter, Listing, Position } from './store.js';
+
+/** A repair as it is stored. */
+export interface RepairRecord {
+  readonly repair: Repair;
+  readonly filter: DeadLetterFilter;
+  readonly overrides: Overrides;
+  /** Progress of freezing the entries; null when it is done. */
+  readonly freezing: Freezing | null;
+  /** Time of the next action in Unix ms; null if there is none. */
+  readonly wakeAt: number | null;
+  /** Number of times it was written. */
+  readonly version: number;
+}
+
+/** Progress of freezing: the last frozen position, and the position after the last entry to freeze. */
+export interface Freezing {
+  readonly after: Position | null;
+  readonly horizon: Position;
+}
+
+/** A dead letter with the properties that a plan needs. */
+export interface RepairableEntry {
+  readonly dlqId: string;
+  /** Key of the failed run. */
+  readonly runKey: string;
+  readonly workflowRunId: string;
+  readonly workflowUrl: string;
+  /** Unix ms. */
+  readonly failedAt: number;
+  /** Length of its journal. */
+  readonly steps: number;
+  /** Fingerprint of its group; null if it has none yet. */
+  readonly fingerprint: string | null;
+}
+
+/** An entry that is added to a repair. */
+export interface NewRepairItem extends Omit<RepairableEntry, 'failedAt' | 'steps'> {
+  /** Index in the repair, from 0. */
+  readonly n: number;
+  /** Index among the entries of its cohort, from 0; null for entries that are too far back to be in the canary. */
+  readonly rank: number | null;
+}
+
+/** An entry of a repair as it is stored. */
+export interface RepairItemRecord extends Omit<NewRepairItem, 'rank'> {
+  readonly state: RepairItemState;
+  readonly canary: boolean;
+  readonly newRunKey: string | null;
+  readonly newWorkflowRunId: string | null;
+  readonly newDlqId: string | null;
+  readonly error: string | null;
+  /** Unix ms at which it entered its state; null while it is pending. */
+  readonly at: number | null;
+}
+
+/** A cohort: entries of one workflow with the same failure group. */
+export interface RepairCohort {
+  readonly workflowUrl: string;
+  readonly fingerprint: string | null;
+  readonly count: number;
+}
+
+/** A started entry whose new run has ended. */
+export interface EndedItem {
+  readonly n: number;
+  readonly canary: boolean;
+  readonly state: Exclude<RepairItemState, 'pending' | 'started'>;
+  readonly newDlqId: string | null;
+  readonly error: string | null;
+}
+
+/** The process that drives a repair, if several share the store. No other process drives it before `until` (Unix ms). */
+export interface RepairDriver {
+  readonly nodeId: string;
+  readonly until: number;
+}
+
+/** A planned deletion of a dead letter, unless the repair is aborted before. */
+export interface ScheduledDeletion {
+  readonly dlqId: string;
+  readonly repairId: string;
+  /** Earliest time, Unix ms. */
+  readonly at: number;
+}
+
+export interface RepairId {
+  readonly instanceId: string;
+  readonly repairId: string;
+}
+
+/** The store of repairs. */
+export interface RepairStore {
+  /** Creates a repair at version 0. */
+  create(query: { readonly record: RepairRecord; readonly driver: RepairDriver | null }): Promise<void>;
+  find(query: RepairId): Promise<RepairRecord | null>;
+  /** Newest first. */
+  list(query: {
+    readonly instanceId: string;
+    readonly phases?: readonly RepairPhase[];
+    readonly after: Position | null;
+    readonly limit: number;
+  }): Promise<Listing<RepairRecord>>;
+  /**
+   * Writes a decision on the version of `record`, and increments the version. Returns false without a write if the
+   * repair is at another version. Also writes the items and the audit entry, if given, in the same transaction.
+   * `canary`: marks this number of pending entries for the canary, taking the first entry of each cohort before the
+   * second ones.
+   */
+  put(query: {
+    readonly record: RepairRecord;
+    readonly driver: RepairDriver | null;
+    readonly items?: readonly NewRepairItem[];
+    readonly canary?: number;
+    readonly audit?: AuditEntry;
+  }): Promise<boolean>;
+  /** Claims repairs that are due at or before `before` (Unix ms) and that no other process drives, earliest first. */
+  due(query: {
+    readonly before: number;
+    readonly limit: number;
+    readonly driver: RepairDriver | null;
+  }): Promise<readonly RepairRecord[]>;
+  /** Returns when `due` can return the next repair, Unix ms; null if there is none. */
+  nextAt(query: { readonly nodeId: string | null }): Promise<number | null>;
+
+  /** Returns those of these entries that exist, in the order of the ids in the query. */
+  describe(query: { readonly instanceId: string; readonly dlqIds: readonly string[] }): Promise<readonly RepairableEntry[]>;
+  /** Returns which of these entries are covered by a delete in its undo window; for several deletes, the earliest. */
+  scheduledDeletions(query: {
+    readonly instanceId: string;
+    readonly dlqIds: readonly string[];
+  }): Promise<readonly ScheduledDeletion[]>;
+  /** Returns the number of entries of each cohort. */
+  lanes(query: RepairId): Promise<readonly RepairCohort[]>;
+  /** Returns pending entries in order: of the canary only, or all. */
+  pending(query: RepairId & { readonly canaryOnly: boolean; readonly limit: number }): Promise<readonly RepairItemRecord[]>;
+  counts(query: RepairId): Promise<{ readonly all: RepairCounts; readonly canary: RepairCounts }>;
+  /** Examines `limit` started entries after index `after`. `next` is where to continue; null at the end. */
+  endedItems(query: RepairId & { readonly after: number; readonly limit: number }): Promise<{
+    readonly ended: readonly EndedItem[];
+    /** Number of examined entries. */
+    readonly looked: number;
+    readonly next: number | null;
+  }>;
+  /** Writes the outcomes of entries that are still started, and returns their indexes. */
+  settle(query: RepairId & { readonly items: readonly EndedItem[]; readonly at: number }): Promise<readonly number[]>;
+  /** Entries by index, after index `after`. */
+  items(
+    query: RepairId & { readonly states?: readonly RepairItemState[]; readonly after: number; readonly limit: number },
+  ): Promise<{ readonly items: readonly RepairItemRecord[]; readonly next: number | null }>;
+
+  /**
+   * Removes ended repairs with their entries, a limited number of rows per call: those that ended before `before`
+   * (Unix ms; null: none of these), and those planned before `plannedBefore` that never started. Returns false if
+   * nothing is left to remove.
+   */
+  removeBefore(query: {
+    readonly instanceId: string;
+    readonly before: number | null;
+    readonly plannedBefore: number;
+    readonly limit: number;
+  }): Promise<boolean>;
+}

@@ -1,0 +1,338 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createSystemClock } from '../../clock/system-clock.js';
+import type { CommitResult, CommitUnit } from '../../engine/writes.js';
+import type { Store } from '../../ports/stores/store.js';
+import { StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
+import { openSqliteStore } from '../../stores/sqlite/index.js';
+import { StandingClock, settle } from '../runtime.fixture.js';
+import { Committer } from './committer.js';
+
+const UNIT: CommitUnit = { guards: [], writes: [] };
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test('what was submitted while a batch was being written is lost with it: it may build on that', { timeout: 5_000 }, async () => {
+  const store = await openSqliteStore({ file: ':memory:' });
+  const batches: { units: number; fail: () => void; pass: () => void }[] = [];
+  const slow: Store = {
+    ...store,
+    commit: (units) =>
+      new Promise<readonly CommitResult[]>((resolve, reject) => {
+        batches.push({
+          units: units.length,
+          fail: () => reject(new Error('the disk is full')),
+          pass: () => resolve(units.map(() => ({ kind: 'applied' }))),
+        });
+      }),
+  };
+  const committer = new Committer(slow, createSystemClock());
+  const lost: string[] = [];
+  const first = committer.submit(UNIT, () => lost.push('first'));
+  await turn();
+  await turn();
+  const second = committer.submit(UNIT, () => lost.push('second'));
+  await turn();
+  batches[0]?.fail();
+  await assert.rejects(first, /disk is full/);
+  await assert.rejects(second, /disk is full/);
+  assert.deepEqual(lost, ['first', 'second']);
+  const third = committer.submit(UNIT);
+  await turn();
+  await turn();
+  assert.deepEqual(
+    batches.map(({ units }) => units),
+    [1, 1],
+  );
+  batches[1]?.pass();
+  assert.deepEqual(await third, { kind: 'applied' });
+  await committer.settled();
+  await store.close();
+});
+
+test('where it pays, the first batch waits for more units: for so many, for so long, or until all is to be written', {
+  timeout: 5_000,
+}, async () => {
+  const batches: number[] = [];
+  const asked: number[] = [];
+  let gatherMs = 10;
+  const clock = new StandingClock();
+  const gathering = {
+    concurrentBatches: {
+      most: 3,
+      minUnits: 3,
+      gatherMs: (recentUnits: number) => {
+        asked.push(recentUnits);
+        return gatherMs;
+      },
+    },
+    commit: async (units: readonly CommitUnit[]) => {
+      batches.push(units.length);
+      return units.map(() => ({ kind: 'applied' as const }));
+    },
+  };
+  const committer = new Committer(gathering, clock);
+  const submit = (count: number) => Promise.all(Array.from({ length: count }, () => committer.submit(UNIT)));
+  const few = submit(2);
+  await settle();
+  clock.move(9);
+  await settle();
+  assert.deepEqual(batches, [], 'there may be more');
+  clock.move(1);
+  await few;
+  assert.deepEqual(batches, [2], 'they have waited long enough');
+  await submit(3);
+  assert.deepEqual(batches, [2, 3], 'they are enough');
+  const last = submit(1);
+  await committer.settled();
+  await last;
+  assert.deepEqual(batches, [2, 3, 1], 'nobody waits any more');
+  gatherMs = 0;
+  await submit(1);
+  assert.deepEqual(batches, [2, 3, 1, 1], 'it does not pay');
+  clock.move(100);
+  await settle();
+  assert.equal(batches.length, 4);
+  asked.length = 0;
+  for (let batch = 0; batch < 40; batch++) await submit(2);
+  await submit(1);
+  assert.ok(Math.abs((asked.at(-1) ?? 0) - 2) < 0.1, 'it is told how many units batches have had lately');
+});
+
+test('one unit that cannot be written is lost alone, with what was decided on its run after it', { timeout: 5_000 }, async () => {
+  const store = await openSqliteStore({ file: ':memory:' });
+  const of = (runKey: string): CommitUnit => ({ guards: [{ kind: 'run-active', runKey }], writes: [] });
+  const faulty = of('faulty');
+  const written: string[] = [];
+  const refusing: Store = {
+    ...store,
+    commit: async (units) => {
+      if (units.includes(faulty)) throw new Error('a step was recorded twice');
+      for (const { guards } of units) for (const guard of guards) if (guard.kind === 'run-active') written.push(guard.runKey);
+      return units.map(() => ({ kind: 'applied' }));
+    },
+  };
+  const committer = new Committer(refusing, createSystemClock());
+  const lost: string[] = [];
+  const submit = (unit: CommitUnit, name: string) =>
+    committer
+      .submit(unit, () => lost.push(name))
+      .then(
+        () => 'written',
+        () => 'lost',
+      );
+  const outcomes = await Promise.all([
+    submit(of('a'), 'a'),
+    submit(faulty, 'faulty'),
+    submit(of('faulty'), 'after'),
+    submit(of('b'), 'b'),
+  ]);
+  assert.deepEqual(outcomes, ['written', 'lost', 'lost', 'written']);
+  assert.deepEqual(lost, ['faulty', 'after']);
+  assert.deepEqual(written, ['a', 'b']);
+  await store.close();
+});
+
+test('a unit that was written although the answer was lost is never taken for one that was refused', {
+  timeout: 5_000,
+}, async () => {
+  const store = await openSqliteStore({ file: ':memory:' });
+  let commits = 0;
+  const forgetful: Store = {
+    ...store,
+    commit: async (units) => {
+      if (++commits === 1) throw new Error('the answer was lost');
+      return units.map(() => ({ kind: 'run-not-active' }));
+    },
+  };
+  const committer = new Committer(forgetful, createSystemClock());
+  await Promise.all([
+    assert.rejects(committer.submit(UNIT), /answer was lost/),
+    assert.rejects(committer.submit(UNIT), /answer was lost/),
+  ]);
+  await store.close();
+});
+
+test('a batch of which nobody knows whether it was written is not written again', { timeout: 5_000 }, async () => {
+  const store = await openSqliteStore({ file: ':memory:' });
+  let commits = 0;
+  const forgetful: Store = {
+    ...store,
+    commit: async (units) => {
+      const results = await store.commit(units);
+      if (++commits === 1) throw new StoreUnavailableError('the connection was lost at COMMIT');
+      return results;
+    },
+  };
+  const committer = new Committer(forgetful, createSystemClock());
+  const lost: string[] = [];
+  const counted = (name: string): Promise<CommitResult> =>
+    committer.submit(
+      { guards: [], writes: [{ kind: 'count-messages', instanceId: 'qi_counted', messages: 1, at: Date.now() }] },
+      () => lost.push(name),
+    );
+  await Promise.all([assert.rejects(counted('a'), /lost at COMMIT/), assert.rejects(counted('b'), /lost at COMMIT/)]);
+  const usage = await store.accounts.usage({ instanceId: 'qi_counted', fromMonth: '0000-01' });
+  assert.deepEqual(
+    { commits, lost, messages: usage.map(({ messages }) => messages) },
+    { commits: 1, lost: ['a', 'b'], messages: [2] },
+  );
+  await store.close();
+});
+
+test('each error is reported before anybody acts on it, also of a unit that is written by itself', {
+  timeout: 5_000,
+}, async () => {
+  const errors = [new Error('a step was recorded twice'), new StoreRefusesWritesError('disk full')];
+  let commits = 0;
+  const store: Pick<Store, 'commit'> = {
+    commit: async () => {
+      throw errors[commits++];
+    },
+  };
+  const reported: unknown[] = [];
+  const committer = new Committer(store, createSystemClock(), undefined, (error) => reported.push(error));
+  const seen: unknown[][] = [];
+  const submit = () => committer.submit(UNIT, () => seen.push([...reported])).catch(() => {});
+  await Promise.all([submit(), submit()]);
+  assert.deepEqual(seen, [errors, errors]);
+});
+
+/** A store that takes so many batches at once and ends each when it is told to. */
+function slowStore(most: number, minUnits = 1) {
+  const batches: { readonly runs: readonly string[]; readonly pass: () => void; readonly fail: () => void }[] = [];
+  const store: Pick<Store, 'commit' | 'concurrentBatches'> = {
+    concurrentBatches: { most, minUnits },
+    commit: (units) =>
+      new Promise((resolve, reject) => {
+        batches.push({
+          runs: units.flatMap(({ guards }) => guards.flatMap((guard) => (guard.kind === 'run-active' ? [guard.runKey] : []))),
+          pass: () => resolve(units.map(() => ({ kind: 'applied' }))),
+          fail: () => reject(new Error('the connection was lost')),
+        });
+      }),
+  };
+  return { store, batches };
+}
+
+const decidedOn = (runKey: string, ...writes: CommitUnit['writes']): CommitUnit => ({
+  guards: [{ kind: 'run-active', runKey }],
+  writes,
+});
+const runsOf = (batches: readonly { readonly runs: readonly string[] }[]) => batches.map(({ runs }) => runs.join(' '));
+
+test('a store that gains by it writes units of different runs at once, and those of one run in their order', async () => {
+  const { store, batches } = slowStore(2);
+  const committer = new Committer(store, createSystemClock());
+  const results: Promise<CommitResult>[] = [];
+  const submit = (unit: CommitUnit) => results.push(committer.submit(unit));
+  submit(decidedOn('a'));
+  await turn();
+  submit(decidedOn('a'));
+  submit(decidedOn('b'));
+  // Names a, whose second unit waits: so it waits too.
+  submit(decidedOn('c', { kind: 'wake-invoker', childRunKey: 'a', at: 1 }));
+  submit(decidedOn('c'));
+  submit(decidedOn('d'));
+  await turn();
+  await turn();
+  assert.deepEqual(runsOf(batches), ['a', 'b d']);
+  submit(decidedOn('e'));
+  await turn();
+  await turn();
+  assert.equal(batches.length, 2, 'no more than the store gains by');
+  batches[0]?.pass();
+  await turn();
+  await turn();
+  assert.deepEqual(runsOf(batches), ['a', 'b d', 'a c c e']);
+  assert.equal(committer.idle, false);
+  batches[1]?.pass();
+  batches[2]?.pass();
+  await committer.settled();
+  assert.equal(committer.idle, true);
+  assert.deepEqual(new Set((await Promise.all(results)).map(({ kind }) => kind)), new Set(['applied']));
+});
+
+test('a further batch waits until there are enough units to be worth it', async () => {
+  const { store, batches } = slowStore(2, 3);
+  const committer = new Committer(store, createSystemClock());
+  const results = [committer.submit(decidedOn('a'))];
+  await turn();
+  for (const runKey of ['b', 'c']) results.push(committer.submit(decidedOn(runKey)));
+  await turn();
+  await turn();
+  assert.deepEqual(runsOf(batches), ['a']);
+  results.push(committer.submit(decidedOn('d')));
+  await turn();
+  await turn();
+  assert.deepEqual(runsOf(batches), ['a', 'b c d']);
+  for (const { pass } of batches) pass();
+  await Promise.all(results);
+});
+
+test('what a unit names besides runs keeps its order too: ids, keys, queues, schedules and dead letters', async () => {
+  const at = 1;
+  const instanceId = 'inst_1';
+  const pairs: readonly (readonly [CommitUnit, CommitUnit])[] = [
+    [
+      { guards: [{ kind: 'run-id-free', instanceId, workflowRunId: 'w' }], writes: [] },
+      { guards: [{ kind: 'run-id-free', instanceId, workflowRunId: 'w' }], writes: [] },
+    ],
+    [
+      { guards: [{ kind: 'not-duplicate', instanceId, deduplicationId: 'd', now: at }], writes: [] },
+      decidedOn('r', { kind: 'remember-deduplication', instanceId, deduplicationId: 'd', runKey: 'r', expiresAt: 2 }),
+    ],
+    [
+      { guards: [], writes: [{ kind: 'set-flow-window', instanceId, key: 'k', window: null }] },
+      decidedOn('r', { kind: 'put-flow-control', instanceId, flowControl: { key: 'k', parallelism: 2 } as never, at }),
+    ],
+    [
+      decidedOn('r', { kind: 'register-queue', instanceId, name: 'q', at }),
+      { guards: [], writes: [{ kind: 'delete-queue', instanceId, name: 'q' }] },
+    ],
+    [
+      { guards: [{ kind: 'schedule-due', instanceId, scheduleId: 's', nextAt: at }], writes: [] },
+      { guards: [], writes: [{ kind: 'delete-schedule', instanceId, scheduleId: 's' }] },
+    ],
+    [
+      { guards: [{ kind: 'dead-letters-present', instanceId, dlqIds: ['x', 'y'] }], writes: [] },
+      { guards: [], writes: [{ kind: 'set-failure-function-state', instanceId, dlqId: 'y', state: null }] },
+    ],
+  ];
+  for (const [first, second] of pairs) {
+    const { store, batches } = slowStore(3);
+    const committer = new Committer(store, createSystemClock());
+    const results = [committer.submit(first)];
+    await turn();
+    results.push(committer.submit(second));
+    await turn();
+    await turn();
+    assert.equal(batches.length, 1, JSON.stringify(second));
+    batches[0]?.pass();
+    await turn();
+    await turn();
+    assert.equal(batches.length, 2);
+    batches[1]?.pass();
+    await Promise.all(results);
+  }
+});
+
+test('a batch that is lost takes along what waits, not what is being written beside it', async () => {
+  const { store, batches } = slowStore(2);
+  const committer = new Committer(store, createSystemClock());
+  const outcomeOf = (unit: CommitUnit) =>
+    committer.submit(unit).then(
+      () => 'written',
+      () => 'lost',
+    );
+  const lost = outcomeOf(decidedOn('a'));
+  await turn();
+  const beside = outcomeOf(decidedOn('b'));
+  const after = outcomeOf(decidedOn('a'));
+  await turn();
+  await turn();
+  assert.deepEqual(runsOf(batches), ['a', 'b']);
+  batches[0]?.fail();
+  await turn();
+  batches[1]?.pass();
+  assert.deepEqual(await Promise.all([lost, beside, after]), ['lost', 'written', 'lost']);
+});

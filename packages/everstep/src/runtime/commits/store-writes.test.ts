@@ -1,0 +1,351 @@
+/** A store that refuses writes for a while: nothing is delivered meanwhile, and nothing is executed twice because of it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Log } from '../../ports/log.js';
+import type { Store } from '../../ports/stores/store.js';
+import { StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
+import {
+  type Bench,
+  endOf,
+  inARow,
+  progress,
+  quiet,
+  ScriptedCaller,
+  ScriptedSender,
+  SETTINGS,
+  StandingClock,
+  settle,
+  withRuntime,
+} from '../runtime.fixture.js';
+import { StoreWrites } from './store-writes.js';
+
+/** The middle of the jitter. */
+const random = { bytes: (count: number) => new Uint8Array(count).fill(128) };
+
+/** A store whose writes a test refuses. */
+class RefusingStore {
+  refuses = false;
+  /** Commits and probes that were refused. */
+  refused = 0;
+  readonly wrap = (store: Store): Store => {
+    const check = (): void => {
+      if (!this.refuses) return;
+      this.refused++;
+      throw new StoreRefusesWritesError('disk full');
+    };
+    return {
+      ...store,
+      commit: async (units) => {
+        check();
+        return store.commit(units);
+      },
+      probeWrites: async () => {
+        check();
+        return store.probeWrites();
+      },
+    };
+  };
+}
+
+const RUN_IN_TEST = { workflowRunId: 'wfr_test' };
+
+async function passTime(bench: Bench, ms: number, stepMs = 500): Promise<void> {
+  for (let passed = 0; passed < ms; passed += stepMs) {
+    bench.clock.move(stepMs);
+    await settle();
+  }
+}
+
+test('the answer that arrives while the store refuses writes is recorded when it takes them again', async () => {
+  const faulty = new RefusingStore();
+  let answer = (): void => {};
+  const flow = inARow(2);
+  const caller = new ScriptedCaller(async (call) => {
+    await new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    return flow(call);
+  });
+  await withRuntime(
+    caller,
+    async (bench) => {
+      const begun = await bench.trigger(RUN_IN_TEST);
+      await settle();
+      assert.equal(caller.calls.length, 1);
+      faulty.refuses = true;
+      answer();
+      await settle();
+      await passTime(bench, 60_000);
+      assert.equal(caller.calls.length, 1, 'nothing is delivered meanwhile');
+      assert.ok(faulty.refused < 60, `the store was asked ${faulty.refused} times in a minute`);
+      await assert.rejects(bench.trigger({ workflowRunId: 'wfr_other' }), StoreUnavailableError);
+      await assert.rejects(bench.runtime.cancel({ instanceId: 'qi_1', ...RUN_IN_TEST }), StoreUnavailableError);
+      faulty.refuses = false;
+      await passTime(bench, 2_000);
+      assert.equal(caller.calls.length, 2, 'the next step follows');
+      answer();
+      await settle();
+      assert.equal((await endOf(bench, begun.run))?.status, 'succeeded');
+      const executed = caller.calls.map(({ request }) => `${request.messageId} ${request.retried}`);
+      assert.equal(new Set(executed).size, executed.length, 'no attempt is delivered twice');
+    },
+    { wrap: faulty.wrap },
+  );
+});
+
+test('parallel steps that are in flight when the store begins to refuse writes finish, and are executed once', async () => {
+  const faulty = new RefusingStore();
+  const answers: (() => void)[] = [];
+  const caller = new ScriptedCaller(async ({ request }) => {
+    const { target, journal } = request;
+    if (target === null && journal.length === 3) return progress(request, { end: { kind: 'finished', result: '3' } });
+    if (target === null) {
+      const planned = [1, 2, 3].map((stepId) => ({ stepId, name: `s${stepId}`, type: 'Run' as const }));
+      return progress(request, journal.length === 0 ? { planned } : {});
+    }
+    await new Promise<void>((resolve) => answers.push(resolve));
+    return progress(request, { done: [{ stepId: target, name: `s${target}`, type: 'Run', out: '1' }], advanced: false });
+  });
+  await withRuntime(
+    caller,
+    async (bench) => {
+      const begun = await bench.trigger(RUN_IN_TEST);
+      await settle();
+      assert.equal(answers.length, 3);
+      faulty.refuses = true;
+      answers[0]?.();
+      await settle();
+      answers[1]?.();
+      await passTime(bench, 10_000);
+      answers[2]?.();
+      await passTime(bench, 10_000);
+      faulty.refuses = false;
+      await passTime(bench, 4_000);
+      assert.equal(answers.length, 3, 'each was executed once');
+      assert.equal((await endOf(bench, begun.run))?.status, 'succeeded');
+    },
+    { wrap: faulty.wrap },
+  );
+});
+
+test('an attempt that failed while the store refuses writes counts among the retries', async () => {
+  const faulty = new RefusingStore();
+  let fail = (): void => {};
+  const caller = new ScriptedCaller(async ({ request }) => {
+    await new Promise<void>((resolve) => {
+      fail = resolve;
+    });
+    return {
+      ...{ protocol: 1, kind: 'failed', base: request.journal.length, done: [] },
+      ...{ error: { name: 'Error', message: 'no' }, retry: { kind: 'backoff' } },
+    };
+  });
+  await withRuntime(
+    caller,
+    async (bench) => {
+      const settings = { ...SETTINGS, maxRetries: 1, retryDelay: '1000' };
+      const begun = await bench.trigger({ ...RUN_IN_TEST, settings });
+      await settle();
+      faulty.refuses = true;
+      fail();
+      await passTime(bench, 20_000);
+      assert.equal(caller.calls.length, 1);
+      faulty.refuses = false;
+      await passTime(bench, 5_000);
+      assert.equal(caller.calls.length, 2);
+      fail();
+      await passTime(bench, 5_000);
+      assert.equal(caller.calls.length, 2, 'there is one retry, whatever the store did');
+      assert.equal((await endOf(bench, begun.run))?.status, 'failed');
+    },
+    { wrap: faulty.wrap },
+  );
+});
+
+test('what falls due while the store refuses writes is done when it takes them again', async () => {
+  const faulty = new RefusingStore();
+  const caller = new ScriptedCaller(({ request }) =>
+    request.journal.length === 0
+      ? progress(request, { planned: [{ stepId: 1, name: 'nap', type: 'SleepFor', sleepMs: 5_000 }] })
+      : progress(request, { end: { kind: 'finished', result: '1' } }),
+  );
+  await withRuntime(
+    caller,
+    async (bench) => {
+      const begun = await bench.trigger(RUN_IN_TEST);
+      await settle();
+      faulty.refuses = true;
+      // Some commit is refused.
+      await assert.rejects(bench.trigger({ workflowRunId: 'wfr_other' }), StoreUnavailableError);
+      await passTime(bench, 30_000);
+      assert.equal(caller.calls.length, 1);
+      faulty.refuses = false;
+      await passTime(bench, 4_000);
+      assert.equal((await endOf(bench, begun.run))?.status, 'succeeded');
+      assert.equal(caller.calls.length, 2);
+    },
+    { wrap: faulty.wrap },
+  );
+});
+
+test('a plain message whose answer could not be recorded is not sent again', async () => {
+  const faulty = new RefusingStore();
+  let answer = (): void => {};
+  const sender = new ScriptedSender(async () => {
+    await new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    return { kind: 'answered', status: 200, headers: {}, body: new Uint8Array() };
+  });
+  await withRuntime(
+    new ScriptedCaller(() => assert.fail('no step is called')),
+    async (bench) => {
+      await bench.trigger({ ...RUN_IN_TEST, settings: { ...SETTINGS, message: { method: 'POST' } } });
+      await settle();
+      faulty.refuses = true;
+      answer();
+      await passTime(bench, 20_000);
+      faulty.refuses = false;
+      await passTime(bench, 4_000);
+      assert.equal(sender.sent.length, 1);
+      assert.equal(await bench.store.nextDueAt({ after: 0 }), null, 'and is done');
+    },
+    { wrap: faulty.wrap, sender },
+  );
+});
+
+/** The state alone, on a store that a test plays. */
+function alone(probe: () => Promise<void> = async () => {}) {
+  const clock = new StandingClock();
+  const logged: string[] = [];
+  const note = (_fields: unknown, event?: string) => void logged.push(event ?? '');
+  const log: Log = { ...quiet, info: note, warn: note, error: note };
+  let probes = 0;
+  const store = {
+    probeWrites: async () => {
+      probes++;
+      return probe();
+    },
+  };
+  const writes = new StoreWrites({ store, clock, random, log });
+  return { writes, clock, logged, probes: () => probes };
+}
+
+const refused = () => new StoreRefusesWritesError('disk full');
+
+test('the probes come with growing delays of up to two seconds, and the beginning and the end are logged once', async () => {
+  let full = true;
+  const { writes, clock, logged, probes } = alone(async () => {
+    if (full) throw refused();
+  });
+  assert.equal(writes.failed(new Error('a faulty unit')), false);
+  assert.ok(writes.isOpen);
+  let opened = 0;
+  writes.onOpen(() => opened++);
+  for (let n = 0; n < 5; n++) assert.equal(writes.failed(refused()), true);
+  assert.equal(writes.refusal, 'the store refuses writes: disk full');
+  const at: number[] = [];
+  for (let ms = 0; ms <= 10_000; ms += 25) {
+    const before = probes();
+    clock.move(25);
+    await settle();
+    if (probes() > before) at.push(ms);
+  }
+  const delays = at.slice(1).map((each, index) => each - (at[index] ?? 0));
+  assert.ok(
+    delays.every((delay, index) => delay >= (delays[index - 1] ?? 0) - 25),
+    `delays grow: ${delays.join(' ')}`,
+  );
+  assert.ok(Math.max(...delays) <= 2_000, `delays have a limit: ${delays.join(' ')}`);
+  full = false;
+  clock.move(2_000);
+  await settle();
+  assert.deepEqual([writes.isOpen, writes.refusal, opened], [true, null, 1]);
+  assert.deepEqual(logged, [
+    'store unavailable for writes, deliveries stopped',
+    'store available for writes again, deliveries resumed',
+  ]);
+});
+
+test('what is kept is recorded before anything is delivered', async () => {
+  const { writes, clock } = alone();
+  let full = true;
+  const order: string[] = [];
+  writes.onOpen(() => order.push('open'));
+  const recorded = writes.persist('an answer', async () => {
+    if (full) throw refused();
+    order.push('recorded');
+    return 1;
+  });
+  await settle();
+  clock.move(2_000);
+  await settle();
+  assert.ok(!writes.isOpen, 'the probe passes, but the answer is refused');
+  full = false;
+  clock.move(2_000);
+  await settle();
+  assert.equal(await recorded, 1);
+  assert.deepEqual(order, ['recorded', 'open']);
+});
+
+test('a request that brings a result waits for it to be recorded, and is told why when that takes too long', async () => {
+  const { writes, clock } = alone();
+  let full = true;
+  const record = async () => {
+    if (full) throw refused();
+    return 'recorded';
+  };
+  const soon = writes.persistWithin(10_000, 'a result', record);
+  await settle();
+  full = false;
+  clock.move(2_000);
+  await settle();
+  assert.equal(await soon, 'recorded');
+  full = true;
+  let count = 0;
+  const late = assert.rejects(
+    writes.persistWithin(10_000, 'a result', async () => {
+      const result = await record();
+      count++;
+      return result;
+    }),
+    StoreRefusesWritesError,
+  );
+  for (let n = 0; n < 3; n++) {
+    await settle();
+    clock.move(4_000);
+  }
+  await late;
+  full = false;
+  await settle();
+  clock.move(4_000);
+  await settle();
+  assert.equal(count, 1, 'it is recorded all the same');
+});
+
+test('results of up to 64 MiB are kept together, and one that is always refused does not stop the others for long', async () => {
+  const { writes, clock } = alone();
+  const never = async (): Promise<number> => {
+    throw refused();
+  };
+  const large = new Uint8Array(40 * 1024 * 1024);
+  const first = writes.persist(large, never);
+  await settle();
+  assert.equal(await writes.persist(large, never), null, 'no room');
+  for (let n = 0; n < 10; n++) {
+    clock.move(2_000);
+    await settle();
+  }
+  assert.equal(await first, null);
+  clock.move(2_000);
+  await settle();
+  assert.ok(writes.isOpen);
+  await assert.rejects(
+    writes.persist(1, async () => assert.fail('a faulty unit')),
+    /a faulty unit/,
+  );
+  const last = writes.persist(1, never);
+  await settle();
+  writes.stop();
+  assert.equal(await last, null, 'nothing is kept after the end');
+});

@@ -1,0 +1,225 @@
+/**
+ * Whether the store takes writes. The first commit that fails because the store is unavailable closes this; then no delivery
+ * starts, because its result could not be recorded and the delivery would be repeated. Results of deliveries that are
+ * already in flight are kept in memory. Probe writes, with growing delays, find out when the store takes writes again. The
+ * kept results are recorded before deliveries start again.
+ */
+import type { Clock } from '../../ports/clock.js';
+import type { Log } from '../../ports/log.js';
+import type { MessageSender } from '../../ports/message-sender.js';
+import type { Random } from '../../ports/random.js';
+import type { StepCaller } from '../../ports/step-caller.js';
+import type { Store } from '../../ports/stores/store.js';
+import { StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
+import type { StoreWritesState } from '../../ports/stores/store-writes.js';
+
+const FIRST_PROBE_MS = 100;
+/** Small, so that work continues soon after the store has recovered. */
+const MOST_PROBE_DELAY_MS = 2_000;
+/** A store that fails again within this time continues with the longer delays. */
+const STEADY_AFTER_MS = 10_000;
+/** Larger results in total are not kept: their deliveries are repeated. */
+const MOST_KEPT_BYTES = 64 * 1024 * 1024;
+/** A result that the store refuses so often, while it takes the probe, is not kept any longer: it would stop all others. */
+const MOST_TRIES = 5;
+
+export interface StoreWritesOptions {
+  readonly store: Pick<Store, 'probeWrites'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** A result that could not be recorded yet. */
+interface Kept {
+  readonly bytes: number;
+  readonly tryAgain: () => Promise<void>;
+  readonly giveUp: () => void;
+}
+
+export class StoreWrites implements StoreWritesState {
+  private readonly options: StoreWritesOptions;
+  private readonly listeners = new Set<() => void>();
+  private readonly kept = new Set<Kept>();
+  private keptBytes = 0;
+  private fault: string | null = null;
+  private closedAt = 0;
+  private openedAt = Number.NEGATIVE_INFINITY;
+  private delayMs = FIRST_PROBE_MS;
+  private failedInRound = false;
+  private cancelProbe: () => void = () => {};
+  private stopped = false;
+
+  constructor(options: StoreWritesOptions) {
+    this.options = options;
+  }
+
+  get isOpen(): boolean {
+    return this.fault === null;
+  }
+
+  /** Why the store takes no writes, for the operator: `the store refuses writes: disk full`; null while it takes them. */
+  get refusal(): string | null {
+    return this.fault;
+  }
+
+  /** Calls the listener each time the store takes writes again and everything kept is recorded. */
+  onOpen(listener: () => void): void {
+    this.listeners.add(listener);
+  }
+
+  failed(error: unknown): boolean {
+    if (!(error instanceof StoreUnavailableError)) return false;
+    // Nobody asked the store.
+    if (error instanceof NotSentError) return true;
+    this.failedInRound = true;
+    if (this.fault !== null || this.stopped) return true;
+    const { clock, log } = this.options;
+    this.fault = faultOf(error);
+    this.closedAt = clock.now();
+    if (this.closedAt - this.openedAt > STEADY_AFTER_MS) this.delayMs = FIRST_PROBE_MS;
+    log.error({ reason: this.fault, error: error.message }, 'store unavailable for writes, deliveries stopped');
+    this.probeLater();
+    return true;
+  }
+
+  /**
+   * Resolves with what `record` resolves with. When the store is unavailable the result is kept, and `record` is called
+   * again once the store takes writes: it must be safe to repeat. Resolves with null when the result cannot be kept.
+   * `result` is what stays in memory until then.
+   */
+  persist<Result>(result: unknown, record: () => Promise<Result>): Promise<Result | null> {
+    return new Promise((resolve, reject) => {
+      let tries = 0;
+      const giveUp = (): void => resolve(null);
+      const tryAgain = async (): Promise<void> => {
+        try {
+          resolve(await record());
+        } catch (error) {
+          if (!this.failed(error)) return reject(error);
+          tries++;
+          const bytes = bytesIn(result);
+          if (tries <= MOST_TRIES && this.keep({ bytes, tryAgain, giveUp })) return;
+          this.options.log.warn(
+            { bytes, attempts: tries, error: String(error) },
+            'could not keep a result in memory, repeating its delivery',
+          );
+          giveUp();
+        }
+      };
+      void tryAgain();
+    });
+  }
+
+  /**
+   * The same for a request that waits for it: rejects with StoreUnavailableError when that takes longer than `waitMs`. The
+   * result is kept all the same.
+   */
+  async persistWithin<Result>(waitMs: number, result: unknown, record: () => Promise<Result>): Promise<Result> {
+    let lastError: unknown = null;
+    const recorded = this.persist(result, () =>
+      record().catch((error) => {
+        lastError = error;
+        throw error;
+      }),
+    );
+    const { clock } = this.options;
+    let cancel = (): void => {};
+    const late = new Promise<null>((resolve) => {
+      cancel = clock.setTimer(clock.now() + waitMs, () => resolve(null));
+    });
+    const done = await Promise.race([recorded, late]).finally(() => cancel());
+    if (done === null) throw lastError ?? new StoreUnavailableError('the store did not answer in time');
+    return done;
+  }
+
+  /** Keeps nothing any longer, and probes no more. */
+  stop(): void {
+    this.stopped = true;
+    this.cancelProbe();
+    for (const each of this.takeKept()) each.giveUp();
+  }
+
+  private keep(kept: Kept): boolean {
+    if (this.stopped || this.keptBytes + kept.bytes > MOST_KEPT_BYTES) return false;
+    this.kept.add(kept);
+    this.keptBytes += kept.bytes;
+    return true;
+  }
+
+  private takeKept(): readonly Kept[] {
+    const kept = [...this.kept];
+    this.kept.clear();
+    this.keptBytes = 0;
+    return kept;
+  }
+
+  private probeLater(): void {
+    if (this.stopped) return;
+    const { clock, random } = this.options;
+    const [byte = 0] = random.bytes(1);
+    const delayMs = Math.round(this.delayMs * (0.5 + byte / 512));
+    this.delayMs = Math.min(this.delayMs * 2, MOST_PROBE_DELAY_MS);
+    this.cancelProbe = clock.setTimer(clock.now() + delayMs, () => void this.probe());
+  }
+
+  /** Never rejects. */
+  private async probe(): Promise<void> {
+    const { store, clock, log } = this.options;
+    this.failedInRound = false;
+    try {
+      await store.probeWrites();
+      // In this order: what follows from a kept result is delivered, and not what led to it.
+      await Promise.all(this.takeKept().map(({ tryAgain }) => tryAgain()));
+    } catch (error) {
+      this.failedInRound = true;
+      if (error instanceof StoreUnavailableError) this.fault = faultOf(error);
+    }
+    if (this.stopped) return;
+    if (this.failedInRound || this.kept.size > 0) return this.probeLater();
+    const reason = this.fault;
+    this.fault = null;
+    this.openedAt = clock.now();
+    log.warn({ reason, unavailableMs: this.openedAt - this.closedAt }, 'store available for writes again, deliveries resumed');
+    for (const listener of this.listeners) listener();
+  }
+}
+
+/** About what the value takes in memory. */
+function bytesIn(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (value instanceof Uint8Array) return value.byteLength;
+  if (typeof value !== 'object' || value === null) return 8;
+  return Object.values(value).reduce((sum: number, each) => sum + bytesIn(each), 64);
+}
+
+const faultOf = (error: StoreUnavailableError): string =>
+  error instanceof StoreRefusesWritesError ? error.message : 'the database cannot be reached';
+
+/** Nothing is sent while the results could not be recorded. */
+class NotSentError extends StoreUnavailableError {
+  constructor() {
+    super('nothing is sent while the store takes no writes');
+  }
+}
+
+/** The same caller; its calls reject with StoreUnavailableError, and send nothing, while the store takes no writes. */
+export function whileOpen(caller: StepCaller, writes: StoreWritesState): StepCaller {
+  return {
+    call: async (...parameters) => {
+      if (!writes.isOpen) throw new NotSentError();
+      return caller.call(...parameters);
+    },
+    close: () => caller.close(),
+  };
+}
+
+/** The same for plain messages, calls and callbacks. */
+export function sendingWhileOpen(sender: MessageSender, writes: StoreWritesState): MessageSender {
+  return {
+    send: async (...parameters) => {
+      if (!writes.isOpen) throw new NotSentError();
+      return sender.send(...parameters);
+    },
+  };
+}

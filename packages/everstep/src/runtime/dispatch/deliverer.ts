@@ -1,0 +1,95 @@
+/** Carries one task to the endpoint and its answer to the engine. */
+import type { RunEvent } from '../../engine/runs/decide.js';
+import type { ReplyEnvelope } from '../../engine/runs/reply.js';
+import type { Task } from '../../engine/runs/run.js';
+import type { StepAnswer, StepCaller } from '../../ports/step-caller.js';
+import type { Store } from '../../ports/stores/store.js';
+import type { OnDurable } from '../runs/decisions.js';
+import { noteHold } from '../runs/holds.js';
+import type { CachedRun } from '../runs/run-cache.js';
+import { buildStepRequest, heldJournal } from './step-request.js';
+
+type Callable = Extract<Task, { kind: 'advance' | 'step' }>;
+
+/** What came of a delivery. */
+export interface Delivered {
+  readonly event: RunEvent;
+  /** Takes what the worker holds; called when the decision on the event is durable, before anybody acts on it. */
+  readonly onDurable?: OnDurable;
+}
+
+/** What one attempt of a delivery is given along. */
+export interface Attempt {
+  /** Called when the request is sent. */
+  readonly onSent: () => void;
+  /** Settles when the answer is recorded or dropped. */
+  readonly answerRecorded: Promise<void>;
+}
+
+const envelopeOf = (answer: Exclude<StepAnswer, { readonly kind: 'failure' }>): ReplyEnvelope => ({
+  status: answer.status,
+  responseHeaders: answer.responseHeaders,
+  responseBody: answer.responseBody,
+  ...(answer.sent ? { sent: answer.sent } : {}),
+});
+
+/**
+ * Delivers `task` of the run and returns what came of it; null when it was
+ * given up. A worker that does not hold what it said it holds
+ * gets the whole journal, at once and without counting as an attempt.
+ */
+export async function deliver(
+  store: Store,
+  caller: StepCaller,
+  entry: CachedRun,
+  task: Callable,
+  { onSent, answerRecorded }: Attempt,
+): Promise<Delivered | null> {
+  entry.control ??= new AbortController();
+  const { signal } = entry.control;
+  entry.deliveries++;
+  try {
+    let held = heldJournal(entry);
+    for (;;) {
+      const run = entry.durable;
+      const { built, shown } = await buildStepRequest(store, entry, task, held);
+      const answer = await caller.call(
+        {
+          instanceId: run.instanceId,
+          dialect: run.dialect,
+          workflowUrl: run.workflowUrl,
+          ...built,
+          forwardHeaders: entry.forwardHeaders,
+          timeoutMs: run.settings.deliveryTimeoutMs,
+          hidesData: run.settings.redact !== undefined,
+          answerRecorded,
+        },
+        signal,
+        onSent,
+      );
+      if (signal.aborted) return null;
+      const isMissed = answer.kind === 'reply' && answer.reply.kind === 'journal-needed';
+      // Whoever held it may be gone. What a reply says is held counts only once the reply does.
+      if (answer.kind !== 'reply' || isMissed) entry.hold = null;
+      if (isMissed && held) {
+        entry.misses++;
+        held = null;
+        continue;
+      }
+      entry.payload = null;
+      const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
+      if (answer.kind === 'failure') return { event: { kind: 'attempt-failed', attempt, failure: answer.failure } };
+      if (answer.kind === 'silent') return { event: { kind: 'exchange-ended', attempt, envelope: envelopeOf(answer) } };
+      const { reply } = answer;
+      return {
+        event: { kind: 'replied', attempt, reply, envelope: envelopeOf(answer) },
+        onDurable: (decidedOn, decision) => {
+          // Decided on another state than the one it was built from, it tells nothing of what that one may rely on.
+          if (decidedOn === entry) noteHold(entry, reply, shown, decision);
+        },
+      };
+    }
+  } finally {
+    entry.deliveries--;
+  }
+}

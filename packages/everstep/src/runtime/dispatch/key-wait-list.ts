@@ -1,0 +1,67 @@
+/**
+ * Who waits for a flow control key. The process that has the gates of the
+ * instance knows it. Another one reads what is due at the key: in the order of
+ * due times, which is the order of arrival but for what stepped aside.
+ */
+import { LIMITS } from '../../config/limits.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Store, TaskReference } from '../../ports/stores/store.js';
+import type { DeliveryGates, Ticket } from '../gates/delivery-gates.js';
+import type { FlowControlStatus, KeyWaiter, KeyWaitList } from '../services/workflow-service.js';
+
+/** Tasks that are read at once. */
+const PAGE = 1_000;
+
+export interface KeyWaitListOptions {
+  readonly store: Pick<Store, 'dueTasks' | 'loadRun'>;
+  readonly clock: Clock;
+  /** Whether the gates of the instance are this process's. */
+  readonly holdsGates: boolean;
+  readonly gates: Pick<DeliveryGates, 'waitingAt'>;
+}
+
+interface Query {
+  readonly instanceId: string;
+  readonly key: string;
+  readonly limit: number;
+}
+
+/** Due at the key by the store. `passed`: so many are on their way already, as far as is known the first of them. */
+async function dueAt(
+  { store, clock }: KeyWaitListOptions,
+  { instanceId, key, limit }: Query,
+  passed: number,
+): Promise<readonly Ticket[]> {
+  const found: Ticket[] = [];
+  let after: TaskReference | null = null;
+  for (let looked = 0; looked < LIMITS.maxDueTasksScanned && found.length < passed + limit; looked += PAGE) {
+    const page: Awaited<ReturnType<Store['dueTasks']>> = await store.dueTasks({
+      instanceId,
+      before: clock.now(),
+      after,
+      limit: PAGE,
+    });
+    found.push(...page.filter((task) => task.flowControlKey === key));
+    after = page.at(-1) ?? null;
+    if (page.length < PAGE) break;
+    // Others have their turn.
+    await new Promise<void>((resolve) => clock.endOfTurn(resolve));
+  }
+  return found.slice(passed, passed + limit);
+}
+
+export async function keyWaitList(options: KeyWaitListOptions, query: Query, status: FlowControlStatus): Promise<KeyWaitList> {
+  const { instanceId, key, limit } = query;
+  const tickets = options.holdsGates
+    ? options.gates.waitingAt(instanceId, key, limit)
+    : await dueAt(options, query, status.inFlight);
+  const waiting: KeyWaiter[] = [];
+  for (const { runKey, slot } of tickets) {
+    const run = await options.store.loadRun({ runKey });
+    const task = run?.tasks.get(slot);
+    // It may have gone, or ended, since.
+    if (!run || !task || task.dueAt === null) continue;
+    waiting.push({ run, stepName: 'name' in task ? task.name : null, since: task.dueAt });
+  }
+  return { waiting, size: Math.max(status.waiting, waiting.length) };
+}

@@ -1,0 +1,84 @@
+/** Carries a plain message to where it goes, and its answer to the engine. */
+import { LIMITS } from '../../config/limits.js';
+import type { RunEvent } from '../../engine/runs/decide.js';
+import type { Run, RunPayload, Task } from '../../engine/runs/run.js';
+import type { MessageAnswer, MessageSender } from '../../ports/message-sender.js';
+import type { Store } from '../../ports/stores/store.js';
+import { messageNotice } from '../messages/message-notice.js';
+import { messageFailureOf } from '../messages/message-outcome.js';
+import type { CachedRun } from '../runs/run-cache.js';
+import type { Attempt } from './deliverer.js';
+
+type MessageTask = Extract<Task, { kind: 'message' }>;
+
+export interface MessageDelivery {
+  readonly store: Pick<Store, 'loadPayload'>;
+  readonly sender: MessageSender;
+  readonly now: () => number;
+}
+
+/** What the endpoint is told beside the message itself. */
+function serviceHeadersOf(run: Run, task: MessageTask): Readonly<Record<string, string>> {
+  const { queue, urlGroup, endpointName, scheduleId } = run.settings.message ?? {};
+  return {
+    'Message-Id': run.workflowRunId,
+    Retried: String(task.retried),
+    'Caller-IP': run.callerIp,
+    ...(scheduleId === undefined ? {} : { 'Schedule-Id': scheduleId }),
+    ...(queue === undefined ? {} : { 'Queue-Name': queue }),
+    ...(urlGroup === undefined ? {} : { 'Topic-Name': urlGroup }),
+    ...(endpointName === undefined ? {} : { 'Endpoint-Name': endpointName }),
+  };
+}
+
+/** Null when it was given up. */
+export async function sendMessage(
+  { store, sender, now }: MessageDelivery,
+  entry: CachedRun,
+  task: MessageTask,
+  { onSent, answerRecorded }: Attempt,
+): Promise<RunEvent | null> {
+  entry.control ??= new AbortController();
+  const { signal } = entry.control;
+  const run = entry.durable;
+  const { settings } = run;
+  entry.deliveries++;
+  let payload: RunPayload | null;
+  let answer: MessageAnswer;
+  try {
+    payload = entry.payload ?? (await store.loadPayload({ runKey: run.key }));
+    if (payload === null) throw new Error(`the message ${run.key} has no payload`);
+    const { body, contentType, forwardHeaders } = payload;
+    answer = await sender.send(
+      {
+        instanceId: run.instanceId,
+        dialect: run.dialect,
+        method: settings.message?.method ?? 'POST',
+        url: run.workflowUrl,
+        headers: { ...forwardHeaders, ...(contentType === null ? {} : { 'content-type': contentType }) },
+        serviceHeaders: serviceHeadersOf(run, task),
+        body: body.byteLength === 0 ? null : body,
+        timeoutMs: settings.deliveryTimeoutMs,
+        maxAnswerBytes: LIMITS.maxCallAnswerBytes,
+        // What was done by an endpoint is not to be done again because it said much of it.
+        anyBody: true,
+        signed: { kind: 'message', isOwn: false },
+        take: 'forwarded',
+        answerRecorded,
+      },
+      signal,
+      onSent,
+    );
+  } finally {
+    entry.deliveries--;
+  }
+  if (signal.aborted) return null;
+  entry.payload = null;
+  const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
+  const failure = messageFailureOf(answer, now(), settings.redact !== undefined);
+  const notice =
+    answer.kind === 'answered' && settings.message?.callback
+      ? messageNotice(run, payload, { ...answer, retried: task.retried }, settings.message.callback.url)
+      : null;
+  return { kind: 'message-answered', attempt, failure, notice };
+}

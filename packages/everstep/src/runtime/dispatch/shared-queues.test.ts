@@ -1,0 +1,261 @@
+/** Queues of one node among several: what it delivers of them, and what it does not any more. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Cluster, ClusterEvents, QueuedQuery } from '../../ports/cluster.js';
+import type { Message, MessageAnswer, MessageSender } from '../../ports/message-sender.js';
+import type { DueTask, Store } from '../../ports/stores/store.js';
+import { ALWAYS_OPEN } from '../../ports/stores/store-writes.js';
+import { DueTasks } from '../due/due-tasks.js';
+import { answer, commandFor, textOf } from '../messages/plain-messages.fixture.js';
+import {
+  aloneInCluster,
+  type Bench,
+  quiet,
+  ScriptedCaller,
+  SETTINGS,
+  StandingClock,
+  settle,
+  withRuntime,
+} from '../runtime.fixture.js';
+
+const nobody = new ScriptedCaller(() => {
+  throw new Error('nobody expects a step');
+});
+const RETRIED = { ...SETTINGS, maxRetries: 2, retryDelay: '60000' };
+const inQueue = (text: string) => commandFor(text, { queue: 'q', settings: RETRIED });
+const POLL_MS = 1_000;
+
+/** A node that claims what the test says. */
+class OneOfSeveral {
+  readonly claims: DueTask[] = [];
+  readonly looks: QueuedQuery[] = [];
+  readonly handedOver: string[] = [];
+  events: ClusterEvents | null = null;
+  nodeId = 'n_1';
+  canStartWork = true;
+  /** Who has the gates as far as the others say. */
+  holder = 'n_1';
+  readonly cluster: Cluster;
+
+  constructor() {
+    const self = this;
+    this.cluster = {
+      ...aloneInCluster(() => []),
+      get nodeId() {
+        return self.nodeId;
+      },
+      get canStartWork() {
+        return self.canStartWork;
+      },
+      join: async (events) => {
+        self.events = events;
+      },
+      claimQueued: async (query) => {
+        self.looks.push(query);
+        return self.claims.splice(0);
+      },
+      handOver: async (tasks) => {
+        self.handedOver.push(...tasks.map(({ runKey }) => runKey));
+      },
+      gateHolderOf: async () => self.holder,
+    };
+  }
+}
+
+/** Answers at once. `leaving` is called when the request is about to leave. */
+class Endpoint implements MessageSender {
+  readonly texts: string[] = [];
+  status = 200;
+  leaving = (): void => {};
+  /** Answers only then, whether or not the request was given up. */
+  answering: Promise<void> = Promise.resolve();
+  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
+    this.leaving();
+    onSent?.();
+    if (!signal.aborted) this.texts.push(textOf(message));
+    await this.answering;
+    return answer(this.status);
+  }
+}
+
+async function withNode(work: (bench: Bench, node: OneOfSeveral, endpoint: Endpoint) => Promise<void>): Promise<void> {
+  const [node, endpoint] = [new OneOfSeveral(), new Endpoint()];
+  await withRuntime(nobody, (bench) => work(bench, node, endpoint), { sender: endpoint, cluster: node.cluster });
+}
+
+/** Publishes messages that this node does not claim yet. Resolves with their tasks. */
+async function published({ runtime, store, clock }: Bench, texts: readonly string[]): Promise<readonly DueTask[]> {
+  await runtime.publish(texts.map(inQueue));
+  await settle();
+  return store.dueTasks({ before: clock.now(), after: null, limit: 10 });
+}
+
+async function look({ clock }: Bench): Promise<void> {
+  clock.move(POLL_MS);
+  await settle();
+}
+
+test('a queued message that a node has claimed is delivered by it, whatever it knew of the gates', () =>
+  withNode(async (bench, node, endpoint) => {
+    node.holder = 'n_2';
+    node.claims.push(...(await published(bench, ['1', '2'])));
+    assert.deepEqual(endpoint.texts, []);
+    await look(bench);
+    assert.deepEqual(endpoint.texts, ['1', '2']);
+    assert.deepEqual(node.handedOver, []);
+  }));
+
+test('a request does not leave when the lease of its node has ended since the delivery began', () =>
+  withNode(async (bench, node, endpoint) => {
+    const tasks = await published(bench, ['1', '2']);
+    node.claims.push(...tasks);
+    endpoint.leaving = () => {
+      node.canStartWork = false;
+    };
+    await look(bench);
+    assert.deepEqual(endpoint.texts, []);
+    endpoint.leaving = () => {};
+    node.canStartWork = true;
+    node.claims.push(...tasks);
+    await look(bench);
+    assert.ok(node.looks.some(({ anew }) => anew));
+    assert.deepEqual(endpoint.texts, ['1', '2']);
+  }));
+
+test('a request does not leave when its node has begun anew since the delivery began', () =>
+  withNode(async (bench, node, endpoint) => {
+    const tasks = await published(bench, ['1', '2']);
+    node.claims.push(...tasks);
+    endpoint.leaving = () => {
+      node.nodeId = 'n_3';
+      node.events?.suspended();
+      node.events?.resumed({ anew: true });
+    };
+    await look(bench);
+    await look(bench);
+    assert.deepEqual(endpoint.texts, []);
+  }));
+
+test('a message that a node claims after it has begun anew is delivered, though its delivery from before has not ended', () =>
+  withNode(async (bench, node, endpoint) => {
+    const tasks = await published(bench, ['1']);
+    node.claims.push(...tasks);
+    let answerNow = (): void => {};
+    endpoint.answering = new Promise((resolve) => {
+      answerNow = resolve;
+    });
+    await look(bench);
+    assert.deepEqual(endpoint.texts, ['1']);
+    node.nodeId = 'n_3';
+    node.events?.suspended();
+    node.events?.resumed({ anew: true });
+    node.claims.push(...tasks);
+    await look(bench);
+    answerNow();
+    await settle();
+    assert.deepEqual(endpoint.texts, ['1', '1']);
+  }));
+
+test('a message that its node claims before it knows that the message is due is read again', () =>
+  withNode(async (bench, node, endpoint) => {
+    endpoint.status = 500;
+    node.claims.push(...(await published(bench, ['1'])));
+    await look(bench);
+    endpoint.status = 200;
+    const retries = await bench.store.dueTasks({ before: bench.clock.now() + 60_000, after: null, limit: 10 });
+    assert.equal(retries.length, 1);
+    node.claims.push(...retries);
+    await look(bench);
+    assert.deepEqual(endpoint.texts, ['1'], 'it is not due yet');
+    assert.equal(node.looks.at(-1)?.anew, false);
+    await look(bench);
+    assert.ok(node.looks.some(({ anew }) => anew));
+    bench.clock.move(60_000);
+    node.claims.push(...retries);
+    await look(bench);
+    assert.deepEqual(endpoint.texts, ['1', '1']);
+  }));
+
+test('a message that was canceled at another node while it waited for its retry makes room for the next', () =>
+  withNode(async (bench, node, endpoint) => {
+    const tasks = await published(bench, ['1', '2']);
+    node.claims.push(...tasks);
+    endpoint.status = 500;
+    await look(bench);
+    assert.deepEqual(endpoint.texts, ['1']);
+    endpoint.status = 200;
+    await node.events?.changed({ kind: 'run-canceled', runKey: tasks[0]?.runKey ?? '' });
+    await settle();
+    assert.deepEqual(endpoint.texts, ['1', '2']);
+  }));
+
+test('a message that has ended without its node knowing it makes room for the next', async () => {
+  const [node, endpoint] = [new OneOfSeveral(), new Endpoint()];
+  const ended = new Set<string>();
+  const wrap = (store: Store): Store =>
+    new Proxy(store, {
+      get(target, property, receiver) {
+        if (property !== 'endedAmong') return Reflect.get(target, property, receiver);
+        return async ({ runKeys }: { readonly runKeys: readonly string[] }) => runKeys.filter((runKey) => ended.has(runKey));
+      },
+    });
+  await withRuntime(
+    nobody,
+    async (bench) => {
+      const tasks = await published(bench, ['1', '2']);
+      node.claims.push(...tasks);
+      endpoint.status = 500;
+      await look(bench);
+      await look(bench);
+      assert.deepEqual(endpoint.texts, ['1']);
+      endpoint.status = 200;
+      ended.add(tasks[0]?.runKey ?? '');
+      await look(bench);
+      assert.deepEqual(endpoint.texts, ['1', '2']);
+    },
+    { sender: endpoint, cluster: node.cluster, wrap },
+  );
+});
+
+test('a message that has ended at another node makes room for the next', () =>
+  withNode(async (bench, node, endpoint) => {
+    const [first, second] = await published(bench, ['1', '2']);
+    assert.ok(first && second);
+    node.claims.push({ ...first, runKey: 'ended' }, second);
+    await look(bench);
+    assert.deepEqual(endpoint.texts, ['2']);
+  }));
+
+test('of a page nothing more is taken when others have taken over, and what is claimed is read again', async () => {
+  const clock = new StandingClock();
+  const page = ['1', '2', '3'].map((runKey): DueTask => {
+    const run = { runKey, instanceId: 'qi_1', workflowUrl: 'http://app', flowControlKey: null, runVersion: 0 };
+    return { ...run, slot: 0, kind: 'message', dueAt: 1, queue: 'q' };
+  });
+  const pages = [page, page.slice(0, 1)];
+  const anew: boolean[] = [];
+  const taken: string[] = [];
+  const due: DueTasks = new DueTasks({
+    store: { dueTasks: async () => [], dueInstances: async () => [], nextDueAt: async () => null },
+    clock,
+    log: quiet,
+    writes: ALWAYS_OPEN,
+    backlog: { hasRoom: () => true, countOf: () => 0 },
+    take: async ({ runKey }) => {
+      taken.push(runKey);
+      if (taken.length === 2) due.claimsLost();
+    },
+    claims: {
+      claimDue: async () => [],
+      claimQueued: async (query) => {
+        anew.push(query.anew);
+        return pages.shift() ?? [];
+      },
+    },
+  });
+  await due.start();
+  await settle();
+  await due.stop();
+  assert.deepEqual(taken, ['1', '2', '1']);
+  assert.deepEqual(anew, [false, true]);
+});

@@ -1,0 +1,88 @@
+/** What is sent for a task: the run, and of its journal only what the worker does not hold. */
+import { type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '@everstep/sdk/protocol';
+import { ADVANCE_SLOT, type RecordedStep, type RunPayload, type StepTask, type Task } from '../../engine/runs/run.js';
+import type { StepCall } from '../../ports/step-caller.js';
+import type { Store } from '../../ports/stores/store.js';
+import { EMPTY_JOURNAL, type HeldJournal, type JournalMark, markBehind, noteDigest } from '../runs/holds.js';
+import type { CachedRun } from '../runs/run-cache.js';
+import { encodeBody } from './encoded-body.js';
+
+/** Below this a journal is sent whole rather than risked on a worker that may have let the run go. */
+const SMALL_JOURNAL_BYTES = 64 * 1024;
+const MISSES_TOLERATED = 2;
+
+export function encodeInput(payload: RunPayload): RunInput {
+  return {
+    body: encodeBody(payload.body),
+    ...(payload.contentType === null ? {} : { contentType: payload.contentType }),
+    headers: payload.forwardHeaders,
+  };
+}
+
+/** What need not be sent, because the worker holds it; null when the whole journal is to be sent. */
+export function heldJournal({ hold, misses, durable }: CachedRun): HeldJournal | null {
+  if (hold === null || hold.length === 0) return null;
+  if (misses >= MISSES_TOLERATED && durable.journalBytes < SMALL_JOURNAL_BYTES) return null;
+  return hold;
+}
+
+/** Digests no entry that was digested before, unless a later request has been built meanwhile. */
+function markOf({ digested }: CachedRun, start: JournalMark, length: number, entries: readonly JournalEntry[]): JournalMark {
+  const known = digested.length >= start.length && digested.length <= length ? digested : start;
+  return markBehind(known, entries.slice(known.length - start.length));
+}
+
+type BuiltRequest = Pick<StepCall, 'request' | 'recorded' | 'open' | 'payload' | 'introduced'>;
+
+/** Also returns the mark behind the last entry of the journal that is shown. */
+export async function buildStepRequest(
+  store: Store,
+  entry: CachedRun,
+  task: Extract<Task, { kind: 'advance' | 'step' }>,
+  held: HeldJournal | null,
+): Promise<{ readonly built: BuiltRequest; readonly shown: JournalMark }> {
+  const run = entry.durable;
+  const start: JournalMark = held ?? EMPTY_JOURNAL;
+  const from = start.length;
+  const length = run.journalLength;
+  let recorded: readonly RecordedStep[] = [];
+  if (from < length) recorded = (await store.loadJournal({ runKey: run.key, from })).slice(0, length - from);
+  const entries = recorded.map(
+    ({ stepId, name, type, out }): JournalEntry => (out === null ? { stepId, name, type } : { stepId, name, type, out }),
+  );
+  const shown = markOf(entry, start, length, entries);
+  noteDigest(entry, shown);
+  let payload: RunPayload | null = null;
+  let input: RunInput | undefined;
+  if (from === 0) {
+    payload = entry.payload ?? (await store.loadPayload({ runKey: run.key }));
+    if (payload === null) throw new Error(`run ${run.key} has no payload`);
+    input = encodeInput(payload);
+  }
+  const request: StepRequest = {
+    protocol: PROTOCOL_VERSION,
+    run: {
+      key: run.key,
+      id: run.workflowRunId,
+      createdAt: run.createdAt,
+      workflowUrl: run.workflowUrl,
+      labels: run.settings.labels,
+    },
+    messageId: task.messageId,
+    retried: task.retried,
+    maxRetries: run.settings.maxRetries,
+    target: task.slot === ADVANCE_SLOT ? null : task.slot,
+    known: run.known,
+    ...(run.ahead ? { ahead: run.ahead } : {}),
+    journal: { from, ...(held ? { worker: held.worker } : {}), digest: start.digest, length, entries },
+    ...(input ? { input } : {}),
+  };
+  const built: BuiltRequest = {
+    request,
+    recorded,
+    open: [...run.tasks.values()].filter((open): open is StepTask => open.kind !== 'advance' && open.kind !== 'callback'),
+    introduced: (run.settings.steps?.introduced ?? true) || length > 0 || run.quietAt >= 0,
+    ...(payload ? { payload } : {}),
+  };
+  return { built, shown };
+}

@@ -1,0 +1,51 @@
+/** What happened to a plain message, out of what is kept of it: when it was made, its attempts, its end. */
+import { ADVANCE_SLOT, type FailedAttempt, type MessageSettings } from '../../engine/runs/run.js';
+import type { RunHistory, RunRecord } from '../../ports/stores/store.js';
+import type { MessageEvent, MessageRecord } from '../services/workflow-service.js';
+
+export function isMessageRun(run: RunRecord): run is MessageRecord['run'] {
+  const message: MessageSettings | undefined = run.settings.message;
+  return message !== undefined;
+}
+
+const ENDS = { succeeded: 'DELIVERED', failed: 'FAILED', canceled: 'CANCELED' } as const;
+
+/** Each failed attempt, with the one that follows it; the time of an attempt is when it was due. */
+function eventsOfAttempt(run: MessageRecord['run'], attempt: FailedAttempt): readonly MessageEvent[] {
+  const { at, message: error, status, retryAt } = attempt;
+  const failed: MessageEvent = { run, at, state: 'ERROR', error, ...(status === null ? {} : { responseStatus: status }) };
+  return retryAt === null ? [failed] : [failed, { run, at, state: 'RETRY', nextDeliveryAt: retryAt }];
+}
+
+/** Oldest first. `inFlight`: its request is under way. */
+export function eventsOf(
+  run: MessageRecord['run'],
+  { tasks, attempts }: Pick<RunHistory, 'tasks' | 'attempts'>,
+  live: { readonly inFlight: boolean; readonly now: number },
+): readonly MessageEvent[] {
+  const { createdAt, completedAt, status, settings, error } = run;
+  const { notBefore } = settings.message;
+  const made: MessageEvent = {
+    run,
+    at: createdAt,
+    state: 'CREATED',
+    ...(notBefore === undefined ? {} : { nextDeliveryAt: notBefore }),
+  };
+  const events: MessageEvent[] = [made];
+  let dueAt: number | null = notBefore ?? createdAt;
+  const endedAt = completedAt ?? live.now;
+  for (const attempt of attempts.filter(({ slot }) => slot === ADVANCE_SLOT)) {
+    if (dueAt !== null) events.push({ run, at: dueAt, state: 'ACTIVE' });
+    events.push(...eventsOfAttempt(run, attempt));
+    dueAt = attempt.retryAt;
+  }
+  if (dueAt !== null && dueAt <= endedAt) {
+    events.push({ run, at: dueAt, state: 'ACTIVE' });
+    const task = tasks.find(({ slot }) => slot === ADVANCE_SLOT);
+    if (live.inFlight && task) events.push({ run, at: dueAt, state: 'IN_PROGRESS' });
+  }
+  if (status !== 'active' && completedAt !== null) {
+    events.push({ run, at: completedAt, state: ENDS[status], ...(error === null ? {} : { error }) });
+  }
+  return events;
+}

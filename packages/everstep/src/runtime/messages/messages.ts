@@ -1,0 +1,59 @@
+/** Carries the request of a call step to where it goes, and its answer to the engine. */
+import { LIMITS } from '../../config/limits.js';
+import type { RunEvent } from '../../engine/runs/decide.js';
+import type { Task } from '../../engine/runs/run.js';
+import type { MessageAnswer, MessageSender } from '../../ports/message-sender.js';
+import type { Attempt } from '../dispatch/deliverer.js';
+import { decodeBody, encodeBody } from '../dispatch/encoded-body.js';
+import { originOf } from '../dispatch/passages.js';
+import type { CachedRun } from '../runs/run-cache.js';
+import { messageFailureOf } from './message-outcome.js';
+
+/** Null when it was given up. */
+export async function makeCall(
+  sender: MessageSender,
+  entry: CachedRun,
+  task: Extract<Task, { kind: 'call' }>,
+  now: () => number,
+  { onSent, answerRecorded }: Attempt,
+): Promise<RunEvent | null> {
+  entry.control ??= new AbortController();
+  const { signal } = entry.control;
+  const { instanceId, dialect, settings, workflowUrl } = entry.durable;
+  const { call } = task;
+  entry.deliveries++;
+  let answer: MessageAnswer;
+  try {
+    answer = await sender.send(
+      {
+        instanceId,
+        dialect,
+        method: call.method,
+        url: call.url,
+        headers: call.headers,
+        body: call.body ? decodeBody(call.body) : null,
+        timeoutMs: call.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs,
+        maxAnswerBytes: LIMITS.maxCallAnswerBytes,
+        // A third party could send what it received, with its signature, to the user's own endpoints.
+        signed: originOf(call.url) === originOf(workflowUrl) ? { kind: 'call', isOwn: true } : null,
+        take: 'exact',
+        answerRecorded,
+      },
+      signal,
+      onSent,
+    );
+  } finally {
+    entry.deliveries--;
+  }
+  if (signal.aborted) return null;
+  const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
+  const failure = messageFailureOf(answer, now(), settings.redact !== undefined);
+  const answered =
+    answer.kind === 'answered'
+      ? {
+          ...{ status: answer.status, headers: answer.headers, body: encodeBody(answer.body) },
+          ...(answer.sent ? { sent: answer.sent } : {}),
+        }
+      : null;
+  return { kind: 'call-answered', attempt, answer: answered, failure };
+}

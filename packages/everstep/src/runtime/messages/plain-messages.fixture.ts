@@ -1,0 +1,30 @@
+/** Plain messages for tests: how one is published, and what its endpoint answers. */
+import type { Message, MessageAnswer } from '../../ports/message-sender.js';
+import { SETTINGS } from '../runtime.fixture.js';
+import type { MessageCommand } from '../services/workflow-service.js';
+
+export const URL_OF = 'http://app.test/hook';
+
+export const commandFor = (text: string, more: Partial<MessageCommand> = {}): MessageCommand => ({
+  instanceId: 'qi_1',
+  dialect: 'upstash',
+  destination: { kind: 'url', url: URL_OF },
+  payload: { body: Buffer.from(text), contentType: 'text/plain', forwardHeaders: { 'x-a': 'b' } },
+  settings: SETTINGS,
+  method: 'POST',
+  callback: null,
+  queue: null,
+  notBefore: null,
+  deduplicationId: null,
+  callerIp: '10.0.0.1',
+  ...more,
+});
+
+export const answer = (status: number, text = ''): MessageAnswer => ({
+  kind: 'answered',
+  status,
+  headers: { 'content-type': ['text/plain'] },
+  body: Buffer.from(text),
+});
+
+export const textOf = ({ body }: Pick<Message, 'body'>): string => Buffer.from(body ?? []).toString();

@@ -1,0 +1,335 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Store } from '../../ports/stores/store.js';
+import { type Bench, letterOf, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
+import type { MessageCommand, PublishedMessage } from '../services/workflow-service.js';
+import { answer, commandFor, textOf, URL_OF } from './plain-messages.fixture.js';
+
+const nobody = new ScriptedCaller(() => {
+  throw new Error('nobody expects a step');
+});
+
+async function publish(bench: Bench, ...commands: MessageCommand[]): Promise<readonly PublishedMessage[]> {
+  const outcomes = await bench.runtime.publish(commands);
+  return outcomes.flatMap((outcome) => {
+    assert.equal(outcome.kind, 'published');
+    return outcome.kind === 'published' ? outcome.messages : [];
+  });
+}
+
+const statusOf = async (bench: Bench, messageId: string) =>
+  (await bench.runtime.message({ instanceId: 'qi_1', messageId }))?.run.status;
+
+const countOf = async ({ store }: Bench): Promise<number> => {
+  const usage = await store.accounts.usage({ instanceId: 'qi_1', fromMonth: '2000-01' });
+  return usage.reduce((sum, { messages }) => sum + messages, 0);
+};
+
+describe('a plain message', () => {
+  test('is sent as it was published, signed, with its id, and is done with any 2xx', async () => {
+    const sender = new ScriptedSender(() => answer(204));
+    await withRuntime(
+      nobody,
+      async (bench) => {
+        const [message] = await publish(bench, commandFor('hello', { method: 'PUT' }));
+        await settle();
+        assert.ok(message);
+        assert.equal(sender.sent.length, 1);
+        const [sent] = sender.sent;
+        assert.deepEqual(
+          [sent?.method, sent?.url, sent?.signed, sent && textOf(sent), sent?.headers],
+          ['PUT', URL_OF, { kind: 'message', isOwn: false }, 'hello', { 'x-a': 'b', 'content-type': 'text/plain' }],
+        );
+        assert.deepEqual(sent?.serviceHeaders, { 'Message-Id': message.messageId, Retried: '0', 'Caller-IP': '10.0.0.1' });
+        assert.equal(await statusOf(bench, message.messageId), 'succeeded');
+        assert.equal(await countOf(bench), 1, 'it counts once');
+      },
+      { sender },
+    );
+  });
+
+  test('is tried again as its settings say, counts as one, and in the end is a dead letter whose failure is told', async () => {
+    const sender = new ScriptedSender(({ url }) => (url === URL_OF ? answer(500, 'broken') : answer(200)));
+    await withRuntime(
+      nobody,
+      async (bench) => {
+        const failureCallback = { url: 'http://app.test/failed', headers: { 'x-f': '1' }, method: 'PUT' };
+        const settings = { ...SETTINGS, maxRetries: 1, retryDelay: '1000', failureCallback };
+        const [message] = await publish(bench, commandFor('hello', { settings }));
+        await settle();
+        assert.equal(await statusOf(bench, message?.messageId ?? ''), 'active');
+        bench.clock.move(1000);
+        await settle();
+        const letter = await letterOf(bench);
+        assert.equal(letter.responseStatus, 500);
+        assert.match(letter.error, /^the message failed after 2 attempts: the endpoint answered 500/);
+        assert.equal(letter.failureFunctionState, 'CALLBACK_SUCCESS');
+        const told = sender.sent.at(-1);
+        assert.deepEqual([told?.method, told?.url], ['PUT', 'http://app.test/failed']);
+        const notice = JSON.parse(told ? textOf(told) : '');
+        assert.equal(Buffer.from(notice.body, 'base64').toString(), 'broken');
+        assert.deepEqual(
+          [notice.status, notice.retried, notice.maxRetries, notice.sourceMessageId, notice.dlqId, notice.callerIP],
+          [500, 1, 1, message?.messageId, letter.dlqId, '10.0.0.1'],
+        );
+        assert.equal(await countOf(bench), 2, 'the message, and the message about its failure');
+      },
+      { sender },
+    );
+  });
+
+  test('is published anew when its dead letter is retried, as another message', async () => {
+    let status = 500;
+    const sender = new ScriptedSender(() => answer(status));
+    await withRuntime(
+      nobody,
+      async (bench) => {
+        const [message] = await publish(bench, commandFor('again', { method: 'PATCH' }));
+        await settle();
+        const { dlqId } = await letterOf(bench);
+        status = 200;
+        const command = { instanceId: 'qi_1', dlqIds: [dlqId], whenMissing: 'fail', overrides: {} } as const;
+        const outcome = await bench.runtime.recover({ ...command, kind: 'resume' });
+        await settle();
+        assert.ok(outcome.kind === 'recovered');
+        const messageId = outcome.runs[0]?.workflowRunId ?? '';
+        assert.match(messageId, /^msg_/);
+        assert.notEqual(messageId, message?.messageId);
+        assert.equal(await statusOf(bench, messageId), 'succeeded');
+        const sent = sender.sent.map((one) => [one.method, textOf(one), one.serviceHeaders?.['Message-Id']]);
+        assert.deepEqual(sent.at(-1), ['PATCH', 'again', messageId]);
+      },
+      { sender },
+    );
+  });
+
+  test('is not sent before its time, and can be canceled until then', async () => {
+    const sender = new ScriptedSender(() => answer(200));
+    await withRuntime(
+      nobody,
+      async (bench) => {
+        const notBefore = bench.clock.now() + 5000;
+        const [first, second] = await publish(bench, commandFor('1', { notBefore }), commandFor('2', { notBefore }));
+        const shown = await bench.runtime.message({ instanceId: 'qi_1', messageId: first?.messageId ?? '' });
+        assert.deepEqual([shown?.nextAttemptAt, shown?.run.settings.message.notBefore], [notBefore, notBefore]);
+        const of = { instanceId: 'qi_1', messageId: second?.messageId ?? '' };
+        assert.equal((await bench.runtime.cancelMessage(of)).kind, 'canceled');
+        assert.equal((await bench.runtime.cancelMessage(of)).kind, 'not-active');
+        assert.equal((await bench.runtime.cancelMessage({ ...of, instanceId: 'qi_2' })).kind, 'not-found');
+        bench.clock.move(5000);
+        await settle();
+        assert.deepEqual(sender.sent.map(textOf), ['1']);
+      },
+      { sender },
+    );
+  });
+
+  test('that was published before with the same deduplication id is not made again, and others of its batch are', async () => {
+    const sender = new ScriptedSender(() => answer(200));
+    await withRuntime(
+      nobody,
+      async (bench) => {
+        const once = { deduplicationId: 'order-1' };
+        const made = await publish(bench, commandFor('a', once), commandFor('b', once), commandFor('c'));
+        assert.deepEqual(
+          made.map(({ deduplicated }) => deduplicated),
+          [false, true, false],
+        );
+        assert.equal(made[1]?.messageId, made[0]?.messageId);
+        await settle();
+        assert.deepEqual(sender.sent.map(textOf).sort(), ['a', 'c']);
+      },
+      { sender },
+    );
+  });
+
+  test('is in no list of runs, and no run is in a list of messages', async () => {
+    const sender = new ScriptedSender(() => answer(200));
+    const flow = new ScriptedCaller(() => ({ protocol: 1, kind: 'journal-needed' }));
+    await withRuntime(
+      flow,
+      async (bench) => {
+        const notBefore = bench.clock.now() + 1000;
+        await bench.trigger({ workflowUrl: URL_OF, notBefore });
+        const [message] = await publish(bench, commandFor('x', { notBefore }));
+        const page = { instanceId: 'qi_1', order: 'newest-first', after: null, horizon: null, limit: 10 } as const;
+        const runs = await bench.store.listRuns({ ...page, filter: { workflowUrls: [URL_OF] } });
+        assert.deepEqual(
+          runs.items.map(({ settings }) => settings.message),
+          [undefined],
+        );
+        const query = { instanceId: 'qi_1', filter: { hosts: ['app.test'], paths: ['/hook'] }, after: null, limit: 10 };
+        const messages = await bench.runtime.messages(query);
+        assert.deepEqual(
+          messages.items.map(({ workflowRunId }) => workflowRunId),
+          [message?.messageId],
+        );
+        assert.deepEqual(await bench.runtime.cancelMessages(query), { canceled: 1, next: null });
+      },
+      { sender },
+    );
+  });
+});
+
+describe('the callback of a message', () => {
+  const callback = { url: 'http://app.test/called', headers: { 'x-c': '1' }, maxRetries: 0 };
+
+  test('is told of every answer, each time by a message of its own that is counted', async () => {
+    const answers = [answer(503, 'busy'), answer(200, 'done')];
+    const sender = new ScriptedSender(({ url }) => (url === URL_OF ? (answers.shift() ?? answer(500)) : answer(200)));
+    await withRuntime(
+      nobody,
+      async (bench) => {
+        const settings = { ...SETTINGS, maxRetries: 2, retryDelay: '1000' };
+        const [message] = await publish(bench, commandFor('hello', { settings, callback }));
+        await settle();
+        bench.clock.move(1000);
+        await settle();
+        const told = sender.sent.filter(({ url }) => url === callback.url);
+        assert.deepEqual(
+          told.map((one) => {
+            const { status, retried, body, sourceMessageId, sourceBody, method } = JSON.parse(textOf(one));
+            const source = Buffer.from(sourceBody, 'base64').toString();
+            return [
+              status,
+              retried,
+              Buffer.from(body, 'base64').toString(),
+              sourceMessageId === message?.messageId,
+              source,
+              method,
+            ];
+          }),
+          [
+            [503, 0, 'busy', true, 'hello', 'POST'],
+            [200, 1, 'done', true, 'hello', 'POST'],
+          ],
+        );
+        assert.deepEqual(told[0]?.headers, { 'x-c': '1', 'content-type': 'application/json' });
+        assert.notEqual(told[0]?.serviceHeaders?.['Message-Id'], told[1]?.serviceHeaders?.['Message-Id']);
+        assert.equal(await countOf(bench), 3);
+      },
+      { sender },
+    );
+  });
+
+  test('hears nothing of an attempt that nobody answered', async () => {
+    const failure = {
+      cause: 'network',
+      message: 'connection refused',
+      status: null,
+      responseHeaders: {},
+      responseBody: new Uint8Array(),
+      retry: { kind: 'backoff' },
+    } as const;
+    const sender = new ScriptedSender(() => ({ kind: 'failure', failure }));
+    await withRuntime(
+      nobody,
+      async (bench) => {
+        await publish(bench, commandFor('hello', { callback }));
+        await settle();
+        assert.equal(sender.sent.length, 1);
+        assert.equal((await letterOf(bench)).responseStatus, null);
+      },
+      { sender },
+    );
+  });
+
+  test('is made with the answer or not at all: when the batch is lost, both come again', async () => {
+    let broken = false;
+    const wrap = (store: Store): Store => ({
+      ...store,
+      commit: async (units) => {
+        if (broken) throw new Error('the disk is full');
+        return store.commit(units);
+      },
+    });
+    const sender = new ScriptedSender(({ url }) => {
+      if (url === URL_OF && sender.sent.length === 1) broken = true;
+      return answer(200);
+    });
+    await withRuntime(
+      nobody,
+      async (bench) => {
+        const [message] = await publish(bench, commandFor('hello', { callback }));
+        await settle();
+        assert.deepEqual(
+          sender.sent.map(({ url }) => url),
+          [URL_OF],
+        );
+        broken = false;
+        bench.clock.move(1000);
+        await settle();
+        assert.deepEqual(
+          sender.sent.map(({ url }) => url),
+          [URL_OF, URL_OF, callback.url],
+        );
+        assert.equal(await statusOf(bench, message?.messageId ?? ''), 'succeeded');
+      },
+      { sender, wrap },
+    );
+  });
+
+  test('hides what the message hides', async () => {
+    const sender = new ScriptedSender(() => answer(200));
+    await withRuntime(
+      nobody,
+      async (bench) => {
+        const redact = { body: false, headers: ['x-a'], fields: ['card'] } as const;
+        const [message] = await publish(bench, commandFor('secret', { settings: { ...SETTINGS, redact }, callback }));
+        await settle();
+        const { items } = await bench.runtime.messages({ instanceId: 'qi_1', filter: {}, after: null, limit: 10 });
+        const told = items.find(({ settings }) => settings.message.callbackOf === message?.messageId);
+        // What it tells stands in its body, headers too, and the body of the message in base64.
+        assert.deepEqual(told?.settings.redact, { ...redact, body: true });
+      },
+      { sender },
+    );
+  });
+});
+
+describe('what happened to messages', () => {
+  test('is told newest first, with every attempt, and a page never tears a message apart', async () => {
+    const answers = [answer(500), answer(200)];
+    const sender = new ScriptedSender(() => answers.shift() ?? answer(200));
+    await withRuntime(
+      nobody,
+      async (bench) => {
+        const start = bench.clock.now();
+        const settings = { ...SETTINGS, maxRetries: 1, retryDelay: '1000' };
+        const [first] = await publish(bench, commandFor('1', { settings }));
+        await settle();
+        bench.clock.move(1000);
+        await settle();
+        const [second] = await publish(bench, commandFor('2', { notBefore: start + 9000 }));
+        const all = { instanceId: 'qi_1', filter: {}, after: null, limit: 100 };
+        const { items, next } = await bench.runtime.messageEvents(all);
+        assert.equal(next, null);
+        assert.deepEqual(
+          items.map(({ run, state, at }) => [run.workflowRunId === first?.messageId ? 1 : 2, state, at - start]),
+          [
+            [2, 'CREATED', 1000],
+            [1, 'DELIVERED', 1000],
+            [1, 'ACTIVE', 1000],
+            [1, 'RETRY', 0],
+            [1, 'ERROR', 0],
+            [1, 'ACTIVE', 0],
+            [1, 'CREATED', 0],
+          ],
+        );
+        assert.equal(items[0]?.nextDeliveryAt, start + 9000);
+        assert.equal(items[4]?.responseStatus, 500);
+        const page = await bench.runtime.messageEvents({ ...all, limit: 1 });
+        assert.deepEqual(
+          page.items.map(({ run }) => run.workflowRunId),
+          [second?.messageId],
+        );
+        assert.notEqual(page.next, null);
+        const rest = await bench.runtime.messageEvents({ ...all, after: page.next, limit: 1 });
+        assert.equal(rest.items.length, 6);
+        const ended = await bench.runtime.messageEvents({ ...all, states: ['DELIVERED'] });
+        assert.equal(ended.items.length, 1);
+      },
+      { sender },
+    );
+  });
+});

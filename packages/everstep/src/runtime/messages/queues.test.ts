@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Message, MessageAnswer } from '../../ports/message-sender.js';
+import type { Store } from '../../ports/stores/store.js';
+import { openSqliteStore } from '../../stores/sqlite/index.js';
+import {
+  type Bench,
+  publicUrl,
+  quiet,
+  random,
+  ScriptedCaller,
+  ScriptedSender,
+  SETTINGS,
+  StandingClock,
+  settle,
+  withRuntime,
+} from '../runtime.fixture.js';
+import { createRuntime } from '../runtime.js';
+import { answer, commandFor, textOf } from './plain-messages.fixture.js';
+
+const nobody = new ScriptedCaller(() => {
+  throw new Error('nobody expects a step');
+});
+const RETRIED = { ...SETTINGS, maxRetries: 2, retryDelay: '1000' };
+const inQueue = (text: string, queue = 'q') => commandFor(text, { queue, settings: RETRIED });
+const Q = { instanceId: 'qi_1', name: 'q' };
+
+/** An endpoint whose answers the test gives, one after the other as it likes. */
+class HeldSender extends ScriptedSender {
+  readonly out: { readonly text: string; readonly reply: (reply: MessageAnswer) => void }[] = [];
+  constructor() {
+    super((message: Message) => new Promise((reply) => this.out.push({ text: textOf(message), reply })));
+  }
+  get texts(): readonly string[] {
+    return this.sent.map(textOf);
+  }
+  async give(text: string, status: number): Promise<void> {
+    const index = this.out.findIndex((one) => one.text === text);
+    const [held] = this.out.splice(index, 1);
+    assert.ok(index >= 0 && held, `${text} is not out`);
+    held.reply(answer(status));
+    await settle();
+  }
+}
+
+async function withQueue(
+  work: (bench: Bench, sender: HeldSender) => Promise<void>,
+  wrap?: (store: Store) => Store,
+): Promise<void> {
+  const sender = new HeldSender();
+  const given = async (bench: Bench) => {
+    await work(bench, sender);
+    for (const { reply } of sender.out) reply(answer(200));
+  };
+  await withRuntime(nobody, given, wrap ? { sender, wrap } : { sender });
+}
+
+describe('a queue', () => {
+  test('has one message at a time when nobody has set it, in the order in which they came', () =>
+    withQueue(async ({ runtime }, sender) => {
+      await runtime.publish(['1', '2', '3'].map((text) => inQueue(text)));
+      await settle();
+      assert.deepEqual(sender.texts, ['1']);
+      const { lag, parallelism, paused } = (await runtime.queue(Q)) ?? {};
+      assert.deepEqual([lag, parallelism, paused], [3, 1, false]);
+      await sender.give('1', 200);
+      await sender.give('2', 200);
+      assert.deepEqual(sender.texts, ['1', '2', '3']);
+      assert.equal((await runtime.queue(Q))?.lag, 1);
+    }));
+
+  test('lets none overtake a message that is to be tried again', () =>
+    withQueue(async ({ runtime, clock }, sender) => {
+      await runtime.publish(['1', '2'].map((text) => inQueue(text)));
+      await settle();
+      await sender.give('1', 500);
+      assert.deepEqual(sender.texts, ['1'], 'the second waits while the first waits for its retry');
+      clock.move(1000);
+      await settle();
+      assert.deepEqual(sender.texts, ['1', '1']);
+      await sender.give('1', 200);
+      assert.deepEqual(sender.texts, ['1', '1', '2']);
+    }));
+
+  test('goes on with the next when a message has failed for good, or was canceled', () =>
+    withQueue(async ({ runtime }, sender) => {
+      const never = { ...SETTINGS, maxRetries: 0 };
+      const [, second] = await runtime.publish([commandFor('1', { queue: 'q', settings: never }), inQueue('2'), inQueue('3')]);
+      await settle();
+      await sender.give('1', 500);
+      assert.deepEqual(sender.texts, ['1', '2']);
+      assert.ok(second?.kind === 'published');
+      await runtime.cancelMessage({ instanceId: 'qi_1', messageId: second.messages[0]?.messageId ?? '' });
+      await settle();
+      assert.deepEqual(sender.texts, ['1', '2', '3']);
+    }));
+
+  test('has as many at a time as it may, from the moment at which that is set', () =>
+    withQueue(async ({ runtime }, sender) => {
+      await runtime.putQueue({ ...Q, parallelism: 2 });
+      await runtime.publish(['1', '2', '3', '4'].map((text) => inQueue(text)));
+      await settle();
+      assert.deepEqual(sender.texts, ['1', '2']);
+      await runtime.putQueue({ ...Q, parallelism: 3 });
+      await settle();
+      assert.deepEqual(sender.texts, ['1', '2', '3']);
+      await runtime.putQueue({ ...Q, parallelism: 1 });
+      await sender.give('2', 200);
+      await sender.give('3', 200);
+      assert.deepEqual(sender.texts, ['1', '2', '3'], 'the first still holds the only place');
+      await sender.give('1', 200);
+      assert.deepEqual(sender.texts, ['1', '2', '3', '4']);
+    }));
+
+  test('that is paused lets nothing through, not even a retry, and goes on in order', () =>
+    withQueue(async ({ runtime, clock }, sender) => {
+      await runtime.publish(['1', '2'].map((text) => inQueue(text)));
+      await settle();
+      const paused = await runtime.putQueue({ ...Q, paused: true });
+      assert.deepEqual([paused.paused, paused.parallelism], [true, 1]);
+      await sender.give('1', 500);
+      clock.move(1000);
+      await settle();
+      assert.deepEqual(sender.texts, ['1']);
+      const [first] = (await runtime.messages({ instanceId: 'qi_1', filter: {}, after: null, limit: 10 })).items.slice(-1);
+      const why = await runtime.explain({ instanceId: 'qi_1', workflowRunId: first?.workflowRunId ?? '' });
+      const waits = why?.tasks[0]?.reasons.find(({ kind }) => kind === 'queue');
+      assert.deepEqual(waits, { kind: 'queue', queue: 'q', place: 1, waiting: 2, because: 'paused' });
+      await runtime.putQueue({ ...Q, paused: false });
+      await settle();
+      assert.deepEqual(sender.texts, ['1', '1']);
+      await sender.give('1', 200);
+      assert.deepEqual(sender.texts, ['1', '1', '2']);
+    }));
+
+  test('holds up no other', () =>
+    withQueue(async ({ runtime }, sender) => {
+      await runtime.publish([inQueue('1'), inQueue('2'), inQueue('other', 'r'), commandFor('free')]);
+      await settle();
+      assert.deepEqual([...sender.texts].sort(), ['1', 'free', 'other']);
+    }));
+
+  test('is not waited in before the time of a message has come', () =>
+    withQueue(async ({ runtime, clock }, sender) => {
+      await runtime.publish([{ ...inQueue('late'), notBefore: clock.now() + 1000 }, inQueue('now')]);
+      await settle();
+      assert.deepEqual(sender.texts, ['now']);
+      await sender.give('now', 200);
+      clock.move(1000);
+      await settle();
+      assert.deepEqual(sender.texts, ['now', 'late']);
+    }));
+
+  test('that is deleted cancels what is in it, and begins anew with what comes then', () =>
+    withQueue(async ({ runtime }, sender) => {
+      await runtime.putQueue({ ...Q, paused: true });
+      await runtime.publish(['1', '2'].map((text) => inQueue(text)));
+      await settle();
+      assert.equal(await runtime.deleteQueue(Q), true);
+      assert.equal(await runtime.deleteQueue(Q), false);
+      assert.equal(await runtime.queue(Q), null);
+      await settle();
+      assert.deepEqual(sender.texts, []);
+      await runtime.publish([inQueue('3')]);
+      await settle();
+      assert.deepEqual(sender.texts, ['3']);
+    }));
+
+  test('goes on when the answer to the batch was lost that ended its message', () => {
+    let lost = false;
+    const wrap = (store: Store): Store => ({
+      ...store,
+      commit: async (units) => {
+        const results = await store.commit(units);
+        if (lost) throw new Error('the connection is gone');
+        return results;
+      },
+    });
+    return withQueue(async ({ runtime, clock }, sender) => {
+      await runtime.publish(['1', '2'].map((text) => inQueue(text)));
+      await settle();
+      lost = true;
+      await sender.give('1', 200);
+      lost = false;
+      clock.move(1000);
+      await settle();
+      assert.deepEqual(sender.texts, ['1', '2']);
+    }, wrap);
+  });
+});
+
+test('the order of a queue is kept over a restart: what waits for its retry is still before the others', async () => {
+  const store = await openSqliteStore({ file: ':memory:' });
+  const clock = new StandingClock();
+  const begin = async () => {
+    const sender = new HeldSender();
+    const runtime = createRuntime({ store, clock, random, stepCaller: nobody, messageSender: sender, log: quiet, publicUrl });
+    await runtime.start();
+    const stop = async () => {
+      const stopping = runtime.stop({ graceMs: 10 });
+      for (const { reply } of sender.out) reply(answer(200));
+      await settle();
+      clock.move(20);
+      await stopping;
+    };
+    return { runtime, sender, stop };
+  };
+  const before = await begin();
+  await before.runtime.publish(['1', '2', '3'].map((text) => inQueue(text)));
+  await settle();
+  await before.sender.give('1', 500);
+  await before.stop();
+  const after = await begin();
+  await settle();
+  assert.deepEqual(after.sender.texts, [], 'the first is not due yet, and the others wait for it');
+  clock.move(1000);
+  await settle();
+  for (const text of ['1', '2', '3']) await after.sender.give(text, 200);
+  assert.deepEqual(after.sender.texts, ['1', '2', '3']);
+  await after.stop();
+  await store.close();
+});

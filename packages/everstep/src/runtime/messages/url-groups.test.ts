@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type Bench, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
+import type { ScheduleCommand } from '../services/workflow-service.js';
+import { answer, commandFor, textOf } from './plain-messages.fixture.js';
+
+const nobody = new ScriptedCaller(() => {
+  throw new Error('nobody expects a step');
+});
+const GROUP = { instanceId: 'qi_1', name: 'all' };
+const A = { name: 'a', url: 'http://a.test/' };
+const B = { name: null, url: 'http://b.test/' };
+const toGroup = { kind: 'url-group', name: 'all' } as const;
+
+async function withSender(work: (bench: Bench, sender: ScriptedSender) => Promise<void>): Promise<void> {
+  const sender = new ScriptedSender(() => answer(200));
+  await withRuntime(nobody, (bench) => work(bench, sender), { sender });
+}
+
+describe('a group of URLs', () => {
+  test('has each name and each URL once, and keeps its order', () =>
+    withSender(async ({ runtime, clock }) => {
+      const made = await runtime.addEndpoints({ ...GROUP, endpoints: [A, B] });
+      clock.move(5);
+      const moved = { name: 'a', url: 'http://moved.test/' };
+      const named = { name: 'b', url: B.url };
+      const changed = await runtime.addEndpoints({ ...GROUP, endpoints: [moved, named] });
+      assert.deepEqual(changed.endpoints, [moved, named]);
+      assert.deepEqual([changed.createdAt, changed.updatedAt], [made.createdAt, made.createdAt + 5]);
+      const left = await runtime.removeEndpoints({ ...GROUP, endpoints: [{ name: 'a' }, { url: 'http://nobody.test/' }] });
+      assert.deepEqual(left?.endpoints, [named]);
+      assert.deepEqual(await runtime.urlGroups({ instanceId: 'qi_1' }), [left]);
+      assert.equal(await runtime.removeEndpoints({ ...GROUP, name: 'none', endpoints: [] }), null);
+      assert.equal(await runtime.deleteUrlGroup(GROUP), true);
+      assert.equal(await runtime.deleteUrlGroup(GROUP), false);
+      assert.equal(await runtime.urlGroup(GROUP), null);
+    }));
+
+  test('gets a message for each endpoint, and each is deduplicated by itself', () =>
+    withSender(async ({ runtime }, sender) => {
+      await runtime.addEndpoints({ ...GROUP, endpoints: [A] });
+      const command = commandFor('x', { destination: toGroup, deduplicationId: 'once' });
+      const [first] = await runtime.publish([command]);
+      await runtime.addEndpoints({ ...GROUP, endpoints: [B] });
+      const [second] = await runtime.publish([command]);
+      await settle();
+      assert.ok(first?.kind === 'published' && second?.kind === 'published');
+      assert.deepEqual(
+        second.messages.map(({ url, endpointName, deduplicated }) => [url, endpointName, deduplicated]),
+        [
+          [A.url, 'a', true],
+          [B.url, null, false],
+        ],
+      );
+      assert.equal(second.messages[0]?.messageId, first.messages[0]?.messageId);
+      const headers = sender.sent.map(({ url, serviceHeaders }) => [
+        url,
+        serviceHeaders?.['Topic-Name'],
+        serviceHeaders?.['Endpoint-Name'],
+      ]);
+      assert.deepEqual(headers, [
+        [A.url, 'all', 'a'],
+        [B.url, 'all', undefined],
+      ]);
+      const filter = { urlGroups: ['all'] };
+      const listed = await runtime.messages({ instanceId: 'qi_1', filter, after: null, limit: 10 });
+      assert.equal(listed.items.length, 2);
+    }));
+
+  test('that is not there, or has no endpoint, is said so, and the rest of the batch is published', () =>
+    withSender(async ({ runtime }, sender) => {
+      const outcomes = await runtime.publish([commandFor('x', { destination: toGroup }), commandFor('y')]);
+      assert.deepEqual(outcomes[0], { kind: 'url-group-not-found', name: 'all' });
+      await settle();
+      assert.deepEqual(sender.sent.map(textOf), ['y']);
+    }));
+});
+
+describe('a schedule with a message', () => {
+  const command = (more: Partial<ScheduleCommand> = {}): ScheduleCommand => ({
+    instanceId: 'qi_1',
+    dialect: 'upstash',
+    scheduleId: 'sch_1',
+    cron: '* * * * *',
+    timeZone: 'UTC',
+    workflowUrl: 'http://a.test/',
+    payload: { body: Buffer.from('tick'), contentType: 'text/plain', forwardHeaders: {} },
+    settings: { ...SETTINGS, message: { method: 'PUT', queue: 'q' } },
+    delayMs: 0,
+    callerIp: '10.0.0.1',
+    ...more,
+  });
+
+  test('publishes one with each tick, which names it', () =>
+    withSender(async ({ runtime, clock, store }, sender) => {
+      await runtime.putSchedule(command());
+      clock.move(60_000);
+      await settle();
+      const [sent] = sender.sent;
+      assert.deepEqual([sent?.method, sent?.url, sent && textOf(sent)], ['PUT', 'http://a.test/', 'tick']);
+      assert.equal(sent?.serviceHeaders?.['Schedule-Id'], 'sch_1');
+      assert.equal(sent?.serviceHeaders?.['Queue-Name'], 'q');
+      const filter = { scheduleIds: ['sch_1'] };
+      const { items } = await runtime.messages({ instanceId: 'qi_1', filter, after: null, limit: 10 });
+      const schedule = await store.findSchedule({ instanceId: 'qi_1', scheduleId: 'sch_1' });
+      assert.deepEqual(
+        items.map(({ workflowRunId }) => workflowRunId),
+        [schedule?.lastRunId],
+      );
+    }));
+
+  test('for a group publishes to those that are in it at the tick, and skips the tick when there is none', () =>
+    withSender(async ({ runtime, clock }, sender) => {
+      const settings = { ...SETTINGS, message: { method: 'POST', urlGroup: 'all' } };
+      await runtime.putSchedule(command({ workflowUrl: 'all', settings }));
+      clock.move(60_000);
+      await settle();
+      assert.equal(sender.sent.length, 0);
+      await runtime.addEndpoints({ ...GROUP, endpoints: [A, B] });
+      clock.move(60_000);
+      await settle();
+      assert.deepEqual(
+        sender.sent.map(({ url, serviceHeaders }) => [url, serviceHeaders?.['Topic-Name'], serviceHeaders?.['Endpoint-Name']]),
+        [
+          [A.url, 'all', 'a'],
+          [B.url, 'all', undefined],
+        ],
+      );
+    }));
+});

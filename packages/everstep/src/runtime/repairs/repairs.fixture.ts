@@ -1,0 +1,95 @@
+/** Dead letters of several workflows, and endpoints that a test repairs. */
+import type { StepReply } from '@everstep/sdk/protocol';
+import type { RepairAction, StartSettings } from '../../engine/dead-letters/repair.js';
+import type { StepCall } from '../../ports/step-caller.js';
+import type { RepairRecord } from '../../ports/stores/repair-store.js';
+import { type Bench, progress, settle } from '../runtime.fixture.js';
+import type { RepairChange } from '../services/workflow-service.js';
+
+export const INSTANCE = { instanceId: 'qi_1' };
+export const FAST: StartSettings = { ratePerSecond: 1_000, canary: null, undoMs: 0 };
+
+/** Endpoints of two steps, whose second one fails for good while they are broken. */
+export class Endpoints {
+  broken: (url: string) => boolean = () => true;
+  /** Runs that came to their end, each time they did. */
+  readonly finished: string[] = [];
+  readonly answer = ({ request, workflowUrl }: StepCall): StepReply => {
+    const base = request.journal.length;
+    const first = { stepId: 1, name: 'first', type: 'Run' as const, out: '1' };
+    const done = base === 0 ? [first] : [];
+    if (this.broken(workflowUrl))
+      return {
+        protocol: 1,
+        kind: 'failed',
+        base,
+        done,
+        error: { name: 'Error', message: 'broken' },
+        retry: { kind: 'never' },
+      };
+    this.finished.push(request.run.id);
+    return progress(request, {
+      done: [...done, { stepId: 2, name: 'second', type: 'Run', out: '2' }],
+      end: { kind: 'finished', result: '2' },
+    });
+  };
+}
+
+/** So many of each URL, all in the DLQ. */
+export async function failRuns(bench: Bench, counts: Readonly<Record<string, number>>): Promise<void> {
+  for (const [workflowUrl, count] of Object.entries(counts)) for (let i = 0; i < count; i++) await bench.trigger({ workflowUrl });
+  await settle();
+}
+
+export async function plan(
+  bench: Pick<Bench, 'runtime'>,
+  action: RepairAction,
+  filter = {},
+  overrides = {},
+): Promise<RepairRecord> {
+  return bench.runtime.planRepair({
+    ...INSTANCE,
+    action,
+    filter: { kind: 'workflow', ...filter },
+    overrides,
+    createdBy: 'a@b.c',
+  });
+}
+
+export async function change(
+  bench: Pick<Bench, 'runtime'>,
+  { repair }: RepairRecord,
+  change: RepairChange,
+): Promise<RepairRecord> {
+  const outcome = await bench.runtime.changeRepair({ ...INSTANCE, repairId: repair.repairId, change });
+  if (outcome.kind !== 'changed') throw new Error(`${change.kind}: ${JSON.stringify(outcome)}`);
+  return outcome.record;
+}
+
+export const start = (bench: Pick<Bench, 'runtime'>, record: RepairRecord, settings: StartSettings): Promise<RepairRecord> =>
+  change(bench, record, { kind: 'start', settings });
+
+/** Lets time pass in short steps, each until nothing goes on by itself. */
+export async function pass(bench: Pick<Bench, 'clock' | 'runtime'>, ms: number, stepMs = 50): Promise<void> {
+  for (let passed = 0; passed < ms; passed += stepMs) {
+    await bench.runtime.idle();
+    await settle();
+    bench.clock.move(stepMs);
+    await bench.runtime.idle();
+  }
+}
+
+export async function now(bench: Pick<Bench, 'store'>, { repair }: RepairRecord): Promise<RepairRecord['repair']> {
+  const record = await bench.store.repairs.find({ ...INSTANCE, repairId: repair.repairId });
+  if (!record) throw new Error('the repair is gone');
+  return record.repair;
+}
+
+export async function itemsOf(bench: Pick<Bench, 'store'>, { repair }: RepairRecord) {
+  return (await bench.store.repairs.items({ ...INSTANCE, repairId: repair.repairId, after: -1, limit: 1_000 })).items;
+}
+
+export async function lettersOf(bench: Pick<Bench, 'store'>): Promise<readonly string[]> {
+  const page = { ...INSTANCE, filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 1_000 } as const;
+  return (await bench.store.listDeadLetterIds(page)).items;
+}

@@ -1,0 +1,296 @@
+/** Repairs on the real runtime and a real store, with a clock that the test moves. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { NO_LIMITS } from '../../ports/stores/instance-limits.js';
+import type { RepairStore } from '../../ports/stores/repair-store.js';
+import type { Store } from '../../ports/stores/store.js';
+import { type Bench, noMessages, publicUrl, quiet, random, ScriptedCaller, settle, withRuntime } from '../runtime.fixture.js';
+import { createRuntime } from '../runtime.js';
+import { change, Endpoints, FAST, failRuns, INSTANCE, itemsOf, lettersOf, now, pass, plan, start } from './repairs.fixture.js';
+
+const A = 'http://app/a';
+const B = 'http://app/b';
+const C = 'http://app/c';
+
+async function withFailed(
+  counts: Readonly<Record<string, number>>,
+  work: (bench: Bench, endpoints: Endpoints, caller: ScriptedCaller) => Promise<void>,
+  options: Parameters<typeof withRuntime>[2] = {},
+): Promise<void> {
+  const endpoints = new Endpoints();
+  const caller = new ScriptedCaller(endpoints.answer);
+  await withRuntime(
+    caller,
+    async (bench) => {
+      await failRuns(bench, counts);
+      await work(bench, endpoints, caller);
+    },
+    options,
+  );
+}
+
+/** How many times each run that failed was recovered. */
+async function recoveries(bench: Bench): Promise<readonly number[]> {
+  const made = new Map<string, number>();
+  const page = { ...INSTANCE, filter: {}, order: 'oldest-first', horizon: null, limit: 1_000 } as const;
+  const { items } = await bench.store.listRuns({ ...page, after: null });
+  for (const { origin } of items)
+    if (origin?.kind === 'resume') made.set(origin.workflowRunId, (made.get(origin.workflowRunId) ?? 0) + 1);
+  return [...made.values()];
+}
+
+test('a plan freezes what matches and says what it is', async () => {
+  await withFailed({ [A]: 3, [B]: 5 }, async (bench) => {
+    const all = await plan(bench, 'resume');
+    assert.deepEqual(
+      [all.repair.phase, all.repair.counts.pending, all.repair.plan.workflows, all.repair.plan.recordedSteps],
+      [
+        'planned',
+        8,
+        [
+          { workflowUrl: B, count: 5 },
+          { workflowUrl: A, count: 3 },
+        ],
+        8,
+      ],
+    );
+    const { groups } = all.repair.plan;
+    assert.deepEqual([groups.length, groups[0]?.count, groups[0]?.message], [1, 8, 'Error: broken']);
+    const fingerprints = [groups[0]?.fingerprint ?? ''];
+    assert.equal((await plan(bench, 'resume', { fingerprints })).repair.counts.pending, 8);
+    assert.equal((await plan(bench, 'resume', { fingerprints: ['another'] })).repair.counts.pending, 0);
+    assert.equal((await plan(bench, 'resume', { workflowUrls: [A] })).repair.counts.pending, 3);
+    await failRuns(bench, { [A]: 1 });
+    assert.equal((await now(bench, all)).counts.pending, 8);
+    assert.equal((await lettersOf(bench)).length, 9);
+  });
+});
+
+test('a canary is spread over the workflows, and the repair waits for continue when it has passed', async () => {
+  await withFailed({ [A]: 20, [B]: 2, [C]: 2 }, async (bench, endpoints) => {
+    const planned = await plan(bench, 'resume');
+    endpoints.broken = () => false;
+    const canary = { count: 6, maxFailurePercent: 0, thenContinue: false };
+    await start(bench, planned, { ...FAST, canary });
+    await pass(bench, 500);
+    const tried = (await itemsOf(bench, planned)).filter((item) => item.canary);
+    assert.deepEqual(
+      [A, B, C].map((url) => tried.filter(({ workflowUrl }) => workflowUrl === url).length),
+      [2, 2, 2],
+    );
+    const passed = await now(bench, planned);
+    assert.deepEqual([passed.phase, passed.counts.succeeded, passed.counts.pending], ['canary-passed', 6, 18]);
+    await pass(bench, 5_000, 500);
+    assert.equal((await now(bench, planned)).counts.pending, 18);
+    await change(bench, planned, { kind: 'continue', ratePerSecond: undefined });
+    await pass(bench, 1_000);
+    const done = await now(bench, planned);
+    assert.deepEqual([done.phase, done.counts.succeeded], ['done', 24]);
+    assert.deepEqual(await lettersOf(bench), []);
+    assert.ok((await recoveries(bench)).every((count) => count === 1));
+  });
+});
+
+test('a canary that fails stops the repair, and the entries that failed again say where they are now', async () => {
+  await withFailed({ [A]: 10, [B]: 10 }, async (bench, endpoints) => {
+    const planned = await plan(bench, 'resume');
+    endpoints.broken = (url) => url === A;
+    await start(bench, planned, { ...FAST, canary: { count: 4, maxFailurePercent: 25, thenContinue: true } });
+    await pass(bench, 500);
+    const stopped = await now(bench, planned);
+    assert.deepEqual([stopped.phase, stopped.stopReason, stopped.counts.pending], ['stopped', 'canary-failed', 16]);
+    const failed = (await itemsOf(bench, planned)).filter(({ state }) => state === 'failed');
+    assert.equal(failed.length, 2);
+    const letters = new Set(await lettersOf(bench));
+    for (const item of failed) {
+      assert.ok(item.newDlqId !== null && letters.has(item.newDlqId) && !letters.has(item.dlqId));
+      assert.match(item.error ?? '', /broken/);
+    }
+  });
+});
+
+test('the rest goes on at the rate that was set, and not faster after a pause or a restart', async () => {
+  await withFailed({ [A]: 40 }, async (bench, endpoints, caller) => {
+    const planned = await plan(bench, 'resume');
+    endpoints.broken = () => false;
+    const begun = async () => 40 - (await now(bench, planned)).counts.pending;
+    await start(bench, planned, { ...FAST, ratePerSecond: 4 });
+    await pass(bench, 2_000);
+    assert.ok([8, 9].includes(await begun()), String(await begun()));
+    await change(bench, planned, { kind: 'pause' });
+    await pass(bench, 5_000);
+    const before = await begun();
+    await change(bench, planned, { kind: 'continue', ratePerSecond: 2 });
+    await pass(bench, 2_000);
+    assert.ok([4, 5].includes((await begun()) - before), String((await begun()) - before));
+
+    const stopping = bench.runtime.stop({ graceMs: 10 });
+    bench.clock.move(60_000);
+    await stopping;
+    const [atStop, at] = [await begun(), bench.clock.now()];
+    const runtime = createRuntime({
+      ...{ store: bench.store, clock: bench.clock, random, log: quiet, publicUrl },
+      ...{ stepCaller: caller, messageSender: noMessages },
+    });
+    await runtime.start();
+    const again = { ...bench, runtime };
+    await pass(again, 3_000);
+    const most = Math.floor(((bench.clock.now() - at) / 1_000) * 2) + 1;
+    const since = (await begun()) - atStop;
+    assert.ok(since <= most && since >= most - 2, `${since} of ${most}`);
+    await pass(again, 15_000);
+    assert.deepEqual([(await now(bench, planned)).phase, new Set(await recoveries(bench))], ['done', new Set([1])]);
+    assert.equal(endpoints.finished.length, 40);
+    const end = runtime.stop({ graceMs: 10 });
+    bench.clock.move(1_000);
+    await end;
+  });
+});
+
+test('entries that somebody else took meanwhile are gone, and no error', async () => {
+  await withFailed({ [A]: 4 }, async (bench, endpoints) => {
+    const planned = await plan(bench, 'restart');
+    endpoints.broken = () => false;
+    const [first = ''] = await lettersOf(bench);
+    await bench.runtime.deleteDeadLetters({ ...INSTANCE, dlqIds: [first], whenMissing: 'fail' });
+    await start(bench, planned, FAST);
+    await pass(bench, 1_000);
+    const { phase, counts } = await now(bench, planned);
+    assert.deepEqual([phase, counts.gone, counts.succeeded], ['done', 1, 3]);
+  });
+});
+
+test('an abort leaves the rest alone, and what was started is still watched', async () => {
+  await withFailed({ [A]: 10 }, async (bench, endpoints) => {
+    const planned = await plan(bench, 'resume');
+    endpoints.broken = () => false;
+    await start(bench, planned, { ...FAST, ratePerSecond: 1 });
+    await pass(bench, 2_100);
+    await change(bench, planned, { kind: 'abort' });
+    await pass(bench, 30_000, 1_000);
+    const { phase, counts, stopReason } = await now(bench, planned);
+    assert.deepEqual([phase, stopReason, counts.started], ['aborted', 'aborted-by-hand', 0]);
+    assert.ok(counts.pending >= 7 && counts.pending + counts.succeeded === 10);
+    assert.equal((await lettersOf(bench)).length, counts.pending);
+  });
+});
+
+test('a deletion waits for the end of its undo window, in which an abort undoes it', async () => {
+  await withFailed({ [A]: 3 }, async (bench) => {
+    const undone = await start(bench, await plan(bench, 'delete'), { ratePerSecond: null, canary: null, undoMs: 60_000 });
+    await pass(bench, 59_000, 1_000);
+    assert.equal((await change(bench, undone, { kind: 'abort' })).repair.stopReason, 'undone');
+    await pass(bench, 10_000, 1_000);
+    assert.equal((await lettersOf(bench)).length, 3);
+    const kept = await start(bench, await plan(bench, 'delete'), { ratePerSecond: null, canary: null, undoMs: 60_000 });
+    await pass(bench, 59_000, 1_000);
+    assert.equal((await lettersOf(bench)).length, 3);
+    await pass(bench, 2_000, 500);
+    assert.deepEqual(await lettersOf(bench), []);
+    assert.deepEqual([(await now(bench, kept)).phase, (await now(bench, kept)).counts.succeeded], ['done', 3]);
+    const none = await start(bench, await plan(bench, 'delete'), { ratePerSecond: null, canary: null, undoMs: 0 });
+    await pass(bench, 100);
+    assert.equal((await now(bench, none)).phase, 'done');
+  });
+});
+
+test('a repair pauses when the budget lets nothing begin, says so, and can be continued', async () => {
+  let left = 2;
+  const limits = {
+    ...NO_LIMITS,
+    async admitRuns(_instanceId: string, runs: number) {
+      if (runs > left) return { kind: 'budget-exceeded' as const, message: 'the budget is spent' };
+      left -= runs;
+      return { kind: 'admitted' as const, at: null };
+    },
+  };
+  await withFailed(
+    { [A]: 5 },
+    async (bench, endpoints) => {
+      const planned = await plan(bench, 'resume');
+      endpoints.broken = () => false;
+      await start(bench, planned, FAST);
+      await pass(bench, 1_000);
+      const held = await now(bench, planned);
+      assert.deepEqual(
+        [held.phase, held.stopReason, held.stopMessage, held.counts.succeeded, held.counts.pending],
+        ['paused', 'budget-exceeded', 'the budget is spent', 2, 3],
+      );
+      left = 10;
+      await change(bench, planned, { kind: 'continue', ratePerSecond: undefined });
+      await pass(bench, 1_000);
+      const done = await now(bench, planned);
+      assert.deepEqual([done.phase, done.stopReason, done.counts.succeeded], ['done', null, 5]);
+    },
+    { limits },
+  );
+});
+
+test('flow control limits for a run without a key leave its entry where it is, and say so', async () => {
+  await withFailed({ [A]: 1 }, async (bench) => {
+    const planned = await plan(bench, 'resume', {}, { flowControlLimits: { parallelism: 1 } });
+    await start(bench, planned, FAST);
+    await pass(bench, 500);
+    const [item] = await itemsOf(bench, planned);
+    assert.equal(item?.state, 'failed');
+    assert.match(item?.error ?? '', /has no key of its own/);
+    assert.deepEqual(await lettersOf(bench), [item?.dlqId]);
+  });
+});
+
+test('a plan that is interrupted by a fault goes on, and freezes each entry once', async () => {
+  let puts = 0;
+  const wrap = (store: Store): Store => {
+    const repairs: RepairStore = new Proxy(store.repairs, {
+      get(target, name) {
+        if (name === 'put' && ++puts === 2) return () => Promise.reject(new Error('the disk is full'));
+        const member: unknown = Reflect.get(target, name);
+        return typeof member === 'function' ? member.bind(target) : member;
+      },
+    });
+    return { ...store, repairs };
+  };
+  await withFailed(
+    { [A]: 1_100, [B]: 1_000 },
+    async (bench) => {
+      const planning = plan(bench, 'resume');
+      for (let i = 0; i < 50; i++) await settle();
+      bench.clock.move(1_000);
+      const planned = await planning;
+      assert.ok(puts >= 4);
+      const { phase, counts, plan: made } = planned.repair;
+      assert.deepEqual([phase, counts.pending], ['planned', 2_100]);
+      assert.deepEqual(
+        made.workflows.map(({ count }) => count),
+        [1_100, 1_000],
+      );
+      assert.equal(made.recordedSteps, 2_100);
+    },
+    { wrap },
+  );
+});
+
+test('two processes that drive one repair at the same time begin nothing twice', async () => {
+  await withFailed({ [A]: 60 }, async (bench, endpoints, caller) => {
+    const planned = await plan(bench, 'resume');
+    endpoints.broken = () => false;
+    const other = createRuntime({
+      ...{ store: bench.store, clock: bench.clock, random, log: quiet, publicUrl },
+      ...{ stepCaller: caller, messageSender: noMessages },
+    });
+    await other.start();
+    await start(bench, planned, { ...FAST, ratePerSecond: 50 });
+    for (let i = 0; i < 60; i++) {
+      bench.clock.move(50);
+      await Promise.all([bench.runtime.idle(), other.idle()]);
+    }
+    await pass(bench, 20_000, 1_000);
+    await other.idle();
+    assert.deepEqual(new Set(await recoveries(bench)), new Set([1]));
+    const { phase, counts } = await now(bench, planned);
+    assert.deepEqual([phase, counts.succeeded], ['done', 60]);
+    const end = other.stop({ graceMs: 10 });
+    bench.clock.move(1_000);
+    await end;
+  });
+});

@@ -1,0 +1,55 @@
+/** Clients that wait for the end of a run. Nothing polls: the decision that ends a run wakes them. */
+import type { Clock } from '../../ports/clock.js';
+
+export class EndWatch {
+  private readonly clock: Clock;
+  /** Told of every end that this process decides, whoever waits for it. */
+  onEnd: () => void = () => {};
+  private readonly watchers = new Map<string, Set<(ended: boolean) => void>>();
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** `ended` resolves with true when the run ends, with false when the time is up, `signal` aborts, or it is given up. */
+  watch(
+    runKey: string,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): { readonly ended: Promise<boolean>; readonly giveUp: () => void } {
+    let giveUp = (): void => {};
+    const ended = new Promise<boolean>((resolve) => {
+      const settle = (hasEnded: boolean) => {
+        cancelTimer();
+        signal?.removeEventListener('abort', giveUp);
+        const set = this.watchers.get(runKey);
+        set?.delete(settle);
+        if (set?.size === 0) this.watchers.delete(runKey);
+        resolve(hasEnded);
+      };
+      giveUp = () => settle(false);
+      const cancelTimer = this.clock.setTimer(this.clock.now() + timeoutMs, giveUp);
+      signal?.addEventListener('abort', giveUp);
+      const set = this.watchers.get(runKey);
+      if (set) set.add(settle);
+      else this.watchers.set(runKey, new Set([settle]));
+    });
+    if (signal?.aborted) giveUp();
+    return { ended, giveUp };
+  }
+
+  /** Runs that somebody waits for. */
+  get watched(): readonly string[] {
+    return [...this.watchers.keys()];
+  }
+
+  ended(runKey: string): void {
+    this.onEnd();
+    const set = this.watchers.get(runKey);
+    if (set) for (const settle of [...set]) settle(true);
+  }
+
+  releaseAll(): void {
+    for (const set of [...this.watchers.values()]) for (const settle of [...set]) settle(false);
+  }
+}

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LIMITS } from '../../config/limits.js';
+import type { ReplayCheck, ReplayVerdict } from '../../ports/step-caller.js';
+import { wholeHistory } from '../../stores/conformance/samples.js';
+import { endOf, inARow, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
+
+const NOBODY_LEAVES = new AbortController().signal;
+
+/** Runs of two steps; whether they would replay is what the test says. */
+class CheckedCaller extends ScriptedCaller {
+  readonly checks: ReplayCheck[] = [];
+  mostChecks = 0;
+  private out_ = 0;
+  private readonly verdict: (check: ReplayCheck, signal: AbortSignal) => Promise<ReplayVerdict> | ReplayVerdict;
+  constructor(verdict: (check: ReplayCheck, signal: AbortSignal) => Promise<ReplayVerdict> | ReplayVerdict) {
+    super(inARow(2));
+    this.verdict = verdict;
+  }
+  async check(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict> {
+    this.checks.push(check);
+    this.mostChecks = Math.max(this.mostChecks, ++this.out_);
+    const verdict = await this.verdict(check, signal);
+    this.out_--;
+    return verdict;
+  }
+}
+
+const fits: ReplayVerdict = { outcome: 'fits', message: 'fits' };
+
+test('a check sends the whole journal and what is planned, says where it differs, and writes nothing', async () => {
+  const caller = new CheckedCaller(() => ({ outcome: 'differs', stepId: 2, message: 'other' }));
+  await withRuntime(caller, async (bench) => {
+    const { run } = await bench.trigger();
+    await endOf(bench, run);
+    const before = await wholeHistory(bench.store, { runKey: run.runKey });
+    const calls = caller.calls.length;
+    const checked = await bench.runtime.checkReplays({ runKeys: [run.runKey], signal: NOBODY_LEAVES });
+    assert.deepEqual(checked, [{ outcome: 'differs', stepId: 2, stepName: 's2', message: 'other' }]);
+    const { request, forwardHeaders } = caller.checks[0] ?? assert.fail();
+    assert.deepEqual(
+      request.journal.map(({ stepId, out }) => [stepId, out]),
+      [
+        [1, '1'],
+        [2, '2'],
+      ],
+    );
+    assert.deepEqual([request.open, forwardHeaders, request.input.contentType], [[], { 'x-a': 'b' }, 'application/json']);
+    assert.deepEqual(await wholeHistory(bench.store, { runKey: run.runKey }), before);
+    assert.equal(caller.calls.length, calls);
+  });
+});
+
+test('few endpoints are asked at a time, and answers keep the order of the runs', async () => {
+  const caller = new CheckedCaller(async ({ request }) => {
+    await settle();
+    return { ...fits, message: request.run.id };
+  });
+  await withRuntime(caller, async (bench) => {
+    const runs = await Promise.all(Array.from({ length: 30 }, (_, i) => bench.trigger({ workflowRunId: `r${i}` })));
+    const runKeys = runs.map(({ run }) => run.runKey);
+    const checked = await bench.runtime.checkReplays({ runKeys, signal: NOBODY_LEAVES });
+    assert.deepEqual(
+      checked.map(({ message }) => message),
+      runs.map(({ run }) => run.workflowRunId),
+    );
+    assert.equal(caller.mostChecks, LIMITS.checksAtOnce);
+  });
+});
+
+test('when the time for one request is up, those that are left are cannot-tell', async () => {
+  const hanging = (_: ReplayCheck, signal: AbortSignal) =>
+    new Promise<ReplayVerdict>((resolve) => signal.addEventListener('abort', () => resolve(fits)));
+  const caller = new CheckedCaller(hanging);
+  await withRuntime(caller, async (bench) => {
+    const runs = await Promise.all(Array.from({ length: 20 }, () => bench.trigger()));
+    const runKeys = runs.map(({ run }) => run.runKey);
+    const checking = bench.runtime.checkReplays({ runKeys, signal: NOBODY_LEAVES });
+    await settle();
+    bench.clock.move(LIMITS.checksTimeoutMs);
+    const checked = await checking;
+    assert.deepEqual([...new Set(checked.map(({ outcome }) => outcome))], ['cannot-tell']);
+    assert.match(checked[19]?.message ?? '', /ask again/);
+    assert.equal(caller.checks.length, LIMITS.checksAtOnce);
+  });
+});
+
+test('a run that is gone, a plain message, and a way without the question are cannot-tell', async () => {
+  const sender = new ScriptedSender(() => ({ kind: 'answered', status: 200, headers: {}, body: new Uint8Array() }));
+  await withRuntime(
+    new CheckedCaller(() => fits),
+    async (bench) => {
+      const message = await bench.trigger({ settings: { ...SETTINGS, message: { method: 'POST' } } });
+      const runKeys = [message.run.runKey, 'gone'];
+      const [plain, gone] = await bench.runtime.checkReplays({ runKeys, signal: NOBODY_LEAVES });
+      assert.match(plain?.message ?? '', /plain message/);
+      assert.match(gone?.message ?? '', /removed/);
+    },
+    { sender },
+  );
+  await withRuntime(new ScriptedCaller(inARow(1)), async (bench) => {
+    const { run } = await bench.trigger();
+    const [checked] = await bench.runtime.checkReplays({ runKeys: [run.runKey], signal: NOBODY_LEAVES });
+    assert.equal(checked?.outcome, 'cannot-tell');
+  });
+});

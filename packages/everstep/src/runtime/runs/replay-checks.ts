@@ -1,0 +1,107 @@
+/**
+ * Asks endpoints whether their present code would replay runs: nothing is
+ * executed, recorded or counted. Not deliveries: they pass no gates, and one
+ * request has few of them under way.
+ */
+import { type JournalEntry, PROTOCOL_VERSION } from '@everstep/sdk/protocol';
+import { LIMITS } from '../../config/limits.js';
+import type { Run, RunPayload } from '../../engine/runs/run.js';
+import { stepTypeOf } from '../../engine/runs/step-type.js';
+import type { Clock } from '../../ports/clock.js';
+import type { ReplayCheck, ReplayVerdict, StepCaller } from '../../ports/step-caller.js';
+import type { Store } from '../../ports/stores/store.js';
+import { encodeInput } from '../dispatch/step-request.js';
+import type { CheckedRun } from '../services/workflow-service.js';
+
+export interface ReplayChecksOptions {
+  readonly store: Pick<Store, 'loadJournal' | 'loadPayload' | 'loadRun'>;
+  readonly stepCaller: StepCaller;
+  readonly clock: Pick<Clock, 'now' | 'setTimer'>;
+}
+
+const cannotTell = (message: string): CheckedRun => ({ outcome: 'cannot-tell', stepId: null, stepName: null, message });
+const NO_TIME = `the time for one request was up (${LIMITS.checksTimeoutMs} ms); ask again for this run`;
+
+function checkOf(run: Run, journal: readonly JournalEntry[], payload: RunPayload): ReplayCheck {
+  const { key, workflowRunId: id, createdAt, workflowUrl, settings } = run;
+  const timeoutMs = Math.min(LIMITS.checkTimeoutMs, settings.deliveryTimeoutMs);
+  const open = [...run.tasks.values()].flatMap((task) =>
+    'name' in task ? [{ stepId: task.slot, name: task.name, type: stepTypeOf(task) }] : [],
+  );
+  return {
+    instanceId: run.instanceId,
+    dialect: run.dialect,
+    workflowUrl,
+    request: {
+      protocol: PROTOCOL_VERSION,
+      kind: 'check',
+      run: { key, id, createdAt, workflowUrl, labels: settings.labels },
+      journal,
+      open,
+      input: encodeInput(payload),
+      // It answers in time that it cannot tell.
+      limitMs: Math.ceil(timeoutMs / 2),
+    },
+    forwardHeaders: payload.forwardHeaders,
+    timeoutMs,
+    hidesData: settings.redact !== undefined,
+  };
+}
+
+function named(verdict: ReplayVerdict, { request }: ReplayCheck): CheckedRun {
+  const { outcome, message } = verdict;
+  if (outcome !== 'differs') return { outcome, stepId: null, stepName: null, message };
+  const { stepId } = verdict;
+  const step = [...request.journal, ...request.open].find((known) => known.stepId === stepId);
+  return { outcome, stepId, stepName: step?.name ?? null, message };
+}
+
+async function checkOne({ store, stepCaller }: ReplayChecksOptions, runKey: string, signal: AbortSignal): Promise<CheckedRun> {
+  if (signal.aborted) return cannotTell(NO_TIME);
+  const run = await store.loadRun({ runKey });
+  if (run && run.journalBytes > LIMITS.maxCheckedJournalBytes)
+    return cannotTell(
+      `the journal has ${run.journalBytes} bytes, more than the ${LIMITS.maxCheckedJournalBytes} that are sent to be checked`,
+    );
+  const payload = run && (await store.loadPayload({ runKey }));
+  if (!run || !payload) return cannotTell('the run was removed');
+  if (run.settings.message) return cannotTell('a plain message has no steps, so there is nothing to replay');
+  if (!stepCaller.check) return cannotTell('steps do not travel in a way on which endpoints can be asked');
+  const recorded = await store.loadJournal({ runKey, from: 0 });
+  // What was recorded since is no task any more.
+  const journal = recorded.map(
+    ({ stepId, name, type, out }): JournalEntry => (out === null ? { stepId, name, type } : { stepId, name, type, out }),
+  );
+  const done = new Set(journal.map(({ stepId }) => stepId));
+  const tasks = new Map([...run.tasks].filter(([slot]) => !done.has(slot)));
+  const check = checkOf({ ...run, tasks }, journal, payload);
+  const verdict = named(await stepCaller.check(check, signal), check);
+  return signal.aborted ? cannotTell(NO_TIME) : verdict;
+}
+
+/** In the order of the runs. `signal`: whoever asks is gone. */
+export async function checkReplays(
+  options: ReplayChecksOptions,
+  runKeys: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly CheckedRun[]> {
+  const { clock } = options;
+  const over = new AbortController();
+  const end = (): void => over.abort();
+  const cancel = clock.setTimer(clock.now() + LIMITS.checksTimeoutMs, end);
+  signal.addEventListener('abort', end);
+  const results: CheckedRun[] = [];
+  let next = 0;
+  async function work(): Promise<void> {
+    for (let at = next++; at < runKeys.length; at = next++) {
+      results[at] = await checkOne(options, runKeys[at] ?? '', over.signal);
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: Math.min(LIMITS.checksAtOnce, runKeys.length) }, work));
+  } finally {
+    cancel();
+    signal.removeEventListener('abort', end);
+  }
+  return results;
+}

@@ -1,0 +1,54 @@
+/** About how many bytes the state of a run takes in memory: what its endpoint, its events and its owner made it carry. */
+import type { EncodedBody } from '@everstep/sdk/protocol';
+import type { KeptEvent, Run, Task } from '../../engine/runs/run.js';
+import type { CommitUnit } from '../../engine/writes.js';
+
+/** A run, a task or an event without what it carries. */
+const OBJECT_BYTES = 500;
+
+const textBytes = (values: readonly (string | readonly string[])[]): number =>
+  values.flat().reduce((sum, text) => sum + text.length, 0);
+const headerBytes = (headers: Readonly<Record<string, string | readonly string[]>>): number =>
+  textBytes(Object.keys(headers)) + textBytes(Object.values(headers));
+const bodyBytes = (body: EncodedBody | undefined): number => body?.data.length ?? 0;
+
+type Content = KeptEvent['content'];
+
+const contentBytes = (content: Content): number =>
+  bodyBytes(content.body) + (content.kind === 'request' ? content.query.length + headerBytes(content.headers) : 0);
+
+function taskBytes(task: Task | undefined): number {
+  switch (task?.kind) {
+    case undefined:
+      return 0;
+    case 'call':
+      return OBJECT_BYTES + bodyBytes(task.call.body) + headerBytes(task.call.headers);
+    case 'notify':
+      return OBJECT_BYTES + contentBytes(task.content);
+    case 'invoke':
+      return OBJECT_BYTES + bodyBytes(task.invoke?.body) + headerBytes(task.invoke?.headers ?? {});
+    default:
+      return OBJECT_BYTES;
+  }
+}
+
+const eventBytes = (events: readonly KeptEvent[]): number =>
+  events.reduce((sum, { content }) => sum + OBJECT_BYTES + contentBytes(content), 0);
+
+/** Without its payload, which is kept for a moment only. */
+export const weightOf = ({ tasks, keptEvents }: Run): number =>
+  OBJECT_BYTES + eventBytes(keptEvents) + [...tasks.values()].reduce((sum, task) => sum + taskBytes(task), 0);
+
+/** The weight after a decision; it takes as long as the decision has writes, however many tasks the run has. */
+export function weightAfter(weight: number, before: Run, after: Run, writes: CommitUnit['writes']): number {
+  const slots = new Set<number>();
+  for (const write of writes) {
+    if (write.kind === 'put-task') slots.add(write.task.slot);
+    else if (write.kind === 'delete-task') slots.add(write.slot);
+    else if (write.kind === 'delete-tasks') return weightOf(after);
+  }
+  let changed = weight;
+  for (const slot of slots) changed += taskBytes(after.tasks.get(slot)) - taskBytes(before.tasks.get(slot));
+  if (after.keptEvents !== before.keptEvents) changed += eventBytes(after.keptEvents) - eventBytes(before.keptEvents);
+  return changed;
+}

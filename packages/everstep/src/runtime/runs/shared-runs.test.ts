@@ -1,0 +1,167 @@
+/** What a node makes of what it hears of runs that other nodes decide on, too. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { StepReply } from '@everstep/sdk/protocol';
+import type { CommitResult } from '../../engine/writes.js';
+import type { StepCall } from '../../ports/step-caller.js';
+import type { DueTask, Store } from '../../ports/stores/store.js';
+import { aloneInCluster, endOf, progress, recordedDigest, ScriptedCaller, settle, withRuntime } from '../runtime.fixture.js';
+
+const SLEEP_MS = 5_000;
+
+/** Sleeps once, and ends. */
+const sleeper = ({ request }: StepCall): StepReply =>
+  request.journal.length === 0
+    ? progress(request, { planned: [{ stepId: 1, name: 'nap', type: 'SleepFor', sleepMs: SLEEP_MS }] })
+    : progress(request, { end: { kind: 'finished', result: '"awake"' } });
+
+test('a run goes on that is owed a delivery while an older one of it finds that there is nothing to deliver', async () => {
+  const claims: DueTask[] = [];
+  const caller = new ScriptedCaller(sleeper);
+  const cluster = aloneInCluster(() => claims.splice(0));
+  await withRuntime(
+    caller,
+    async (bench) => {
+      const { run } = await bench.trigger();
+      await settle();
+      assert.equal(caller.calls.length, 1);
+      const task = {
+        runKey: run.runKey,
+        instanceId: 'qi_1',
+        workflowUrl: 'http://app/flow',
+        flowControlKey: null,
+        runVersion: 1,
+      };
+      // The delivery before, of which it was told late; and the sleep, whose end asks for another one.
+      claims.push({ ...task, slot: 0, kind: 'advance', dueAt: bench.clock.now() });
+      claims.push({ ...task, slot: 1, kind: 'sleep', dueAt: bench.clock.now() + SLEEP_MS });
+      bench.clock.move(SLEEP_MS);
+      await settle();
+      assert.equal(caller.calls.length, 2);
+      assert.equal((await endOf(bench, run))?.result, '"awake"');
+    },
+    { cluster },
+  );
+});
+
+test('a run goes on that was let go because another node went on with it, while what it owes at once was being written', async () => {
+  const claims: DueTask[] = [];
+  let held: Promise<void> | null = null;
+  /** Its commits are answered when a test says so. */
+  const slow = (store: Store): Store =>
+    new Proxy(store, {
+      get(target, property, receiver) {
+        if (property !== 'commit') return Reflect.get(target, property, receiver);
+        return async (...units: Parameters<Store['commit']>) => {
+          const results = await target.commit(...units);
+          await held;
+          return results;
+        };
+      },
+    });
+  const caller = new ScriptedCaller(({ request }) =>
+    request.journal.length === 0
+      ? progress(request, { planned: [{ stepId: 1, name: 'blink', type: 'SleepFor', sleepMs: 0 }] })
+      : progress(request, { end: { kind: 'finished', result: '"awake"' } }),
+  );
+  await withRuntime(
+    caller,
+    async (bench) => {
+      const { run } = await bench.trigger();
+      let answer = (): void => {};
+      held = new Promise((resolve) => {
+        answer = resolve;
+      });
+      await settle();
+      // The plan is written by now. Of another task of the run this node hears how far the run is, which is further.
+      const { runKey } = run;
+      const place = { instanceId: 'qi_1', workflowUrl: 'http://app/flow', flowControlKey: null, kind: 'sleep' as const };
+      claims.push({ ...place, runKey, slot: 9, dueAt: bench.clock.now(), runVersion: Number.MAX_SAFE_INTEGER });
+      bench.clock.move(1_000);
+      await settle();
+      answer();
+      held = null;
+      await settle();
+      assert.equal(caller.calls.length, 2);
+      assert.equal((await endOf(bench, run))?.result, '"awake"');
+    },
+    { wrap: slow, cluster: aloneInCluster(() => claims.splice(0)) },
+  );
+});
+
+test('a result that was not recorded is never named as held, though its answer came and another was recorded', async () => {
+  const claims: DueTask[] = [];
+  let refuse: Promise<void> | null = null;
+  /** Refuses one commit, when the test says so: another node has decided on the run. */
+  const contested = (store: Store): Store =>
+    new Proxy(store, {
+      get(target, property, receiver) {
+        if (property !== 'commit') return Reflect.get(target, property, receiver);
+        return async (...parameters: Parameters<Store['commit']>): Promise<readonly CommitResult[]> => {
+          const held = refuse;
+          if (!held) return target.commit(...parameters);
+          refuse = null;
+          await held;
+          return parameters[0].map(() => ({ kind: 'run-moved' }));
+        };
+      },
+    });
+  const answers: ((out: string) => void)[] = [];
+  const caller = new ScriptedCaller(async ({ request }) => {
+    const hold = (worker: string, through: number) => ({ hold: { worker, through } });
+    const done = (stepId: number, out: string) => [{ stepId, name: `s${stepId}`, type: 'Run' as const, out }];
+    switch (request.journal.length) {
+      case 0:
+        return progress(request, {
+          done: done(1, '"one"'),
+          planned: [{ stepId: 2, name: 's2', type: 'Run' }],
+          ...hold('w.1', 1),
+        });
+      case 1: {
+        const worker = `w.${answers.length + 1}`;
+        const out = await new Promise<string>((resolve) => answers.push(resolve));
+        const planned = [{ stepId: 3, name: 'nap', type: 'SleepFor' as const, sleepMs: SLEEP_MS }];
+        return progress(request, { done: done(2, out), planned, ...hold(worker, 2) });
+      }
+      default:
+        return progress(request, { end: { kind: 'finished' } });
+    }
+  });
+  await withRuntime(
+    caller,
+    async (bench) => {
+      const { run } = await bench.trigger();
+      await settle();
+      assert.equal(answers.length, 1);
+      // The commit of its answer is refused, but not yet.
+      let moved = (): void => {};
+      refuse = new Promise((resolve) => {
+        moved = resolve;
+      });
+      answers[0]?.('"recorded"');
+      await settle();
+      // Meanwhile the step is found by a scan, on a newer state, and delivered again.
+      const { runKey } = run;
+      const task = { runKey, instanceId: 'qi_1', workflowUrl: 'http://app/flow', flowControlKey: null };
+      claims.push({ ...task, slot: 2, kind: 'step', dueAt: bench.clock.now(), runVersion: Number.MAX_SAFE_INTEGER });
+      bench.clock.move(1_000);
+      await settle();
+      assert.equal(answers.length, 2);
+      // The first answer is recorded on the newer state, and the second one has no effect.
+      moved();
+      await settle();
+      answers[1]?.('"ignored"');
+      await settle();
+      claims.push({ ...task, slot: 3, kind: 'sleep', dueAt: bench.clock.now() + SLEEP_MS, runVersion: 0 });
+      bench.clock.move(SLEEP_MS);
+      await settle();
+      const { journal } = caller.calls.at(-1)?.request ?? assert.fail();
+      assert.equal(journal.length, 3);
+      const recorded = await bench.store.loadJournal({ runKey, from: 0 });
+      assert.equal(recorded[1]?.out, '"recorded"');
+      assert.notEqual(journal.worker, 'w.2', 'the worker that holds the result that was not recorded');
+      assert.equal(journal.digest, await recordedDigest(bench.store, runKey, journal.from));
+    },
+    { wrap: contested, cluster: aloneInCluster(() => claims.splice(0)) },
+  );
+});

@@ -1,0 +1,201 @@
+/** Tells failure callbacks and failure functions how a run failed, until they have taken it or it is given up. */
+import { FAILURE_FUNCTION_HEADER, type FailureNotice, parseJson } from '@everstep/sdk/protocol';
+import { canonicalHeaders } from '../../answers/header-names.js';
+import { LIMITS } from '../../config/limits.js';
+import type { DecisionContext } from '../../engine/ids.js';
+import { type CallbackTask, cancelCallback, decideCallback, retryCallback } from '../../engine/messages/callback.js';
+import { CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from '../../engine/runs/run.js';
+import type { MessageSender } from '../../ports/message-sender.js';
+import type { Store, WholeDeadLetter } from '../../ports/stores/store.js';
+import type { StoreWrites } from '../commits/store-writes.js';
+import { originOf } from '../dispatch/passages.js';
+import { timeoutOfCallback } from '../dispatch/timeouts.js';
+import { messageNotice, sourceHeaderOf } from '../messages/message-notice.js';
+import { messageFailureOf } from '../messages/message-outcome.js';
+import type { Decisions } from '../runs/decisions.js';
+import type { CallbackOutcome } from './workflow-service.js';
+
+export interface CallbacksOptions {
+  readonly store: Store;
+  readonly sender: MessageSender;
+  readonly writes: Pick<StoreWrites, 'persist'>;
+  readonly decisions: Decisions;
+  readonly context: () => DecisionContext;
+  /** The message of this run is due at this time. */
+  readonly expect: (run: Run, task: CallbackTask) => void;
+}
+
+/** Where the message goes. */
+export const callbackUrlOf = (run: Pick<Run, 'settings' | 'workflowUrl'>): string =>
+  run.settings.failureCallback?.url ?? run.workflowUrl;
+
+export const openCallback = (tasks: ReadonlyMap<number, Task>): CallbackTask | null => {
+  const task = tasks.get(CALLBACK_SLOT);
+  return task?.kind === 'callback' ? task : null;
+};
+
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+
+/** An endpoint that submits its steps reads an error out of the last answer, so what it did not say itself is put in that form. */
+function answerWithError({ responseBody, error }: WholeDeadLetter): Uint8Array {
+  try {
+    const told: unknown = parseJson(Buffer.from(responseBody).toString('utf8'));
+    if (typeof told === 'object' && told !== null && 'message' in told && typeof told.message === 'string') return responseBody;
+  } catch {
+    // No JSON: a page of a gateway, or nothing at all.
+  }
+  return Buffer.from(JSON.stringify({ error: 'WorkflowError', message: error }));
+}
+
+/**
+ * A failure function also receives the error in words, and the labels. A callback has the error in place of the answer
+ * when there was no answer, and the labels in a header.
+ */
+function noticeOf(run: Run, letter: WholeDeadLetter, retried: number): FailureNotice {
+  const { responseStatus } = letter;
+  const toFunction = run.settings.failureCallback === null;
+  const unanswered = responseStatus === null && !toFunction;
+  const words = unanswered ? Buffer.from(letter.error) : letter.responseBody;
+  return {
+    status: responseStatus ?? 0,
+    header: canonicalHeaders(letter.responseHeaders),
+    body: base64(run.settings.steps ? answerWithError(letter) : words),
+    ...(toFunction ? { error: letter.error, labels: run.settings.labels } : {}),
+    retried,
+    maxRetries: run.settings.maxRetries,
+    sourceMessageId: `msg_${run.key}`,
+    url: run.workflowUrl,
+    method: 'POST',
+    sourceHeader: sourceHeaderOf(letter.payload, { from: run.workflowUrl, to: callbackUrlOf(run) }),
+    sourceBody: base64(letter.body),
+    workflowRunId: run.workflowRunId,
+    workflowCreatedAt: run.createdAt,
+    dlqId: letter.dlqId,
+    createdAt: letter.createdAt,
+  };
+}
+
+/** Headers of the service that name the run. */
+const runHeadersOf = ({ workflowRunId, workflowUrl, settings: { labels } }: Run): Readonly<Record<string, string>> => ({
+  'Workflow-RunId': workflowRunId,
+  'Workflow-Url': workflowUrl,
+  ...(labels.length === 0 ? {} : { Label: labels.join(',') }),
+});
+
+/** `retried`: of the delivery that failed. Without an answer, the body is the error in words. */
+function noticeOfMessage(run: Run, letter: WholeDeadLetter, retried: number): Uint8Array {
+  const { responseStatus: status, responseHeaders: headers } = letter;
+  const body = status === null ? Buffer.from(letter.error) : letter.responseBody;
+  return messageNotice(
+    run,
+    { ...letter.payload, body: letter.body },
+    { status: status ?? 0, headers, body, retried },
+    callbackUrlOf(run),
+    letter.dlqId,
+  );
+}
+
+export class Callbacks {
+  private readonly options: CallbacksOptions;
+
+  constructor(options: CallbacksOptions) {
+    this.options = options;
+  }
+
+  /**
+   * One attempt; what went wrong with the delivery, or null. `given-up`: nothing came of it, and it stays due. `refused`:
+   * `mayTake` said so of its timeout, and nothing was sent.
+   */
+  async deliver(
+    runKey: string,
+    signal: AbortSignal,
+    mayTake: (run: Run, timeoutMs: number) => boolean,
+    answerRecorded: Promise<void>,
+  ): Promise<DeliveryFailure | null | 'given-up' | 'refused'> {
+    const { store, sender, writes, decisions, context, expect } = this.options;
+    const run = await store.loadRun({ runKey });
+    const task = run && openCallback(run.tasks);
+    if (!run || !task || task.dueAt === null || task.dueAt > context().now) return 'given-up';
+    const timeoutMs = timeoutOfCallback(run);
+    if (!mayTake(run, timeoutMs)) return 'refused';
+    const letter = await this.wholeLetter(run.instanceId, task.dlqId);
+    if (!letter) return 'given-up';
+    const { failureCallback, message } = run.settings;
+    const url = callbackUrlOf(run);
+    const retried = await store.retriesBeforeFailure({ runKey, at: letter.createdAt });
+    const answer = await sender.send(
+      {
+        instanceId: run.instanceId,
+        dialect: run.dialect,
+        method: failureCallback?.method ?? 'POST',
+        url,
+        headers: { ...(failureCallback?.headers ?? letter.payload.forwardHeaders), 'content-type': 'application/json' },
+        serviceHeaders: {
+          ...(message ? {} : runHeadersOf(run)),
+          'Message-Id': task.messageId,
+          Retried: String(task.retried),
+          ...(failureCallback === null ? { [FAILURE_FUNCTION_HEADER]: 'true' } : {}),
+        },
+        body: message ? noticeOfMessage(run, letter, retried) : Buffer.from(JSON.stringify(noticeOf(run, letter, retried))),
+        timeoutMs,
+        maxAnswerBytes: LIMITS.maxReplyBytes,
+        signed: {
+          kind: failureCallback === null ? 'failure-function' : 'failure-callback',
+          isOwn: message === undefined && originOf(url) === originOf(run.workflowUrl),
+        },
+        take: 'forwarded',
+        answerRecorded,
+      },
+      signal,
+    );
+    if (signal.aborted) return 'given-up';
+    const failure = messageFailureOf(answer, context().now, run.settings.redact !== undefined);
+    const unwanted = failure === null && answer.kind === 'answered' && answer.unwanted === true;
+    const { unit, next } = decideCallback(run, task, unwanted ? 'unwanted' : failure, context());
+    const result = await writes.persist(unit, () => decisions.commit(unit));
+    if (result?.kind === 'applied' && next) expect(run, next);
+    return failure;
+  }
+
+  async retry(instanceId: string, dlqId: string): Promise<CallbackOutcome> {
+    const found = await this.find(instanceId, dlqId);
+    if (!found) return { kind: 'not-found' };
+    const { run, task } = found;
+    if (task) return { kind: 'not-possible', why: 'the failure callback is in progress' };
+    if (run.settings.failureCallback === null && !run.failureFunction) {
+      return { kind: 'not-possible', why: 'the run has neither a failure callback nor a failure function' };
+    }
+    const { unit, next } = retryCallback(run, dlqId, this.options.context());
+    const result = await this.options.decisions.commit(unit);
+    if (result.kind !== 'applied') return { kind: 'not-found' };
+    this.options.expect(run, next);
+    return { kind: 'done' };
+  }
+
+  async cancel(instanceId: string, dlqId: string): Promise<CallbackOutcome> {
+    const found = await this.find(instanceId, dlqId);
+    if (!found) return { kind: 'not-found' };
+    const { run, task } = found;
+    const nothing = { kind: 'not-possible', why: 'no failure callback is in progress' } as const;
+    if (!task) return nothing;
+    const result = await this.options.decisions.commit(cancelCallback(run, task));
+    return result.kind === 'applied' ? { kind: 'done' } : nothing;
+  }
+
+  private async wholeLetter(instanceId: string, dlqId: string): Promise<WholeDeadLetter | null> {
+    const { store } = this.options;
+    const letter = await store.findDeadLetter({ instanceId, dlqId });
+    const bodies = letter && (await store.loadDeadLetterBodies({ instanceId, dlqIds: [dlqId] })).get(dlqId);
+    return letter && bodies ? { ...letter, ...bodies } : null;
+  }
+
+  private async find(
+    instanceId: string,
+    dlqId: string,
+  ): Promise<{ readonly run: Run; readonly task: CallbackTask | null } | null> {
+    const { store } = this.options;
+    const letter = await store.findDeadLetter({ instanceId, dlqId });
+    const run = letter && (await store.loadRun({ runKey: letter.runKey }));
+    return run && { run, task: openCallback(run.tasks) };
+  }
+}

@@ -1,0 +1,185 @@
+/** Events: who waits for one is notified, each exactly once; what comes early for a run is kept for it. */
+import type { EventContent, NotifyOutcome as NotifyStepOutcome } from '@everstep/sdk/protocol';
+import type { DecisionContext } from '../../engine/ids.js';
+import { newKey } from '../../engine/ids.js';
+import type { Decision } from '../../engine/runs/decision.js';
+import { ADVANCE_SLOT, type Run, type Task } from '../../engine/runs/run.js';
+import { exceedsEventLimits } from '../../engine/runs/waits.js';
+import type { Store, WaiterRecord } from '../../ports/stores/store.js';
+import type { Decisions } from '../runs/decisions.js';
+import type { CachedRun } from '../runs/run-cache.js';
+import type { Notified, NotifyOutcome, WorkflowService } from './workflow-service.js';
+
+const PAGE = 500;
+
+type NotifyTask = Extract<Task, { kind: 'notify' }>;
+
+export interface EventsOptions {
+  readonly store: Store;
+  readonly decisions: Decisions;
+  readonly context: () => DecisionContext;
+  readonly isDeleted: (instanceId: string) => boolean;
+}
+
+interface NotifyCommand {
+  readonly instanceId: string;
+  readonly eventId: string;
+  readonly workflowRunId: string | null;
+  readonly content: EventContent;
+}
+
+type WebhookCall = Parameters<WorkflowService['callWebhook']>[0];
+
+/** What the run owes to having been notified: the message that moves its code on. */
+const messageOf = (decision: Decision): string | undefined => decision.run.tasks.get(ADVANCE_SLOT)?.messageId;
+
+function waiterOf(run: Run, task: Extract<Task, { kind: 'wait' }>): WaiterRecord {
+  return {
+    runKey: run.key,
+    slot: task.slot,
+    workflowRunId: run.workflowRunId,
+    workflowCreatedAt: run.createdAt,
+    workflowUrl: run.workflowUrl,
+    dialect: run.dialect,
+    stepName: task.name,
+    deadlineAt: task.deadlineAt,
+    since: task.createdAt,
+  };
+}
+
+/** Of the run that made the webhook. */
+const runKeyOf = (eventId: string): string => eventId.slice(eventId.indexOf('.') + 1);
+
+export class Events {
+  private readonly options: EventsOptions;
+  /** Messages of notify steps that are being carried out: what stands in the store is due until they are done. */
+  private readonly underWay = new Set<string>();
+
+  constructor(options: EventsOptions) {
+    this.options = options;
+  }
+
+  async notify(command: NotifyCommand): Promise<NotifyOutcome> {
+    if (command.workflowRunId === null) return { kind: 'notified', notified: await this.notifyAll(command) };
+    const { instanceId, workflowRunId } = command;
+    const run = await this.options.store.findRun({ instanceId, workflowRunId });
+    if (!run) return { kind: 'run-not-found' };
+    return this.receive(run.key, command.eventId, command.content);
+  }
+
+  async instanceOfWebhook({ eventId, of }: Pick<WebhookCall, 'eventId' | 'of'>): Promise<string | null> {
+    const { store, isDeleted } = this.options;
+    const runKey = await this.runKeyOfWebhook({ eventId, of });
+    if (!(await store.hasWebhook({ runKey, eventId }))) return null;
+    const instanceId = (await store.runRecord({ runKey }))?.instanceId;
+    return instanceId === undefined || isDeleted(instanceId) ? null : instanceId;
+  }
+
+  /** Returns the run that made the webhook, or what is no run. */
+  private async runKeyOfWebhook({ eventId, of }: Pick<WebhookCall, 'eventId' | 'of'>): Promise<string> {
+    return of ? ((await this.options.store.findRun(of))?.key ?? '') : runKeyOf(eventId);
+  }
+
+  /** A request that came to a webhook is an event for the run that made it, or for what a resume made of that. */
+  async callWebhook({ eventId, content, of }: WebhookCall): Promise<'taken' | 'not-found' | 'too-many-kept'> {
+    const { store } = this.options;
+    let runKey = await this.runKeyOfWebhook({ eventId, of });
+    if (!(await store.hasWebhook({ runKey, eventId }))) return 'not-found';
+    for (;;) {
+      const became = (await store.runRecord({ runKey }))?.became;
+      if (became?.kind !== 'resume') break;
+      runKey = became.runKey;
+    }
+    const outcome = await this.receive(runKey, eventId, content);
+    switch (outcome.kind) {
+      case 'notified':
+      case 'kept':
+        return 'taken';
+      case 'too-many-kept':
+        return 'too-many-kept';
+      default:
+        return 'not-found';
+    }
+  }
+
+  /** Carries out a notify step. What was notified before a crash in between is not notified again, as it waits no more. */
+  async carryOut(entry: CachedRun, task: NotifyTask): Promise<void> {
+    if (this.underWay.has(task.messageId)) return;
+    this.underWay.add(task.messageId);
+    try {
+      await this.notifyFor(entry, task);
+    } finally {
+      this.underWay.delete(task.messageId);
+    }
+  }
+
+  private async notifyFor(entry: CachedRun, task: NotifyTask): Promise<void> {
+    const { instanceId } = entry.run;
+    const { slot, messageId, eventId, workflowRunId, content } = task;
+    const result = await this.notify({ instanceId, eventId, workflowRunId, content });
+    const notified = result.kind === 'notified' ? result.notified : [];
+    const outcome: NotifyStepOutcome = {
+      notified: notified.map(({ waiter, messageId }) => ({
+        messageId,
+        workflowRunId: waiter.workflowRunId,
+        workflowUrl: waiter.workflowUrl,
+      })),
+      kept: result.kind === 'kept',
+    };
+    await this.options.decisions.decideOn(entry.run.key, { kind: 'notify-done', slot, messageId, outcome });
+  }
+
+  private async notifyAll(command: NotifyCommand): Promise<readonly Notified[]> {
+    const { eventId, content } = command;
+    const waiters = await this.waitersOf(command);
+    const notified: Notified[] = [];
+    for (let from = 0; from < waiters.length; from += PAGE) {
+      const decided = await Promise.all(
+        waiters.slice(from, from + PAGE).map(async (waiter) => {
+          const event = { kind: 'notified', slot: waiter.slot, eventId, content } as const;
+          return { waiter, decision: await this.options.decisions.decideOn(waiter.runKey, event) };
+        }),
+      );
+      for (const { waiter, decision } of decided) {
+        if (decision) notified.push({ waiter, messageId: messageOf(decision) ?? waiter.runKey });
+      }
+    }
+    return notified;
+  }
+
+  /** All of them before the first is notified: a run that waits for the event again at once would be found for ever. */
+  private async waitersOf({ instanceId, eventId }: NotifyCommand): Promise<readonly WaiterRecord[]> {
+    const waiters: WaiterRecord[] = [];
+    for (;;) {
+      const after = waiters.at(-1) ?? null;
+      const page = await this.options.store.listWaiters({ instanceId, eventId, after, limit: PAGE });
+      waiters.push(...page);
+      if (page.length < PAGE) return waiters;
+    }
+  }
+
+  private async receive(runKey: string, eventId: string, content: EventContent): Promise<NotifyOutcome> {
+    const { decisions, context, store } = this.options;
+    const now = context();
+    const event = { eventKey: `evt_${newKey(now)}`, eventId, content, receivedAt: now.now };
+    const waiting: WaiterRecord[] = [];
+    const look = (run: Run): void => {
+      // It may be asked again, of a later state.
+      waiting.length = 0;
+      for (const task of run.tasks.values()) {
+        if (task.kind === 'wait' && task.dueAt !== null && task.eventIds.includes(eventId)) waiting.push(waiterOf(run, task));
+      }
+    };
+    const decision = await decisions.decideOn(runKey, { kind: 'event-received', event }, { look });
+    if (decision) {
+      if (waiting.length === 0) return { kind: 'kept', messageId: event.eventKey };
+      const messageId = messageOf(decision) ?? event.eventKey;
+      return { kind: 'notified', notified: waiting.map((waiter) => ({ waiter, messageId })) };
+    }
+    const run = await store.loadRun({ runKey });
+    if (!run) return { kind: 'run-not-found' };
+    return run.status === 'active' && exceedsEventLimits([...run.keptEvents, event])
+      ? { kind: 'too-many-kept' }
+      : { kind: 'run-not-active' };
+  }
+}

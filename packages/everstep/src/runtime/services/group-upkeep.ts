@@ -1,0 +1,137 @@
+/**
+ * Puts dead letters of versions before there were groups into these, and forgets what need not be kept of groups. It goes in
+ * small steps and lets everything else go on in between; what it does not get done, for instance because the disk fails or
+ * the service ends, is left for the next time: an entry that has no group yet says so itself.
+ */
+import { LIMITS } from '../../config/limits.js';
+import type { GroupKey } from '../../engine/dead-letters/dead-letter-groups.js';
+import { groupOf } from '../../engine/dead-letters/fingerprint.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Log } from '../../ports/log.js';
+import type { UngroupedEntry } from '../../ports/stores/dead-letter-groups.js';
+import type { Store } from '../../ports/stores/store.js';
+
+/** Some ms of work. */
+const ENTRIES_PER_STEP = 100;
+const ROWS_PER_STEP = 1_000;
+const GROUPS_PER_STEP = 20;
+const RECOUNT_EVERY_MS = 24 * 3_600_000;
+/** Turns of the event loop that are left to others after each step. */
+const TURNS_BETWEEN_STEPS = 8;
+
+export interface GroupUpkeepOptions {
+  readonly store: { readonly deadLetterGroups: Pick<Store['deadLetterGroups'], 'ungrouped' | 'group' | 'recount' | 'tidy'> };
+  readonly clock: Clock;
+  /** Unix ms, by the clock that entries have their times from. */
+  readonly now: () => number;
+  readonly log: Log;
+  /** Where several nodes share the store: does the work unless another one is at it; false then. */
+  readonly tryExclusively?: (work: () => Promise<void>) => Promise<boolean>;
+}
+
+/** As it would have been when the run failed, as far as that is known. */
+function grouped({ instanceId, dlqId, kind, workflowUrl, responseStatus, error, attempt }: UngroupedEntry) {
+  const group = groupOf({
+    kind,
+    workflowUrl,
+    stepName: attempt?.name ?? null,
+    status: responseStatus,
+    cause: attempt?.cause ?? null,
+    message: attempt?.message ?? error,
+  });
+  return { instanceId, dlqId, group };
+}
+
+export class GroupUpkeep {
+  private readonly options: GroupUpkeepOptions;
+  private cancelTimer: () => void = () => {};
+  private working: Promise<void> | null = null;
+  private stopped = false;
+  /** Unix ms. */
+  private countedAt: number | null = null;
+
+  constructor(options: GroupUpkeepOptions) {
+    this.options = options;
+  }
+
+  /** Begins now, and again every few minutes; does not wait for it. */
+  start(): void {
+    this.next();
+  }
+
+  /** Resolves when the step that is under way is done. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.cancelTimer();
+    await this.working;
+  }
+
+  /** Whether nothing is under way. */
+  get idle(): boolean {
+    return this.working === null;
+  }
+
+  /** Resolves when what is under way is done. */
+  async settled(): Promise<void> {
+    await this.working;
+  }
+
+  /** Does all that is to be done now, unless another node does. Never rejects; work that is under way is joined. */
+  work(): Promise<void> {
+    const { tryExclusively, log } = this.options;
+    const begin = tryExclusively ? () => tryExclusively(() => this.workThrough()).then(() => {}) : () => this.workThrough();
+    this.working ??= begin()
+      .catch((error: unknown) =>
+        log.error({ error: String(error) }, 'dead letter group maintenance failed, retrying at the next round'),
+      )
+      .finally(() => {
+        this.working = null;
+      });
+    return this.working;
+  }
+
+  private next(): void {
+    if (this.stopped) return;
+    const { clock } = this.options;
+    void this.work();
+    this.cancelTimer = clock.setTimer(clock.now() + LIMITS.retentionEveryMs, () => this.next());
+  }
+
+  private async workThrough(): Promise<void> {
+    const { store, now, log } = this.options;
+    const { deadLetterGroups } = store;
+    let before: string | null = null;
+    let count = 0;
+    while (!this.stopped) {
+      const entries = await deadLetterGroups.ungrouped({ limit: ENTRIES_PER_STEP });
+      const [first] = entries;
+      if (!first) break;
+      if (first.dlqId === before) throw new Error(`the dead letter ${before} could not be grouped`);
+      before = first.dlqId;
+      await deadLetterGroups.group({ entries: entries.map(grouped) });
+      count += entries.length;
+      await this.letOthersGoOn();
+    }
+    if (count > 0) log.info({ entries: count }, 'grouped dead letters of an earlier version');
+    await this.recount();
+    while (!this.stopped && (await deadLetterGroups.tidy({ now: now(), limit: ROWS_PER_STEP })) > 0) await this.letOthersGoOn();
+  }
+
+  /** At the start and once a day: a node that is still of an earlier version takes entries without counting. */
+  private async recount(): Promise<void> {
+    const { store, now } = this.options;
+    if (this.countedAt !== null && now() - this.countedAt < RECOUNT_EVERY_MS) return;
+    for (let after: GroupKey | null = null; !this.stopped; await this.letOthersGoOn()) {
+      after = await store.deadLetterGroups.recount({ after, limit: GROUPS_PER_STEP });
+      if (after === null) break;
+    }
+    this.countedAt = now();
+  }
+
+  private async letOthersGoOn(): Promise<void> {
+    const { clock } = this.options;
+    for (let turn = 0; turn < TURNS_BETWEEN_STEPS && !this.stopped; turn++) {
+      await new Promise<void>((resolve) => clock.endOfTurn(resolve));
+    }
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * Runs that steps invoke. The task of the step is due until its run is made,
+ * then waits without a due time, and is due again from the decision that ends
+ * that run: so a crash at any point leaves it where a scan finds it.
+ */
+import type { InvokeOutcome, InvokeSpec } from '@everstep/sdk/protocol';
+import { LIMITS } from '../../config/limits.js';
+import type { DecisionContext } from '../../engine/ids.js';
+import { countOfDay } from '../../engine/limits/metering.js';
+import type { Run, RunPayload, Task } from '../../engine/runs/run.js';
+import { type StartCommand, startRun } from '../../engine/runs/start.js';
+import type { InstanceLimits, RunAdmission, RunRefusal } from '../../ports/stores/instance-limits.js';
+import type { RunRecord, Store } from '../../ports/stores/store.js';
+import { decodeBody } from '../dispatch/encoded-body.js';
+import type { Decisions } from '../runs/decisions.js';
+import type { CachedRun } from '../runs/run-cache.js';
+
+type InvokeTask = Extract<Task, { kind: 'invoke' }>;
+
+export interface InvocationsOptions {
+  readonly store: Store;
+  readonly decisions: Decisions;
+  readonly limits: Pick<InstanceLimits, 'admitRuns' | 'releaseRuns' | 'recount'>;
+  readonly context: () => DecisionContext;
+  /** A run was made durable: drive it. */
+  readonly begin: (run: Run, payload: RunPayload) => void;
+}
+
+function payloadOf(spec: InvokeSpec): RunPayload {
+  return {
+    body: spec.body ? decodeBody(spec.body) : new Uint8Array(),
+    contentType: spec.contentType ?? null,
+    forwardHeaders: spec.headers,
+  };
+}
+
+/** The code of a refusal, as the API answers it to a trigger. */
+const codeOf = ({ kind }: RunRefusal) => (kind === 'daily-limit' ? 'daily-limit-reached' : kind);
+
+function commandOf(parent: Run, task: InvokeTask, spec: InvokeSpec, { at: admittedAt }: RunAdmission): StartCommand {
+  return {
+    instanceId: parent.instanceId,
+    dialect: parent.dialect,
+    workflowUrl: spec.workflowUrl,
+    payload: payloadOf(spec),
+    settings: {
+      maxRetries: spec.retries ?? LIMITS.defaultRetries,
+      retryDelay: spec.retryDelay ?? null,
+      deliveryTimeoutMs: spec.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs,
+      labels: spec.labels ?? [],
+      flowControl: spec.flowControl ?? null,
+      failureCallback: spec.failureCallback ?? null,
+      ...(parent.settings.steps ? { steps: { ...parent.settings.steps, introduced: true } } : {}),
+      // What must not be shown of a run must not be shown of what it calls with it.
+      ...(parent.settings.redact ? { redact: parent.settings.redact } : {}),
+    },
+    callerIp: parent.callerIp,
+    workflowRunId: spec.workflowRunId ?? null,
+    notBefore: null,
+    deduplicationId: null,
+    key: task.childRunKey,
+    admittedAt,
+    origin: {
+      kind: 'invoke',
+      runKey: parent.key,
+      workflowRunId: parent.workflowRunId,
+      workflowCreatedAt: parent.createdAt,
+      stepId: task.slot,
+      stepName: task.name,
+      depth: parent.origin?.kind === 'invoke' ? parent.origin.depth + 1 : 1,
+    },
+  };
+}
+
+function outcomeOf(child: RunRecord): InvokeOutcome | null {
+  const of = { workflowRunId: child.workflowRunId, workflowCreatedAt: child.createdAt };
+  switch (child.status) {
+    case 'succeeded':
+      return { ...of, state: 'succeeded', ...(child.result === null ? {} : { result: child.result }) };
+    case 'failed':
+      return { ...of, state: 'failed', error: child.error ?? 'the run failed' };
+    case 'canceled':
+      return { ...of, state: 'canceled' };
+    case 'active':
+      return null;
+  }
+}
+
+export class Invocations {
+  private readonly options: InvocationsOptions;
+  /** Keys of runs that are being made: their tasks stand in the store as due until they are. */
+  private readonly beingMade = new Set<string>();
+
+  constructor(options: InvocationsOptions) {
+    this.options = options;
+  }
+
+  /** The task is due: makes its run, or records how that ended. */
+  async take(entry: CachedRun, task: InvokeTask): Promise<void> {
+    const { store } = this.options;
+    const child = await store.runRecord({ runKey: task.childRunKey });
+    if (!child && task.invoke !== null) return this.startOnce(entry, task, task.invoke);
+    const outcome = child ? outcomeOf(child) : this.failed(task, 'the invoked run was removed before its end was recorded');
+    // While it is active there is nothing to do: the decision that ends it comes back here.
+    if (outcome) await this.end(entry.run.key, task, outcome);
+  }
+
+  /** A run that somebody invoked has ended. */
+  async childEnded(childRunKey: string): Promise<void> {
+    const { store, decisions } = this.options;
+    const invoker = await store.invokerOf({ childRunKey });
+    const open = invoker && (await decisions.openTask(invoker.runKey, invoker.slot));
+    if (open?.task.kind === 'invoke') await this.take(open.entry, open.task);
+  }
+
+  private async startOnce(entry: CachedRun, task: InvokeTask, spec: InvokeSpec): Promise<void> {
+    if (this.beingMade.has(task.childRunKey)) return;
+    this.beingMade.add(task.childRunKey);
+    try {
+      await this.start(entry, task, spec);
+    } finally {
+      this.beingMade.delete(task.childRunKey);
+    }
+  }
+
+  private async start(entry: CachedRun, task: InvokeTask, spec: InvokeSpec): Promise<void> {
+    const { limits } = this.options;
+    const { instanceId } = entry.run;
+    const decided = await limits.admitRuns(instanceId, 1);
+    if (decided.kind !== 'admitted') return this.refuse(entry.run, task, decided);
+    try {
+      if (!(await this.startLetIn(entry, task, commandOf(entry.run, task, spec, decided))))
+        limits.releaseRuns(instanceId, 1, decided);
+    } catch (error) {
+      limits.recount(instanceId);
+      throw error;
+    }
+  }
+
+  /** What triggers are refused, invocations are: the step ends with that, and the code decides. */
+  private async refuse(parent: Run, task: InvokeTask, refusal: RunRefusal): Promise<void> {
+    const { decisions, context } = this.options;
+    const code = codeOf(refusal);
+    const message = `the workflow was not started: ${refusal.message} (${code})`;
+    await this.end(parent.key, task, this.failed(task, message));
+    await decisions.commit({ guards: [], writes: [countOfDay(parent.instanceId, `step-${code}`, context())] });
+  }
+
+  /** False when no run was started. */
+  private async startLetIn(entry: CachedRun, task: InvokeTask, command: StartCommand): Promise<boolean> {
+    const { decisions, context, begin } = this.options;
+    const parent = entry.run;
+    const { run, unit } = startRun(command, context());
+    const open = { kind: 'task-open', runKey: parent.key, slot: task.slot, messageId: task.messageId } as const;
+    const result = await decisions.commit({ ...unit, guards: [open, ...unit.guards] });
+    if (result.kind === 'run-id-taken') {
+      const message = `a run with the id ${task.childWorkflowRunId} is active already`;
+      await this.end(parent.key, task, this.failed(task, message));
+    }
+    if (result.kind !== 'applied') return false;
+    const { slot, messageId } = task;
+    try {
+      // Before the child is delivered: what its end writes on this task must not be written over.
+      await decisions.decideOn(parent.key, { kind: 'invoke-started', slot, messageId, createdAt: run.createdAt });
+    } finally {
+      begin(run, command.payload);
+    }
+    return true;
+  }
+
+  private failed(task: InvokeTask, error: string): InvokeOutcome {
+    return { workflowRunId: task.childWorkflowRunId, workflowCreatedAt: task.childCreatedAt, state: 'failed', error };
+  }
+
+  private async end(runKey: string, { slot, messageId }: InvokeTask, outcome: InvokeOutcome): Promise<void> {
+    await this.options.decisions.decideOn(runKey, { kind: 'invoke-ended', slot, messageId, outcome });
+  }
+}

@@ -1,0 +1,222 @@
+/** What the runtime makes of the limits of an instance. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type InstanceLimits, NO_LIMITS, type RunAdmission, type TickRefusal } from '../../ports/stores/instance-limits.js';
+import { inARow, ScriptedCaller, settle, withRuntime } from '../runtime.fixture.js';
+import { caller, command, HOUR_MS, INSTANCE, id, pass, runsIn, START, scheduled } from './schedules.fixture.js';
+
+const limitedTo = (more: Partial<InstanceLimits>): InstanceLimits => ({ ...NO_LIMITS, ...more });
+
+test('a tick that is refused starts no run and is counted, and the next one is tried at its time', async () => {
+  /** The day before that on which it starts a run. */
+  const admittedAt = START - 24 * HOUR_MS;
+  let decided: RunAdmission | TickRefusal = { kind: 'tick-budget-exceeded', message: 'the budget is spent' };
+  const asked: number[] = [];
+  const limits = limitedTo({
+    admitTick: async (_instanceId, bodyBytes) => {
+      asked.push(bodyBytes);
+      return decided;
+    },
+  });
+  await withRuntime(
+    caller(),
+    async (bench) => {
+      const { scheduleId } = await scheduled(bench.runtime, command());
+      await pass(bench, HOUR_MS);
+      assert.deepEqual(await runsIn(bench.store), []);
+      const skipped = await bench.store.findSchedule(id(scheduleId));
+      assert.deepEqual([skipped?.nextAt, skipped?.lastFiredAt], [START + 2 * HOUR_MS, null]);
+      decided = { kind: 'admitted', at: admittedAt };
+      await pass(bench, HOUR_MS);
+      assert.equal((await runsIn(bench.store)).length, 1);
+      const bytes = command().payload.body.length;
+      assert.deepEqual(asked, [bytes, bytes]);
+      const counts = await bench.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+      assert.deepEqual(
+        counts.map(({ what, count, lastAt }) => [what, count, lastAt]),
+        [
+          ['tick-budget-exceeded', 1, START + HOUR_MS],
+          ['run', 1, admittedAt],
+        ],
+      );
+    },
+    { limits },
+  );
+});
+
+test('an instance has no more deliveries in flight than it may, and none is forgotten', async () => {
+  const release: (() => void)[] = [];
+  const done = inARow(1);
+  const endpoint = new ScriptedCaller(async (call) => {
+    await new Promise<void>((resolve) => release.push(resolve));
+    return done(call);
+  });
+  await withRuntime(
+    endpoint,
+    async (bench) => {
+      for (let i = 0; i < 10; i++) await bench.trigger({ workflowUrl: `http://app${i % 3}/flow` });
+      await settle();
+      assert.deepEqual(bench.runtime.globalParallelism({ instanceId: INSTANCE }), { max: 3, inFlight: 3 });
+      for (let i = 0; i < 10; i++) {
+        release.shift()?.();
+        await settle();
+      }
+      assert.deepEqual([endpoint.mostOut, endpoint.calls.length], [3, 10]);
+      assert.equal((await runsIn(bench.store)).filter(({ status }) => status === 'succeeded').length, 10);
+    },
+    { limits: limitedTo({ maxParallelism: () => 3 }) },
+  );
+});
+
+/** Endpoints that answer when they are let, and a limit that is changed as the plan of an instance is. */
+function held(most: number | null) {
+  const release: (() => void)[] = [];
+  const done = inARow(1);
+  const endpoint = new ScriptedCaller(async (call) => {
+    await new Promise<void>((resolve) => release.push(resolve));
+    return done(call);
+  });
+  const listeners: ((instanceId: string) => void)[] = [];
+  let now = most;
+  const limits = limitedTo({ maxParallelism: () => now, onChange: (changed) => listeners.push(changed) });
+  const change = async (next: number | null) => {
+    now = next;
+    for (const changed of listeners) changed(INSTANCE);
+    await settle();
+  };
+  const letOne = async () => {
+    release.shift()?.();
+    await settle();
+  };
+  return { endpoint, limits, change, letOne };
+}
+
+test('a limit that is raised counts at once, though nothing that is in flight ends', async () => {
+  const { endpoint, limits, change } = held(2);
+  await withRuntime(
+    endpoint,
+    async (bench) => {
+      for (let i = 0; i < 6; i++) await bench.trigger({ workflowUrl: `http://app${i % 2}/flow` });
+      await settle();
+      assert.equal(endpoint.out, 2);
+      await change(5);
+      assert.equal(endpoint.out, 5);
+      await change(null);
+      assert.equal(endpoint.out, 6);
+    },
+    { limits },
+  );
+});
+
+test('a limit that is lowered stops nothing that is in flight, and lets nothing more through before there is room', async () => {
+  const { endpoint, limits, change, letOne } = held(4);
+  await withRuntime(
+    endpoint,
+    async (bench) => {
+      for (let i = 0; i < 6; i++) await bench.trigger();
+      await settle();
+      assert.equal(endpoint.out, 4);
+      await change(1);
+      assert.deepEqual(bench.runtime.globalParallelism({ instanceId: INSTANCE }), { max: 1, inFlight: 4 });
+      for (const left of [3, 2, 1, 1, 1]) {
+        await letOne();
+        assert.equal(endpoint.out, left);
+      }
+      assert.equal(endpoint.calls.length, 6);
+    },
+    { limits },
+  );
+});
+
+test('starts of a rate that waited for room in the plan are made when it is raised', async () => {
+  const { endpoint, limits, change } = held(1);
+  await withRuntime(
+    endpoint,
+    async (bench) => {
+      const settings = { ...command().settings, flowControl: { key: 'k', rate: 5, periodMs: HOUR_MS } };
+      for (let i = 0; i < 4; i++) await bench.trigger({ settings });
+      await settle();
+      assert.equal(endpoint.out, 1);
+      await change(3);
+      assert.equal(endpoint.out, 3);
+    },
+    { limits },
+  );
+});
+
+test('a rate that is reset counts at once, though nothing that is in flight ends', async () => {
+  const { endpoint, limits } = held(4);
+  await withRuntime(
+    endpoint,
+    async (bench) => {
+      const settings = { ...command().settings, flowControl: { key: 'k', rate: 2, periodMs: HOUR_MS } };
+      for (let i = 0; i < 6; i++) await bench.trigger({ settings });
+      await settle();
+      assert.equal(endpoint.out, 2);
+      const reset = () => bench.runtime.changeFlowControl({ instanceId: INSTANCE, key: 'k', change: { kind: 'reset-rate' } });
+      await reset();
+      await settle();
+      assert.equal(endpoint.out, 4);
+      await reset();
+      await settle();
+      assert.equal(endpoint.out, 4, 'the plan has no room');
+    },
+    { limits },
+  );
+});
+
+test('starts of a rate are not granted beyond what the instance may have in flight', async () => {
+  const release: (() => void)[] = [];
+  const done = inARow(1);
+  const endpoint = new ScriptedCaller(async (call) => {
+    await new Promise<void>((resolve) => release.push(resolve));
+    return done(call);
+  });
+  const flowControl = { key: 'k', rate: 5, periodMs: 1_000 };
+  await withRuntime(
+    endpoint,
+    async (bench) => {
+      const { runtime } = bench;
+      const settings = { ...command().settings, flowControl };
+      for (let i = 0; i < 8; i++) await bench.trigger({ workflowUrl: `http://app${i % 4}/flow`, settings });
+      await settle();
+      const status = await runtime.flowControl({ instanceId: INSTANCE, key: 'k' });
+      assert.deepEqual([endpoint.calls.length, status?.window?.granted], [2, 2]);
+      for (let i = 0; i < 3; i++) {
+        release.shift()?.();
+        await settle();
+      }
+      assert.equal(endpoint.calls.length, 5);
+      // The window is used up, though there is room in flight.
+      release.shift()?.();
+      await settle();
+      assert.equal(endpoint.calls.length, 5);
+      // The requests of this endpoint do not tell when they leave: the window lasts longer by what that may have taken.
+      bench.clock.move(2_000);
+      for (let i = 0; i < 10; i++) {
+        await settle();
+        release.shift()?.();
+      }
+      await settle();
+      assert.deepEqual([endpoint.calls.length, endpoint.mostOut], [8, 2]);
+    },
+    { limits: limitedTo({ maxParallelism: () => 2 }) },
+  );
+});
+
+test('whoever watches the spending is told of messages once they are durable', async () => {
+  const told: string[] = [];
+  const limits = limitedTo({ messagesCounted: (instanceId) => told.push(instanceId) });
+  await withRuntime(
+    new ScriptedCaller(inARow(2)),
+    async (bench) => {
+      await bench.trigger();
+      await settle();
+      // The trigger and the second step.
+      assert.deepEqual(told, [INSTANCE, INSTANCE]);
+      const [month] = await bench.store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2027-01' });
+      assert.equal(month?.messages, 2);
+    },
+    { limits },
+  );
+});

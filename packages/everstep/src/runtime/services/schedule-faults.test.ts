@@ -1,0 +1,129 @@
+/** Schedules on a store whose commits fail, or whose answers are lost. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Store } from '../../ports/stores/store.js';
+import { withRuntime } from '../runtime.fixture.js';
+import { caller, command, HOUR_MS, pass, runsIn, scheduled, sourceOf } from './schedules.fixture.js';
+
+for (const [what, refuse] of [
+  ['a tick whose commit is lost starts its run later', true],
+  ['a tick of which only the answer was lost starts one run', false],
+] as const) {
+  test(what, async () => {
+    let faults = 0;
+    const wrap = (store: Store): Store => ({
+      ...store,
+      async commit(units) {
+        const ticks = units.some(({ guards }) => guards.some(({ kind }) => kind === 'schedule-due'));
+        // Both for the batch and for the unit by itself.
+        const fault = ticks && faults > 0;
+        if (fault) faults--;
+        if (fault && refuse) throw new Error('the disk is full');
+        const results = await store.commit(units);
+        if (fault) throw new Error('the answer was lost');
+        return results;
+      },
+    });
+    await withRuntime(
+      caller(),
+      async (bench) => {
+        const { scheduleId } = await scheduled(bench.runtime, command());
+        faults = 3;
+        await pass(bench, HOUR_MS);
+        for (let n = 0; n < 5; n++) await pass(bench, 1000);
+        const runs = await runsIn(bench.store);
+        assert.deepEqual(runs.map(sourceOf), [scheduleId]);
+        assert.equal(runs[0]?.status, 'succeeded');
+        await pass(bench, HOUR_MS);
+        assert.equal((await runsIn(bench.store)).length, 2);
+      },
+      { wrap },
+    );
+  });
+}
+
+test('ticks that come together, and of which the answer was lost, start one run each, and these go on', async () => {
+  let isLost = false;
+  const wrap = (store: Store): Store => ({
+    ...store,
+    async commit(units) {
+      const results = await store.commit(units);
+      if (isLost && units.length > 1) throw new Error('the answer was lost');
+      return results;
+    },
+  });
+  await withRuntime(
+    caller(),
+    async (bench) => {
+      for (const scheduleId of ['a', 'b']) await scheduled(bench.runtime, command({ scheduleId }));
+      isLost = true;
+      await pass(bench, HOUR_MS);
+      isLost = false;
+      for (let n = 0; n < 3; n++) await pass(bench, 1000);
+      const runs = await runsIn(bench.store);
+      assert.deepEqual(runs.map((run) => [sourceOf(run), run.status]).sort(), [
+        ['a', 'succeeded'],
+        ['b', 'succeeded'],
+      ]);
+    },
+    { wrap },
+  );
+});
+
+test('a schedule that was kept although its answer was lost ticks', async () => {
+  let isLost = false;
+  const wrap = (store: Store): Store => ({
+    ...store,
+    async commit(units) {
+      const results = await store.commit(units);
+      if (isLost) throw new Error('the answer was lost');
+      return results;
+    },
+  });
+  await withRuntime(
+    caller(),
+    async (bench) => {
+      isLost = true;
+      await assert.rejects(scheduled(bench.runtime, command()), /the answer was lost/);
+      isLost = false;
+      await pass(bench, 1000);
+      await pass(bench, HOUR_MS);
+      assert.equal((await runsIn(bench.store)).length, 1);
+    },
+    { wrap },
+  );
+});
+
+test('a tick that cannot be recorded holds up no other, and is tried again once a second', async () => {
+  let attempts = 0;
+  const wrap = (store: Store): Store => ({
+    ...store,
+    async commit(units) {
+      const isBad = units.some(({ guards }) =>
+        guards.some((guard) => guard.kind === 'schedule-due' && guard.scheduleId === 'bad'),
+      );
+      if (isBad) {
+        // In a batch, then by itself.
+        if (units.length === 1) attempts++;
+        throw new Error('it cannot be written');
+      }
+      return store.commit(units);
+    },
+  });
+  await withRuntime(
+    caller(),
+    async (bench) => {
+      await scheduled(bench.runtime, command({ scheduleId: 'bad' }));
+      for (let n = 0; n < 30; n++) await scheduled(bench.runtime, command({ scheduleId: `good-${n}` }));
+      await pass(bench, HOUR_MS);
+      assert.equal(new Set((await runsIn(bench.store)).map(sourceOf)).size, 30);
+      const before = attempts;
+      assert.ok(before > 0);
+      for (let ms = 0; ms < 999; ms += 111) await pass(bench, 111);
+      assert.equal(attempts, before);
+      await pass(bench, 1);
+      assert.equal(attempts, before + 1);
+    },
+    { wrap },
+  );
+});

@@ -1,0 +1,297 @@
+/** Schedules, driven on a real store in memory. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createVirtualClock, type VirtualClock } from '../../clock/virtual-clock.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Store } from '../../ports/stores/store.js';
+import { openSqliteStore } from '../../stores/sqlite/index.js';
+import { noMessages, publicUrl, quiet, random, SETTINGS, StandingClock, settle, withRuntime } from '../runtime.fixture.js';
+import { createRuntime, type Runtime } from '../runtime.js';
+import {
+  caller,
+  command,
+  DAY_MS,
+  HOUR_MS,
+  INSTANCE,
+  id,
+  MINUTE_MS,
+  pass,
+  runsIn,
+  START,
+  scheduled,
+  sourceOf,
+} from './schedules.fixture.js';
+import type { ScheduleCommand } from './workflow-service.js';
+
+test('each tick starts a run with the payload and the settings of the schedule', async () => {
+  const endpoint = caller();
+  await withRuntime(endpoint, async (bench) => {
+    const { scheduleId, nextAt, createdAt } = await scheduled(
+      bench.runtime,
+      command({ settings: { ...SETTINGS, labels: ['a'] } }),
+    );
+    assert.deepEqual([nextAt, createdAt], [START + HOUR_MS, START]);
+    await pass(bench, HOUR_MS - 1);
+    assert.deepEqual(await runsIn(bench.store), []);
+    await pass(bench, 1);
+    const [run, ...others] = await runsIn(bench.store);
+    assert.ok(run);
+    assert.deepEqual(others, []);
+    assert.deepEqual(run.origin, { kind: 'schedule', scheduleId });
+    assert.deepEqual([run.createdAt, run.workflowUrl, run.settings.labels], [START + HOUR_MS, 'http://app/flow', ['a']]);
+    assert.equal(run.status, 'succeeded');
+    const [call] = endpoint.calls;
+    const headers = { 'x-a': 'b' };
+    const body = { encoding: 'utf8', data: '{"n":1}' };
+    assert.deepEqual(call?.request.input, { body, contentType: 'application/json', headers });
+    assert.deepEqual(call?.forwardHeaders, headers);
+    const schedule = await bench.store.findSchedule(id(scheduleId));
+    assert.deepEqual(
+      [schedule?.lastFiredAt, schedule?.lastRunId, schedule?.nextAt],
+      [START + HOUR_MS, run.workflowRunId, START + 2 * HOUR_MS],
+    );
+    await pass(bench, HOUR_MS);
+    assert.equal((await runsIn(bench.store)).length, 2);
+  });
+});
+
+test('schedules that tick at the same time all start a run; others tick in the order of their times', async () => {
+  await withRuntime(caller(), async (bench) => {
+    const putSchedule = (asked: ScheduleCommand) => scheduled(bench.runtime, asked);
+    await putSchedule(command({ scheduleId: 'late', cron: '30 8 * * *' }));
+    for (let n = 0; n < 45; n++) await putSchedule(command({ scheduleId: `same-${n}`, cron: '10 8 * * *' }));
+    await putSchedule(command({ scheduleId: 'early', cron: '5 8 * * *' }));
+    // The service slept: all of it is due at once.
+    await pass(bench, HOUR_MS);
+    const sources = (await runsIn(bench.store)).map(sourceOf);
+    assert.equal(sources.length, 47);
+    assert.equal(new Set(sources).size, 47);
+    const schedules = (await bench.store.listSchedules({ instanceId: INSTANCE, after: null, limit: 100 })).items;
+    assert.ok(schedules.every(({ nextAt }) => nextAt !== null && nextAt > bench.clock.now()));
+  });
+});
+
+test('ticks are recorded in the order of their times', async () => {
+  const recorded: string[] = [];
+  const wrap = (store: Store): Store => ({
+    ...store,
+    commit: (units) => {
+      for (const { guards } of units)
+        for (const guard of guards) if (guard.kind === 'schedule-due') recorded.push(guard.scheduleId);
+      return store.commit(units);
+    },
+  });
+  await withRuntime(
+    caller(),
+    async (bench) => {
+      for (const minute of [40, 10, 30, 20]) {
+        await scheduled(bench.runtime, command({ scheduleId: `at-${minute}`, cron: `${minute} 8 * * *` }));
+      }
+      await pass(bench, HOUR_MS);
+      assert.deepEqual(recorded, ['at-10', 'at-20', 'at-30', 'at-40']);
+    },
+    { wrap },
+  );
+});
+
+test('ticks that were missed while the service was down make one run', async () => {
+  const store = await openSqliteStore({ file: ':memory:' });
+  const clock = new StandingClock();
+  const life = () =>
+    createRuntime({ store, clock, random, stepCaller: caller(), messageSender: noMessages, log: quiet, publicUrl });
+  const first = life();
+  await first.start();
+  await first.putSchedule(command({ delayMs: MINUTE_MS }));
+  await first.stop({ graceMs: 10 });
+  clock.move(DAY_MS + MINUTE_MS / 2);
+  const second = life();
+  await second.start();
+  await settle();
+  const runs = await runsIn(store);
+  assert.deepEqual(
+    runs.map(({ createdAt, status }) => [createdAt, status]),
+    [[clock.now(), 'succeeded']],
+    'the delay counts from its tick, which is long ago',
+  );
+  assert.equal(await store.nextScheduleAt(), START + DAY_MS + HOUR_MS);
+  await second.stop({ graceMs: 10 });
+  await store.close();
+});
+
+test('a run is delivered so much later than its tick as the schedule says', async () => {
+  const endpoint = caller();
+  await withRuntime(endpoint, async (bench) => {
+    await scheduled(bench.runtime, command({ delayMs: 5 * MINUTE_MS }));
+    await pass(bench, HOUR_MS);
+    assert.equal((await runsIn(bench.store)).length, 1);
+    await pass(bench, 5 * MINUTE_MS - 1);
+    assert.equal(endpoint.calls.length, 0);
+    await pass(bench, 1);
+    assert.equal(endpoint.calls.length, 1);
+  });
+});
+
+test('a paused schedule does not tick; once it is resumed it ticks at its next time, and makes up for nothing', async () => {
+  await withRuntime(caller(), async (bench) => {
+    const { scheduleId } = await scheduled(bench.runtime, command());
+    const pausing = (paused: boolean) => bench.runtime.pauseSchedule({ ...id(scheduleId), paused });
+    const paused = await pausing(true);
+    assert.deepEqual([paused?.paused, paused?.nextAt], [true, null]);
+    await pass(bench, 5 * HOUR_MS + MINUTE_MS);
+    assert.deepEqual(await runsIn(bench.store), []);
+    const resumed = await pausing(false);
+    assert.deepEqual([resumed?.paused, resumed?.nextAt], [false, START + 6 * HOUR_MS]);
+    await pass(bench, HOUR_MS - MINUTE_MS);
+    assert.equal((await runsIn(bench.store)).length, 1);
+    assert.equal(await bench.runtime.pauseSchedule({ ...id('sch_none'), paused: true }), null);
+  });
+});
+
+test('resuming what is not paused does not lose a tick that is due', async () => {
+  await withRuntime(caller(), async (bench) => {
+    const { scheduleId } = await scheduled(bench.runtime, command());
+    await bench.runtime.stop({ graceMs: 10 });
+    bench.clock.move(HOUR_MS);
+    const resumed = await bench.runtime.pauseSchedule({ ...id(scheduleId), paused: false });
+    assert.equal(resumed?.nextAt, START + HOUR_MS);
+  });
+});
+
+test('a schedule that is deleted does not tick', async () => {
+  await withRuntime(caller(), async (bench) => {
+    const { scheduleId } = await scheduled(bench.runtime, command());
+    assert.equal(await bench.runtime.deleteSchedule(id(scheduleId)), true);
+    assert.equal(await bench.runtime.deleteSchedule(id(scheduleId)), false);
+    await pass(bench, 2 * HOUR_MS);
+    assert.deepEqual(await runsIn(bench.store), []);
+  });
+});
+
+test('a schedule that is replaced keeps its creation and its pause, and ticks by its new times, sooner too', async () => {
+  await withRuntime(caller(), async (bench) => {
+    const { pauseSchedule } = bench.runtime;
+    const putSchedule = (asked: ScheduleCommand) => scheduled(bench.runtime, asked);
+    await putSchedule(command({ scheduleId: 'a' }));
+    await pass(bench, MINUTE_MS);
+    const sooner = await putSchedule(command({ scheduleId: 'a', cron: '*/10 * * * *' }));
+    assert.deepEqual([sooner.createdAt, sooner.nextAt], [START, START + 10 * MINUTE_MS]);
+    await pass(bench, 9 * MINUTE_MS);
+    assert.equal((await runsIn(bench.store)).length, 1);
+    await pauseSchedule({ ...id('a'), paused: true });
+    const still = await putSchedule(command({ scheduleId: 'a', cron: '* * * * *' }));
+    assert.deepEqual([still.paused, still.nextAt], [true, null]);
+  });
+});
+
+test('a schedule that is replaced at the very moment of its tick keeps that tick and its new payload', async () => {
+  await withRuntime(caller(), async (bench) => {
+    await scheduled(bench.runtime, command({ scheduleId: 'a' }));
+    const body = new TextEncoder().encode('{"n":2}');
+    const again = command({ scheduleId: 'a', payload: { ...command().payload, body } });
+    await settle();
+    // The timer has fired and the round is under way when the replacement comes.
+    bench.clock.move(HOUR_MS);
+    await scheduled(bench.runtime, again);
+    await settle();
+    const kept = await bench.store.findSchedule(id('a'));
+    assert.deepEqual([Buffer.from(kept?.payload.body ?? '').toString(), kept?.nextAt], ['{"n":2}', START + 2 * HOUR_MS]);
+    assert.equal((await runsIn(bench.store)).length, 1);
+  });
+  await withRuntime(caller(), async (bench) => {
+    await scheduled(bench.runtime, command({ scheduleId: 'a' }));
+    await bench.runtime.stop({ graceMs: 10 });
+    bench.clock.move(HOUR_MS);
+    const replaced = await scheduled(bench.runtime, command({ scheduleId: 'a' }));
+    assert.equal(replaced.nextAt, START + HOUR_MS, 'the tick is due, and stays so');
+  });
+});
+
+test('nothing polls: between ticks the store is not asked', async () => {
+  let asked = 0;
+  const wrap = (store: Store): Store => ({
+    ...store,
+    dueSchedules: (query) => {
+      asked++;
+      return store.dueSchedules(query);
+    },
+  });
+  await withRuntime(
+    caller(),
+    async (bench) => {
+      await scheduled(bench.runtime, command({ cron: '0 0 1 * *' }));
+      const before = asked;
+      for (let hour = 0; hour < 300; hour++) {
+        bench.clock.move(HOUR_MS);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      assert.equal(asked, before);
+      await pass(bench, 5 * DAY_MS);
+      assert.equal((await runsIn(bench.store)).length, 1);
+      assert.ok(asked > before);
+    },
+    { wrap },
+  );
+});
+
+test('a move of a virtual clock by a week goes through each tick at its time, also when the store is slow', async () => {
+  const quick = await openSqliteStore({ file: ':memory:' });
+  const store: Store = {
+    ...quick,
+    async dueSchedules(query) {
+      await settle();
+      return quick.dueSchedules(query);
+    },
+  };
+  const base: Clock = new StandingClock();
+  const clock: VirtualClock = createVirtualClock({ base, quiet: () => runtime.idle(), maxInstants: 1000, quietTimeoutMs: 1000 });
+  const options = { store, clock, upkeepClock: clock.upkeep, random, messageSender: noMessages, log: quiet, publicUrl };
+  const runtime: Runtime = createRuntime({ ...options, stepCaller: caller() });
+  await runtime.start();
+  await scheduled(runtime, command({ scheduleId: 'daily', cron: '0 9 * * *' }));
+  await scheduled(runtime, command({ scheduleId: 'twice', cron: '0 9,21 * * 1-3' }));
+  const moved = await clock.move({ byMs: 7 * DAY_MS });
+  assert.equal(moved.kind, 'moved');
+  const runs = await runsIn(store);
+  const nine = START + HOUR_MS;
+  const daily = runs.filter((run) => sourceOf(run) === 'daily');
+  assert.deepEqual(
+    daily.map(({ createdAt }) => createdAt),
+    Array.from({ length: 7 }, (_, day) => nine + day * DAY_MS),
+  );
+  // 15 January 2027 is a Friday.
+  const twice = runs.filter((run) => sourceOf(run) === 'twice');
+  assert.deepEqual(
+    twice.map(({ createdAt }) => createdAt),
+    [3, 3.5, 4, 4.5, 5, 5.5].map((day) => nine + day * DAY_MS),
+  );
+  assert.ok(runs.every(({ status }) => status === 'succeeded'));
+  await runtime.stop({ graceMs: 10 });
+  await store.close();
+});
+
+test('a schedule that is run by hand at its tick loses neither, and is read again when it moved meanwhile', async () => {
+  await withRuntime(caller(), async (bench) => {
+    const made = await bench.runtime.putSchedule(command());
+    assert.ok(typeof made !== 'string');
+    const { scheduleId } = made;
+    await settle();
+    const { findSchedule } = bench.store;
+    let moved = false;
+    bench.store.findSchedule = async (query) => {
+      const schedule = await findSchedule(query);
+      // Another process lets it tick between the reading and the writing.
+      if (schedule && !moved) {
+        moved = true;
+        const put = { ...schedule, nextAt: START + 2 * HOUR_MS };
+        await bench.store.commit([{ guards: [], writes: [{ kind: 'put-schedule', schedule: put }] }]);
+      }
+      return schedule;
+    };
+    const ran = await bench.runtime.runSchedule({ ...id(scheduleId), admittedAt: null });
+    assert.equal(ran.kind, 'started');
+    assert.equal((await findSchedule(id(scheduleId)))?.nextAt, START + 2 * HOUR_MS);
+    await pass(bench, 2 * HOUR_MS);
+    assert.equal((await runsIn(bench.store)).length, 2);
+    assert.deepEqual(await bench.runtime.runSchedule({ ...id('none'), admittedAt: null }), { kind: 'not-found' });
+  });
+});

@@ -1,0 +1,310 @@
+/**
+ * Starts runs by the clock. The store is the timetable: one timer stands at
+ * the earliest tick there is. Changes of schedules of one instance happen one
+ * after the other. What was changed since it was read is refused and read again,
+ * also when another process or a tick has changed it.
+ *
+ * When more schedules tick together than one page has, accounts take turns, then their instances.
+ */
+import type { DecisionContext } from '../../engine/ids.js';
+import type { GroupEndpoint, RunPayload, Schedule } from '../../engine/runs/run.js';
+import type { Started } from '../../engine/runs/start.js';
+import {
+  createSchedule,
+  type Fired,
+  fireSchedule,
+  pauseSchedule,
+  runSchedule,
+  type ScheduleDecision,
+  skipTick,
+} from '../../engine/schedules/schedule.js';
+import type { CommitResult, CommitUnit } from '../../engine/writes.js';
+import { Turns } from '../../fairness/turns.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Log } from '../../ports/log.js';
+import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
+import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
+import type { Store } from '../../ports/stores/store.js';
+import type { StoreWritesState } from '../../ports/stores/store-writes.js';
+import type { ScheduleCommand, ScheduleRun } from './workflow-service.js';
+
+/** Schedules that tick in one batch. Each comes with its payload, so they are few. */
+const PAGE = 20;
+const RETRY_AFTER_FAULT_MS = 1000;
+/** How often a schedule is read again that another process lets tick at the same moment. */
+const RUN_ATTEMPTS = 10;
+
+interface ScheduleId {
+  readonly instanceId: string;
+  readonly scheduleId: string;
+}
+
+export interface SchedulesOptions {
+  readonly store: Pick<Store, 'dueSchedules' | 'instancesWithDueSchedules' | 'nextScheduleAt' | 'findSchedule' | 'findUrlGroup'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly context: () => DecisionContext;
+  /** Makes a unit durable; rejects when that may not have happened. */
+  readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
+  /** Acts on a run that is durable. */
+  readonly begin: (started: Started, payload: RunPayload) => void;
+  readonly limits: Pick<InstanceLimits, 'admitTick' | 'releaseRuns' | 'recount'>;
+  /** Who takes turns; absent: everything belongs to one instance. */
+  readonly owners?: InstanceOwners;
+  /** While it is closed nothing ticks; `look` has to follow when it opens. */
+  readonly writes: StoreWritesState;
+}
+
+export class Schedules {
+  private readonly options: SchedulesOptions;
+  private wakeAt = Number.POSITIVE_INFINITY;
+  private cancelTimer: () => void = () => {};
+  private readonly turns: Turns;
+  /** The last change of each instance that is under way. */
+  private readonly changing = new Map<string, Promise<void>>();
+  private rounds: Promise<void> | null = null;
+  private again = false;
+  private stopped = true;
+
+  constructor(options: SchedulesOptions) {
+    this.options = options;
+    this.turns = new Turns(options.owners ?? ONE_OWNER);
+  }
+
+  /** Resolves when what fell due meanwhile has ticked. */
+  start(): Promise<void> {
+    this.stopped = false;
+    return this.round();
+  }
+
+  /** There may be something that ticks, or has to: another node that knew of it is gone. */
+  look(): void {
+    if (!this.stopped) void this.round();
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.cancelTimer();
+    await this.settled();
+  }
+
+  /** Whether no round and no change is under way. */
+  get idle(): boolean {
+    return this.changing.size === 0 && this.rounds === null;
+  }
+
+  /** Resolves when every round and change that is under way is done. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.changing.values(), this.rounds]);
+  }
+
+  /** `too-many-schedules`: it would be one more than the command allows, and nothing happened. */
+  put(command: ScheduleCommand): Promise<Schedule | 'too-many-schedules'> {
+    const { instanceId, scheduleId } = command;
+    return this.inTurn(instanceId, async () => {
+      for (;;) {
+        const existing = scheduleId === null ? null : await this.options.store.findSchedule({ instanceId, scheduleId });
+        const decision = createSchedule(command, existing, this.options.context());
+        const written = await this.write(decision);
+        if (written === 'applied') return decision.schedule;
+        if (written === 'too-many-schedules') return written;
+      }
+    });
+  }
+
+  pause({ paused, ...id }: ScheduleId & { readonly paused: boolean }): Promise<Schedule | null> {
+    return this.inTurn(id.instanceId, async () => {
+      for (;;) {
+        const schedule = await this.options.store.findSchedule(id);
+        const decision = schedule && pauseSchedule(schedule, paused, this.options.context());
+        if (!decision) return schedule;
+        if ((await this.write(decision)) === 'applied') return decision.schedule;
+      }
+    });
+  }
+
+  delete(id: ScheduleId): Promise<boolean> {
+    return this.inTurn(id.instanceId, async () => {
+      for (;;) {
+        const was = await this.options.store.findSchedule(id);
+        if (!was) return false;
+        const unit: CommitUnit = {
+          guards: [{ kind: 'schedule-unchanged', ...id, was }],
+          writes: [{ kind: 'delete-schedule', ...id }],
+        };
+        if ((await this.options.commit(unit)).kind === 'applied') return true;
+      }
+    });
+  }
+
+  /** Starts now what a tick starts. `admittedAt`: when it was let in, Unix ms; null: nobody had to. */
+  run({ admittedAt, ...id }: ScheduleId & { readonly admittedAt: number | null }): Promise<ScheduleRun> {
+    const { store, commit, begin, context } = this.options;
+    return this.inTurn(id.instanceId, async () => {
+      // Another process may have let it tick since it was read.
+      for (let attempt = 0; attempt < RUN_ATTEMPTS; attempt++) {
+        const schedule = await store.findSchedule(id);
+        if (!schedule) return { kind: 'not-found' };
+        const endpoints = await this.endpointsOf(schedule);
+        if (endpoints?.length === 0) return { kind: 'no-endpoints' };
+        const { unit, started } = runSchedule(schedule, context(), { endpoints, admittedAt });
+        const result = await commit(unit);
+        if (result.kind !== 'applied') continue;
+        for (const each of started) begin(each, schedule.payload);
+        const last = started.at(-1);
+        if (last) return { kind: 'started', run: last.run, count: started.length };
+      }
+      throw new Error('the schedule was changed again and again while it was to be run');
+    });
+  }
+
+  /** After all changes of the instance that were asked for before it. */
+  private inTurn<Result>(instanceId: string, work: () => Promise<Result>): Promise<Result> {
+    const result = (this.changing.get(instanceId) ?? Promise.resolve()).then(work);
+    const done: Promise<void> = result
+      .then(
+        () => {},
+        () => {},
+      )
+      .then(() => {
+        if (this.changing.get(instanceId) === done) this.changing.delete(instanceId);
+      });
+    this.changing.set(instanceId, done);
+    return result;
+  }
+
+  /** `changed`: another process was faster, and it is to be read again. */
+  private async write({ unit, schedule }: ScheduleDecision): Promise<'applied' | 'changed' | 'too-many-schedules'> {
+    try {
+      const { kind } = await this.options.commit(unit);
+      if (kind !== 'applied') return kind === 'too-many-schedules' ? kind : 'changed';
+    } catch (error) {
+      // Perhaps it happened and only the answer was lost: then its tick has to be found.
+      this.tryAgain();
+      throw error;
+    }
+    if (schedule.nextAt !== null) this.expect(schedule.nextAt);
+    return 'applied';
+  }
+
+  /** Something ticks at `at`. */
+  private expect(at: number): void {
+    if (this.stopped || at >= this.wakeAt) return;
+    this.cancelTimer();
+    this.wakeAt = at;
+    this.cancelTimer = this.options.clock.setTimer(at, () => {
+      this.wakeAt = Number.POSITIVE_INFINITY;
+      void this.round();
+    });
+  }
+
+  private tryAgain(): void {
+    this.expect(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
+  }
+
+  /** One that is under way is followed by another one. */
+  private round(): Promise<void> {
+    this.again = true;
+    this.rounds ??= this.allRounds().finally(() => {
+      this.rounds = null;
+    });
+    return this.rounds;
+  }
+
+  private async allRounds(): Promise<void> {
+    while (this.again) {
+      this.again = false;
+      await this.oneRound();
+    }
+  }
+
+  private async oneRound(): Promise<void> {
+    const { writes, log } = this.options;
+    if (!writes.isOpen) return;
+    try {
+      await this.fireAllDue();
+    } catch (error) {
+      if (!writes.failed(error)) log.error({ error: String(error) }, 'could not read due schedules, retrying');
+      this.tryAgain();
+    }
+  }
+
+  private async fireAllDue(): Promise<void> {
+    const { store, clock } = this.options;
+    /** Instances whose next schedules could not tick. */
+    const stuck = new Set<string>();
+    const together = await store.dueSchedules({ before: clock.now(), limit: PAGE });
+    const isCrowded = together.length === PAGE;
+    let failed = !isCrowded && (await this.fireEach(together)) < together.length;
+    while (isCrowded && !this.stopped) {
+      const before = clock.now();
+      const instances = await store.instancesWithDueSchedules({ before });
+      const turn = this.turns.next(instances.filter((id) => !stuck.has(id)).map((instanceId) => ({ instanceId })));
+      if (turn === null) {
+        failed = stuck.size > 0;
+        break;
+      }
+      const ofOne = await store.dueSchedules({ ...turn, before, limit: PAGE });
+      const fired = await this.fireEach(ofOne);
+      // Those that failed are due still, at the head of the next page: while others get on, there may be more behind them.
+      if (fired === 0 || (fired < ofOne.length && ofOne.length < PAGE)) stuck.add(turn.instanceId);
+    }
+    if (this.stopped) return;
+    const nextAt = await store.nextScheduleAt();
+    if (nextAt === null) return;
+    this.expect(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
+  }
+
+  /** How many of them are no longer due. */
+  private async fireEach(schedules: readonly Schedule[]): Promise<number> {
+    const fired = await Promise.all(schedules.map((schedule) => this.fire(schedule)));
+    return fired.filter(Boolean).length;
+  }
+
+  /** Of the group that it publishes to; none when the group is gone. Null when it is not for a group. */
+  private async endpointsOf({ instanceId, settings }: Schedule): Promise<readonly GroupEndpoint[] | null> {
+    const name = settings.message?.urlGroup;
+    if (name === undefined) return null;
+    return (await this.options.store.findUrlGroup({ instanceId, name }))?.endpoints ?? [];
+  }
+
+  /** False when it is still due. */
+  private async fire(schedule: Schedule): Promise<boolean> {
+    const { commit, begin, context, log, limits, writes } = this.options;
+    const { instanceId, scheduleId } = schedule;
+    try {
+      const decided = await limits.admitTick(instanceId, schedule.payload.body.length);
+      if (decided.kind !== 'admitted') {
+        const skipped = skipTick(schedule, decided.kind, context());
+        if (!skipped) return false;
+        await commit(skipped.unit);
+        log.warn({ instanceId, scheduleId, reason: decided.message }, 'schedule tick was refused, waiting for the next tick');
+        return true;
+      }
+      const endpoints = await this.endpointsOf(schedule);
+      if (endpoints?.length === 0) {
+        const skipped = skipTick(schedule, null, context());
+        if (!skipped) return false;
+        await commit(skipped.unit);
+        log.warn({ instanceId, scheduleId }, 'schedule tick was skipped, its URL group has no endpoints');
+        return true;
+      }
+      const fired: Fired | null = fireSchedule(schedule, context(), { endpoints, admittedAt: decided.at });
+      if (!fired) return false;
+      const result = await commit(fired.unit);
+      // Refused, it has ticked already, or was changed: then it is looked at again. When only the answer was lost, its run is found among what is due.
+      if (result.kind === 'applied') for (const started of fired.started) begin(started, schedule.payload);
+      else {
+        limits.releaseRuns(instanceId, 1, decided);
+        this.again = true;
+      }
+      if (fired.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'schedule has no next tick');
+      return true;
+    } catch (error) {
+      limits.recount(instanceId);
+      if (!writes.failed(error))
+        log.error({ instanceId, scheduleId, error: String(error) }, 'could not record a schedule tick, retrying');
+      return false;
+    }
+  }
+}

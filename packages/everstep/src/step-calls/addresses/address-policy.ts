@@ -1,0 +1,223 @@
+/**
+ * Decides which destinations the service may call. Addresses that only this machine or its network can reach are
+ * refused. Otherwise anyone who can trigger a run could read cloud metadata or reach internal databases.
+ *
+ * There are two checks. `check` examines the URL itself. The socket uses `lookupAt`, so that the checked address is
+ * the one that is connected to, whatever DNS returns later.
+ */
+import { isIP, type LookupFunction } from 'node:net';
+import { bareHost, parseDestinationRules } from '../../config/destination-rules.js';
+import type { OutboundRules } from '../../ports/stores/account-store.js';
+import { createNameResolver, type NameResolver, type Resolved } from '../names/index.js';
+import { AddressSet, privateReason, withoutZone } from './address-set.js';
+import { BLOCKED_PORTS } from './blocked-ports.js';
+import { DestinationList, type Match } from './destination-list.js';
+import { isInternalName, isLocalhost, isMetadataName } from './internal-names.js';
+import { Nat64 } from './nat64.js';
+
+export interface Blocked {
+  readonly ok: false;
+  /** Text for the caller. It does not reveal the network or the settings of the service. */
+  readonly message: string;
+  /** Text for the operator, for the service log. */
+  readonly detail: string;
+}
+
+export type AddressVerdict = { readonly ok: true } | Blocked;
+
+export interface AddressPolicy {
+  /** Unique for each policy. A connection made under one policy is not used under another. */
+  readonly scope: string;
+  /** Checks what the URL shows: scheme, credentials, port, literal addresses, and names that are never public. */
+  check(url: string | URL): AddressVerdict;
+  /** Checks an address before connecting. `hostname` is the name that resolved to it. */
+  checkAddress(address: string, hostname: string, port: number): AddressVerdict;
+  /** Returns whether an allow list contains the host. Such hosts are called directly instead of through a proxy. */
+  isListed(url: string): boolean;
+  /** Resolves like `dns.lookup` without refused addresses. Fails with BlockedAddressError if none is left. */
+  lookupAt(port: number): LookupFunction;
+  /** Looks up a name for an instance, so that `lookupAt` finds it in the cache. Does not check the addresses. */
+  resolve(hostname: string, instanceId: string): Promise<Resolved> | Resolved;
+}
+
+/** Addresses and port on which this service listens. */
+export interface OwnListener {
+  readonly addresses: readonly string[];
+  readonly port: number;
+}
+
+export interface AddressPolicyOptions {
+  readonly allowLoopback: boolean;
+  /** Private destinations that may be called. An entry with a port also allows a blocked port. */
+  readonly allow: readonly string[];
+  /** Destinations that are never called. Overrides all other settings. */
+  readonly deny?: readonly string[];
+  /** Blocked ports that may be called. */
+  readonly allowPorts?: readonly number[];
+  /** NAT64 prefixes of the network. Addresses in them are checked by their embedded IPv4 address. */
+  readonly nat64Prefixes?: readonly string[];
+  readonly ownListeners?: () => readonly OwnListener[];
+  /**
+   * False if an egress proxy resolves names. Names are then checked without their addresses, and ranges do not cover
+   * names.
+   */
+  readonly resolvesNames?: boolean;
+  /** Includes settings in messages, if the caller is also the operator. */
+  readonly explain?: boolean;
+  /** Rules of a queue instance. */
+  readonly rules?: OutboundRules;
+  /** Resolves names. Default: a resolver with the settings of the operating system. */
+  readonly names?: Pick<NameResolver, 'find'>;
+}
+
+/** Placeholder for lookups of no instance: the connection is already being made, but the cached name has expired. */
+const NO_INSTANCE = '';
+
+export class BlockedAddressError extends Error {
+  override readonly name = 'BlockedAddressError';
+  readonly code = 'EVERSTEP_BLOCKED_ADDRESS';
+  readonly detail: string;
+
+  constructor({ message, detail }: Pick<Blocked, 'message' | 'detail'>) {
+    super(message);
+    this.detail = detail;
+  }
+}
+
+const ALLOWED: AddressVerdict = Object.freeze({ ok: true });
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
+
+/** Returns the host and port for an http or https URL. */
+export function destinationOf({ protocol, hostname, port }: URL): { readonly host: string; readonly port: number } {
+  return { host: bareHost(hostname), port: port === '' ? (DEFAULT_PORTS[protocol] ?? 0) : Number(port) };
+}
+
+const LOOPBACK = new AddressSet();
+LOOPBACK.add('127.0.0.0', 8);
+LOOPBACK.add('::1', 128);
+
+const listOf = (entries: readonly string[]): DestinationList => new DestinationList(parseDestinationRules(entries));
+
+const invalid = (message: string): Blocked => ({ ok: false, message, detail: message });
+
+let policies = 0;
+
+/** Throws if a list entry is invalid. */
+export function createAddressPolicy(options: AddressPolicyOptions): AddressPolicy {
+  const { allowLoopback, explain = false, resolvesNames = true, rules } = options;
+  const allow = listOf([...options.allow, ...(rules?.allow ?? [])]);
+  const deny = listOf(options.deny ?? []);
+  const own = { deny: listOf(rules?.deny ?? []), only: rules?.only ? listOf(rules.only) : null };
+  const allowPorts = new Set(options.allowPorts);
+  const nat64 = new Nat64(options.nat64Prefixes ?? []);
+
+  /** Returns a refusal based on what the URL shows. `setting` is only shown to the operator. */
+  const shown = (host: string, what: string, setting: string): Blocked => {
+    const detail = `${host} ${what}`;
+    const hint = explain ? `; to allow it, start Everstep with ${setting}` : '';
+    return { ok: false, message: `${detail}, which Everstep does not call${hint}`, detail };
+  };
+  const SETTING = 'its host or range in EVERSTEP_ALLOW_ADDRESSES';
+  const undisclosedRefusal = (host: string, what: string, setting: string = SETTING): Blocked =>
+    explain
+      ? shown(host, what, setting)
+      : { ok: false, message: `Everstep does not call the address ${host}`, detail: `${host} ${what}` };
+  const deniedByOperator = (host: string): Blocked =>
+    undisclosedRefusal(host, 'is denied by EVERSTEP_DENY_ADDRESSES', 'another list');
+  const blockedPort = (host: string, port: number): Blocked =>
+    shown(`${host}:${port}`, 'uses a port of a service that does not use HTTP', `${port} in EVERSTEP_ALLOW_PORTS`);
+  const deniedByInstance = (host: string): Blocked => invalid(`${host} is denied by the outbound policy of this queue instance`);
+
+  const isBlockedPort = (port: number): boolean => BLOCKED_PORTS.has(port) && !allowPorts.has(port);
+
+  const isOwnListener = (address: string, port: number): boolean =>
+    options.ownListeners?.().some((listener) => listener.port === port && listener.addresses.includes(address)) ?? false;
+
+  function checkAddress(given: string, hostname: string, port: number): AddressVerdict {
+    const host = bareHost(hostname);
+    const connected = withoutZone(given);
+    const address = nat64.embedded(connected) ?? connected;
+    const allowed: Match = allow.match(host, address, port);
+    if (deny.match(host, address, port) !== 'none') return deniedByOperator(host);
+    const isLocal = allowLoopback && LOOPBACK.has(address);
+    const reason = allowed === 'none' && !isLocal ? privateReason(address) : null;
+    if (reason !== null)
+      return host === given ? shown(host, `is ${reason}`, SETTING) : undisclosedRefusal(host, `resolves to ${given}, ${reason}`);
+    if (allowed !== 'port' && isOwnListener(address, port))
+      return undisclosedRefusal(host, `is this service itself (${given}:${port})`);
+    if (isBlockedPort(port) && allowed !== 'port' && !isLocal) return blockedPort(host, port);
+    if (own.deny.match(host, address, port) !== 'none') return deniedByInstance(host);
+    if (own.only && own.only.match(host, address, port) === 'none') return deniedByInstance(host);
+    return ALLOWED;
+  }
+
+  /** Checks a name before it is resolved: only rules that no address of it can change. */
+  function checkName(host: string, port: number): AddressVerdict {
+    if (deny.matchHost(host, port) !== 'none') return deniedByOperator(host);
+    const allowed = allow.matchHost(host, port);
+    if (allowed === 'none' && isMetadataName(host)) return shown(host, 'is a name of cloud metadata', SETTING);
+    if (allowed === 'none' && isLocalhost(host) && !allowLoopback) return shown(host, 'is a name of this machine', SETTING);
+    // Resolving the name would reveal whether it exists.
+    if (allowed === 'none' && isInternalName(host) && !(resolvesNames && (allow.hasRanges || allowLoopback)))
+      return undisclosedRefusal(host, 'is a name of a private network');
+    const mayBeOpen = resolvesNames ? allow.namesPort(port) || allowLoopback : allowed === 'port' || isLocalhost(host);
+    if (isBlockedPort(port) && !mayBeOpen) return blockedPort(host, port);
+    if (own.deny.matchHost(host, port) !== 'none') return deniedByInstance(host);
+    if (own.only && !(resolvesNames && own.only.hasRanges) && own.only.matchHost(host, port) === 'none')
+      return deniedByInstance(host);
+    return ALLOWED;
+  }
+
+  function check(url: string | URL): AddressVerdict {
+    if (typeof url === 'string' && !URL.canParse(url)) return invalid(`"${url.slice(0, 200)}" is not an absolute URL`);
+    const parsed = new URL(url);
+    const { protocol, username, password } = parsed;
+    if (!(protocol in DEFAULT_PORTS)) return invalid(`only http and https URLs are called, not ${protocol.slice(0, -1)}`);
+    if (username !== '' || password !== '')
+      return invalid('a URL must not contain a user name or password; send credentials in a header');
+    const { host, port } = destinationOf(parsed);
+    return isIP(host) === 0 ? checkName(host, port) : checkAddress(host, host, port);
+  }
+
+  function isListed(url: string): boolean {
+    const { host, port } = destinationOf(new URL(url));
+    if (isIP(host) === 0) return allow.matchHost(host, port) !== 'none' || (allowLoopback && isLocalhost(host));
+    return allow.matchAddress(host, port) !== 'none' || (allowLoopback && LOOPBACK.has(host));
+  }
+
+  const names = options.names ?? createNameResolver();
+
+  const lookupAt =
+    (port: number): LookupFunction =>
+    (hostname, lookupOptions, callback) => {
+      const take = (resolved: Resolved): void => {
+        if (resolved.kind === 'failed') {
+          callback(resolved.error, [], 0);
+          return;
+        }
+        let refusal: Blocked = invalid('the name has no address');
+        const usable = resolved.addresses.filter(({ address }) => {
+          const verdict = checkAddress(address, hostname, port);
+          if (!verdict.ok) refusal = verdict;
+          return verdict.ok;
+        });
+        const first = usable[0];
+        if (!first) callback(new BlockedAddressError(refusal), [], 0);
+        else if (lookupOptions.all === true) callback(null, usable);
+        else callback(null, first.address, first.family);
+      };
+      const resolved = names.find(hostname.toLowerCase(), NO_INSTANCE);
+      // A socket expects the callback asynchronously.
+      if (resolved instanceof Promise) void resolved.then(take);
+      else queueMicrotask(() => take(resolved));
+    };
+
+  return {
+    scope: String(++policies),
+    check,
+    checkAddress,
+    isListed,
+    lookupAt,
+    resolve: (hostname, instanceId) => names.find(hostname.toLowerCase(), instanceId),
+  };
+}

@@ -1,0 +1,156 @@
+/** Keep-alive connections to endpoints, limited per origin and in the number of origins. */
+import { isIP } from 'node:net';
+import { buildConnector, Pool } from 'undici';
+import { LIMITS } from '../../config/limits.js';
+import type { Log } from '../../ports/log.js';
+import { PeriodicLog } from '../../ports/periodic-log.js';
+import { type AddressPolicy, BlockedAddressError, destinationOf } from '../addresses/address-policy.js';
+import type { EgressProxy } from './egress-proxy.js';
+import { networkErrorCode } from './network-errors.js';
+
+/** Maximum number of origins with a connection pool. Above it, the pool that was idle longest is closed. */
+const MAX_ORIGINS = 256;
+export const CONNECT_TIMEOUT_MS = 10_000;
+/** Shorter than the 5 s after which Node servers close an idle connection, unless the server announces a longer time. */
+const IDLE_CONNECTION_MS = 4_000;
+const LONGEST_IDLE_CONNECTION_MS = 60_000;
+const MAX_RESPONSE_HEADER_BYTES = 32 * 1024;
+
+/** Error codes for the file descriptor limits of the process and of the machine. */
+const SHORTAGE_CODES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
+export const SHORTAGE_RETRY_MS = 250;
+
+/** Returns the origin of a connection's options. */
+const originOf = ({ protocol, hostname, port }: buildConnector.Options): string =>
+  new URL(`${protocol}//${isIP(hostname) === 6 ? `[${hostname}]` : hostname}:${port}`).origin;
+
+export interface ConnectionsOptions {
+  /** Used for all destinations that no allow list contains. Closed with the connections. */
+  readonly egressProxy?: EgressProxy | null;
+  readonly connectOnce?: buildConnector.connector;
+}
+
+interface Entry {
+  readonly pool: Pool;
+  inUse: number;
+}
+
+export class Connections {
+  /** Pools by policy and origin, least recently used first. */
+  private readonly entries = new Map<string, Entry>();
+  private readonly connectOnce: buildConnector.connector | undefined;
+  private readonly egressProxy: EgressProxy | null;
+
+  /** Timers of connections that wait for a free file descriptor, with their origins. */
+  private readonly retries = new Map<NodeJS.Timeout, string>();
+  private readonly shortage: PeriodicLog;
+
+  /** `connectOnce` creates a connection; replaced in tests. */
+  constructor(log: Log, { egressProxy = null, connectOnce }: ConnectionsOptions = {}) {
+    this.shortage = new PeriodicLog(log, 'no free file descriptor for an endpoint connection, retrying');
+    this.connectOnce = connectOnce;
+    this.egressProxy = egressProxy;
+  }
+
+  get origins(): number {
+    return this.entries.size;
+  }
+
+  /**
+   * Returns the pool for one exchange. Call `release` when the exchange ends. Only users of the same policy share
+   * connections, because another policy may deny the connected address.
+   */
+  acquire(policy: AddressPolicy, origin: string): { readonly pool: Pool; readonly release: () => void } {
+    const key = `${policy.scope} ${origin}`;
+    const found = this.entries.get(key);
+    if (found) this.entries.delete(key);
+    else this.evictIdlePools();
+    const entry = found ?? { pool: this.open(policy, origin), inUse: 0 };
+    this.entries.set(key, entry);
+    entry.inUse++;
+    return {
+      pool: entry.pool,
+      release: () => {
+        entry.inUse--;
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    const pools = [...this.entries.values()].map(({ pool }) => pool);
+    this.entries.clear();
+    for (const retry of this.retries.keys()) clearTimeout(retry);
+    await Promise.all([...pools.map((pool) => pool.destroy()), this.egressProxy?.close()]);
+  }
+
+  /** Returns whether connections to the origin use the egress proxy, which then resolves the name. */
+  isProxied(policy: AddressPolicy, origin: string): boolean {
+    return this.egressProxy !== null && !policy.isListed(origin);
+  }
+
+  /** Returns whether a connection to the origin waits for a free file descriptor. */
+  isWaitingForDescriptor(origin: string): boolean {
+    for (const other of this.retries.values()) if (other === origin) return true;
+    return false;
+  }
+
+  noteShortage(code: string): void {
+    this.shortage.warn({ error: code });
+  }
+
+  /**
+   * Retries connections that fail for lack of a file descriptor, until the timeout of the delivery. The shortage is
+   * not the endpoint's fault, so it does not count as a failed attempt.
+   */
+  private withRetries(connect: buildConnector.connector): buildConnector.connector {
+    const attempt: buildConnector.connector = (options, callback) =>
+      connect(options, (...outcome) => {
+        const [error] = outcome;
+        if (!error || !SHORTAGE_CODES.has(networkErrorCode(error) ?? '')) return callback(...outcome);
+        this.noteShortage(networkErrorCode(error) ?? '');
+        const retry = setTimeout(() => {
+          this.retries.delete(retry);
+          attempt(options, callback);
+        }, SHORTAGE_RETRY_MS);
+        this.retries.set(retry, originOf(options));
+      });
+    return attempt;
+  }
+
+  /** Checks the address of each connection. */
+  private connector(policy: AddressPolicy, origin: string): buildConnector.connector {
+    const { host, port } = destinationOf(new URL(origin));
+    const proxied = this.isProxied(policy, origin) ? this.egressProxy?.connect : undefined;
+    const direct = () => buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: policy.lookupAt(port) });
+    const connect = this.withRetries(this.connectOnce ?? proxied ?? direct());
+    return (options, callback) => {
+      // `lookup` is not called for a literal IP address.
+      const verdict = isIP(host) === 0 ? policy.check(origin) : policy.checkAddress(host, host, port);
+      if (verdict.ok) connect(options, callback);
+      else queueMicrotask(() => callback(new BlockedAddressError(verdict), null));
+    };
+  }
+
+  private open(policy: AddressPolicy, origin: string): Pool {
+    return new Pool(origin, {
+      connect: this.connector(policy, origin),
+      connections: LIMITS.maxConnectionsPerHost,
+      pipelining: 1,
+      keepAliveTimeout: IDLE_CONNECTION_MS,
+      keepAliveMaxTimeout: LONGEST_IDLE_CONNECTION_MS,
+      maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
+      // The timer of the exchange covers everything.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  private evictIdlePools(): void {
+    for (const [key, { pool, inUse }] of this.entries) {
+      if (this.entries.size < MAX_ORIGINS) return;
+      if (inUse > 0) continue;
+      this.entries.delete(key);
+      void pool.close();
+    }
+  }
+}

@@ -1,0 +1,197 @@
+/** Sends requests to destinations. The address policy checks each one, and all senders share the connections. */
+import { isIP } from 'node:net';
+import type { buildConnector } from 'undici';
+import { LIMITS } from '../../config/limits.js';
+import { headerValueOfUrl } from '../../dialects/header-text.js';
+import type { Log } from '../../ports/log.js';
+import { NotAttemptedError } from '../../ports/not-attempted.js';
+import { PeriodicLog } from '../../ports/periodic-log.js';
+import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
+import { type AddressPolicy, type Blocked, BlockedAddressError } from '../addresses/address-policy.js';
+import { type FailedAnswer, failureWithoutAnswer } from '../failed-answer.js';
+import { CONNECT_TIMEOUT_MS, Connections, SHORTAGE_RETRY_MS } from './connections.js';
+import { createEgressProxy, type EgressProxyOptions } from './egress-proxy.js';
+import { type ExchangeOutcome, type ExchangeRequest, exchange } from './exchange.js';
+import { describeNetworkError, networkErrorCode } from './network-errors.js';
+import { ReplyBudget } from './reply-budget.js';
+
+const NEVER = { kind: 'never' } as const;
+
+const noDescriptor = (): NotAttemptedError => new NotAttemptedError('this process has no free file descriptor');
+
+/** Resolves with the result of `work`, or early on timeout or abort. */
+function within<Value>(work: Promise<Value>, timeoutMs: number, signal: AbortSignal): Promise<Value | 'timed-out' | 'aborted'> {
+  if (signal.aborted) return Promise.resolve('aborted');
+  return new Promise((resolve) => {
+    const end = (value: Value | 'timed-out' | 'aborted'): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+      resolve(value);
+    };
+    const abort = (): void => end('aborted');
+    const timer = setTimeout(() => end('timed-out'), Math.max(0, timeoutMs));
+    signal.addEventListener('abort', abort);
+    void work.then(end);
+  });
+}
+
+export interface Target {
+  /** Address policy of the instance that sends the request. */
+  readonly policy: AddressPolicy;
+  /** The URL as used in the signature and headers. */
+  readonly url: string;
+  readonly origin: string;
+  readonly host: string;
+  /** Null if the host is an IP address. */
+  readonly name: string | null;
+  readonly path: string;
+}
+
+export type TargetVerdict = { readonly ok: true; readonly target: Target } | Blocked;
+
+/** A complete answer, an answer over the limit, or a failure. */
+export type AskedOutcome = Extract<ExchangeOutcome, { readonly kind: 'answered' | 'too-long' }> | FailedAnswer;
+
+export interface DestinationsOptions {
+  /** Returns what the instance may call. Called after the instance has been loaded. */
+  readonly addressPolicyOf: (instanceId: string) => AddressPolicy;
+  /** If absent, destinations are connected to directly. */
+  readonly egressProxy?: Pick<EgressProxyOptions, 'url' | 'ca'>;
+  readonly log: Log;
+  /** Assigns instances to the accounts that share the reply memory. If absent, all instances belong to one account. */
+  readonly owners?: InstanceOwners;
+  /** Creates a connection; replaced in tests. */
+  readonly connectOnce?: buildConnector.connector;
+}
+
+/** Maximum number of cached URLs. */
+const MAX_TARGETS = 1_000;
+
+export class Destinations {
+  private readonly options: DestinationsOptions;
+  private readonly connections: Connections;
+  private readonly targets = new Map<string, TargetVerdict>();
+  private readonly blockedLog: PeriodicLog;
+  private readonly replies: ReplyBudget;
+  private closed = false;
+
+  constructor(options: DestinationsOptions) {
+    this.options = options;
+    const { log, egressProxy, connectOnce } = options;
+    const proxy = egressProxy ? createEgressProxy({ ...egressProxy, connectTimeoutMs: CONNECT_TIMEOUT_MS, log }) : null;
+    this.connections = new Connections(log, { egressProxy: proxy, ...(connectOnce ? { connectOnce } : {}) });
+    this.blockedLog = new PeriodicLog(options.log, 'refused a delivery to a blocked address');
+    const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
+    this.replies = new ReplyBudget({ maxBytes, maxReplyBytes }, options.owners ?? ONE_OWNER);
+  }
+
+  /** Parses a URL and checks what the address policy can decide without resolving the name. */
+  targetOf(instanceId: string, url: string): TargetVerdict {
+    const policy = this.options.addressPolicyOf(instanceId);
+    const key = `${policy.scope} ${url}`;
+    const known = this.targets.get(key);
+    if (known) return known;
+    const verdict = judge(policy, url);
+    if (this.targets.size >= MAX_TARGETS) this.targets.clear();
+    this.targets.set(key, verdict);
+    return verdict;
+  }
+
+  /**
+   * Performs one exchange with a target. An incomplete answer is a failure, except one over the limit. Rejects with
+   * NotAttemptedError if no file descriptor was free before the timeout.
+   */
+  async ask(instanceId: string, target: Target, request: ExchangeRequest, signal: AbortSignal): Promise<AskedOutcome> {
+    if (this.closed) return failureWithoutAnswer('network', 'the service is stopping');
+    const startedAt = performance.now();
+    const unknown = await this.lookUp(target, instanceId, request.timeoutMs, signal);
+    const timeoutMs = Math.max(1, request.timeoutMs - (performance.now() - startedAt));
+    const outcome = unknown ?? (await this.exchange(instanceId, target, { ...request, timeoutMs }, signal));
+    switch (outcome.kind) {
+      case 'answered':
+      case 'too-long':
+        return outcome;
+      case 'timed-out':
+        return failureWithoutAnswer('timeout', `the endpoint did not answer within ${request.timeoutMs} ms`);
+      case 'aborted':
+        return failureWithoutAnswer('network', 'the request was aborted');
+      case 'broken':
+        return this.broken(instanceId, outcome.error, target.host);
+    }
+  }
+
+  /** Looks up a name within the share of the instance's account. Returns null if the name is known. */
+  private async lookUp(
+    { name, policy, origin }: Target,
+    instanceId: string,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<Extract<ExchangeOutcome, { readonly kind: 'broken' | 'timed-out' | 'aborted' }> | null> {
+    if (name === null || this.connections.isProxied(policy, origin)) return null;
+    const until = performance.now() + timeoutMs;
+    for (;;) {
+      const resolving = policy.resolve(name, instanceId);
+      const resolved = resolving instanceof Promise ? await within(resolving, until - performance.now(), signal) : resolving;
+      if (resolved === 'timed-out' || resolved === 'aborted') return { kind: resolved };
+      if (resolved.kind === 'found') return null;
+      if (!resolved.error.isShortage) return { kind: 'broken', error: resolved.error };
+      this.connections.noteShortage(resolved.error.code);
+      if (performance.now() + SHORTAGE_RETRY_MS >= until) throw noDescriptor();
+      const paused = await within(new Promise<never>(() => {}), SHORTAGE_RETRY_MS, signal);
+      if (paused === 'aborted') return { kind: paused };
+    }
+  }
+
+  private async exchange(
+    instanceId: string,
+    target: Target,
+    request: ExchangeRequest,
+    signal: AbortSignal,
+  ): Promise<ExchangeOutcome> {
+    const { pool, release } = this.connections.acquire(target.policy, target.origin);
+    let hasLeft = false;
+    const onSent = (): void => {
+      hasLeft = true;
+      request.onSent?.();
+    };
+    try {
+      const bytes = this.replies.open(instanceId, request.maxAnswerBytes);
+      const outcome = await exchange(pool, { ...request, onSent }, bytes, signal);
+      if (outcome.kind === 'timed-out' && !hasLeft && this.connections.isWaitingForDescriptor(target.origin))
+        throw noDescriptor();
+      return outcome;
+    } finally {
+      release();
+    }
+  }
+
+  /** Returns the failure for a request to an address that is not allowed. */
+  blocked(instanceId: string, { message, detail }: Pick<Blocked, 'message' | 'detail'>): FailedAnswer {
+    this.blockedLog.warn({ instanceId, reason: detail });
+    this.options.log.debug({ instanceId, reason: detail }, 'blocked address');
+    return failureWithoutAnswer('blocked-address', message, NEVER);
+  }
+
+  /** Aborts requests in progress and prevents new ones. */
+  async close(): Promise<void> {
+    this.closed = true;
+    await this.connections.close();
+  }
+
+  private broken(instanceId: string, error: Error, host: string): FailedAnswer {
+    if (error instanceof BlockedAddressError) return this.blocked(instanceId, error);
+    if (networkErrorCode(error) === 'UND_ERR_CONNECT_TIMEOUT') {
+      return failureWithoutAnswer('timeout', `could not reach ${host}: no connection within ${CONNECT_TIMEOUT_MS} ms`);
+    }
+    return failureWithoutAnswer('network', describeNetworkError(error, host));
+  }
+}
+
+function judge(policy: AddressPolicy, url: string): TargetVerdict {
+  const verdict = policy.check(url);
+  if (!verdict.ok) return verdict;
+  if (!URL.canParse(url)) return { ok: false, message: 'the URL is invalid', detail: 'the URL is invalid' };
+  const { origin, host, hostname, pathname, search } = new URL(url);
+  const name = isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : null;
+  return { ok: true, target: { policy, url: headerValueOfUrl(url), origin, host, name, path: pathname + search } };
+}

@@ -1,0 +1,65 @@
+/** Connects through an HTTP proxy. Each connection is a CONNECT tunnel with TLS to the destination inside it. */
+import { Socket } from 'node:net';
+import { buildConnector, Pool } from 'undici';
+import type { Log } from '../../ports/log.js';
+import { PeriodicLog } from '../../ports/periodic-log.js';
+import { networkErrorCode } from './network-errors.js';
+
+export interface EgressProxyOptions {
+  /** `http:` or `https:`, with credentials if the proxy requires them. */
+  readonly url: string;
+  /** Timeout for connecting to the proxy, and to the destination behind it. */
+  readonly connectTimeoutMs: number;
+  readonly log: Log;
+  /** Trusted certificates that replace those of the machine. */
+  readonly ca?: string;
+}
+
+export interface EgressProxy {
+  /** Connects to a destination. */
+  readonly connect: buildConnector.connector;
+  close(): Promise<void>;
+}
+
+/** Reports that the tunnel could not be opened. The caller sees the message, so it does not contain the proxy's address. */
+export class EgressProxyError extends Error {
+  override readonly name = 'EgressProxyError';
+  readonly code = 'EVERSTEP_EGRESS_PROXY';
+}
+
+function credentialsOf({ username, password }: URL): string | null {
+  if (username === '' && password === '') return null;
+  const text = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return `Basic ${Buffer.from(text).toString('base64')}`;
+}
+
+export function createEgressProxy({ url, connectTimeoutMs, log, ca }: EgressProxyOptions): EgressProxy {
+  const { origin } = new URL(url);
+  const authorization = credentialsOf(new URL(url));
+  const tls = { timeout: connectTimeoutMs, ...(ca === undefined ? {} : { ca }) };
+  const proxies = new Pool(origin, { connect: buildConnector(tls), headersTimeout: connectTimeoutMs, bodyTimeout: 0 });
+  const startTls = buildConnector(tls);
+  const failures = new PeriodicLog(log, 'egress proxy connection failed');
+
+  const connect: buildConnector.connector = (options, callback) => {
+    const host = options.hostname.includes(':') ? `[${options.hostname}]` : options.hostname;
+    const authority = `${host}:${options.port === '' ? (options.protocol === 'https:' ? 443 : 80) : options.port}`;
+    const headers = { host: authority, ...(authorization === null ? {} : { 'proxy-authorization': authorization }) };
+    proxies.connect({ path: authority, headers }, (error, data) => {
+      if (error) {
+        failures.warn({ proxy: origin, error: networkErrorCode(error) ?? error.message });
+        return callback(new EgressProxyError('the egress proxy of Everstep is unreachable'), null);
+      }
+      const { socket, statusCode } = data;
+      if (statusCode < 200 || statusCode > 299 || !(socket instanceof Socket)) {
+        socket.on('error', () => {}).destroy();
+        failures.warn({ proxy: origin, status: statusCode });
+        return callback(new EgressProxyError(`the egress proxy of Everstep answered ${statusCode}`), null);
+      }
+      if (options.protocol === 'https:') startTls({ ...options, httpSocket: socket }, callback);
+      else callback(null, socket);
+    });
+  };
+
+  return { connect, close: () => proxies.destroy() };
+}

@@ -1,0 +1,162 @@
+/**
+ * Limits the memory for replies, from the first byte read until the reply is recorded. If the budget is exhausted,
+ * reading pauses, so the endpoint and its delivery wait. Accounts have fair shares.
+ *
+ * The first bytes of each reply are free. If the length is known, the rest is reserved at once, so that partly read
+ * replies never wait for each other. If it is unknown, a first amount is reserved, then the maximum reply size. The
+ * first amount is granted only while the maximum would still be available as well.
+ */
+import { FairShare } from '../../fairness/fair-share.js';
+import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
+
+const KiB = 1024;
+/** Free bytes of each reply. */
+export const FREE_REPLY_BYTES = 64 * KiB;
+/** First reservation for a reply of unknown length. */
+const FIRST_STEP_BYTES = 1024 * KiB;
+
+export interface ReplyBudgetLimits {
+  /** For all replies together, except free bytes. */
+  readonly maxBytes: number;
+  /** For one reply. */
+  readonly maxReplyBytes: number;
+}
+
+interface Waiter {
+  readonly reply: ReplyBytes;
+  readonly amount: number;
+  /** Must be available in addition to `amount`. */
+  readonly margin: number;
+  readonly granted: () => void;
+}
+
+export class ReplyBudget {
+  readonly limits: ReplyBudgetLimits;
+  private readonly owners: InstanceOwners;
+  private readonly share: FairShare;
+  /** Waiters by account; the account to serve next comes first. */
+  private readonly waiting = new Map<string, Set<Waiter>>();
+
+  constructor(limits: ReplyBudgetLimits, owners: InstanceOwners) {
+    this.limits = limits;
+    this.owners = owners;
+    this.share = new FairShare(limits.maxBytes, owners);
+  }
+
+  /** Number of bytes that can still be reserved. */
+  get free(): number {
+    return this.share.free;
+  }
+
+  /** Starts counting a reply. Its bytes after `maxAnswerBytes` are dropped. */
+  open(instanceId: string, maxAnswerBytes: number): ReplyBytes {
+    return new ReplyBytes(this, instanceId, maxAnswerBytes);
+  }
+
+  /** Returns false if the bytes are not available. `granted` is then called later, unless the waiter is withdrawn. */
+  reserve(waiter: Waiter): boolean {
+    if (this.fits(waiter)) {
+      this.share.take(waiter.reply.instanceId, waiter.amount);
+      return true;
+    }
+    const accountId = this.owners.accountOf(waiter.reply.instanceId);
+    const others = this.waiting.get(accountId);
+    if (others) others.add(waiter);
+    else this.waiting.set(accountId, new Set([waiter]));
+    return false;
+  }
+
+  withdraw(waiter: Waiter): void {
+    for (const [accountId, waiters] of this.waiting) {
+      if (!waiters.delete(waiter)) continue;
+      if (waiters.size === 0) this.waiting.delete(accountId);
+      return;
+    }
+  }
+
+  give(instanceId: string, amount: number): void {
+    this.share.give(instanceId, amount);
+    // A served account moves to the end, so this loop visits it again.
+    for (const [accountId, waiters] of this.waiting) {
+      const next = this.nextOf(waiters);
+      if (!next) continue;
+      this.share.take(next.reply.instanceId, next.amount);
+      waiters.delete(next);
+      this.waiting.delete(accountId);
+      if (waiters.size > 0) this.waiting.set(accountId, waiters);
+      next.granted();
+    }
+  }
+
+  /** Returns the first waiter that fits. Replies that will finish take precedence over replies that start. */
+  private nextOf(waiters: ReadonlySet<Waiter>): Waiter | null {
+    let first: Waiter | null = null;
+    for (const waiter of waiters) {
+      if (waiter.margin > 0) first ??= waiter;
+      else return this.fits(waiter) ? waiter : null;
+    }
+    return first && this.fits(first) ? first : null;
+  }
+
+  private fits({ reply, amount, margin }: Waiter): boolean {
+    const isOnlyOne = this.share.takenBy(reply.instanceId) === 0;
+    return this.share.allows(reply.instanceId, isOnlyOne ? amount : amount + margin);
+  }
+}
+
+/** Tracks the memory of one reply. */
+export class ReplyBytes {
+  readonly instanceId: string;
+  private readonly budget: ReplyBudget;
+  /** Longer replies are cut off. */
+  private readonly maxBytes: number;
+  private reserved = 0;
+  private waiter: Waiter | null = null;
+  private isReleased = false;
+
+  constructor(budget: ReplyBudget, instanceId: string, maxAnswerBytes: number) {
+    this.budget = budget;
+    this.instanceId = instanceId;
+    this.maxBytes = Math.min(maxAnswerBytes, budget.limits.maxReplyBytes, budget.limits.maxBytes);
+  }
+
+  /**
+   * Returns whether reading may continue after `received` bytes. `total` is the reply length, or null if unknown. If
+   * the result is false, `granted` is called as soon as reading may continue.
+   */
+  canContinue(received: number, total: number | null, granted: () => void): boolean {
+    if (received <= FREE_REPLY_BYTES + this.reserved || this.isReleased) return true;
+    if (this.waiter) return false;
+    const { budget, maxBytes } = this;
+    const wanted = Math.min(total ?? (this.reserved < FIRST_STEP_BYTES ? FIRST_STEP_BYTES : maxBytes), maxBytes);
+    if (wanted <= this.reserved) return true;
+    const isFirstStep = total === null && wanted < maxBytes;
+    const amount = wanted - this.reserved;
+    const waiter: Waiter = {
+      reply: this,
+      amount,
+      // Even when the last replies of an account start, one of them must be able to finish.
+      margin: isFirstStep ? 2 * budget.limits.maxReplyBytes : 0,
+      granted: () => {
+        this.waiter = null;
+        this.reserved += amount;
+        granted();
+      },
+    };
+    if (budget.reserve(waiter)) {
+      this.reserved += amount;
+      return true;
+    }
+    this.waiter = waiter;
+    return false;
+  }
+
+  /** Frees the memory when the reply is recorded or dropped. */
+  release(): void {
+    if (this.isReleased) return;
+    this.isReleased = true;
+    if (this.waiter) this.budget.withdraw(this.waiter);
+    this.waiter = null;
+    if (this.reserved > 0) this.budget.give(this.instanceId, this.reserved);
+  }
+}

@@ -1,0 +1,29 @@
+/** Describes a sent request, for the log of failed attempts. */
+import type { SentRequest } from '../../engine/runs/exchanges.js';
+import type { FailedAnswer } from '../failed-answer.js';
+import type { ExchangeOutcome, ExchangeRequest } from './exchange.js';
+
+/** `startedAt` and `endedAt` are in Unix ms. `keep` stores the body, if it is not recorded elsewhere. */
+export const sentRequest = (
+  url: string,
+  { method, headers, body }: Pick<ExchangeRequest, 'method' | 'headers' | 'body'>,
+  outcome: ExchangeOutcome | FailedAnswer,
+  startedAt: number,
+  endedAt: number,
+  keep: boolean,
+): SentRequest => ({
+  startedAt,
+  // Clocks can be set back.
+  durationMs: Math.max(0, endedAt - startedAt),
+  method,
+  url,
+  headers,
+  bodyBytes: body?.byteLength ?? 0,
+  body: keep ? (body ?? null) : null,
+  answerBytes: 'answer' in outcome ? outcome.answer.body.byteLength : null,
+});
+
+export const withSent = (failed: FailedAnswer, sent: SentRequest): FailedAnswer => ({
+  kind: 'failure',
+  failure: { ...failed.failure, sent },
+});

@@ -1,0 +1,69 @@
+/** Signs outgoing requests: selects the key and the headers. */
+import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER, type SignedKind } from '@everstep/sdk/protocol';
+import { DIALECTS } from '../../dialects/index.js';
+import type { DialectName } from '../../engine/runs/run.js';
+import type { Log } from '../../ports/log.js';
+import type { Random } from '../../ports/random.js';
+import { claimsSegment, signWithPrivateKey, signWithSharedKey } from './signature.js';
+
+export interface SignerOptions {
+  /** Signing keys of an instance. They always exist. Throws if the instance is unknown. */
+  readonly signingKeys: (instanceId: string) => { readonly current: string; readonly next: string };
+  /** Private key in PKCS #8 format, base64url-encoded. Null or absent: the instance has no Ed25519 signatures. */
+  readonly privateKey?: (instanceId: string) => { readonly kid: string; readonly privateKey: string } | null;
+  /** Message key for an origin. Null or absent: the signing key is used. */
+  readonly messageKeyFor?: (instanceId: string, origin: string) => string | null;
+  /** Stores that steps are sent to this origin; null if it is already stored. */
+  readonly learnWorkflowOrigin?: (instanceId: string, origin: string) => Promise<void> | null;
+  /** Unix ms. */
+  readonly now: () => number;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface SignedRequest {
+  readonly instanceId: string;
+  readonly dialect: DialectName;
+  readonly url: string;
+  readonly kind: SignedKind;
+  readonly body: Uint8Array;
+  /** Null: the signing key of the instance is used. */
+  readonly key: string | null;
+}
+
+/** Header names are without the prefix. */
+export type SignatureHeaders = Readonly<Record<string, string>>;
+
+export class Signer {
+  private readonly options: SignerOptions;
+
+  constructor(options: SignerOptions) {
+    this.options = options;
+  }
+
+  /** Stores that steps are sent to this origin, before the first step; null if it is already stored. */
+  learnWorkflowOrigin(instanceId: string, origin: string): Promise<void> | null {
+    const { learnWorkflowOrigin, log } = this.options;
+    // If storing fails, the step is still sent, and the next step retries.
+    return (
+      learnWorkflowOrigin?.(instanceId, origin)?.catch((error: unknown) =>
+        log.warn({ instanceId, error: String(error) }, 'could not store a workflow origin'),
+      ) ?? null
+    );
+  }
+
+  /** Returns a key that no workflow endpoint accepts if the origin may belong to someone else, else null. */
+  messageKeyFor(instanceId: string, origin: string): string | null {
+    return this.options.messageKeyFor?.(instanceId, origin) ?? null;
+  }
+
+  sign({ instanceId, dialect, url, kind, body, key }: SignedRequest): SignatureHeaders {
+    const { signingKeys, privateKey, now, random } = this.options;
+    const claims = claimsSegment({ issuer: DIALECTS[dialect].issuer, url, kind, body, now: now(), random });
+    const own = privateKey?.(instanceId);
+    return {
+      [SIGNATURE_HEADER]: signWithSharedKey(claims, key ?? signingKeys(instanceId).current),
+      ...(own ? { [ED25519_SIGNATURE_HEADER]: signWithPrivateKey(claims, own) } : {}),
+    };
+  }
+}

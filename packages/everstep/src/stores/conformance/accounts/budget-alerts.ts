@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { AccountStore, InstanceChange, PendingBudgetAlert } from '../../../ports/stores/account-store.js';
+import type { Store } from '../../../ports/stores/store.js';
+import { type OpenStore, type StoreUnderTest, withStore } from '../harness.js';
+import { INSTANCE, OTHER_INSTANCE, T0 } from '../samples.js';
+import { addUsers, sampleInstance } from './account-samples.js';
+
+const BUDGET = 50;
+const OF_BUDGET = { budgetDollars: BUDGET, accountId: 'usr_ann' };
+
+const alert = (percent: number, more: Partial<PendingBudgetAlert> = {}): PendingBudgetAlert => ({
+  instanceId: INSTANCE,
+  month: '2026-11',
+  percent,
+  body: `{"percent":${percent}}`,
+  retried: 0,
+  dueAt: T0,
+  ...more,
+});
+
+const due = (accounts: AccountStore, before = T0) => accounts.dueBudgetAlerts({ before, limit: 10 });
+
+const note = (accounts: AccountStore, noted: PendingBudgetAlert, lesser: readonly number[] = []) =>
+  accounts.createBudgetAlert({ alert: noted, lesser, ...OF_BUDGET });
+
+/** On a store with two instances that have a budget. */
+function withBudgets(open: OpenStore, body: (store: Store, underTest: StoreUnderTest) => Promise<void>) {
+  return withStore(open, async (store, underTest) => {
+    await addUsers(store.accounts, 'ann', 'ben');
+    for (const instanceId of [INSTANCE, OTHER_INSTANCE])
+      await store.accounts.createInstance(sampleInstance(instanceId, OF_BUDGET));
+    await body(store, underTest);
+  });
+}
+
+export function budgetAlertConformance(open: OpenStore): void {
+  describe('alerts of budgets', () => {
+    test(
+      'are noted once for each share of an instance and month, and owed from then on, also after a restart',
+      withBudgets(open, async (store, underTest) => {
+        const noted = (percent: number, more: Partial<PendingBudgetAlert> = {}) => note(store.accounts, alert(percent, more));
+        assert.equal(await noted(80), true);
+        assert.equal(await noted(80, { body: '{}', dueAt: T0 - 50 }), false);
+        assert.equal(await noted(100, { dueAt: T0 + 3 }), true);
+        assert.equal(await noted(80, { month: '2026-12', dueAt: T0 + 1 }), true);
+        assert.equal(await noted(80, { instanceId: OTHER_INSTANCE, dueAt: T0 + 2 }), true);
+        const { accounts } = await underTest.reopen();
+        assert.equal(await note(accounts, alert(100)), false);
+        assert.deepEqual(await due(accounts, T0 + 2), [
+          alert(80),
+          alert(80, { month: '2026-12', dueAt: T0 + 1 }),
+          alert(80, { instanceId: OTHER_INSTANCE, dueAt: T0 + 2 }),
+        ]);
+        assert.deepEqual(await accounts.dueBudgetAlerts({ before: T0 + 2, limit: 1 }), [alert(80)]);
+        assert.equal(await accounts.nextBudgetAlertAt({ after: T0 + 2 }), T0 + 3);
+        assert.equal(await accounts.nextBudgetAlertAt({ after: T0 + 3 }), null);
+      }),
+    );
+
+    test(
+      'of lesser shares are noted with a greater one, and not owed',
+      withBudgets(open, async ({ accounts }) => {
+        assert.equal(await note(accounts, alert(100), [80]), true);
+        assert.equal(await note(accounts, alert(80)), false);
+        assert.deepEqual(await due(accounts), [alert(100)]);
+      }),
+    );
+
+    test(
+      'that are owed stay so when a greater share is reached',
+      withBudgets(open, async ({ accounts }) => {
+        await note(accounts, alert(80));
+        assert.equal(await note(accounts, alert(100, { dueAt: T0 + 1 }), [80]), true);
+        assert.deepEqual(await due(accounts, T0 + 1), [alert(80), alert(100, { dueAt: T0 + 1 })]);
+      }),
+    );
+
+    test(
+      'are due again after an attempt, until they are owed no more; then they are still noted',
+      withBudgets(open, async (store, underTest) => {
+        await note(store.accounts, alert(80));
+        await note(store.accounts, alert(100), [80]);
+        await store.accounts.rescheduleBudgetAlert({ alert: alert(80), retried: 1, dueAt: T0 + 5 });
+        assert.deepEqual(await due(store.accounts), [alert(100)]);
+        const { accounts } = await underTest.reopen();
+        const again = alert(80, { retried: 1, dueAt: T0 + 5 });
+        assert.deepEqual(await due(accounts, T0 + 5), [alert(100), again]);
+        await accounts.rescheduleBudgetAlert({ alert: again, retried: 2, dueAt: null });
+        assert.deepEqual(await due(accounts, T0 + 5), [alert(100)]);
+        assert.equal(await note(accounts, alert(80)), false);
+      }),
+    );
+
+    test(
+      'are moved by one of those who have read the same',
+      withBudgets(open, async ({ accounts }) => {
+        await note(accounts, alert(80));
+        const move = () => accounts.rescheduleBudgetAlert({ alert: alert(80), retried: 0, dueAt: T0 + 60_000 });
+        assert.deepEqual((await Promise.all([move(), move(), move()])).sort(), [false, false, true]);
+        assert.deepEqual(await due(accounts), []);
+        assert.deepEqual(await due(accounts, T0 + 60_000), [alert(80, { dueAt: T0 + 60_000 })]);
+      }),
+    );
+
+    for (const [what, change] of [
+      ['another budget', { budgetDollars: 60 }],
+      ['no budget', { budgetDollars: 0 }],
+      ['another owner', { accountId: 'usr_ben' }],
+    ] as const satisfies readonly (readonly [string, InstanceChange])[]) {
+      test(
+        `are forgotten with ${what}, those that are owed too, and what was read before it has no effect`,
+        withBudgets(open, async (store, underTest) => {
+          await note(store.accounts, alert(100), [80]);
+          await note(store.accounts, alert(80, { instanceId: OTHER_INSTANCE, dueAt: T0 + 9 }));
+          await store.accounts.changeInstance({ instanceId: INSTANCE, change });
+          const { accounts } = await underTest.reopen();
+          assert.deepEqual(await due(accounts), []);
+          assert.equal(await note(accounts, alert(80)), false, 'of the budget before');
+          const anew = { ...OF_BUDGET, ...change };
+          const body = 'of the budget of now';
+          assert.equal(await accounts.createBudgetAlert({ alert: alert(100, { body }), lesser: [80], ...anew }), true);
+          assert.equal(await accounts.createBudgetAlert({ alert: alert(80, { body }), lesser: [], ...anew }), false);
+          await accounts.rescheduleBudgetAlert({ alert: alert(100), retried: 1, dueAt: null });
+          assert.deepEqual(await due(accounts), [alert(100, { body })]);
+          const others = await due(accounts, T0 + 9);
+          assert.deepEqual(others.at(-1), alert(80, { instanceId: OTHER_INSTANCE, dueAt: T0 + 9 }));
+        }),
+      );
+    }
+
+    test(
+      'stay when the change leaves the budget and the owner as they were',
+      withBudgets(open, async ({ accounts }) => {
+        await note(accounts, alert(80));
+        for (const change of [OF_BUDGET, { name: 'new', plan: 'big', budgetAlertUrl: 'http://a', price: 2 }])
+          await accounts.changeInstance({ instanceId: INSTANCE, change });
+        assert.deepEqual(await due(accounts), [alert(80)]);
+        assert.equal(await note(accounts, alert(80)), false);
+      }),
+    );
+
+    test(
+      'are noted of no instance that does not exist',
+      withBudgets(open, async ({ accounts }) => {
+        assert.equal(await note(accounts, alert(80, { instanceId: 'qi_none' })), false);
+        assert.deepEqual(await due(accounts), []);
+      }),
+    );
+
+    test(
+      'of earlier months that are still owed stay so in the next month',
+      withBudgets(open, async ({ accounts }) => {
+        await note(accounts, alert(100), [80]);
+        await note(accounts, alert(80, { month: '2026-12', dueAt: T0 + 1 }));
+        assert.deepEqual(await due(accounts, T0 + 1), [alert(100), alert(80, { month: '2026-12', dueAt: T0 + 1 })]);
+      }),
+    );
+  });
+}

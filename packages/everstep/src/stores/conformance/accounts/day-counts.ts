@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type CountOfDay, DAYS_KEPT, type DayCount } from '../../../ports/stores/account-store.js';
+import { type OpenStore, withStore } from '../harness.js';
+import { apply, INSTANCE, OTHER_INSTANCE, unit } from '../samples.js';
+
+const DAY_MS = 86_400_000;
+const TODAY = Date.UTC(2026, 10, 21) / DAY_MS;
+const NOON = (TODAY + 0.5) * DAY_MS;
+
+const count = (count: number, more: Partial<CountOfDay> = {}): CountOfDay => ({
+  kind: 'count-of-day',
+  instanceId: INSTANCE,
+  what: 'run',
+  count,
+  at: NOON,
+  ...more,
+});
+const counted = (count: number, more: Partial<DayCount> = {}): DayCount => ({
+  instanceId: INSTANCE,
+  day: TODAY,
+  what: 'run',
+  count,
+  lastAt: NOON,
+  ...more,
+});
+
+export function dayCountConformance(open: OpenStore): void {
+  describe('what is counted of a day', () => {
+    test(
+      'is summed for each instance, day and kind, in units and by itself, and is there after a restart',
+      withStore(open, async (store, underTest) => {
+        const refused = { what: 'budget-exceeded', at: NOON + 5 } as const;
+        await store.commit([
+          unit([count(2), count(3), count(7, { instanceId: OTHER_INSTANCE })]),
+          unit([count(5), count(1, refused)]),
+        ]);
+        const unknown = { instanceId: '', what: 'unknown-login' } as const;
+        await store.accounts.countOfDay([count(1, unknown), count(2, unknown)]);
+        await store.accounts.countOfDay([count(10), count(4, { ...refused, at: NOON + 1 }), count(1, { at: NOON + DAY_MS })]);
+        const { accounts, commit } = await underTest.reopen();
+        await commit([unit([count(100)])]);
+        assert.deepEqual(await accounts.countsOfDays({ instanceId: INSTANCE, fromDay: TODAY }), [
+          counted(1, { day: TODAY + 1, lastAt: NOON + DAY_MS }),
+          counted(120),
+          counted(5, { what: 'budget-exceeded', lastAt: NOON + 5 }),
+        ]);
+        const other = await accounts.countsOfDays({ instanceId: OTHER_INSTANCE, fromDay: 0 });
+        assert.deepEqual(other, [counted(7, { instanceId: OTHER_INSTANCE })]);
+        assert.deepEqual(await accounts.countsOfDays({ instanceId: '', fromDay: 0 }), [counted(3, unknown)]);
+        assert.deepEqual(await accounts.countsOfDays({ instanceId: 'qi_none', fromDay: 0 }), []);
+      }),
+    );
+
+    test(
+      'belongs to the day in UTC, to the millisecond, and is read from a day on',
+      withStore(open, async (store) => {
+        const midnight = (TODAY + 1) * DAY_MS;
+        await apply(store, [count(1, { at: midnight - 1 }), count(2, { at: midnight })]);
+        const from = async (fromDay: number) =>
+          (await store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay })).map(({ day, count }) => [day, count]);
+        assert.deepEqual(await from(TODAY), [
+          [TODAY + 1, 2],
+          [TODAY, 1],
+        ]);
+        assert.deepEqual(await from(TODAY + 1), [[TODAY + 1, 2]]);
+        assert.deepEqual(await from(TODAY + 2), []);
+        assert.equal(await store.latestTime(), midnight);
+      }),
+    );
+
+    test(
+      'is counted neither by a unit that is refused nor by a batch that is faulty',
+      withStore(open, async (store) => {
+        const refused = unit([count(10)], [{ kind: 'run-active', runKey: 'no such run' }]);
+        assert.deepEqual(await store.commit([refused, unit([count(2)])]), [{ kind: 'run-not-active' }, { kind: 'applied' }]);
+        const faulty = unit([count(100), { kind: 'delete-task', runKey: 'no such run', slot: 1 }]);
+        await assert.rejects(store.commit([faulty]));
+        await apply(store, [count(4)]);
+        assert.deepEqual(await store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 }), [counted(6)]);
+      }),
+    );
+
+    test(
+      'is removed when it is old, as later days are counted',
+      withStore(open, async (store, underTest) => {
+        const at = NOON - DAYS_KEPT * DAY_MS;
+        await apply(store, [
+          count(1, { at }),
+          count(2, { at: at - DAY_MS }),
+          count(3, { at: at - DAY_MS, what: 'rate-limited' }),
+        ]);
+        await apply(store, [count(4, { instanceId: OTHER_INSTANCE })]);
+        const days = async () =>
+          (await store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 })).map(({ day, what }) => `${day} ${what}`);
+        assert.deepEqual(await days(), [`${TODAY - DAYS_KEPT} run`]);
+        const { accounts } = await underTest.reopen();
+        await accounts.countOfDay([count(1, { instanceId: OTHER_INSTANCE, at: NOON + DAY_MS })]);
+        assert.deepEqual(await accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 }), []);
+      }),
+    );
+  });
+}

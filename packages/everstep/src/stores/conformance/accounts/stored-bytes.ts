@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Run, Schedule } from '../../../engine/runs/run.js';
+import type { Store, StoreWrite } from '../../../ports/stores/store.js';
+import { contentBytes, type InstanceTotals, RECORD_BYTES } from '../../../ports/stores/stored-bytes.js';
+import { type OpenStore, withStore } from '../harness.js';
+import {
+  advanceTask,
+  apply,
+  creation,
+  failure,
+  INSTANCE,
+  keptEvent,
+  PAYLOAD,
+  putTasks,
+  SETTINGS,
+  sampleAttempt,
+  sampleDeadLetter,
+  sampleExchange,
+  sampleRun,
+  sampleStep,
+  seededNumbers,
+  T0,
+  unit,
+} from '../samples.js';
+import { sampleApiKey, sampleInstance, sampleUser } from './account-samples.js';
+
+const ACCOUNT = 'usr_1';
+const FAR = T0 * 2;
+const PAGE = { instanceId: INSTANCE, filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 1_000 } as const;
+const BOUNDS = { maxRows: 1_000, maxBytes: 1_000_000 };
+
+async function openAccount(store: Store, instanceIds: readonly string[]): Promise<void> {
+  await store.accounts.createUser({ user: sampleUser('1'), apiKey: sampleApiKey('1') });
+  for (const instanceId of instanceIds) await store.accounts.createInstance(sampleInstance(instanceId, { accountId: ACCOUNT }));
+}
+
+async function totalsOf(store: Store, instanceId: string = INSTANCE): Promise<InstanceTotals | undefined> {
+  const found = await store.accounts.totalsOf({ accountId: ACCOUNT });
+  return found.find((one) => one.instanceId === instanceId);
+}
+
+const storedBytes = async (store: Store, instanceId?: string) => (await totalsOf(store, instanceId))?.bytes;
+
+/** The same, added up from what the store shows of each run and schedule. */
+async function recount(store: Store): Promise<number> {
+  let sum = 0;
+  const record = (...contents: readonly (string | Uint8Array | null)[]) => {
+    sum += RECORD_BYTES + contentBytes(...contents);
+  };
+  for (const run of (await store.listRuns(PAGE)).items) {
+    const runKey = run.key;
+    const payload = await store.loadPayload({ runKey });
+    record(JSON.stringify(payload?.forwardHeaders), payload?.body ?? null);
+    sum += contentBytes((await store.loadResult({ runKey })) ?? null);
+    const history = await store.runHistory({ runKey, bounds: BOUNDS, maxOutBytes: 2 ** 30, exchanges: true });
+    for (const { out, sent } of history?.steps ?? []) record(out, sent ? JSON.stringify(sent) : null);
+    for (const { exchange } of history?.attempts ?? []) record(exchange ? JSON.stringify(exchange) : null);
+    for (const { content } of (await store.loadRun({ runKey }))?.keptEvents ?? []) record(JSON.stringify(content));
+  }
+  for (const { dlqId } of (await store.listDeadLetters(PAGE)).items) {
+    const bodies = await store.loadDeadLetterBodies({ instanceId: INSTANCE, dlqIds: [dlqId] });
+    record(bodies.get(dlqId)?.responseBody ?? null);
+  }
+  for (const { payload } of (await store.listSchedules({ instanceId: INSTANCE, after: null, limit: 1_000 })).items)
+    record(JSON.stringify(payload.forwardHeaders), payload.body);
+  return sum;
+}
+
+const schedule = (n: number, bodyBytes: number): Schedule => ({
+  scheduleId: `scd_${n}`,
+  instanceId: INSTANCE,
+  dialect: 'native',
+  cron: '* * * * *',
+  timeZone: 'UTC',
+  workflowUrl: 'https://app.test/flow',
+  payload: { ...PAYLOAD, body: new Uint8Array(bodyBytes) },
+  settings: SETTINGS,
+  delayMs: 0,
+  callerIp: '',
+  paused: false,
+  createdAt: T0,
+  nextAt: T0 + n,
+  lastFiredAt: null,
+  lastRunId: null,
+});
+
+type Numbers = (below: number) => number;
+
+/** One change after the other, of anything that counts. */
+class Changes {
+  private readonly store: Store;
+  private readonly numbers: Numbers;
+  private readonly active: { readonly run: Run; steps: number; events: number }[] = [];
+  private readonly failed: Run[] = [];
+  private count = 0;
+
+  constructor(store: Store, numbers: Numbers) {
+    this.store = store;
+    this.numbers = numbers;
+  }
+
+  async make(): Promise<void> {
+    const { numbers, store, active } = this;
+    const known = active[numbers(Math.max(1, active.length))];
+    const text = JSON.stringify('ü'.repeat(numbers(50)));
+    const runKey = known?.run.key ?? '';
+    switch (known ? numbers(10) : 0) {
+      case 0:
+        return this.start();
+      case 1:
+      case 2: {
+        const { response: _, ...sent } = sampleExchange(1);
+        return apply(store, [
+          {
+            kind: 'record-step',
+            runKey,
+            step: sampleStep(known ? known.steps++ : 0, { out: text, ...(numbers(3) === 0 ? { sent } : {}) }),
+          },
+        ]);
+      }
+      case 3:
+        return apply(store, [
+          { kind: 'record-attempt', runKey, attempt: { ...sampleAttempt(1), exchange: sampleExchange(numbers(9)) } },
+        ]);
+      case 4:
+        return apply(store, [{ kind: 'keep-event', runKey, event: keptEvent(known ? ++known.events : 0) }]);
+      case 5:
+        return apply(store, [{ kind: 'drop-event', runKey, eventKey: keptEvent(known?.events ?? 0).eventKey }]);
+      case 6:
+        return this.end(text);
+      case 7:
+        return this.restart();
+      case 8: {
+        const n = numbers(3);
+        const put: StoreWrite = { kind: 'put-schedule', schedule: schedule(n, numbers(100)) };
+        return apply(store, [numbers(3) === 0 ? { kind: 'delete-schedule', instanceId: INSTANCE, scheduleId: `scd_${n}` } : put]);
+      }
+      default: {
+        const state = (['succeeded', 'failed', 'deadLetter'] as const)[numbers(3)] ?? 'failed';
+        const limit = 1 + numbers(2);
+        await store.removeEndedRuns({ instanceId: INSTANCE, state, endedBefore: FAR, keepNewest: null, limit });
+      }
+    }
+  }
+
+  private async start(input?: { readonly copyOf: string }): Promise<void> {
+    const run = sampleRun(++this.count);
+    const body = new Uint8Array(this.numbers(200));
+    await apply(this.store, [creation(run, input ?? { ...PAYLOAD, body }), ...putTasks(run.key, [advanceTask(T0)])]);
+    this.active.push({ run, steps: 0, events: 0 });
+  }
+
+  private async end(result: string): Promise<void> {
+    const [known] = this.active.splice(0, 1);
+    if (!known) return;
+    const { run } = known;
+    if (this.numbers(2) === 0)
+      return apply(this.store, [{ kind: 'end-run', runKey: run.key, outcome: { status: 'succeeded', result }, completedAt: T0 }]);
+    const entry = sampleDeadLetter(run, { responseBody: new Uint8Array(this.numbers(80)) });
+    await apply(this.store, failure(run, entry));
+    this.failed.push(run);
+  }
+
+  /** A run that continues with the journal of a failed one; or its entry just goes. */
+  private async restart(): Promise<void> {
+    const [from] = this.failed.splice(0, 1);
+    if (!from) return;
+    const run = sampleRun(++this.count);
+    const dlqId = `dlq_${from.key}`;
+    const steps = (await this.store.journalSize({ runKey: from.key })).steps;
+    const guards = [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }] as const;
+    const [result] = await this.store.commit([
+      unit(
+        [
+          creation(run, { copyOf: from.key }),
+          { kind: 'copy-journal', fromRunKey: from.key, toRunKey: run.key },
+          { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: run.key, at: T0 } },
+        ],
+        guards,
+      ),
+    ]);
+    if (result?.kind === 'applied') this.active.push({ run, steps, events: 0 });
+  }
+}
+
+export function storedBytesConformance(open: OpenStore): void {
+  describe('stored bytes', () => {
+    test(
+      'are what a recount of everything gives, after any creations and deletions, and after a restart',
+      withStore(open, async (store, underTest) => {
+        await openAccount(store, [INSTANCE, 'qi_empty']);
+        const changes = new Changes(store, seededNumbers(11));
+        for (let n = 0; n < 150; n++) {
+          await changes.make();
+          if (n % 30 === 29) assert.equal(await storedBytes(store), await recount(store), `after ${n + 1} changes`);
+        }
+        assert.ok((await recount(store)) > 0);
+        const active = await store.listRuns({ ...PAGE, filter: { statuses: ['active'] } });
+        assert.deepEqual(await totalsOf(store), {
+          instanceId: INSTANCE,
+          plan: null,
+          bytes: await recount(store),
+          activeRuns: active.items.length,
+        });
+        const again = await underTest.reopen();
+        assert.equal(await storedBytes(again), await recount(again));
+        assert.equal(await storedBytes(again, 'qi_empty'), 0);
+      }),
+    );
+
+    test(
+      'are not counted for a unit that is refused, nor for a batch that is faulty',
+      withStore(open, async (store) => {
+        await openAccount(store, [INSTANCE]);
+        const [first, second] = [sampleRun(1), sampleRun(2)];
+        await apply(store, [creation(first)]);
+        const before = await storedBytes(store);
+        await store.commit([unit([creation(second)], [{ kind: 'run-active', runKey: 'no such run' }])]);
+        await assert.rejects(store.commit([unit([creation(second), { kind: 'delete-task', runKey: 'no such run', slot: 1 }])]));
+        assert.equal(await storedBytes(store), before);
+      }),
+    );
+
+    test(
+      'of a staged journal count for its instance, until it is adopted or abandoned, and it is not visible before',
+      withStore(open, async (store) => {
+        await openAccount(store, [INSTANCE]);
+        const [from, fork, never] = [sampleRun(1), sampleRun(2, { origin: forkOf(sampleRun(1)) }), sampleRun(3)];
+        const journal = [0, 1, 2, 3].map((index) => sampleStep(index, { out: JSON.stringify('x'.repeat(1_000 * (index + 1))) }));
+        await apply(store, [
+          creation(from),
+          ...journal.map((step): StoreWrite => ({ kind: 'record-step', runKey: from.key, step })),
+        ]);
+        const before = (await storedBytes(store)) ?? 0;
+        const slice = (to: Run, first: number, below: number): StoreWrite => ({
+          kind: 'stage-journal',
+          fromRunKey: from.key,
+          toRunKey: to.key,
+          from: first,
+          below,
+          without: [2],
+          at: fork.createdAt,
+        });
+        await apply(store, [slice(fork, 0, 2)]);
+        await apply(store, [slice(fork, 2, 4)]);
+        await apply(store, [slice(never, 0, 4)]);
+        const copied = [0, 1, 3].reduce((sum, n) => sum + RECORD_BYTES + contentBytes(journal[n]?.out ?? null), 0);
+        assert.equal(await storedBytes(store), before + 2 * copied);
+        const later = sampleRun(4);
+        await apply(store, [creation(later)]);
+        const found = await store.listRuns(PAGE);
+        assert.deepEqual(
+          found.items.map(({ key }) => key),
+          [from.key, later.key],
+        );
+        assert.equal(await store.loadRun({ runKey: fork.key }), null);
+        const adopt = (steps: number): StoreWrite => ({ kind: 'adopt-journal', runKey: fork.key, instanceId: INSTANCE, steps });
+        await assert.rejects(apply(store, [creation(fork, { copyOf: from.key }), adopt(4)]), 'not all of it is there');
+        const edited = { ...sampleStep(2), out: '"edited"', edited: true } as const;
+        await apply(store, [
+          creation(fork, { copyOf: from.key }),
+          adopt(3),
+          { kind: 'record-step', runKey: fork.key, step: edited },
+          ...putTasks(fork.key, [advanceTask(T0)]),
+        ]);
+        const expected = journal.map((step) => (step.index === 2 ? edited : step));
+        assert.deepEqual(await store.loadJournal({ runKey: fork.key, from: 0 }), expected);
+        await assert.rejects(apply(store, [adopt(4)]), 'it is adopted once');
+
+        assert.equal(await store.removeStagedSteps(), false, 'what may still be adopted stays');
+        await apply(store, [{ kind: 'abandon-journal', runKey: never.key, instanceId: INSTANCE }]);
+        while (await store.removeStagedSteps());
+        assert.equal(await storedBytes(store), await recount(store));
+        await assert.rejects(apply(store, [creation(never), { ...adopt(3), runKey: never.key } as StoreWrite]));
+      }),
+    );
+  });
+}
+
+const forkOf = ({ key, workflowRunId, createdAt }: Run) =>
+  ({ kind: 'fork', runKey: key, workflowRunId, workflowCreatedAt: createdAt, stepId: 1 }) as const;

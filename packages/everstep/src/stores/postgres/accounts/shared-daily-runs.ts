@@ -1,0 +1,50 @@
+/**
+ * Runs of a day that were taken, one row for each instance whose plan bounds them. A crash of the server may forget the
+ * last moments of it: nobody waits for the disk, and what was started is counted with the runs themselves.
+ */
+import { DAYS_KEPT } from '../../../ports/stores/account-store.js';
+import type { SharedDailyRuns } from '../../../ports/stores/shared-daily-runs.js';
+import { integer } from '../connection/columns.js';
+import { type Database, statement } from '../connection/connection.js';
+
+const WITHOUT_WAITING = statement(`SELECT set_config('synchronous_commit', 'off', true)`);
+const STARTED = `(SELECT coalesce(sum(c.count), 0)::bigint FROM day_count c
+  WHERE c.instance_id = $1 AND c.day = $2 AND c.what = 'run')`;
+/** Locks the row until the end, so that what is read behind it is what the last one left. */
+const LOCK = statement(`
+  INSERT INTO day_taken (instance_id, day, runs) VALUES ($1, $2, 0)
+  ON CONFLICT (instance_id, day) DO UPDATE SET runs = day_taken.runs`);
+const TAKE = statement(`
+  WITH known AS (
+    SELECT greatest(t.runs, ${STARTED}) AS runs FROM day_taken t WHERE t.instance_id = $1 AND t.day = $2
+  ), taken AS (
+    UPDATE day_taken t SET runs = known.runs + $3::bigint FROM known
+    WHERE t.instance_id = $1 AND t.day = $2 AND known.runs + $3::bigint <= $4::bigint RETURNING t.runs
+  )
+  SELECT coalesce((SELECT runs FROM taken), (SELECT runs FROM known)) AS used, (SELECT count(*) FROM taken) AS taken`);
+const DELETE_OLD = statement('DELETE FROM day_taken WHERE instance_id = $1 AND day < $2');
+const GIVE_BACK = statement(`
+  UPDATE day_taken SET runs = greatest(0, runs - $3::bigint) WHERE instance_id = $1 AND day = $2`);
+const USED = statement(`
+  SELECT greatest(coalesce((SELECT t.runs FROM day_taken t WHERE t.instance_id = $1 AND t.day = $2), 0), ${STARTED}) AS used`);
+
+export function createSharedDailyRuns(database: Database): SharedDailyRuns {
+  return {
+    take: ({ instanceId, day, runs, most }) =>
+      database.transaction(async (session) => {
+        session.send(WITHOUT_WAITING);
+        session.send(LOCK, [instanceId, day]);
+        session.send(DELETE_OLD, [instanceId, day - DAYS_KEPT]);
+        const [row] = await session.query(TAKE, [instanceId, day, runs, most]);
+        if (!row) throw new Error(`the day ${day} of ${instanceId} was removed while runs of it were taken`);
+        return { taken: integer(row, 'taken') === 1, used: integer(row, 'used') };
+      }),
+    async giveBack({ instanceId, day, runs }) {
+      await database.execute(GIVE_BACK, [instanceId, day, runs]);
+    },
+    async used({ instanceId, day }) {
+      const [row] = await database.query(USED, [instanceId, day]);
+      return row ? integer(row, 'used') : 0;
+    },
+  };
+}

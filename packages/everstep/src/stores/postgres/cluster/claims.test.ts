@@ -1,0 +1,320 @@
+/** Who acts on what: two nodes on one database, each with a lease of its own. */
+import assert from 'node:assert/strict';
+import { after, afterEach, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Run } from '../../../engine/runs/run.js';
+import type { Cluster, ClusterEvents, SharedChange } from '../../../ports/cluster.js';
+import type { DueTask } from '../../../ports/stores/store.js';
+import { advanceTask, apply, creation, INSTANCE, OTHER_INSTANCE, putTasks, sampleRun } from '../../conformance/samples.js';
+import { Database, statement } from '../connection/connection.js';
+import { type OpenedNode, openPostgresNode } from '../index.js';
+import { openTestSchemas } from '../testing/schemas.js';
+import { PostgresCluster } from './cluster.js';
+
+const schemas = await openTestSchemas();
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+const LONG_LEASE_MS = 60_000;
+
+const keys = (tasks: readonly DueTask[]) => tasks.map(({ runKey }) => runKey);
+
+/** What a node was told, and a way to wait for it. */
+class Heard implements ClusterEvents {
+  readonly changes: SharedChange[] = [];
+  readonly states: string[] = [];
+  works = 0;
+  private waiting: (() => void)[] = [];
+
+  work(): void {
+    this.works++;
+    this.tell();
+  }
+  suspended(): void {
+    this.states.push('suspended');
+    this.tell();
+  }
+  resumed({ anew }: { readonly anew: boolean }): void {
+    this.states.push(anew ? 'anew' : 'resumed');
+    this.tell();
+  }
+  changed(change: SharedChange): void {
+    this.changes.push(change);
+    this.tell();
+  }
+
+  /** Resolves when the condition holds; the limit of the test ends what never comes. */
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) await new Promise<void>((resolve) => this.waiting.push(resolve));
+  }
+
+  private tell(): void {
+    const waiting = this.waiting;
+    this.waiting = [];
+    for (const resolve of waiting) resolve();
+  }
+}
+
+interface Node extends OpenedNode {
+  readonly heard: Heard;
+}
+
+if (typeof schemas === 'string') {
+  describe('claims on PostgreSQL', { skip: schemas }, () => {});
+} else {
+  const schema = await schemas.make();
+  const { url } = schema;
+  const database = new Database({ url, log });
+  after(() => database.close());
+  const opened: Node[] = [];
+
+  async function join(leaseMs = LONG_LEASE_MS): Promise<Node> {
+    const node = await openPostgresNode({ url, log, facts: { host: 'test', version: '0' }, leaseMs });
+    const heard = new Heard();
+    opened.push({ ...node, heard });
+    await node.cluster.join(heard);
+    return { ...node, heard };
+  }
+  afterEach(async () => {
+    for (const { store } of opened.splice(0)) await store.close();
+    await schema.clear();
+  });
+
+  const before = Number.MAX_SAFE_INTEGER;
+  const claim = (cluster: Cluster, limit = 100) => cluster.claimDue({ before: cluster.now(), limit });
+  const own = ({ store }: OpenedNode) => store.dueTasks({ before, after: null, limit: 100 });
+  /** The lease of a node ends without anybody being told, as when its process was killed. */
+  const kill = (nodeId: string) =>
+    database.execute(statement(`UPDATE node SET lease_until = clock_timestamp() - interval '1 second' WHERE node_id = $1`), [
+      nodeId,
+    ]);
+  /** Runs whose first tasks are due so many ms from now. */
+  async function start(node: OpenedNode, inMs: readonly number[]): Promise<readonly Run[]> {
+    const now = node.cluster.now();
+    const runs = inMs.map((_, n) => sampleRun(n + 1));
+    const writes = runs.flatMap((run, n) => [creation(run), ...putTasks(run.key, [advanceTask(now + (inMs[n] ?? 0))])]);
+    await apply(node.store, writes);
+    return runs;
+  }
+
+  describe('claims on PostgreSQL', { timeout: 60_000 }, () => {
+    test('what is due at once belongs to the node that writes it, and what is due later to nobody', async () => {
+      const [one, two] = [await join(), await join()];
+      const [now, later] = await start(one, [0, 3_600_000]);
+      assert.deepEqual(keys(await own(one)), [now?.key]);
+      assert.deepEqual(keys(await own(two)), []);
+      assert.deepEqual(keys(await claim(two.cluster)), []);
+      // It is nobody's, so every node stands ready for it.
+      const dueAt = await two.store.nextDueAt({ after: two.cluster.now() });
+      assert.equal(await one.store.nextDueAt({ after: one.cluster.now() }), dueAt);
+      const late = await two.cluster.claimDue({ before, limit: 100 });
+      assert.deepEqual(keys(late), [later?.key]);
+      assert.deepEqual(keys(await own(two)), [later?.key]);
+      assert.equal(await one.store.nextDueAt({ after: 0 }), null);
+    });
+
+    test('each node lists all of them, with what they have taken on', async () => {
+      const [one, two] = [await join(), await join()];
+      await start(one, [0, 0, 3_600_000]);
+      await one.cluster.gateHolderOf(INSTANCE);
+      const standing = async ({ cluster }: Node) =>
+        (await cluster.nodes()).map(({ nodeId, host, version, self, leaving, runsClaimed, gates }) => ({
+          is: nodeId === one.cluster.nodeId ? 'one' : 'two',
+          ...{ host, version, self, leaving, runsClaimed, gates },
+        }));
+      const node = { host: 'test', version: '0', leaving: false };
+      assert.deepEqual(await standing(two), [
+        { ...node, is: 'one', self: false, runsClaimed: 2, gates: 1 },
+        { ...node, is: 'two', self: true, runsClaimed: 0, gates: 0 },
+      ]);
+      await one.cluster.giveBack({ tasks: [], gates: [] });
+      const [leaving, other] = await standing(one);
+      assert.deepEqual([leaving?.leaving, leaving?.self, leaving?.runsClaimed, other?.self], [true, true, 0, false]);
+      const [first] = await two.cluster.nodes();
+      const now = two.cluster.now();
+      assert.ok(first && (first.leaseUntil ?? 0) > now && Math.abs(first.startedAt - now) < 60_000);
+    });
+
+    test('of nodes that look for what is due at once each task goes to one, in the order of the due times', async () => {
+      const [one, two] = [await join(), await join()];
+      const runs = await start(
+        one,
+        Array.from({ length: 40 }, (_, n) => 3_600_000 + n),
+      );
+      const taken = await Promise.all(
+        Array.from({ length: 10 }, (_, n) => (n % 2 ? one : two).cluster.claimDue({ before, limit: 7 })),
+      );
+      const all = [...taken.flat(), ...(await two.cluster.claimDue({ before, limit: 100 }))];
+      assert.deepEqual(keys(all).sort(), runs.map(({ key }) => key).sort());
+      for (const batch of taken) assert.deepEqual(keys(batch), [...keys(batch)].sort());
+      assert.equal((await own(one)).length + (await own(two)).length, 40);
+    });
+
+    test('a task that is handed over is found by the node that it was handed to, and by no other', async () => {
+      const [one, two, three] = [await join(), await join(), await join()];
+      const [run] = await start(one, [0]);
+      assert.ok(run);
+      await one.cluster.handOver([{ runKey: run.key, slot: 0 }], two.cluster.nodeId);
+      assert.deepEqual(keys(await own(one)), []);
+      assert.deepEqual([await claim(one.cluster), await claim(three.cluster)], [[], []]);
+      await two.heard.until(() => two.heard.works > 0);
+      assert.deepEqual(keys(await claim(two.cluster)), [run.key]);
+      assert.deepEqual(keys(await own(two)), [run.key]);
+      // Only what is one's own can be handed over.
+      await one.cluster.handOver([{ runKey: run.key, slot: 0 }], three.cluster.nodeId);
+      assert.deepEqual(keys(await own(two)), [run.key]);
+    });
+
+    test('what a node had that was killed is taken over when its lease has ended: claims, what was handed to it, gates', async () => {
+      const [one, two] = [await join(), await join()];
+      const [mine, handed] = await start(one, [0, 0]);
+      assert.ok(mine && handed);
+      assert.equal(await one.cluster.gateHolderOf(INSTANCE), one.cluster.nodeId);
+      assert.equal(await two.cluster.gateHolderOf(OTHER_INSTANCE), two.cluster.nodeId);
+      await two.store.commit([
+        {
+          guards: [],
+          writes: [creation(sampleRun(9)), ...putTasks(sampleRun(9).key, [advanceTask(two.cluster.now())])],
+        },
+      ]);
+      await two.cluster.handOver([{ runKey: sampleRun(9).key, slot: 0 }], one.cluster.nodeId);
+      await kill(one.cluster.nodeId);
+      // Whoever joins looks for silent nodes first.
+      const three = await join();
+      await two.heard.until(() => two.heard.works > 0);
+      const taken = await claim(three.cluster);
+      assert.deepEqual(keys(taken).sort(), [mine.key, handed.key, sampleRun(9).key].sort());
+      assert.equal(await three.cluster.gateHolderOf(INSTANCE), three.cluster.nodeId);
+      assert.equal(await three.cluster.gateHolderOf(OTHER_INSTANCE), two.cluster.nodeId);
+    });
+
+    test('a node that is about to leave keeps what is out and gives the rest back; what it writes from then on is nobody’s', async () => {
+      const [one, two] = [await join(), await join()];
+      const [out, waits] = await start(one, [0, 0]);
+      assert.ok(out && waits);
+      await one.cluster.gateHolderOf(INSTANCE);
+      await one.cluster.gateHolderOf(OTHER_INSTANCE);
+      await one.cluster.giveBack({ tasks: [{ runKey: out.key, slot: 0 }], gates: [INSTANCE] });
+      await two.heard.until(() => two.heard.works > 0);
+      assert.deepEqual(keys(await claim(two.cluster)), [waits.key]);
+      assert.deepEqual(keys(await own(one)), [out.key]);
+      assert.equal(await two.cluster.gateHolderOf(INSTANCE), one.cluster.nodeId);
+      assert.equal(await two.cluster.gateHolderOf(OTHER_INSTANCE), two.cluster.nodeId);
+      const written = sampleRun(9);
+      await apply(one.store, [creation(written), ...putTasks(written.key, [advanceTask(one.cluster.now())])]);
+      assert.deepEqual(keys(await own(one)), [out.key]);
+      assert.deepEqual(keys(await claim(one.cluster)), []);
+      assert.deepEqual(keys(await claim(two.cluster)), [written.key]);
+      await one.cluster.giveBack({ tasks: [], gates: [] });
+      assert.deepEqual(keys(await claim(two.cluster)), [out.key]);
+    });
+
+    test('what is handed to a node that has gone is nobody’s, and who hands it over learns that', async () => {
+      const [one, two] = [await join(), await join()];
+      const [run] = await start(one, [0]);
+      assert.ok(run);
+      const gone = two.cluster.nodeId;
+      await two.cluster.leave();
+      const before = one.heard.works;
+      await one.cluster.handOver([{ runKey: run.key, slot: 0 }], gone);
+      assert.ok(one.heard.works > before);
+      assert.deepEqual(keys(await claim(one.cluster)), [run.key]);
+    });
+
+    test('a node that was silent for too long begins anew under another id, and cannot write over its successor', async () => {
+      // Long enough that it does not renew its lease before the other one has joined.
+      const leaseMs = 3_000;
+      const one = await join(leaseMs);
+      const was = one.cluster.nodeId;
+      const [run] = await start(one, [0]);
+      assert.ok(run);
+      const seen = await one.store.loadRun({ runKey: run.key });
+      await kill(was);
+      const two = await join();
+      assert.deepEqual(keys(await claim(two.cluster)), [run.key]);
+      const decided = (name: string) => ({
+        guards: [{ kind: 'run-active', runKey: run.key, version: seen?.version ?? 0, next: 1 } as const],
+        writes: [{ kind: 'keep-event', runKey: run.key, event: eventOf(name) } as const],
+      });
+      assert.deepEqual(await two.store.commit([decided('two')]), [{ kind: 'applied' }]);
+      assert.deepEqual(await one.store.commit([decided('one')]), [{ kind: 'run-moved' }]);
+      await one.heard.until(() => one.heard.states.includes('anew'));
+      assert.deepEqual(one.heard.states, ['suspended', 'anew']);
+      assert.notEqual(one.cluster.nodeId, was);
+      assert.deepEqual(keys(await own(one)), []);
+      assert.ok(one.cluster.canStartWork);
+    });
+
+    test('what a node claims when others have taken over from it, before it knows, is anybody’s at the next beat', async () => {
+      const one = await join();
+      await kill(one.cluster.nodeId);
+      const two = await join(1_200);
+      assert.ok(one.cluster.canStartWork);
+      const [run] = await start(one, [0]);
+      const found: string[] = [];
+      while (found.length === 0) {
+        const seen = two.heard.works;
+        found.push(...keys(await claim(two.cluster)));
+        if (found.length === 0) await two.heard.until(() => two.heard.works > seen);
+      }
+      assert.deepEqual(found, [run?.key]);
+    });
+
+    test('a node gives back what it has when everything is written that it was writing', async () => {
+      const [one, two] = [await join(), await join()];
+      const written = sampleRun(9);
+      const writing = apply(one.store, [creation(written), ...putTasks(written.key, [advanceTask(one.cluster.now())])]);
+      await one.cluster.giveBack({ tasks: [], gates: [] });
+      await writing;
+      assert.deepEqual(keys(await claim(two.cluster)), [written.key]);
+    });
+
+    test('a node keeps its lease though all of its connections are in use', async () => {
+      const leaseMs = 1_200;
+      const own = new Database({ url, log, maxConnections: 2 });
+      const cluster = new PostgresCluster(own, { url, log, facts: { host: 'test', version: '0' }, leaseMs });
+      const heard = new Heard();
+      await cluster.readTime();
+      await cluster.join(heard);
+      let release = (): void => {};
+      const released = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const held = [1, 2].map(() => own.withConnection(() => released));
+      const joinedAs = cluster.nodeId;
+      await pause(3 * leaseMs);
+      assert.ok(cluster.canStartWork);
+      assert.deepEqual([heard.states, cluster.nodeId], [[], joinedAs]);
+      release();
+      await Promise.all(held);
+      await cluster.leave();
+      await own.close();
+    });
+
+    test('a node that leaves gives back what it had at once, and the others look for it', async () => {
+      const [one, two] = [await join(), await join()];
+      const [run] = await start(one, [0]);
+      assert.equal(await one.cluster.gateHolderOf(INSTANCE), one.cluster.nodeId);
+      await one.cluster.leave();
+      await two.heard.until(() => two.heard.works > 0);
+      assert.deepEqual(keys(await claim(two.cluster)), [run?.key]);
+      assert.equal(await two.cluster.gateHolderOf(INSTANCE), two.cluster.nodeId);
+    });
+
+    test('what one node tells of a change the others hear, and it does not hear itself', async () => {
+      const [one, two] = [await join(), await join()];
+      const change = { kind: 'account', instanceId: INSTANCE } as const;
+      one.cluster.tell(change);
+      two.cluster.tell({ kind: 'queue', instanceId: INSTANCE, name: 'é' });
+      await two.heard.until(() => two.heard.changes.length > 0);
+      await one.heard.until(() => one.heard.changes.length > 0);
+      assert.deepEqual(two.heard.changes, [change]);
+      assert.deepEqual(one.heard.changes, [{ kind: 'queue', instanceId: INSTANCE, name: 'é' }]);
+    });
+  });
+}
+
+const eventOf = (name: string) => ({
+  eventKey: `evt_${name}`,
+  eventId: 'paid',
+  content: { kind: 'data', body: { encoding: 'utf8', data: name } } as const,
+  receivedAt: 1,
+});

@@ -1,0 +1,133 @@
+/** Who acts on which task: claims of nodes, and what is nobody's. */
+import type { ClaimQuery, Kept } from '../../../ports/cluster.js';
+import type { DueTask, TaskReference } from '../../../ports/stores/store.js';
+import { integer } from '../connection/columns.js';
+import { type Database, type Session, statement, type TransactionSession } from '../connection/connection.js';
+import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+import { DUE_COLUMNS, type DueTasksQuery, dueAmong, dueParameters, dueTaskOf } from '../runs/due-tasks.js';
+
+const TASK_REFERENCE = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
+
+/** Queued messages are claimed in `queue-claims.ts`. */
+const claim = (where: string) =>
+  statement(`
+  WITH picked AS (
+    SELECT p.instance_id, p.run_key, p.slot FROM task p
+    WHERE p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1 AND (p.wanted_by IS NULL OR p.wanted_by = $2)
+      AND p.queue IS NULL AND ${where}
+    ORDER BY p.due_at, p.run_key, p.slot LIMIT $3 FOR NO KEY UPDATE OF p SKIP LOCKED
+  ), t AS (
+    UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM picked
+    WHERE c.instance_id = picked.instance_id AND c.run_key = picked.run_key AND c.slot = picked.slot
+    RETURNING c.*
+  )
+  SELECT ${DUE_COLUMNS} FROM t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
+  ORDER BY t.due_at, r.place, t.slot`);
+const CLAIM = claim('true');
+const CLAIM_OF_INSTANCE = claim('p.instance_id = $4');
+const CLAIMED = dueAmong('claimed_by = $6');
+const CLAIMED_OF_INSTANCE = dueAmong('claimed_by = $6 AND instance_id = $7');
+const NEXT_UNCLAIMED = statement(`
+  SELECT due_at FROM task WHERE claimed_by IS NULL AND due_at > $1 ORDER BY due_at LIMIT 1`);
+/** To a node that has gone nothing can be handed: then it is nobody's. */
+const HAND_OVER = statement(`
+  WITH taker AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $3 FOR KEY SHARE), handed AS (
+    UPDATE task t SET claimed_by = NULL, wanted_by = (SELECT node_id FROM taker)
+    FROM ${unnest(TASK_REFERENCE)} AS u(${names(TASK_REFERENCE)}) JOIN run_directory d ON d.run_key = u.run_key
+    WHERE t.instance_id = d.instance_id AND t.run_key = u.run_key AND t.slot = u.slot AND t.claimed_by = $4
+    RETURNING t.wanted_by
+  )
+  SELECT count(*) FILTER (WHERE wanted_by IS NULL) AS left_over FROM handed`);
+const BEGIN_LEAVING = statement('UPDATE node SET leaving = true WHERE node_id = $1 AND NOT leaving');
+const GIVE_BACK_GATES = statement('DELETE FROM gate_lease WHERE node_id = $1 AND instance_id <> ALL($2::text[])');
+const GIVE_BACK_CLAIMS = statement(`
+  UPDATE task t SET claimed_by = NULL, wanted_by = NULL WHERE t.claimed_by = $3 AND NOT EXISTS (
+    SELECT 1 FROM ${unnest(TASK_REFERENCE)} AS u(${names(TASK_REFERENCE)}) WHERE u.run_key = t.run_key AND u.slot = t.slot)`);
+const GIVE_BACK_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE wanted_by = $1 AND instance_id <> ALL($2::text[])');
+const RELEASE_CLAIMS = statement('UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE claimed_by = ANY($1::text[])');
+const RELEASE_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE wanted_by = ANY($1::text[])');
+const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE node_id = ANY($1::text[])');
+
+/** Steps from one holder to the next in the index: as many steps as there are nodes, however many tasks they have. */
+const holders = (column: string, where: string) => `
+  (SELECT ${column} AS id FROM task WHERE ${where} AND ${column} IS NOT NULL ORDER BY ${column} LIMIT 1)
+  UNION ALL
+  SELECT (SELECT ${column} FROM task WHERE ${where} AND ${column} > h.id ORDER BY ${column} LIMIT 1)
+  FROM ${column}_of h WHERE h.id IS NOT NULL`;
+const LOST_HOLDERS = statement(`
+  WITH RECURSIVE claimed_by_of AS (${holders('claimed_by', 'due_at IS NOT NULL')}),
+    wanted_by_of AS (${holders('wanted_by', 'true')})
+  SELECT id FROM (SELECT id FROM claimed_by_of UNION SELECT id FROM wanted_by_of) AS h
+  WHERE id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM node WHERE node_id = h.id)`);
+
+export async function claimDue(
+  session: Session,
+  nodeId: string,
+  { before, limit, instanceId }: ClaimQuery,
+): Promise<readonly DueTask[]> {
+  const rows =
+    instanceId === undefined
+      ? session.query(CLAIM, [before, nodeId, limit])
+      : session.query(CLAIM_OF_INSTANCE, [before, nodeId, limit, instanceId]);
+  return (await rows).map(dueTaskOf);
+}
+
+/** What this node has claimed and is due, for when it may have lost sight of it. */
+export async function readClaimed(session: Session, nodeId: string, query: DueTasksQuery): Promise<readonly DueTask[]> {
+  const parameters = [...dueParameters(query), nodeId];
+  const { instanceId } = query;
+  const rows =
+    instanceId === undefined
+      ? session.query(CLAIMED, parameters)
+      : session.query(CLAIMED_OF_INSTANCE, [...parameters, instanceId]);
+  return (await rows).map(dueTaskOf);
+}
+
+export async function readNextUnclaimedAt(session: Session, after: number): Promise<number | null> {
+  const [row] = await session.query(NEXT_UNCLAIMED, [after]);
+  return row ? integer(row, 'due_at') : null;
+}
+
+/** False when that node has gone, and the tasks are nobody's. */
+export async function handOver(
+  session: Session,
+  tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[],
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<boolean> {
+  const [row] = await session.query(HAND_OVER, [...referenceArrays(tasks), to, from]);
+  return row === undefined || integer(row, 'left_over') === 0;
+}
+
+const referenceArrays = (tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[]) =>
+  columnArrays(
+    TASK_REFERENCE,
+    tasks.map(({ runKey, slot }) => ({ run_key: runKey, slot })),
+  );
+
+/** The node claims nothing any more, and keeps these tasks and gates alone. Resolves with true when gates were given back. */
+export async function giveBack(session: TransactionSession, nodeId: string, { tasks, gates }: Kept): Promise<boolean> {
+  await session.execute(BEGIN_LEAVING, [nodeId]);
+  // Before what was handed to it for their sake: who hands over meanwhile sees that they are not its own any more.
+  const given = await session.execute(GIVE_BACK_GATES, [nodeId, gates]);
+  session.send(GIVE_BACK_CLAIMS, [...referenceArrays(tasks), nodeId]);
+  session.send(GIVE_BACK_WANTED, [nodeId, gates]);
+  return given > 0;
+}
+
+/**
+ * A commit claims for its node and does not look whether others take over from that meanwhile: what it claims after that
+ * belongs to a node that nobody knows. Frees it; returns whether there was any.
+ */
+export async function freeLost(database: Database): Promise<boolean> {
+  const lost = (await database.query(LOST_HOLDERS)).map(({ id }) => String(id));
+  if (lost.length === 0) return false;
+  await database.transaction(async (session) => releaseAll(session, lost));
+  return true;
+}
+
+/** All that these nodes had is nobody's from now on. */
+export function releaseAll(session: TransactionSession, nodeIds: readonly string[]): void {
+  session.send(RELEASE_GATES, [nodeIds]);
+  session.send(RELEASE_CLAIMS, [nodeIds]);
+  session.send(RELEASE_WANTED, [nodeIds]);
+}

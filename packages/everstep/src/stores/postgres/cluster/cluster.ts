@@ -1,0 +1,387 @@
+/** This process as one of the nodes on a database: its lease, what it hears of others and tells them. */
+import type {
+  ClaimQuery,
+  Cluster,
+  ClusterEvents,
+  GateStatus,
+  Kept,
+  NodeStatus,
+  QueuedQuery,
+  SharedChange,
+} from '../../../ports/cluster.js';
+import type { Log } from '../../../ports/log.js';
+import type { DueTask, TaskReference } from '../../../ports/stores/store.js';
+import type { BatchWriter, CommittingNode } from '../commit/batch-writer.js';
+import { Confirmations, readOtherNodes } from '../commit/confirmations.js';
+import { Database } from '../connection/connection.js';
+import { DatabaseTime } from '../connection/database-time.js';
+import { Primary } from '../connection/primary.js';
+import { claimDue, freeLost, giveBack, handOver } from './claims.js';
+import { ExclusiveWork } from './exclusive-work.js';
+import { gateHolderOf, gateStatusOf, publishGateStatus } from './gate-leases.js';
+import { type NodeFacts, NodeLease, type Renewal, readTime } from './node-lease.js';
+import { Notices } from './notices.js';
+import { claimQueued } from './queue-claims.js';
+
+/** How long a node that is silent keeps what it has. */
+export const DEFAULT_LEASE_MS = 5_000;
+/** A lease is renewed so often within its time. */
+const BEATS_PER_LEASE = 3;
+/** After the end of another's lease, before it is looked whether that has really ended. */
+const BURY_AFTER_MS = 20;
+/** The database's time is asked for again while it is known less exactly than this: so often at the start, and at each renewal. */
+const WANTED_EXACTNESS_MS = 1;
+const SAMPLES_AT_START = 8;
+const SAMPLES_AT_BEAT = 4;
+const WORK = 'work';
+
+export interface PostgresClusterOptions {
+  readonly url: string;
+  readonly log: Log;
+  /** Of the servers that the URL names; absent: there is one. */
+  readonly primary?: Primary;
+  readonly facts: NodeFacts;
+  /** How long a node that is silent keeps what it has; at least a second. */
+  readonly leaseMs?: number;
+}
+
+const SILENT: ClusterEvents = { work: () => {}, suspended: () => {}, resumed: () => {}, changed: () => {} };
+
+export class PostgresCluster implements Cluster {
+  private readonly database: Database;
+  private readonly log: Log;
+  private readonly lease: NodeLease;
+  /** A connection of its own: the lease must not end because all others are in use. */
+  private readonly heart: Database;
+  private readonly exclusive: ExclusiveWork;
+  private readonly time = new DatabaseTime();
+  private readonly notices: Notices;
+  private readonly confirmations = new Confirmations();
+  private events: ClusterEvents = SILENT;
+  private beat: NodeJS.Timeout | undefined;
+  private end: NodeJS.Timeout | undefined;
+  private bury: NodeJS.Timeout | undefined;
+  private beating: Promise<void> | null = null;
+  private sampling: Promise<void> | null = null;
+  private freeing: Promise<void> | null = null;
+  private batches: Pick<BatchWriter, 'settled'> | null = null;
+  private suspended = false;
+  /** It claims nothing any more. */
+  private leaving = false;
+  private left = false;
+  /** Whether other nodes may know of this one. */
+  private joined = false;
+
+  constructor(database: Database, options: PostgresClusterOptions) {
+    const { url, log, facts, leaseMs = DEFAULT_LEASE_MS } = options;
+    const primary = options.primary ?? new Primary({ url, log });
+    this.database = database;
+    this.log = log;
+    this.exclusive = new ExclusiveWork(database);
+    // An answer that comes later than the end of the lease is of no use.
+    const limits = { maxConnections: 1, timeoutMs: leaseMs, idleTransactionMs: leaseMs };
+    this.heart = new Database({ url, log, primary, ...limits, unconfirmed: true });
+    this.lease = new NodeLease({ heart: this.heart, database }, leaseMs, facts);
+    this.notices = new Notices(database, {
+      primary,
+      log,
+      heard: (payload) => this.heard(payload),
+      missed: () => {
+        this.events.work();
+        this.events.changed({ kind: 'everything' });
+      },
+    });
+  }
+
+  get nodeId(): string {
+    return this.lease.nodeId;
+  }
+  get canStartWork(): boolean {
+    return !this.suspended && this.lease.isGood;
+  }
+
+  now(): number {
+    return this.time.now();
+  }
+
+  /** What is written for this node: that is waited for before the node gives back what it has. */
+  writtenBy(batches: Pick<BatchWriter, 'settled'>): void {
+    this.batches = batches;
+  }
+
+  /** As what is written now is written. */
+  get committing(): CommittingNode {
+    return { claimant: this.claims ? this.nodeId : null, now: this.now() };
+  }
+
+  private get claims(): boolean {
+    return !this.leaving && this.lease.isGood;
+  }
+
+  /** Before anybody asks for the time. */
+  async readTime(): Promise<void> {
+    await this.sample(SAMPLES_AT_START);
+  }
+
+  /** By how much the time of this node may be wrong at most, in ms. */
+  get uncertaintyMs(): number {
+    return this.time.uncertaintyMs;
+  }
+
+  async join(events: ClusterEvents): Promise<void> {
+    await this.notices.listen();
+    this.joined = true;
+    this.time.learn(await this.lease.join());
+    this.events = events;
+    this.watchEnd();
+    this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE);
+    await this.takeOver();
+    this.log.info({ node: this.nodeId, leaseMs: this.lease.leaseMs }, 'joined the cluster');
+  }
+
+  async claimDue(query: ClaimQuery): Promise<readonly DueTask[]> {
+    if (!this.claims) return [];
+    return claimDue(this.database, this.nodeId, query);
+  }
+
+  async claimQueued(query: QueuedQuery): Promise<readonly DueTask[]> {
+    if (!this.claims) return [];
+    return claimQueued(this.database, this.nodeId, query);
+  }
+
+  async handOver(tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[], to: string): Promise<void> {
+    if (tasks.length === 0) return;
+    if (await handOver(this.database, tasks, { from: this.nodeId, to })) {
+      this.send({ [WORK]: to });
+      return;
+    }
+    // That node has gone, and what this one knew of it is old.
+    this.events.changed({ kind: 'everything' });
+    this.events.work();
+  }
+
+  wake(nodeId: string): void {
+    this.send({ [WORK]: nodeId });
+  }
+
+  gateHolderOf(instanceId: string): Promise<string> {
+    return gateHolderOf(this.database, instanceId, this.nodeId);
+  }
+
+  publishGateStatus(instanceId: string, standing: GateStatus): Promise<void> {
+    return publishGateStatus(this.database, instanceId, this.nodeId, standing);
+  }
+
+  gateStatusOf(instanceId: string): Promise<GateStatus | null> {
+    return gateStatusOf(this.database, instanceId);
+  }
+
+  nodes(): Promise<readonly NodeStatus[]> {
+    return this.lease.nodes();
+  }
+
+  tell(change: SharedChange): void {
+    this.send({ from: this.nodeId, change });
+  }
+
+  tryExclusively(name: string, work: () => Promise<void>): Promise<boolean> {
+    return this.exclusive.tryExclusively(name, work);
+  }
+
+  async confirm(change: SharedChange): Promise<void> {
+    try {
+      const others = await readOtherNodes(this.database, this.nodeId);
+      if (others.length === 0) return;
+      const { ask, confirmed } = this.confirmations.of(others);
+      this.send({ from: this.nodeId, change, ask });
+      await confirmed;
+    } catch (error) {
+      this.tell(change);
+      this.log.warn({ error: String(error) }, 'could not confirm a change with the other nodes');
+    }
+  }
+
+  async giveBack(kept: Kept): Promise<void> {
+    this.leaving = true;
+    await this.batches?.settled();
+    const gates = await this.database.transaction((session) => giveBack(session, this.nodeId, kept));
+    this.send({ [WORK]: '*', from: this.nodeId, ...(gates ? { change: { kind: 'everything' } } : {}) });
+  }
+
+  async leave(): Promise<void> {
+    if (this.left) return;
+    this.left = true;
+    this.leaving = true;
+    for (const timer of [this.beat, this.end, this.bury]) clearTimeout(timer);
+    await Promise.all([this.beating, this.sampling, this.freeing, this.batches?.settled()]);
+    this.events = SILENT;
+    if (this.joined) await this.giveUpLease();
+    await this.notices.close();
+    await this.heart.close();
+  }
+
+  private async giveUpLease(): Promise<void> {
+    try {
+      await this.lease.leave();
+      const change: SharedChange = { kind: 'everything' };
+      await this.notices.notify(JSON.stringify({ [WORK]: '*', from: this.nodeId, change } satisfies Notice));
+    } catch (error) {
+      // The others take over when the lease has ended.
+      this.log.warn({ error: String(error) }, 'could not release the lease, other nodes take over when it ends');
+    }
+  }
+
+  // ---------------------------------------------------------------- the time
+
+  private async sample(most: number): Promise<void> {
+    for (let n = 0; n < most && !this.left && this.time.uncertaintyMs > WANTED_EXACTNESS_MS; n++) {
+      this.time.learn(await readTime(this.heart));
+    }
+  }
+
+  /** Beside the renewals of the lease, which wait for the disk, and must not wait for this. */
+  private sampleSoon(): void {
+    this.sampling ??= this.sample(SAMPLES_AT_BEAT)
+      .catch((error: unknown) => this.log.warn({ error: String(error) }, 'could not read the database clock'))
+      .finally(() => {
+        this.sampling = null;
+      });
+  }
+
+  // ---------------------------------------------------------------- the lease
+
+  private beatSoon(afterMs: number): void {
+    clearTimeout(this.beat);
+    if (this.left) return;
+    this.beat = setTimeout(() => {
+      this.beating = this.renew().finally(() => {
+        this.beating = null;
+      });
+    }, afterMs);
+  }
+
+  private async renew(): Promise<void> {
+    try {
+      const renewal = await this.lease.renew();
+      this.time.learn(renewal);
+      if (renewal.renewed) this.renewed(renewal);
+      else await this.joinAnew();
+      this.sampleSoon();
+      this.freeLostSoon();
+      this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE);
+    } catch (error) {
+      this.log.warn({ error: String(error) }, 'lease renewal failed, retrying');
+      // What has no lease any more is told so by the timer that stands at its end.
+      this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE / 4);
+    }
+  }
+
+  private renewed({ now, nextEnd }: Renewal): void {
+    this.watchEnd();
+    if (this.suspended) {
+      this.suspended = false;
+      this.log.info({ node: this.nodeId }, 'lease renewed, node starts work again');
+      this.events.resumed({ anew: false });
+    }
+    clearTimeout(this.bury);
+    if (nextEnd !== null) this.bury = setTimeout(() => void this.takeOver(), Math.max(0, nextEnd - now) + BURY_AFTER_MS);
+  }
+
+  private async joinAnew(): Promise<void> {
+    const previousNode = this.nodeId;
+    // Before anything else: what it has is somebody else's.
+    if (!this.suspended) this.events.suspended();
+    this.suspended = true;
+    this.time.learn(await this.lease.join());
+    this.suspended = false;
+    this.watchEnd();
+    this.log.warn({ previousNode, node: this.nodeId }, 'lease was taken over, node joined again');
+    this.events.resumed({ anew: true });
+  }
+
+  /** Nobody tells that a lease was not renewed in time. */
+  private watchEnd(): void {
+    clearTimeout(this.end);
+    if (this.left) return;
+    this.end = setTimeout(
+      () => {
+        if (this.lease.isGood || this.suspended || this.left) return;
+        this.suspended = true;
+        this.log.warn({ node: this.nodeId }, 'lease expired, node starts no work until it is renewed');
+        this.events.suspended();
+      },
+      Math.max(0, this.lease.until - performance.now()),
+    );
+  }
+
+  private async takeOver(): Promise<void> {
+    if (this.left) return;
+    try {
+      const buried = await this.lease.takeOver();
+      if (buried === 0) return;
+      this.log.warn({ nodes: buried }, 'took over the work of nodes whose lease expired');
+      this.events.work();
+      this.events.changed({ kind: 'everything' });
+      this.send({ [WORK]: '*', from: this.nodeId, change: { kind: 'everything' } });
+    } catch (error) {
+      this.log.warn({ error: String(error) }, 'takeover of expired nodes failed, retrying');
+      this.bury = setTimeout(() => void this.takeOver(), this.lease.leaseMs / BEATS_PER_LEASE);
+    }
+  }
+
+  /** Looks for what belongs to a node that is none any more: it wrote that while others took over from it. */
+  private freeLostSoon(): void {
+    this.freeing ??= freeLost(this.database)
+      .then((found) => {
+        if (!found || this.left) return;
+        this.log.warn({ node: this.nodeId }, 'released tasks claimed by a removed node');
+        this.events.work();
+        this.send({ [WORK]: '*', from: this.nodeId });
+      })
+      .catch((error: unknown) => this.log.warn({ error: String(error) }, 'scan for tasks of removed nodes failed'))
+      .finally(() => {
+        this.freeing = null;
+      });
+  }
+
+  // ---------------------------------------------------------------- notices
+
+  private send(notice: Notice): void {
+    this.notices.notify(JSON.stringify(notice)).catch((error: unknown) => {
+      this.log.warn({ error: String(error) }, 'could not notify other nodes of a change, they find it by polling');
+    });
+  }
+
+  private heard(payload: string): void {
+    const { work, from, change, ask, to, heard } = readNotice(payload);
+    if (work === '*' || work === this.nodeId) this.events.work();
+    if (to === this.nodeId && heard !== undefined && from !== undefined) this.confirmations.heard(heard, from);
+    if (!change || from === this.nodeId) return;
+    const taken = Promise.resolve(this.events.changed(change));
+    if (ask !== undefined && from !== undefined) {
+      void taken.then(() => this.send({ from: this.nodeId, to: from, heard: ask }));
+    }
+  }
+}
+
+interface Notice {
+  /** For this node, or for all. */
+  readonly work?: string;
+  readonly from?: string;
+  readonly change?: SharedChange;
+  /** Who hears it is to answer with this number. */
+  readonly ask?: number;
+  /** The answer to that: for the node that asked. */
+  readonly to?: string;
+  readonly heard?: number;
+}
+
+/** Only nodes of this service can send them: who may write into the database. */
+function readNotice(payload: string): Notice {
+  try {
+    const value: unknown = JSON.parse(payload);
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}

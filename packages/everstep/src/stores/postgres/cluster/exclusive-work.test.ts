@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Database } from '../connection/connection.js';
+import { openTestSchemas } from '../testing/schemas.js';
+import { ExclusiveWork } from './exclusive-work.js';
+
+const schemas = await openTestSchemas();
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+
+if (typeof schemas === 'string') {
+  describe('exclusive work on PostgreSQL', { skip: schemas }, () => {});
+} else {
+  const [schema, other] = [await schemas.make(), await schemas.make()];
+  // As few connections as can be: those who wait must not take them from those who work.
+  const open = (url: string) => new Database({ url, log, maxConnections: 4 });
+  const databases = [open(schema.url), open(schema.url), open(other.url)];
+  const [one, two, elsewhere] = databases.map((database) => new ExclusiveWork(database));
+  assert.ok(one && two && elsewhere);
+  after(async () => {
+    for (const database of databases) await database.close();
+  });
+  const [database] = databases;
+
+  describe('exclusive work on PostgreSQL', { timeout: 60_000 }, () => {
+    test('of all processes on a schema one does it at a time, and each does it', async () => {
+      let [working, most, done] = [0, 0, 0];
+      const work = async () => {
+        working++;
+        most = Math.max(most, working);
+        // It uses the database itself.
+        await database?.query({ name: '', text: 'SELECT 1' });
+        await nextTurn();
+        working--;
+        done++;
+      };
+      await Promise.all(Array.from({ length: 30 }, (_, n) => (n % 2 ? one : two).run('start', work)));
+      assert.deepEqual([most, done], [1, 30]);
+    });
+
+    test('other work, and that on another schema, does not wait for it', async () => {
+      const answer = await one.run('start', () => two.run('accounts', () => elsewhere.run('start', async () => 'done')));
+      assert.equal(answer, 'done');
+    });
+
+    test('what is done unless somebody is at it is done by one, and by the next one when that has ended', async () => {
+      let release = (): void => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      let begun = (): void => {};
+      const beginning = new Promise<void>((resolve) => {
+        begun = resolve;
+      });
+      const first = one.tryExclusively('retention', () => {
+        begun();
+        return held;
+      });
+      await beginning;
+      const never = () => Promise.reject(new Error('it is being done'));
+      assert.equal(await two.tryExclusively('retention', never), false);
+      assert.equal(await one.tryExclusively('retention', never), false);
+      assert.equal(await two.tryExclusively('other work', async () => {}), true);
+      assert.equal(await elsewhere.tryExclusively('retention', async () => {}), true);
+      release();
+      assert.equal(await first, true);
+      assert.equal(await two.tryExclusively('retention', async () => {}), true);
+    });
+
+    test('work that fails lets the next one begin', async () => {
+      const failing = one.run('start', () => Promise.reject(new Error('no')));
+      const next = two.run('start', async () => 'done');
+      await assert.rejects(failing, /no/);
+      assert.equal(await next, 'done');
+    });
+  });
+}

@@ -1,0 +1,80 @@
+/** Work that one process at a time does, whichever of those on the same schema: the others wait for it, or leave it. */
+import type pg from 'pg';
+import type { Database } from '../connection/connection.js';
+
+/** Before the client itself gives up on an answer. */
+const LONGEST_WAIT = '40s';
+const LOCK_TIMEOUT = '55P03';
+/** Whoever waits has a connection: enough others are left for those who are waited for. */
+const MOST_CONNECTIONS = 3;
+
+const KEY = `hashtextextended(current_schema() || ' everstep ' || $1, 0)`;
+
+/** Rejects when others have it for too long. The lock ends with its connection: nobody keeps it by being killed. */
+async function lock(client: pg.ClientBase, about: string, mode: '' | '_shared' = ''): Promise<void> {
+  await client.query(`SET statement_timeout = 0; SET lock_timeout = '${LONGEST_WAIT}'`);
+  try {
+    await client.query(`SELECT pg_advisory_lock${mode}(${KEY})`, [about]);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    if (code !== LOCK_TIMEOUT) throw error;
+    throw new Error(`another process on the database has been busy with its ${about} for more than ${LONGEST_WAIT}; try again`, {
+      cause: error,
+    });
+  }
+}
+
+export class ExclusiveWork {
+  private readonly database: Database;
+  private free = MOST_CONNECTIONS;
+  private readonly waiting: (() => void)[] = [];
+
+  constructor(database: Database) {
+    this.database = database;
+  }
+
+  /** `about` names what must not be done twice at once, in a word for people. Not to be called from within such work. */
+  run<Result>(about: string, work: () => Promise<Result>): Promise<Result> {
+    return this.onConnection(async (client) => {
+      await lock(client, about);
+      return work();
+    });
+  }
+
+  /** The same, on things of this kind alone; on all of them when `ids` is null. Locked in one order. */
+  runOnSome<Result>(about: string, ids: readonly string[] | null, work: () => Promise<Result>): Promise<Result> {
+    if (ids === null) return this.run(about, work);
+    return this.onConnection(async (client) => {
+      await lock(client, about, '_shared');
+      for (const id of [...new Set(ids)].sort()) await lock(client, `${about} ${id}`);
+      return work();
+    });
+  }
+
+  /** The same, unless it is being done: then nothing happens, and this resolves with false. */
+  tryExclusively(about: string, work: () => Promise<void>): Promise<boolean> {
+    return this.onConnection(async (client) => {
+      const { rows } = await client.query(`SELECT pg_try_advisory_lock(${KEY}) AS free`, [about]);
+      if (rows[0]?.free !== true) return false;
+      try {
+        await work();
+      } finally {
+        // The end of the connection gives it back as well, but only some time after this has resolved.
+        await client.query(`SELECT pg_advisory_unlock(${KEY})`, [about]).catch(() => {});
+      }
+      return true;
+    });
+  }
+
+  private async onConnection<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
+    if (this.free > 0) this.free--;
+    else await new Promise<void>((resolve) => this.waiting.push(resolve));
+    try {
+      return await this.database.withConnection(work);
+    } finally {
+      const next = this.waiting.shift();
+      if (next) next();
+      else this.free++;
+    }
+  }
+}

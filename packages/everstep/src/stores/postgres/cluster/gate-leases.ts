@@ -1,0 +1,41 @@
+/** To which node the gates of an instance belong, and what goes on at them. */
+import type { GateStatus } from '../../../ports/cluster.js';
+import { json, text } from '../connection/columns.js';
+import { type Session, statement } from '../connection/connection.js';
+
+const HOLDER = statement('SELECT node_id FROM gate_lease WHERE instance_id = $1');
+/** Locks the row of the node: another node that takes over from it waits, and sees this lease. */
+const TAKE = statement(`
+  WITH taker AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $2 AND NOT leaving FOR KEY SHARE)
+  INSERT INTO gate_lease (instance_id, node_id) SELECT $1, node_id FROM taker
+  ON CONFLICT (instance_id) DO NOTHING`);
+const TELL = statement('UPDATE gate_lease SET standing = $3 WHERE instance_id = $1 AND node_id = $2');
+const STANDING = statement('SELECT standing FROM gate_lease WHERE instance_id = $1');
+
+/** Takes them when they are nobody's. */
+export async function gateHolderOf(session: Session, instanceId: string, nodeId: string): Promise<string> {
+  for (;;) {
+    const [row] = await session.query(HOLDER, [instanceId]);
+    if (row) return text(row, 'node_id');
+    // A node that has no row any more takes nothing: its lease has ended. Nor does one that leaves.
+    if ((await session.execute(TAKE, [instanceId, nodeId])) > 0) return nodeId;
+    const [other] = await session.query(HOLDER, [instanceId]);
+    if (other) return text(other, 'node_id');
+    throw new Error('this node has no lease any more');
+  }
+}
+
+export async function publishGateStatus(
+  session: Session,
+  instanceId: string,
+  nodeId: string,
+  standing: GateStatus,
+): Promise<void> {
+  await session.execute(TELL, [instanceId, nodeId, JSON.stringify(standing)]);
+}
+
+export async function gateStatusOf(session: Session, instanceId: string): Promise<GateStatus | null> {
+  const [row] = await session.query(STANDING, [instanceId]);
+  if (!row) return null;
+  return row.standing === null ? { keys: {} } : json<GateStatus>(row, 'standing');
+}

@@ -1,0 +1,145 @@
+/**
+ * The lease of this node in the table of nodes. By the database's clock for
+ * the others; for the node itself by the machine's monotonic clock from
+ * before the lease was asked for, so that it stops before the others believe
+ * that it has.
+ */
+import { randomBytes } from 'node:crypto';
+import type { NodeStatus } from '../../../ports/cluster.js';
+import { integer, type Row, text } from '../connection/columns.js';
+import { type Database, type Session, statement } from '../connection/connection.js';
+import { releaseAll } from './claims.js';
+
+/** With its microseconds: rounded, it would be wrong by half a millisecond. */
+const MILLISECONDS = '(extract(epoch FROM clock_timestamp()) * 1000)::double precision';
+
+const JOIN = statement(`
+  INSERT INTO node (node_id, lease_until, host, version)
+  VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond', $3, $4)
+  RETURNING ${MILLISECONDS} AS now`);
+/** Of a node whose lease has ended too, as long as nobody has taken its row away. */
+const RENEW = statement(`
+  WITH renewed AS (
+    UPDATE node SET lease_until = clock_timestamp() + $2 * interval '1 millisecond' WHERE node_id = $1 RETURNING 1
+  )
+  SELECT (SELECT count(*) FROM renewed) AS renewed, ${MILLISECONDS} AS now,
+    (SELECT (extract(epoch FROM min(lease_until)) * 1000)::bigint FROM node WHERE node_id <> $1) AS next_end`);
+const BURY = statement('DELETE FROM node WHERE lease_until < clock_timestamp() RETURNING node_id');
+const TIME = statement(`SELECT ${MILLISECONDS} AS now`);
+/** Few rows, but for the tasks that are claimed: those are counted in their index. */
+const NODES = statement(`
+  SELECT node_id, host, version, leaving, (extract(epoch FROM joined_at) * 1000)::bigint AS joined_at,
+    (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until,
+    (SELECT count(*) FROM task WHERE claimed_by = node.node_id AND due_at IS NOT NULL) AS claimed,
+    (SELECT count(*) FROM gate_lease WHERE gate_lease.node_id = node.node_id) AS gates
+  FROM node ORDER BY node.joined_at, node_id`);
+const LEAVE = statement('DELETE FROM node WHERE node_id = $1');
+
+export interface NodeFacts {
+  readonly host: string;
+  readonly version: string;
+}
+
+/** What the database told, and when that was asked, in ms of the monotonic clock. */
+export interface Told {
+  readonly askedAt: number;
+  readonly answeredAt: number;
+  /** Unix ms by the database's clock, with fractions. */
+  readonly now: number;
+}
+
+export interface Renewal extends Told {
+  readonly renewed: boolean;
+  /** Unix ms at which the lease of another node ends next; null when there is no other. */
+  readonly nextEnd: number | null;
+}
+
+export async function readTime(session: Session): Promise<Told> {
+  const askedAt = performance.now();
+  const [row] = await session.query(TIME);
+  return { askedAt, answeredAt: performance.now(), now: nowOf(row) };
+}
+
+export class NodeLease {
+  readonly leaseMs: number;
+  private readonly heart: Database;
+  private readonly database: Database;
+  private readonly facts: NodeFacts;
+  private id = '';
+  private goodUntil = Number.NEGATIVE_INFINITY;
+
+  /** `heart` is for what must not wait for anything else; what takes over from other nodes may take longer. */
+  constructor({ heart, database }: { readonly heart: Database; readonly database: Database }, leaseMs: number, facts: NodeFacts) {
+    this.heart = heart;
+    this.database = database;
+    this.leaseMs = leaseMs;
+    this.facts = facts;
+  }
+
+  get nodeId(): string {
+    return this.id;
+  }
+  /** Ms of the monotonic clock until which it is good for sure. */
+  get until(): number {
+    return this.goodUntil;
+  }
+  get isGood(): boolean {
+    return performance.now() < this.goodUntil;
+  }
+
+  /** Under a new id. */
+  async join(): Promise<Told> {
+    const id = `n_${randomBytes(9).toString('base64url')}`;
+    const askedAt = performance.now();
+    const [row] = await this.heart.query(JOIN, [id, this.leaseMs, this.facts.host, this.facts.version]);
+    this.id = id;
+    this.goodUntil = askedAt + this.leaseMs;
+    return { askedAt, answeredAt: performance.now(), now: nowOf(row) };
+  }
+
+  /** When it was not renewed, somebody else has taken over what this node had. */
+  async renew(): Promise<Renewal> {
+    const askedAt = performance.now();
+    const [row] = await this.heart.query(RENEW, [this.id, this.leaseMs]);
+    const renewed = row !== undefined && integer(row, 'renewed') > 0;
+    this.goodUntil = renewed ? askedAt + this.leaseMs : Number.NEGATIVE_INFINITY;
+    const nextEnd = row === undefined || row.next_end === null ? null : integer(row, 'next_end');
+    return { askedAt, answeredAt: performance.now(), now: nowOf(row), renewed, nextEnd };
+  }
+
+  async nodes(): Promise<readonly NodeStatus[]> {
+    return (await this.database.query(NODES)).map((row) => ({
+      nodeId: text(row, 'node_id'),
+      host: text(row, 'host'),
+      version: text(row, 'version'),
+      startedAt: integer(row, 'joined_at'),
+      leaseUntil: integer(row, 'lease_until'),
+      leaving: row.leaving === true,
+      self: row.node_id === this.id,
+      runsClaimed: integer(row, 'claimed'),
+      gates: integer(row, 'gates'),
+    }));
+  }
+
+  /** Takes away the rows of nodes whose lease has ended, and makes nobody's what they had. Returns how many there were. */
+  async takeOver(): Promise<number> {
+    return this.database.transaction(async (session) => {
+      const ids = (await session.query(BURY)).map(({ node_id: id }) => String(id));
+      if (ids.length > 0) releaseAll(session, ids);
+      return ids.length;
+    });
+  }
+
+  async leave(): Promise<void> {
+    this.goodUntil = Number.NEGATIVE_INFINITY;
+    await this.database.transaction(async (session) => {
+      await session.query(LEAVE, [this.id]);
+      releaseAll(session, [this.id]);
+    });
+  }
+}
+
+function nowOf(row: Row | undefined): number {
+  if (!row) throw new Error('the database did not tell its time');
+  return integer(row, 'now');
+}

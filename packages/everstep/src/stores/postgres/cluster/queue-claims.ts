@@ -1,0 +1,85 @@
+/**
+ * Claims of queued messages. Only the node that holds the gates of an instance claims them, in the order of the queue.
+ *
+ * The gate lease is the claim; `claimed_by` only marks what the node has read. So a message is returned even when another
+ * transaction has its row locked: to skip it would let the messages behind it overtake it.
+ */
+import type { QueuedQuery } from '../../../ports/cluster.js';
+import type { DueTask } from '../../../ports/stores/store.js';
+import { type Session, statement } from '../connection/connection.js';
+import { DUE_COLUMNS, dueTaskOf } from '../runs/due-tasks.js';
+
+/** Gates that nobody holds, of instances with queued messages due. In one order, so that nodes wait for each other and not in a circle. */
+const takeGates = (where: string) =>
+  statement(`
+  WITH waiting AS MATERIALIZED (
+    SELECT DISTINCT p.instance_id FROM task p
+    WHERE p.queue IS NOT NULL AND p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1 AND ${where}
+      AND NOT EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id)
+  ), taker AS MATERIALIZED (
+    SELECT n.node_id FROM node n WHERE n.node_id = $2 AND NOT n.leaving AND EXISTS (SELECT 1 FROM waiting) FOR KEY SHARE OF n
+  )
+  INSERT INTO gate_lease (instance_id, node_id)
+  SELECT waiting.instance_id, taker.node_id FROM waiting CROSS JOIN taker ORDER BY waiting.instance_id
+  ON CONFLICT (instance_id) DO NOTHING`);
+const TAKE_GATES = takeGates('true');
+const TAKE_GATES_OF_INSTANCE = takeGates('p.instance_id = $3');
+
+const due = (where: string) => `
+  SELECT p.instance_id, p.run_key, p.slot, p.due_at FROM task p
+  WHERE ${where} AND p.due_at IS NOT NULL AND p.due_at <= $1 AND p.due_at > $4`;
+const DUE = due('p.queue IS NOT NULL');
+const unclaimed = (from: string) => `${from} AND p.claimed_by IS NULL
+    AND EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id AND g.node_id = $2)`;
+
+/**
+ * Messages with the same due time are never split over two pages: within it the order is that of `place`, which the page is
+ * sorted by.
+ *
+ * The locks make other nodes wait that take over from this one, so that they see what it has marked. The row of the node
+ * comes first there, too. A node that another one has taken over from finds no row, and claims nothing.
+ */
+const claim = (from: string) =>
+  statement(`
+  WITH seen AS MATERIALIZED (
+    SELECT * FROM (${from}) AS p ORDER BY p.due_at FETCH FIRST ($3::bigint) ROWS WITH TIES
+  ), claimant AS MATERIALIZED (
+    SELECT n.node_id FROM node n WHERE n.node_id = $2 AND NOT n.leaving AND EXISTS (SELECT 1 FROM seen) FOR KEY SHARE OF n
+  ), held AS MATERIALIZED (
+    SELECT g.instance_id FROM claimant CROSS JOIN (SELECT DISTINCT instance_id FROM seen) AS s
+    JOIN gate_lease g ON g.instance_id = s.instance_id AND g.node_id = claimant.node_id FOR KEY SHARE OF g
+  ), mine AS MATERIALIZED (
+    SELECT seen.* FROM seen WHERE seen.instance_id IN (SELECT instance_id FROM held)
+  ), free AS MATERIALIZED (
+    SELECT p.instance_id, p.run_key, p.slot FROM mine
+    JOIN task p ON p.instance_id = mine.instance_id AND p.run_key = mine.run_key AND p.slot = mine.slot
+    WHERE p.claimed_by IS NULL FOR NO KEY UPDATE OF p SKIP LOCKED
+  ), marked AS (
+    UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM free
+    WHERE c.instance_id = free.instance_id AND c.run_key = free.run_key AND c.slot = free.slot
+  )
+  SELECT ${DUE_COLUMNS} FROM mine
+    JOIN task t ON t.instance_id = mine.instance_id AND t.run_key = mine.run_key AND t.slot = mine.slot
+    JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
+  ORDER BY t.due_at, r.place, t.slot`);
+
+const CLAIM = claim(unclaimed(DUE));
+/** Written so that the index of all queued messages cannot be used: those of others may be many. */
+const CLAIM_OF_INSTANCE = claim(unclaimed(due('p.instance_id = $5 AND num_nonnulls(p.queue) = 1')));
+/** One snapshot for both: a claim whose answer was lost may become visible at any moment. */
+const CLAIM_ANEW = claim(`${unclaimed(DUE)} UNION ALL ${DUE} AND p.claimed_by = $2`);
+
+export async function claimQueued(
+  session: Session,
+  nodeId: string,
+  { before, after, anew, limit, instanceId }: QueuedQuery,
+): Promise<readonly DueTask[]> {
+  const parameters = [before, nodeId, limit, after ?? -1];
+  // A statement of its own: the next one has to see what an earlier claim has marked that this one has waited for.
+  if (instanceId !== undefined && !anew) {
+    if (after === null) await session.execute(TAKE_GATES_OF_INSTANCE, [before, nodeId, instanceId]);
+    return (await session.query(CLAIM_OF_INSTANCE, [...parameters, instanceId])).map(dueTaskOf);
+  }
+  if (after === null) await session.execute(TAKE_GATES, [before, nodeId]);
+  return (await session.query(anew ? CLAIM_ANEW : CLAIM, parameters)).map(dueTaskOf);
+}

@@ -1,0 +1,233 @@
+/**
+ * Batches of every kind, chosen at random, for two processes that know of each other's decisions late: those who take for
+ * granted what they committed last are answered, and leave the tables, as those who read each time.
+ * `COMMITS_RANDOM_SEED=17` chooses others, `COMMITS_RANDOM_BATCHES=2000` more of them.
+ */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import type { CommitUnit, StoreWrite } from '../../../ports/stores/store.js';
+import { SeededRandom } from '../../../simulation/seeded-random.js';
+import {
+  advanceTask,
+  creation,
+  failure,
+  INSTANCE,
+  invokeTask,
+  keptEvent,
+  OTHER_INSTANCE,
+  putTasks,
+  sampleAttempt,
+  sampleRun,
+  sampleStep,
+  stepTask,
+  T0,
+  unit,
+  waitTask,
+} from '../../conformance/samples.js';
+import { Database, planned } from '../connection/connection.js';
+import { openPostgresStore } from '../index.js';
+import { openTestSchemas } from '../testing/schemas.js';
+import { type AssumedRuns, Assumptions } from './assumptions.js';
+import { BatchWriter, type Commits } from './batch-writer.js';
+
+const SEED = Number(process.env.COMMITS_RANDOM_SEED ?? 1);
+const BATCHES = Number(process.env.COMMITS_RANDOM_BATCHES ?? 150);
+const MOST_UNITS = 6;
+const MOST_RUNS = 8;
+const NODES = [0, 1];
+
+/** What is the same whenever it was written. */
+const TABLES = {
+  active_run: 'instance_id, run_key, workflow_run_id, claim, message, queue, version',
+  ended_run: 'instance_id, run_key, state, completed_at, error',
+  task: 'instance_id, run_key, slot, kind, message_id, child_run_key, claimed_by, queue, due_at',
+  waiter: 'instance_id, run_key, slot, event_id',
+  step: 'instance_id, run_key, idx, step_id, out',
+  kept_event: 'instance_id, run_key, event_key',
+  attempt: 'instance_id, run_key, retried, at',
+  dead_letter: 'instance_id, dlq_id, run_key',
+  flow_control: 'instance_id, key, parallelism',
+  run: 'instance_id, run_key, workflow_run_id',
+} as const;
+
+const schemas = await openTestSchemas();
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+
+class Reading extends Assumptions {
+  override of(): AssumedRuns | null {
+    return null;
+  }
+}
+
+/** Goes on so after a mistake: that is what is tried. */
+class Assuming extends Assumptions {
+  assumed = 0;
+  mistakes = 0;
+  override of(units: readonly CommitUnit[]): AssumedRuns | null {
+    const runs = super.of(units);
+    if (runs) this.assumed++;
+    return runs;
+  }
+  override mistaken(): void {
+    this.mistakes++;
+  }
+}
+
+/** As a process knows it. */
+interface Seen {
+  readonly version: number;
+  readonly steps: number;
+}
+
+interface Made {
+  readonly key: string;
+  readonly instanceId: string;
+  /** By the number of the process. */
+  readonly seen: Map<number, Seen>;
+}
+
+/** Chooses batches; `answered` tells it what became of one. */
+class Choices {
+  private readonly random: SeededRandom;
+  private runs: Made[] = [];
+  private made = 0;
+  private versions = 0;
+  private events = 0;
+
+  constructor(seed: number) {
+    this.random = new SeededRandom(seed);
+  }
+
+  /** Units of one process, each with what it makes the process see when it is applied. */
+  batch(node: number): readonly { readonly unit: CommitUnit; readonly applied: () => void }[] {
+    const ahead = new Map<Made, Seen>();
+    return Array.from({ length: 1 + this.random.below(MOST_UNITS) }, () => {
+      const known = this.runs.filter(({ seen }) => seen.size > 0);
+      return known.length < 3 || this.random.chance(0.2) ? this.beginning(node) : this.decision(node, this.oneOf(known), ahead);
+    });
+  }
+
+  /** Now and then a process hears what the others have decided, and who is refused mostly reads. */
+  hear(refused: boolean): void {
+    for (const { seen } of this.runs) {
+      if (!this.random.chance(refused ? 0.6 : 0.2)) continue;
+      const latest = [...seen.values()].reduce((a, b) => (a.version > b.version ? a : b), { version: -1, steps: 0 });
+      if (latest.version >= 0) seen.set(this.random.below(NODES.length), latest);
+    }
+  }
+
+  private oneOf<Item>(items: readonly Item[]): Item {
+    const item = items[this.random.below(items.length)];
+    assert.ok(item !== undefined);
+    return item;
+  }
+
+  private beginning(node: number) {
+    const ids = this.random.chance(0.4) ? { workflowRunId: this.oneOf(['a', 'b', 'c']) } : {};
+    const queue = this.random.chance(0.1) ? { settings: { message: { queue: 'q' } } as object } : {};
+    const run = sampleRun(++this.made, { instanceId: this.oneOf([INSTANCE, OTHER_INSTANCE]), ...ids, ...queue });
+    const { key, instanceId, workflowRunId } = run;
+    const writes = [creation(run), ...putTasks(key, [this.random.chance(0.3) ? waitTask(3, T0 + 9, ['e']) : advanceTask(T0)])];
+    const free = { kind: 'run-id-free', instanceId, workflowRunId } as const;
+    const guards = 'workflowRunId' in ids && this.random.chance(0.8) ? [free] : [];
+    const applied = () => {
+      this.runs = [...this.runs, { key, instanceId, seen: new Map([[node, { version: 0, steps: 0 }]]) }].slice(-MOST_RUNS);
+    };
+    return { unit: unit(writes, guards), applied };
+  }
+
+  private decision(node: number, run: Made, ahead: Map<Made, Seen>) {
+    const { version, steps } = ahead.get(run) ?? run.seen.get(node) ?? this.oneOf([...run.seen.values()]);
+    const writes = Array.from({ length: this.random.below(4) }, (_, n) => this.writesOf(run, steps, n)).flat();
+    const recorded = writes.filter(({ kind }) => kind === 'record-step').length;
+    const then = { version: ++this.versions, steps: steps + recorded };
+    ahead.set(run, then);
+    const guard = { kind: 'run-active', runKey: run.key, version, next: then.version } as const;
+    return { unit: unit(writes, [guard]), applied: () => void run.seen.set(node, then) };
+  }
+
+  private writesOf(run: Made, steps: number, n: number): readonly StoreWrite[] {
+    const { key: runKey, instanceId } = run;
+    const slot = 1 + this.random.below(3);
+    const kinds: readonly (() => readonly StoreWrite[])[] = [
+      () => (n === 0 ? [{ kind: 'record-step', runKey, step: sampleStep(steps) }] : []),
+      () => putTasks(runKey, [stepTask(slot, T0 + this.random.below(100))]),
+      () => putTasks(runKey, [waitTask(slot, T0 + 9, this.oneOf([['e'], ['e', 'f'], ['f']]))]),
+      () => [{ kind: 'delete-task', runKey, slot }],
+      () => [{ kind: 'keep-event', runKey, event: keptEvent(++this.events) }],
+      () => [{ kind: 'record-attempt', runKey, attempt: sampleAttempt(1) }],
+      () => [{ kind: 'put-flow-control', instanceId, flowControl: { key: 'k', parallelism: slot }, at: T0 }],
+      () => [{ kind: this.oneOf(['park-tasks', 'delete-tasks'] as const), runKey }],
+      () => {
+        const child = this.oneOf(this.runs);
+        return child.instanceId === instanceId ? putTasks(runKey, [invokeTask(slot, null, child.key)]) : [];
+      },
+      () => (this.random.chance(0.3) ? this.endOf(run) : []),
+    ];
+    return this.oneOf(kinds)();
+  }
+
+  private endOf({ key: runKey, instanceId }: Made): readonly StoreWrite[] {
+    const emptied: StoreWrite = { kind: 'delete-tasks', runKey };
+    if (this.random.chance(0.4)) return [emptied, ...failure({ ...sampleRun(1), key: runKey, instanceId })];
+    const end = { kind: 'end-run', runKey, outcome: { status: 'succeeded', result: null }, completedAt: T0 } as const;
+    return [emptied, end, { kind: 'wake-invoker', childRunKey: runKey, at: T0 + 5 }];
+  }
+}
+
+if (typeof schemas === 'string') {
+  describe('random batches', { skip: schemas }, () => {});
+} else {
+  const open = async (commits: Commits, make: () => Assumptions) => {
+    const { url } = await schemas.make();
+    await (await openPostgresStore({ url, log })).close();
+    const database = new Database({ url, log });
+    after(() => database.close());
+    const nodes = NODES.map((node) => {
+      const claiming = () => ({ claimant: `node ${node}`, now: T0 + 40 });
+      return new BatchWriter(database, claiming, commits, make());
+    });
+    const tables = async () => {
+      const rows: [table: string, rows: readonly string[]][] = [];
+      for (const [table, columns] of Object.entries(TABLES)) {
+        const found = await database.query(planned(`SELECT ${columns} FROM ${table}`));
+        rows.push([table, found.map((row) => JSON.stringify(row)).sort()]);
+      }
+      return rows;
+    };
+    return { nodes, tables };
+  };
+
+  describe('random batches', () => {
+    for (const commits of ['together', 'by-instance'] as const) {
+      test(`come to the same whether what was committed last is taken for granted or read, ${commits}`, async () => {
+        const choices = new Choices(SEED);
+        const made: Assuming[] = [];
+        const assuming = await open(commits, () => {
+          const assumptions = new Assuming();
+          made.push(assumptions);
+          return assumptions;
+        });
+        const reading = await open(commits, () => new Reading());
+        for (let n = 0; n < BATCHES; n++) {
+          const node = n % NODES.length;
+          const batch = choices.batch(node);
+          const units = batch.map(({ unit }) => unit);
+          const answers = await Promise.allSettled([assuming, reading].map(({ nodes }) => nodes[node]?.commit(units)));
+          const [first, second] = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : String(answer.reason)));
+          assert.deepEqual(first, second, JSON.stringify(units));
+          for (const [index, { applied }] of batch.entries()) {
+            if (typeof first === 'object' && first[index]?.kind === 'applied') applied();
+          }
+          choices.hear(typeof first !== 'object' || first.some(({ kind }) => kind !== 'applied'));
+        }
+        assert.deepEqual(await assuming.tables(), await reading.tables());
+        const [assumed, mistakes] = [
+          made.reduce((sum, one) => sum + one.assumed, 0),
+          made.reduce((sum, one) => sum + one.mistakes, 0),
+        ];
+        assert.ok(assumed > BATCHES / 10 && mistakes > 0, `${assumed} assumed, ${mistakes} mistakes`);
+      });
+    }
+  });
+}

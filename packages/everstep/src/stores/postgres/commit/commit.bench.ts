@@ -1,0 +1,95 @@
+/**
+ * Measures commits against the embedded store, both durable, on this machine:
+ *
+ *   node packages/everstep/dist/stores/postgres/commit/commit.bench.js [seconds for each measurement]
+ *
+ * A unit is what a step costs while a run goes on: a guard, a row of the journal, the next task, one message counted.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { CommitUnit, Store } from '../../../ports/stores/store.js';
+import { advanceTask, creation, INSTANCE, sampleRun, sampleStep, T0, unit } from '../../conformance/samples.js';
+import { openSqliteStore } from '../../sqlite/index.js';
+import { openPostgresStore } from '../index.js';
+import { openTestSchemas } from '../testing/schemas.js';
+
+const DEFAULT_SECONDS = 3;
+const BATCHES = [1, 16, 64] as const;
+/** Batches under way at once, as of several processes. */
+const WRITERS = [1, 4] as const;
+const STEPS_OF_A_RUN = 20;
+
+const log = { debug() {}, info() {}, warn: console.warn, error: console.error };
+
+let runs = 0;
+
+/** Gives the units of a run one after the other, and then those of the next. */
+function* units(): Generator<CommitUnit> {
+  for (;;) {
+    const run = sampleRun(++runs);
+    const runKey = run.key;
+    yield unit(
+      [creation(run), { kind: 'put-task', runKey, task: advanceTask(T0) }],
+      [{ kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: run.workflowRunId }],
+    );
+    for (let index = 0; index < STEPS_OF_A_RUN; index++) {
+      yield unit(
+        [
+          { kind: 'record-step', runKey, step: sampleStep(index) },
+          { kind: 'put-task', runKey, task: { ...advanceTask(T0 + index), messageId: `msg_${index}` } },
+          { kind: 'count-messages', instanceId: INSTANCE, messages: 1, at: T0 },
+        ],
+        [{ kind: 'run-active', runKey, version: index, next: index + 1 }],
+      );
+    }
+    yield unit(
+      [
+        { kind: 'delete-tasks', runKey },
+        { kind: 'end-run', runKey, outcome: { status: 'succeeded', result: '"done"' }, completedAt: T0 },
+      ],
+      [{ kind: 'run-active', runKey, version: STEPS_OF_A_RUN, next: STEPS_OF_A_RUN + 1 }],
+    );
+  }
+}
+
+/** Units of many runs side by side: no batch holds two of one run. */
+async function write(store: Store, size: number, until: number, times: number[]): Promise<void> {
+  const sources = Array.from({ length: size }, units);
+  while (performance.now() < until) {
+    const batch = sources.map((source) => source.next().value as CommitUnit);
+    const from = performance.now();
+    const results = await store.commit(batch);
+    times.push(performance.now() - from);
+    if (results.some(({ kind }) => kind !== 'applied')) throw new Error('a unit was refused');
+  }
+}
+
+async function measure(name: string, store: Store, size: number, writers: number, seconds: number): Promise<void> {
+  const times: number[] = [];
+  const from = performance.now();
+  await Promise.all(Array.from({ length: writers }, () => write(store, size, from + seconds * 1000, times)));
+  const perSecond = times.length / ((performance.now() - from) / 1000);
+  times.sort((a, b) => a - b);
+  const median = times[Math.floor(times.length / 2)] ?? 0;
+  const columns = [name.padEnd(10), `${size}`.padStart(5), `${writers}`.padStart(7), perSecond.toFixed(0).padStart(9)];
+  console.log(...columns, (perSecond * size).toFixed(0).padStart(9), `${median.toFixed(2)} ms`.padStart(10));
+}
+
+const seconds = Number(process.argv[2] ?? DEFAULT_SECONDS);
+const schemas = await openTestSchemas();
+if (typeof schemas === 'string') throw new Error(schemas);
+const directory = await mkdtemp(join(tmpdir(), 'everstep-bench-'));
+const sqlite = await openSqliteStore({ file: join(directory, 'everstep.db') });
+const postgres = await openPostgresStore({ url: (await schemas.make()).url, log });
+try {
+  console.log('store     batch writers commits/s   units/s     median');
+  for (const size of BATCHES) {
+    await measure('SQLite', sqlite, size, 1, seconds);
+    for (const writers of WRITERS) await measure('PostgreSQL', postgres, size, writers, seconds);
+  }
+} finally {
+  await sqlite.close();
+  await postgres.close();
+  await rm(directory, { recursive: true });
+}

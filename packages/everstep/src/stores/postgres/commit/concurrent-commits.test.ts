@@ -1,0 +1,276 @@
+/** Several processes that commit at once: two stores on one database, each with connections of its own. */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import type { Schedule } from '../../../engine/runs/run.js';
+import type { CommitResult, CommitUnit, Store, StoreGuard, StoreWrite } from '../../../ports/stores/store.js';
+import {
+  advanceTask,
+  apply,
+  callbackTask,
+  creation,
+  failure,
+  INSTANCE,
+  PAYLOAD,
+  sampleDeadLetter,
+  sampleRun,
+  sampleStep,
+  T0,
+  unit,
+} from '../../conformance/samples.js';
+import { guardedSchedule, sampleGroup, sampleQueue } from '../../conformance/unchanged.js';
+import { openPostgresStore } from '../index.js';
+import { openTestSchemas } from '../testing/schemas.js';
+
+const schemas = await openTestSchemas();
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+const ROUNDS = 40;
+
+const kinds = (results: readonly CommitResult[]) => results.map(({ kind }) => kind).sort();
+const rounds = Array.from({ length: ROUNDS }, (_, n) => n);
+
+/** Commits what each node wants at the same time, one unit each; the results by node. */
+async function atOnce(nodes: readonly Store[], unitOf: (node: number) => CommitUnit): Promise<readonly CommitResult[]> {
+  const results = await Promise.all(nodes.map((store, node) => store.commit([unitOf(node)])));
+  return results.flat();
+}
+
+if (typeof schemas === 'string') {
+  describe('several processes on PostgreSQL', { skip: schemas }, () => {});
+} else {
+  const schema = await schemas.make();
+  const nodes = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: schema.url, log })));
+  const [first] = nodes;
+  assert.ok(first);
+  after(async () => {
+    for (const store of nodes) await store.close();
+  });
+
+  describe('several processes on PostgreSQL', () => {
+    test('of those that start a run with the same id at once one does, and the others are told of it', async () => {
+      for (const round of rounds) {
+        const workflowRunId = `same-${round}`;
+        const run = (node: number) => sampleRun(1000 + round * 10 + node, { workflowRunId });
+        const free = { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId } as const;
+        const results = await atOnce(nodes, (node) => unit([creation(run(node))], [free]));
+        assert.deepEqual(kinds(results), ['applied', 'run-id-taken', 'run-id-taken']);
+        const winner = run(results.findIndex(({ kind }) => kind === 'applied'));
+        const reference = { runKey: winner.key, workflowRunId, createdAt: winner.createdAt };
+        for (const result of results) {
+          if (result.kind === 'run-id-taken') assert.deepEqual(result.run, reference);
+        }
+      }
+    });
+
+    test('a deduplication id goes to one of those that want it at once, also when it has expired', async () => {
+      for (const round of rounds) {
+        for (const [turn, now] of [T0, T0 + 5000].entries()) {
+          const run = (node: number) => sampleRun(20_000 + round * 10 + turn * 5 + node);
+          const id = { instanceId: INSTANCE, deduplicationId: `same-${round}` };
+          const results = await atOnce(nodes, (node) =>
+            unit(
+              [creation(run(node)), { kind: 'remember-deduplication', ...id, runKey: run(node).key, expiresAt: now + 1000 }],
+              [{ kind: 'not-duplicate', ...id, now }],
+            ),
+          );
+          assert.deepEqual(kinds(results), ['applied', 'duplicate', 'duplicate']);
+          const winner = run(results.findIndex(({ kind }) => kind === 'applied'));
+          for (const result of results) if (result.kind === 'duplicate') assert.equal(result.run.runKey, winner.key);
+        }
+      }
+    });
+
+    test('a dead letter is taken by one of those that want it at once', async () => {
+      for (const round of rounds) {
+        const failed = sampleRun(30_000 + round);
+        await apply(first, [creation(failed), ...failure(failed)]);
+        const dlqId = `dlq_${failed.key}`;
+        const results = await atOnce(nodes, (node) => {
+          const next = sampleRun(40_000 + round * 10 + node);
+          const became = { kind: 'restart', runKey: next.key, at: T0 } as const;
+          return unit(
+            [creation(next, { copyOf: failed.key }), { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became }],
+            [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }],
+          );
+        });
+        assert.deepEqual(kinds(results), ['applied', 'dead-letters-missing', 'dead-letters-missing']);
+        const winner = results.findIndex(({ kind }) => kind === 'applied');
+        const record = await first.runRecord({ runKey: failed.key });
+        assert.equal(record?.became?.runKey, sampleRun(40_000 + round * 10 + winner).key);
+      }
+    });
+
+    test('a run ends once, and nothing is recorded of it afterwards', async () => {
+      for (const round of rounds) {
+        const run = sampleRun(50_000 + round);
+        const runKey = run.key;
+        await apply(first, [creation(run), { kind: 'put-task', runKey, task: advanceTask(T0) }]);
+        const guards: readonly StoreGuard[] = [{ kind: 'run-active', runKey }];
+        const ends = (result: string): readonly StoreWrite[] => [
+          { kind: 'delete-tasks', runKey },
+          { kind: 'end-run', runKey, outcome: { status: 'succeeded', result }, completedAt: T0 + 1 },
+        ];
+        const records: readonly StoreWrite[] = [
+          { kind: 'record-step', runKey, step: sampleStep(0) },
+          { kind: 'put-task', runKey, task: advanceTask(T0 + 5) },
+        ];
+        const results = await atOnce(nodes, (node) => unit(node === 2 ? records : ends(`"${node}"`), guards));
+        const record = await first.runRecord({ runKey });
+        assert.equal(record?.result, results[0]?.kind === 'applied' ? '"0"' : '"1"');
+        assert.equal(kinds(results.slice(0, 2)).join(), 'applied,run-not-active');
+        const loaded = await first.loadRun({ runKey });
+        assert.equal(loaded?.tasks.size, 0, 'a run that has ended has no task left');
+        assert.equal(loaded?.journalLength, results[2]?.kind === 'applied' ? 1 : 0);
+      }
+    });
+
+    test('the message about a failure is told of by one', async () => {
+      for (const round of rounds) {
+        const run = sampleRun(60_000 + round);
+        const entry = sampleDeadLetter(run, { failureFunctionState: 'CALLBACK_INPROGRESS' });
+        const task = callbackTask(T0, entry.dlqId);
+        await apply(first, [creation(run), ...failure(run, entry), { kind: 'put-task', runKey: run.key, task }]);
+        const results = await atOnce(nodes, () =>
+          unit(
+            [
+              { kind: 'delete-task', runKey: run.key, slot: task.slot },
+              {
+                kind: 'set-failure-function-state',
+                instanceId: INSTANCE,
+                dlqId: entry.dlqId,
+                state: 'CALLBACK_SUCCESS',
+              },
+            ],
+            [{ kind: 'task-open', runKey: run.key, slot: task.slot, messageId: task.messageId }],
+          ),
+        );
+        assert.deepEqual(kinds(results), ['applied', 'task-gone', 'task-gone']);
+      }
+    });
+
+    test('a tick of a schedule is taken by one', async () => {
+      const { settings } = sampleRun(1);
+      const schedule = (nextAt: number): Schedule => ({
+        ...{ scheduleId: 'nightly', instanceId: INSTANCE, dialect: 'native', cron: '0 1 * * *', timeZone: 'UTC' },
+        ...{ workflowUrl: 'http://app.example/', payload: PAYLOAD, settings, delayMs: 0, callerIp: '192.0.2.1' },
+        ...{ paused: false, createdAt: T0, nextAt, lastFiredAt: null, lastRunId: null },
+      });
+      await apply(first, [{ kind: 'put-schedule', schedule: schedule(T0) }]);
+      for (const round of rounds) {
+        const guard = { kind: 'schedule-due', instanceId: INSTANCE, scheduleId: 'nightly', nextAt: T0 + round } as const;
+        const next: StoreWrite = { kind: 'put-schedule', schedule: schedule(T0 + round + 1) };
+        const results = await atOnce(nodes, () => unit([next], [guard]));
+        assert.deepEqual(kinds(results), ['applied', 'schedule-moved', 'schedule-moved']);
+      }
+    });
+
+    test('of those that have read the same of a queue, a group or a schedule one writes, also when there was none', async () => {
+      for (const round of rounds) {
+        const at = T0 + round;
+        const queue = (node: number) => sampleQueue({ parallelism: node + 1, updatedAt: at });
+        const group = (node: number) => sampleGroup([`http://node-${node}/`], { updatedAt: at });
+        const schedule = (node: number) => guardedSchedule('s', { lastFiredAt: at, delayMs: node });
+        const id = { instanceId: INSTANCE, name: 'q' };
+        const [wasQueue, wasGroup, wasSchedule] = await Promise.all([
+          first.findQueue(id),
+          first.findUrlGroup({ ...id, name: 'g' }),
+          first.findSchedule({ instanceId: INSTANCE, scheduleId: 's' }),
+        ]);
+        const units: readonly ((node: number) => CommitUnit)[] = [
+          (node) =>
+            unit(
+              [{ kind: 'put-queue', instanceId: INSTANCE, queue: queue(node) }],
+              [{ kind: 'queue-unchanged', ...id, was: wasQueue }],
+            ),
+          (node) =>
+            unit(
+              [{ kind: 'put-url-group', instanceId: INSTANCE, group: group(node) }],
+              [{ kind: 'url-group-unchanged', ...id, name: 'g', was: wasGroup }],
+            ),
+          (node) =>
+            unit(
+              [{ kind: 'put-schedule', schedule: schedule(node) }],
+              [{ kind: 'schedule-unchanged', instanceId: INSTANCE, scheduleId: 's', was: wasSchedule }],
+            ),
+        ];
+        for (const unitOf of units) assert.deepEqual(kinds(await atOnce(nodes, unitOf)), ['applied', 'changed', 'changed']);
+      }
+    });
+
+    test('those that add schedules at once add no more than there may be', async () => {
+      const before = await first.countSchedules({ instanceId: INSTANCE });
+      const most = before + 10;
+      const results = await Promise.all(
+        Array.from({ length: 30 }, (_, n) => {
+          const put = { kind: 'put-schedule', schedule: guardedSchedule(`one-of-many-${n}`) } as const;
+          return nodes[n % nodes.length]?.commit([unit([put], [{ kind: 'schedules-below', instanceId: INSTANCE, most }])]);
+        }),
+      );
+      assert.equal(results.flat().filter((result) => result?.kind === 'applied').length, 10);
+      assert.equal(await first.countSchedules({ instanceId: INSTANCE }), most);
+    });
+
+    test('batches that name the same runs in another order wait for each other, and none is lost', async () => {
+      const runs = Array.from({ length: 20 }, (_, n) => sampleRun(70_000 + n));
+      await first.commit(runs.map((run) => unit([creation(run)])));
+      for (let round = 0; round < 20; round++) {
+        const step = (node: number) => sampleStep(round * nodes.length + node);
+        const results = await Promise.all(
+          nodes.map((store, node) => {
+            const order = node % 2 === 0 ? runs : [...runs].reverse();
+            return store.commit(
+              order.map(({ key: runKey }) =>
+                unit(
+                  [
+                    { kind: 'record-step', runKey, step: step(node) },
+                    { kind: 'put-task', runKey, task: advanceTask(T0 + round) },
+                  ],
+                  [{ kind: 'run-active', runKey }],
+                ),
+              ),
+            );
+          }),
+        );
+        for (const result of results.flat()) assert.equal(result.kind, 'applied');
+      }
+      for (const { key: runKey } of runs) {
+        assert.equal((await first.loadRun({ runKey }))?.journalLength, 20 * nodes.length);
+      }
+    });
+
+    test('runs that one process removes are not removed by another as well', async () => {
+      const runs = Array.from({ length: 60 }, (_, n) => sampleRun(80_000 + n, { instanceId: 'qi_removed' }));
+      const end = (runKey: string): StoreWrite => ({
+        kind: 'end-run',
+        runKey,
+        outcome: { status: 'canceled' },
+        completedAt: T0 + 1,
+      });
+      await first.commit(runs.map((run) => unit([creation(run), end(run.key)])));
+      const query = { instanceId: 'qi_removed', state: 'canceled', endedBefore: T0 * 2, keepNewest: null, limit: 7 } as const;
+      const removed = await Promise.all(
+        nodes.map(async (store) => {
+          let sum = 0;
+          for (let some = 1; some > 0; sum += some) some = await store.removeEndedRuns(query);
+          return sum;
+        }),
+      );
+      assert.equal(
+        removed.reduce((sum, count) => sum + count, 0),
+        runs.length,
+      );
+      const page = { instanceId: 'qi_removed', filter: {}, order: 'newest-first', after: null, horizon: null, limit: 5 } as const;
+      assert.deepEqual((await first.listRuns(page)).items, []);
+    });
+
+    test('what is committed by one is listed, found and due for all', async () => {
+      const run = sampleRun(90_000, { instanceId: 'qi_seen' });
+      await apply(first, [creation(run), { kind: 'put-task', runKey: run.key, task: advanceTask(7) }]);
+      for (const store of nodes) {
+        assert.equal((await store.loadRun({ runKey: run.key }))?.tasks.size, 1);
+        const due = await store.dueTasks({ before: 7, after: null, limit: 1 });
+        assert.equal(due[0]?.runKey, run.key);
+        assert.equal((await store.findRun({ instanceId: 'qi_seen', workflowRunId: run.workflowRunId }))?.key, run.key);
+      }
+    });
+  });
+}

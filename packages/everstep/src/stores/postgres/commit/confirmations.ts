@@ -1,0 +1,47 @@
+/** Waiting for other nodes to have heard of a change, which none of them owes: a node may end, or be paused, at any time. */
+import { text } from '../connection/columns.js';
+import { type Session, statement } from '../connection/connection.js';
+
+/** A node that has not answered by then is busy or gone. */
+const PATIENCE_MS = 1_000;
+
+const OTHERS = statement('SELECT node_id FROM node WHERE node_id <> $1 AND lease_until >= clock_timestamp()');
+
+export async function readOtherNodes(session: Session, nodeId: string): Promise<readonly string[]> {
+  return (await session.query(OTHERS, [nodeId])).map((row) => text(row, 'node_id'));
+}
+
+interface Asked {
+  readonly missing: Set<string>;
+  readonly done: () => void;
+}
+
+export class Confirmations {
+  private readonly asked = new Map<number, Asked>();
+  private last = 0;
+
+  /** `ask` is the number to be answered. `confirmed` resolves when all of them have, or patience is over. */
+  of(nodeIds: readonly string[]): { readonly ask: number; readonly confirmed: Promise<void> } {
+    const ask = ++this.last;
+    const confirmed = new Promise<void>((resolve) => {
+      const timer = setTimeout(() => this.end(ask), PATIENCE_MS);
+      const done = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      this.asked.set(ask, { missing: new Set(nodeIds), done });
+    });
+    return { ask, confirmed };
+  }
+
+  heard(ask: number, nodeId: string): void {
+    const asked = this.asked.get(ask);
+    asked?.missing.delete(nodeId);
+    if (asked?.missing.size === 0) this.end(ask);
+  }
+
+  private end(ask: number): void {
+    this.asked.get(ask)?.done();
+    this.asked.delete(ask);
+  }
+}

@@ -1,0 +1,276 @@
+/** The connections: what happens when they break, and what is said about it. */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import pg from 'pg';
+import type { Log } from '../../../ports/log.js';
+import { StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
+import { apply, creation, INSTANCE, sampleRun, sampleStep, unit } from '../../conformance/samples.js';
+import { openPostgresStore } from '../index.js';
+import { MIGRATIONS } from '../migrations/index.js';
+import { fakeProbe } from '../testing/fake-probe.js';
+import { openTestSchemas } from '../testing/schemas.js';
+import { Database, planned, statement } from './connection.js';
+import { StoreOpenError } from './errors.js';
+import { migrate } from './migrate.js';
+import { Primary } from './primary.js';
+import type { Standing } from './server-probe.js';
+
+const schemas = await openTestSchemas();
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+if (typeof schemas === 'string') {
+  describe('connections to PostgreSQL', { skip: schemas }, () => {});
+} else {
+  const { url } = await schemas.make();
+  const store = await openPostgresStore({ url, log: silent });
+  const database = new Database({ url, log: silent, maxConnections: 2 });
+  after(async () => {
+    await store.close();
+    await database.close();
+  });
+
+  describe('connections to PostgreSQL', () => {
+    test('every call of a database that is away says so, and one that is refused for another reason does not', async () => {
+      const away = new Database({ url: 'postgres://nobody@127.0.0.1:1/none', log: silent });
+      const calls = [
+        away.query(statement('SELECT 1')),
+        away.execute(statement('SELECT 1')),
+        away.transaction(async (session) => session.query(statement('SELECT 1'))),
+        away.snapshot(async (session) => session.query(statement('SELECT 1'))),
+        away.withConnection(async () => {}),
+      ];
+      for (const call of calls) await assert.rejects(call, StoreUnavailableError);
+      await away.close();
+      await assert.rejects(database.query(planned('SELECT 1 / 0')), (error) => !(error instanceof StoreUnavailableError));
+      // Ended by the server, as when it stops.
+      const ended = database.transaction(async (session) => {
+        await session.query(planned('SELECT pg_terminate_backend(pg_backend_pid())'));
+      });
+      await assert.rejects(ended, StoreUnavailableError);
+      assert.equal((await database.query(planned('SELECT 1 AS one')))[0]?.one, 1);
+    });
+
+    test('what waits for a server that is the primary no more is broken off, and what is asked next goes to the other one', async () => {
+      // Two names of one server.
+      const { host, port } = new URL(url);
+      let promoted = false;
+      const primary = new Primary({
+        url: url.replace(host, `${host},localhost:${port}`),
+        log: silent,
+        probe: (asked) => fakeProbe(() => (asked.includes('localhost') ? (promoted ? 2 : 'standby') : 1)),
+        lookEveryMs: 3_600_000,
+      });
+      const moving = new Database({ url, log: silent, primary });
+      const backend = async () => (await moving.query(planned('SELECT pg_backend_pid() AS pid')))[0]?.pid;
+      const stuck = moving.query(planned('SELECT pg_sleep(600)'));
+      const idle = await backend();
+      assert.equal(await backend(), idle);
+      promoted = true;
+      await Promise.all([primary.find(), assert.rejects(stuck, StoreUnavailableError)]);
+      assert.notEqual(await backend(), idle);
+      await moving.close();
+    });
+
+    test('an answer is discarded when its server was replaced or cannot be confirmed as the primary', async () => {
+      // Two names of one server.
+      const { host, port } = new URL(url);
+      let other: Standing = 'standby';
+      let commits = async () => true;
+      const primary = new Primary({
+        url: url.replace(host, `${host},localhost:${port}`),
+        log: silent,
+        probe: (asked) =>
+          fakeProbe(
+            () => (asked.includes('localhost') ? other : 1),
+            () => commits(),
+          ),
+        lookEveryMs: 3_600_000,
+        confirmWithinMs: 20,
+      });
+      const reading = new Database({ url, log: silent, primary });
+      const lease = new Database({ url, log: silent, primary, unconfirmed: true });
+      const one = planned('SELECT 1 AS one');
+      const reads = [
+        () => reading.query(one),
+        () => reading.execute(one),
+        () => reading.snapshot((session) => session.query(one)),
+        () => reading.transaction((session) => session.query(one)),
+      ];
+      for (const read of reads) await read();
+      // It does not answer, but the primary commits.
+      other = 'unknown';
+      for (const read of reads) await read();
+      commits = () => new Promise(() => {});
+      for (const read of reads) await assert.rejects(read, StoreUnavailableError);
+      await lease.query(one);
+      // Nobody has looked since it was promoted.
+      other = 2;
+      await assert.rejects(reading.query(one), StoreUnavailableError);
+      for (const read of reads) await read();
+      assert.match(primary.url, /localhost/);
+      await lease.close();
+      await reading.close();
+    });
+
+    test('one that breaks under a commit makes it fail, and the next commit has another', async () => {
+      const [held, other] = [sampleRun(1), sampleRun(2)];
+      await apply(store, [creation(held)]);
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      await client.query('BEGIN');
+      await client.query('SELECT 1 FROM active_run FOR UPDATE');
+      const lost = store.commit([
+        unit(
+          [creation(other), { kind: 'record-step', runKey: held.key, step: sampleStep(0) }],
+          [{ kind: 'run-active', runKey: held.key }],
+        ),
+      ]);
+      // It waits for the row that is locked; then its connection is ended under it.
+      // Nobody else's: other tests wait for locks on this server, too.
+      const waiting = 'SELECT pid FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))';
+      const ended = (async () => {
+        for (;;) {
+          const { rows } = await client.query<{ ended: boolean }>(
+            `SELECT pg_terminate_backend(pid) AS ended FROM (${waiting}) w`,
+          );
+          if (rows[0]?.ended) return;
+        }
+      })();
+      await assert.rejects(lost, StoreUnavailableError);
+      await ended;
+      await client.query('ROLLBACK');
+      await client.end();
+      assert.equal(await store.loadRun({ runKey: other.key }), null);
+      assert.deepEqual(await store.loadJournal({ runKey: held.key, from: 0 }), []);
+      await apply(store, [{ kind: 'record-step', runKey: held.key, step: sampleStep(0) }]);
+      assert.equal((await store.loadRun({ runKey: held.key }))?.journalLength, 1);
+    });
+
+    test('what a transaction threw or the server refused is undone, and says what was wrong first', async () => {
+      const insert = statement(`INSERT INTO run_directory VALUES ($1, '${INSTANCE}')`);
+      const broken = planned('SELECT 1 / (SELECT 0)');
+      const rows = () => database.query(planned(`SELECT 1 FROM run_directory WHERE run_key = 'K'`));
+      const thrown = database.transaction(async (session) => {
+        session.send(insert, ['K']);
+        throw new Error('on purpose');
+      });
+      await assert.rejects(thrown, /on purpose/);
+      const refused = database.transaction(async (session) => {
+        session.send(insert, ['K']);
+        session.send(broken);
+        session.send(insert, ['L']);
+      });
+      await assert.rejects(refused, /division by zero/);
+      assert.deepEqual(await rows(), []);
+      await database.transaction(async (session) => session.send(insert, ['K']));
+      assert.equal((await rows()).length, 1);
+    });
+
+    test('a transaction whose owner stands still is undone, and keeps nobody waiting any longer', async () => {
+      const run = sampleRun(7);
+      await apply(store, [creation(run)]);
+      const frozen = new Database({ url, log: silent, idleTransactionMs: 200 });
+      const lock = planned(`SELECT 1 FROM active_run WHERE run_key = '${run.key}' FOR UPDATE`);
+      let thaw = (): void => {};
+      let lost = Promise.resolve();
+      await new Promise<void>((held) => {
+        const first = frozen.transaction(async (session) => {
+          await session.query(lock);
+          held();
+          await new Promise<void>((resolve) => {
+            thaw = resolve;
+          });
+          session.send(planned(`DELETE FROM active_run WHERE run_key = '${run.key}'`));
+        });
+        lost = assert.rejects(first, StoreUnavailableError);
+      });
+      // Waits for the lock until the other is undone: were it not, the limit on waiting for locks would end this.
+      await database.transaction(async (session) => session.query(lock));
+      thaw();
+      await lost;
+      assert.equal((await store.loadRun({ runKey: run.key }))?.status, 'active');
+      await frozen.close();
+    });
+
+    test('every one of them waits for the disk at a commit, whatever the database says', async () => {
+      const setting = async () => (await database.query(planned(`SELECT current_setting('synchronous_commit') AS it`)))[0]?.it;
+      assert.equal(await setting(), 'on');
+      const loose = new URL(url);
+      loose.searchParams.set('options', `${loose.searchParams.get('options')} -c synchronous_commit=off`);
+      const other = new Database({ url: loose.href, log: silent });
+      const [row] = await other.query(planned(`SELECT current_setting('synchronous_commit') AS it`));
+      assert.equal(row?.it, 'on');
+      await other.close();
+    });
+
+    test('many that start at once make the tables once', async () => {
+      const fresh = await schemas.make();
+      const opened = await Promise.all([1, 2, 3, 4, 5].map(() => openPostgresStore({ url: fresh.url, log: silent })));
+      await Promise.all(opened.map((one) => one.close()));
+      const again = new Database({ url: fresh.url, log: silent });
+      const versions = await again.query(planned('SELECT version FROM schema_version'));
+      assert.deepEqual(versions, [{ version: MIGRATIONS.length }]);
+      await again.close();
+    });
+
+    test('instances of version 21 get the origins of the workflows that they ran, and not those of their messages', async () => {
+      const fresh = await schemas.make();
+      const older = new Database({ url: fresh.url, log: silent });
+      await migrate(older, fresh.url, MIGRATIONS.slice(0, 21));
+      await older.withConnection(async (client) => {
+        await client.query(`
+          INSERT INTO queue_instance (instance_id, region, name, created_at, current_signing_key, next_signing_key) VALUES
+            ('qi_a', 'eu-central-1', 'a', 0, 'x', 'y'), ('qi_b', 'eu-central-1', 'b', 0, 'x', 'y'), ('qi_c', 'eu-central-1', 'c', 0, 'x', 'y')`);
+        const insert = `INSERT INTO run (instance_id, run_key, place, created_at, workflow_run_id, dialect, workflow_url, caller_ip, message,
+            url_host, url_path, settings)
+          SELECT instance_id, 'k' || n || instance_id, n, 0, 'r', 'native', url, '', message, '', '', '{}'
+          FROM unnest($1::text[], $2::text[], $3::boolean[]) WITH ORDINALITY AS w (instance_id, url, message, n)`;
+        const runs: (readonly [instanceId: string, url: string, message: boolean])[] = [
+          ...['https://App.test/flow?x=1', 'https://app.test/other', 'http://127.0.0.1:3000', 'nonsense'].map(
+            (url) => ['qi_a', url, false] as const,
+          ),
+          ['qi_a', 'https://customer.test/hook', true],
+          ['qi_b', 'https://customer.test/hook', true],
+          ...Array.from({ length: 120 }, (_, n) => ['qi_c', `https://tenant-${n}.test/flow`, false] as const),
+        ];
+        await client.query(insert, [runs.map(([id]) => id), runs.map(([, url]) => url), runs.map(([, , message]) => message)]);
+      });
+      await older.close();
+      const opened = await openPostgresStore({ url: fresh.url, log: silent });
+      const [a, b, c] = await opened.accounts.listInstances();
+      await opened.close();
+      assert.deepEqual(a?.workflowOrigins, ['http://127.0.0.1:3000', 'https://app.test']);
+      assert.deepEqual([b?.workflowOrigins, c?.workflowOrigins?.length], [undefined, 100]);
+    });
+
+    test('a database of a newer version is left alone', async () => {
+      const fresh = await schemas.make();
+      const newer = new Database({ url: fresh.url, log: silent });
+      await migrate(newer, fresh.url, [...MIGRATIONS, 'CREATE TABLE later ()']);
+      await newer.close();
+      await assert.rejects(openPostgresStore({ url: fresh.url, log: silent }), (error) => {
+        assert.ok(error instanceof StoreOpenError);
+        assert.equal(error.code, 'newer-schema');
+        assert.match(error.message, /newer version/);
+        return true;
+      });
+    });
+
+    test('why a database cannot be used is said without the password', async () => {
+      const cases = [
+        ['unreachable', (it: URL) => Object.assign(it, { port: '1' })],
+        ['refused', (it: URL) => Object.assign(it, { pathname: '/no-such-database' })],
+      ] as const;
+      for (const [code, change] of cases) {
+        const wrong = new URL(url);
+        wrong.password = 'pa55word';
+        await assert.rejects(openPostgresStore({ url: change(wrong).href, log: silent }), (error) => {
+          assert.ok(error instanceof StoreOpenError);
+          assert.equal(error.code, code);
+          assert.doesNotMatch(error.message, /pa55word/);
+          return true;
+        });
+      }
+    });
+  });
+}

@@ -1,0 +1,432 @@
+/**
+ * The connections to the database: statements and transactions over a bounded pool.
+ *
+ * Statements of a connection are sent without waiting for the answers of those before them, so what a transaction sends
+ * in one go costs one round trip. When one of them fails the server refuses the others, the COMMIT among them.
+ */
+import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import type { Log } from '../../../ports/log.js';
+import { StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
+import type { Row } from './columns.js';
+import { constraintOf, sqlStateOf, storeErrorOf } from './errors.js';
+import { Primary } from './primary.js';
+import { pgValueOf, type SqlValue } from './sql-values.js';
+import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
+
+export type { SqlValue } from './sql-values.js';
+
+const CONNECT_TIMEOUT_MS = 10_000;
+const STATEMENT_TIMEOUT_MS = 30_000;
+const LOCK_TIMEOUT_MS = 15_000;
+const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
+/** Longer than the server's own limit: only a connection that is dead gets so far. */
+const ANSWER_TIMEOUT_MS = 45_000;
+const IDLE_CONNECTION_MS = 60_000;
+const KEEP_ALIVE_AFTER_MS = 10_000;
+const DEFAULT_CONNECTIONS = 10;
+
+const MOST_TRIES = 8;
+const RETRY_DELAY_MS = 5;
+
+const INT8_OID = 20;
+const SERIALIZATION_FAILURE = '40001';
+const DEADLOCK = '40P01';
+const UNIQUE_VIOLATION = '23505';
+
+// Every call of a database that is away rejects with StoreUnavailableError.
+
+/** A statement that each connection prepares once under its name; without one it is prepared each time. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Named after its text, so that processes that share a connection (through a pooler) mean the same by a name. */
+export function statement(text: string): Statement {
+  return { name: `everstep_${createHash('sha256').update(text).digest('hex').slice(0, 20)}`, text };
+}
+
+/** One that is planned each time, for the values that it is sent with. */
+export const planned = (text: string): Statement => ({ name: '', text });
+
+/** Where statements go: the pool, or one transaction. */
+export interface Session {
+  /** Sends the statement and resolves with its rows. */
+  query(statement: Statement, values?: readonly SqlValue[]): Promise<readonly Row[]>;
+  /** Like query, for what returns no rows: resolves with the number of rows that it touched. */
+  execute(statement: Statement, values?: readonly SqlValue[]): Promise<number>;
+}
+
+/** A session in which statements are one transaction. */
+export interface TransactionSession extends Session {
+  /** Sends a write without waiting. When it fails the transaction fails: what is wrong has to be an error of SQL. */
+  send(statement: Statement, values?: readonly SqlValue[]): void;
+}
+
+export interface PlanOptions {
+  /**
+   * Its statements go by the plans that were made once for their names, whatever the values are: where each is answered in
+   * a fraction of a millisecond, and a plan made for the values of each time costs more than that.
+   */
+  readonly fixedPlans?: boolean;
+}
+
+/** With what begins the transaction: one round of messages for both. */
+const fixPlans = (begin: string): string => `${begin}; SET LOCAL plan_cache_mode = force_generic_plan`;
+
+export interface TransactionOptions extends PlanOptions {
+  /** Constraints whose violation means that somebody else was faster: the work is done again from its beginning. */
+  readonly retryOn?: readonly string[];
+}
+
+/** A table that is spread has an index of that name and a number on each of its parts. */
+const NUMBER_OF_PART = /_\d+$/;
+
+/** Thrown in a transaction for which something was taken for granted that is not so: it is done again at once. */
+export class MistakenError extends Error {
+  override readonly name = 'MistakenError';
+}
+
+const isRetryable = (error: unknown, constraints: readonly string[]): boolean => {
+  const state = sqlStateOf(error);
+  if (error instanceof MistakenError || state === SERIALIZATION_FAILURE || state === DEADLOCK) return true;
+  const constraint = constraintOf(error);
+  return state === UNIQUE_VIOLATION && constraint !== null && constraints.includes(constraint.replace(NUMBER_OF_PART, ''));
+};
+
+function int8(digits: string): number {
+  const value = Number(digits);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${digits} is too large to be read as a number`);
+  return value;
+}
+
+/**
+ * First of all on each connection. What was acknowledged must be on the disk, whatever the server's default is. Every
+ * statement has an index to go by: a table that grew since the server last counted its rows must not be read through.
+ */
+const SESSION_SETTINGS = `${SYNCHRONOUS_COMMIT};
+  SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off`;
+
+/** Reads bigint as a number, in these connections alone. */
+export const TYPES: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
+    if (oid === INT8_OID && format !== 'binary') return int8;
+    return pg.types.getTypeParser(oid, format as 'text');
+  }) as typeof pg.types.getTypeParser,
+};
+
+export async function run(client: pg.ClientBase, { name, text }: Statement, values: readonly SqlValue[]) {
+  return client.query({ name, text, values: values.map(pgValueOf) });
+}
+
+class ClientSession implements TransactionSession {
+  private readonly client: pg.PoolClient;
+  private readonly sent: Promise<unknown>[] = [];
+  private gathering = false;
+
+  constructor(client: pg.PoolClient) {
+    this.client = client;
+  }
+
+  query(statement: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
+    this.gather();
+    return this.track(run(this.client, statement, values).then(({ rows }) => rows));
+  }
+
+  execute(statement: Statement, values: readonly SqlValue[] = []): Promise<number> {
+    this.gather();
+    return this.track(run(this.client, statement, values).then(({ rowCount }) => rowCount ?? 0));
+  }
+
+  send(statement: Statement, values: readonly SqlValue[] = []): void {
+    this.gather();
+    this.track(run(this.client, statement, values));
+  }
+
+  /** BEGIN, COMMIT, ROLLBACK. Resolves with what the server says that it did. */
+  control(text: string): Promise<string> {
+    this.gather();
+    return this.track(this.client.query(text).then(({ command }) => command));
+  }
+
+  /** Rejects with the first error of all that was sent: those behind it say only that the transaction has failed. */
+  async answered(): Promise<void> {
+    const results = await Promise.allSettled(this.sent);
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+  }
+
+  /** What is sent before anything else happens goes out together: one call of the system, and the server wakes up once. */
+  private gather(): void {
+    if (this.gathering) return;
+    this.gathering = true;
+    const { stream } = this.client.connection;
+    stream.cork();
+    process.nextTick(() => {
+      this.gathering = false;
+      stream.uncork();
+    });
+  }
+
+  private track<Result>(answer: Promise<Result>): Promise<Result> {
+    // Who sent it may never look at it; `answered` does.
+    answer.catch(() => undefined);
+    this.sent.push(answer);
+    return answer;
+  }
+}
+
+/** Of clients that lead to the server that is the primary when they are made. */
+const clientsOf = (primary: Primary) =>
+  class extends pg.Client {
+    readonly serverUrl: string;
+    constructor(options: pg.ClientConfig = {}) {
+      const { url } = primary;
+      super({ ...options, connectionString: url });
+      this.serverUrl = url;
+    }
+  };
+
+export interface DatabaseOptions {
+  readonly url: string;
+  readonly log: Log;
+  /** Of the servers that the URL names, shared with others until the first of them is closed; absent: one of its own. */
+  readonly primary?: Primary;
+  /** At most so many connections; absent: 10. */
+  readonly maxConnections?: number;
+  /** Gives up after so long to wait for a connection, or for an answer; absent: long after the server itself should have. */
+  readonly timeoutMs?: number;
+  /**
+   * A transaction that is idle for so long has lost its owner: it is undone, so that nobody waits for its locks any longer;
+   * absent: 60,000.
+   */
+  readonly idleTransactionMs?: number;
+  /**
+   * Answers are taken without a confirmation that the server is still the primary: for the lease and the time, which say
+   * nothing about runs and have to be answered at once. Absent: false.
+   */
+  readonly unconfirmed?: boolean;
+}
+
+export class Database implements Session {
+  private readonly pool: pg.Pool;
+  private readonly primary: Primary;
+  private readonly connectTimeoutMs: number;
+  private readonly confirms: boolean;
+  private readonly Client: ReturnType<typeof clientsOf>;
+  private readonly clients = new Set<InstanceType<ReturnType<typeof clientsOf>>>();
+
+  constructor(options: DatabaseOptions) {
+    const { url, log, maxConnections = DEFAULT_CONNECTIONS, timeoutMs, idleTransactionMs } = options;
+    this.connectTimeoutMs = timeoutMs ?? CONNECT_TIMEOUT_MS;
+    this.primary = options.primary ?? new Primary({ url, log });
+    this.confirms = this.primary.isOneOfSeveral && options.unconfirmed !== true;
+    const Client = clientsOf(this.primary);
+    this.Client = Client;
+    this.pool = new pg.Pool({
+      Client,
+      pipeline: true,
+      max: maxConnections,
+      types: TYPES,
+      application_name: 'everstep',
+      connectionTimeoutMillis: this.connectTimeoutMs,
+      idleTimeoutMillis: IDLE_CONNECTION_MS,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      lock_timeout: LOCK_TIMEOUT_MS,
+      idle_in_transaction_session_timeout: idleTransactionMs ?? IDLE_TRANSACTION_TIMEOUT_MS,
+      query_timeout: timeoutMs ?? ANSWER_TIMEOUT_MS,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
+    });
+    // A connection that breaks is replaced, and whoever used it is told by what it asked. Without listeners, here for one
+    // that nobody uses and below for one in use, the process would end.
+    const lost = (error: Error) => log.warn({ error: error.message }, 'database connection lost');
+    this.pool.on('error', lost);
+    this.pool.on('remove', (client) => {
+      if (client instanceof Client) this.clients.delete(client);
+    });
+    // What another server has not answered yet it will never answer rightly.
+    const leaveOthers = () => {
+      for (const client of [...this.clients]) {
+        if (client.serverUrl === this.primary.url) continue;
+        client.connection.stream.destroy();
+        // The pool lets an idle one go at this, and not only when it sees that the stream is closed: nobody gets it meanwhile.
+        client.emit('error', new Error('its server is the primary no more'));
+      }
+    };
+    this.primary.onMoved(leaveOthers);
+    this.pool.on('connect', (client) => {
+      client.on('error', lost);
+      if (client instanceof Client) this.clients.add(client);
+      // It may have moved while this one was made.
+      leaveOthers();
+      client
+        .query(SESSION_SETTINGS)
+        .catch((error: Error) => log.warn({ error: error.message }, 'could not prepare a database connection'));
+    });
+  }
+
+  async query(statement: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
+    const { rows } = await this.alone(statement, values);
+    return rows;
+  }
+
+  async execute(statement: Statement, values: readonly SqlValue[] = []): Promise<number> {
+    const { rowCount } = await this.alone(statement, values);
+    return rowCount ?? 0;
+  }
+
+  /**
+   * Runs `work` in one transaction (READ COMMITTED), durable when this resolves; what it throws undoes it. It may be run
+   * several times: when the server had to break a deadlock, when it throws a MistakenError, or as `retryOn` says. When the
+   * connection is lost nobody knows whether it happened: then this rejects. What `work` sends last goes out in one go with
+   * the COMMIT.
+   */
+  async transaction<Result>(
+    work: (session: TransactionSession) => Promise<Result>,
+    { retryOn = [], ...plans }: TransactionOptions = {},
+  ): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.attempt(work, plans);
+      } catch (error) {
+        if (attempt === MOST_TRIES || !isRetryable(error, retryOn)) throw this.storeErrorOf(error);
+        if (!(error instanceof MistakenError)) await pause(RETRY_DELAY_MS * attempt * Math.random());
+      }
+    }
+  }
+
+  /**
+   * Reads that see one state of the database, in one round trip: `work` sends all of them before it waits for the first.
+   */
+  snapshot<Result>(work: (session: Session) => Promise<Result>, { fixedPlans = false }: PlanOptions = {}): Promise<Result> {
+    return this.confirmed(async (client) => {
+      const session = new ClientSession(client);
+      let usable = false;
+      try {
+        const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+        session.control(fixedPlans ? fixPlans(begin) : begin);
+        const result = work(session);
+        const outcome = session.control('COMMIT');
+        const [read] = await Promise.allSettled([result, outcome]);
+        await outcome;
+        usable = true;
+        if (read.status === 'rejected') throw read.reason;
+        return read.value;
+      } catch (error) {
+        throw storeErrorOf(error);
+      } finally {
+        client.release(!usable);
+      }
+    });
+  }
+
+  /** One connection for as long as `work` takes, outside of any transaction; it is closed afterwards. */
+  async withConnection<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
+    const client = await this.connect();
+    try {
+      return await work(client);
+    } catch (error) {
+      throw storeErrorOf(error);
+    } finally {
+      client.release(true);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.primary.close();
+    await this.pool.end();
+  }
+
+  private async connect(): Promise<pg.PoolClient> {
+    await this.primary.ready();
+    const { url } = this.primary;
+    try {
+      return await this.pool.connect();
+    } catch (error) {
+      await this.primary.find();
+      if (this.primary.url !== url) return this.connect();
+      if (!(error instanceof Error) || !error.message.includes('timeout')) throw storeErrorOf(error);
+      const seconds = this.connectTimeoutMs / 1000;
+      throw new StoreUnavailableError(
+        `no connection to the database could be had within ${seconds} s: all are in use, or it does not answer`,
+        {
+          cause: error,
+        },
+      );
+    }
+  }
+
+  /** A statement that is a transaction by itself. A connection that failed to carry it is not used again. */
+  private alone(statement: Statement, values: readonly SqlValue[]) {
+    return this.confirmed(async (client) => {
+      let usable = true;
+      try {
+        return await run(client, statement, values);
+      } catch (error) {
+        usable = sqlStateOf(error) !== null;
+        throw this.storeErrorOf(error);
+      } finally {
+        client.release(!usable);
+      }
+    });
+  }
+
+  /**
+   * Runs `work`, which releases the connection, and resolves with its result once it is confirmed that the connection led
+   * to the primary. Rejects with StoreUnavailableError when it is not: then no client may see what the server answered.
+   */
+  private async confirmed<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
+    const client = await this.connect();
+    if (!this.confirms) return work(client);
+    const confirming = this.primary.confirm();
+    const result = await work(client);
+    const url = await confirming;
+    if (url !== null && client instanceof this.Client && client.serverUrl === url) return result;
+    const why =
+      url === null
+        ? 'its server cannot be confirmed as the primary: another server of the URL does not answer, and a commit waits'
+        : 'another server is the primary now';
+    throw new StoreUnavailableError(`the answer of the database was discarded: ${why}`);
+  }
+
+  /** When it says that the server is away, or no primary any more, it is looked which one is. */
+  private storeErrorOf(error: unknown): unknown {
+    const told = storeErrorOf(error);
+    if (told instanceof StoreUnavailableError) void this.primary.find();
+    return told;
+  }
+
+  private attempt<Result>(
+    work: (session: TransactionSession) => Promise<Result>,
+    { fixedPlans = false }: PlanOptions,
+  ): Promise<Result> {
+    return this.confirmed(async (client) => {
+      const session = new ClientSession(client);
+      let usable = false;
+      try {
+        session.control(fixedPlans ? fixPlans('BEGIN') : 'BEGIN');
+        let result: Result;
+        try {
+          result = await work(session);
+        } catch (error) {
+          usable = await session.control('ROLLBACK').then(
+            () => true,
+            () => false,
+          );
+          // When it failed because of an answer, that of the statement that failed first says why.
+          await session.answered();
+          throw error;
+        }
+        const outcome = await session.control('COMMIT');
+        usable = true;
+        await session.answered();
+        if (outcome !== 'COMMIT') throw new Error(`the database answered ${outcome} to a COMMIT`);
+        return result;
+      } finally {
+        client.release(!usable);
+      }
+    });
+  }
+}

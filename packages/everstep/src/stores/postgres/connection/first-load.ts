@@ -1,0 +1,194 @@
+/**
+ * Fills an empty schema from elsewhere, in one transaction: its tables are made, filled and read again, and others see
+ * either nothing of it or all of it, also when the process or the server ends in the middle. The lock of the migrations is
+ * held meanwhile: a service that is started on the database waits.
+ */
+import pg from 'pg';
+import { LIMITS } from '../../../config/limits.js';
+import type { SearchDocument } from '../../../ports/stores/search-store.js';
+import { MIGRATIONS } from '../migrations/index.js';
+import { makePlace, once } from '../search/collection.js';
+import { writeDocuments } from '../search/index.js';
+import { integer, type Row, text } from './columns.js';
+import { run, type SqlValue, type Statement, statement, type TransactionSession, TYPES } from './connection.js';
+import { placeOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
+import { factsOf, LOCK_CLASS, OLDEST_SERVER } from './migrate.js';
+import { primaryUrl } from './primary.js';
+import { type Columns, columnArrays, names, type RowOf, unnest } from './row-sets.js';
+import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
+import { checkTls } from './tls.js';
+
+export type { Columns, RowOf } from './row-sets.js';
+
+const CONNECT_TIMEOUT_MS = 10_000;
+const ROWS_READ_AT_ONCE = 500;
+
+/** What a schema holds that no extension has brought. */
+const PRESENT = `
+  SELECT c.relname AS name FROM pg_class c
+  WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
+    AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+  ORDER BY 1 LIMIT 1`;
+/** Columns that get their numbers from a sequence, which has to go on behind the numbers that are there. */
+const NUMBERED = `
+  SELECT c.relname AS name, a.attname AS column FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+  WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attidentity <> '' ORDER BY 1`;
+
+const TABLES = `SELECT quote_ident(relname) AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'`;
+
+/** One connection, whose statements are all part of one transaction. */
+class OneTransaction implements TransactionSession {
+  private readonly client: pg.Client;
+  private failed: Error | null = null;
+
+  constructor(client: pg.Client) {
+    this.client = client;
+  }
+
+  async query(sent: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
+    if (this.failed) throw this.failed;
+    return (await run(this.client, sent, values)).rows;
+  }
+
+  async execute(sent: Statement, values: readonly SqlValue[] = []): Promise<number> {
+    if (this.failed) throw this.failed;
+    return (await run(this.client, sent, values)).rowCount ?? 0;
+  }
+
+  send(sent: Statement, values: readonly SqlValue[] = []): void {
+    run(this.client, sent, values).catch((error: Error) => {
+      this.failed ??= error;
+    });
+  }
+}
+
+export interface FirstLoad {
+  /** Columns with numbers of their own keep those that they are given. */
+  insert<Set extends Columns>(table: string, columns: Set, rows: readonly RowOf<Set>[]): Promise<void>;
+  /** All rows of the table, some at a time. */
+  read(table: string, columns: Columns): AsyncIterable<readonly Row[]>;
+  /** Where the documents of a namespace go: it is made, also when it stays empty. */
+  namespace(indexId: string, name: string): Promise<LoadedNamespace>;
+  /** Makes all of it seen. Rejects when the connection is lost meanwhile: then nobody knows whether it was. */
+  commit(): Promise<void>;
+  /** Leaves nothing behind, unless it was committed. */
+  close(): Promise<void>;
+}
+
+export interface LoadedNamespace {
+  add(documents: readonly SearchDocument[]): Promise<void>;
+  read(): AsyncIterable<readonly Row[]>;
+}
+
+/** Rejects with StoreOpenError when the database cannot be reached, is too old, in use by such work, or not empty. */
+async function begin(client: pg.Client, place: string): Promise<void> {
+  const facts = await factsOf(client);
+  if (facts.version < OLDEST_SERVER)
+    throw new StoreOpenError(
+      'unsupported-server',
+      `${place} is PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep needs version 15 or newer.`,
+    );
+  const { rows: schemas } = await client.query<{ schema: string | null }>('SELECT current_schema() AS schema');
+  if ((schemas[0]?.schema ?? null) === null)
+    throw new StoreOpenError(
+      'not-empty',
+      `${place} has no schema of the search path that the URL, or its user, has: create it first.`,
+    );
+  const { rows: locks } = await client.query<{ had: boolean }>(
+    'SELECT pg_try_advisory_lock($1, hashtext(current_schema())) AS had',
+    [LOCK_CLASS],
+  );
+  if (locks[0]?.had !== true)
+    throw new StoreOpenError(
+      'not-empty',
+      `${place} is being set up by another process just now: a service that starts, or another copy.`,
+    );
+  const { rows: present } = await client.query<{ name: string }>(PRESENT);
+  if (present[0])
+    throw new StoreOpenError(
+      'not-empty',
+      `${place} is not empty: its schema has ${present[0].name}. Everything is copied into an empty schema only. Nothing was changed.`,
+    );
+  await client.query('BEGIN');
+  await client.query('CREATE TABLE schema_version (only_one boolean PRIMARY KEY CHECK (only_one), version integer NOT NULL)');
+  for (const sql of MIGRATIONS) await client.query(sql);
+  await client.query('INSERT INTO schema_version VALUES (true, $1)', [MIGRATIONS.length]);
+}
+
+export async function beginFirstLoad(url: string): Promise<FirstLoad> {
+  const place = placeOfUrl(url);
+  checkTls(url, place);
+  const client = new pg.Client({
+    connectionString: await primaryUrl(url),
+    types: TYPES,
+    pipeline: true,
+    application_name: 'everstep copy-store',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    // Reading all of a large table, or a pause of whoever gives the rows, takes as long as it takes.
+    statement_timeout: 0,
+    idle_in_transaction_session_timeout: 0,
+    keepAlive: true,
+  });
+  // What is asked next says that the connection is lost.
+  client.on('error', () => undefined);
+  const close = () => client.end().catch(() => undefined);
+  try {
+    await client.connect();
+    await client.query(SYNCHRONOUS_COMMIT);
+    await begin(client, place);
+  } catch (error) {
+    await close();
+    if (error instanceof StoreOpenError) throw error;
+    const state = sqlStateOf(error);
+    const why = error instanceof Error ? error.message : String(error);
+    if (state === null) throw new StoreOpenError('unreachable', `${place} cannot be reached: ${why}`, error);
+    throw new StoreOpenError('refused', `${place} refused: ${why}`, error);
+  }
+  const session = new OneTransaction(client);
+  let cursors = 0;
+
+  async function* rowsOf(select: string): AsyncGenerator<readonly Row[]> {
+    const cursor = `rows_${++cursors}`;
+    await client.query(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${select}`);
+    for (;;) {
+      const { rows } = await client.query<Row>(`FETCH ${ROWS_READ_AT_ONCE} FROM ${cursor}`);
+      if (rows.length === 0) break;
+      yield rows;
+    }
+    await client.query(`CLOSE ${cursor}`);
+  }
+
+  return {
+    async insert(table, columns, rows) {
+      if (rows.length === 0) return;
+      await session.execute(
+        statement(`INSERT INTO ${table} (${names(columns)}) OVERRIDING SYSTEM VALUE SELECT * FROM ${unnest(columns)}`),
+        columnArrays(columns, rows),
+      );
+    },
+    read: (table, columns) => rowsOf(`SELECT ${names(columns)} FROM ${table}`),
+    async namespace(indexId, name) {
+      const made = await makePlace(session, indexId, name, LIMITS.maxSearchNamespaces);
+      if (typeof made === 'string')
+        throw new Error(`the namespace ${JSON.stringify(name)} of ${indexId} cannot be made: ${made}`);
+      return {
+        add: (documents) => writeDocuments(session, made, documents),
+        read: () => rowsOf(`SELECT id, content, metadata FROM ${made.table} WHERE namespace = ${made.namespace}`),
+      };
+    },
+    async commit() {
+      for (const { name, column } of await session.query(once(NUMBERED))) {
+        const [row] = await session.query(once(`SELECT coalesce(max("${column}"), 0)::bigint AS last FROM ${name}`));
+        const last = row ? integer(row, 'last') : 0;
+        if (last > 0) await session.query(once(`SELECT setval(pg_get_serial_sequence('${name}', '${column}'), $1)`), [last]);
+      }
+      // The server knows nothing of tables that are new: plans made without that look at everything.
+      const tables = await session.query(once(TABLES));
+      await client.query(`ANALYZE ${tables.map((row) => text(row, 'name')).join(', ')}`);
+      await session.query(once('SELECT 1'));
+      const { command } = await client.query('COMMIT');
+      if (command !== 'COMMIT') throw new Error(`the database answered ${command} to a COMMIT`);
+    },
+    close,
+  };
+}

@@ -1,0 +1,91 @@
+/** Brings the database to the latest schema, however many processes start at once. */
+import type pg from 'pg';
+import { StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
+import { MIGRATIONS } from '../migrations/index.js';
+import type { Database } from './connection.js';
+import { placeOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
+
+/** "EVST": marks the lock as ours. The schema is the second half of it, so that those who use several do not wait for each other. */
+export const LOCK_CLASS = 0x45565354;
+export const OLDEST_SERVER = 150_000;
+const INVALID_CATALOG = '3D000';
+const REFUSALS = /^28/;
+
+export interface ServerFacts {
+  /** Such as 150018 for 15.18. */
+  readonly version: number;
+  readonly fsync: boolean;
+}
+
+export async function factsOf(client: pg.ClientBase): Promise<ServerFacts> {
+  const { rows } = await client.query<{ version: string; fsync: string }>(
+    `SELECT current_setting('server_version_num') AS version, current_setting('fsync') AS fsync`,
+  );
+  const [row] = rows;
+  if (!row) throw new Error('the database did not say what it is');
+  return { version: Number(row.version), fsync: row.fsync === 'on' };
+}
+
+async function versionOf(client: pg.ClientBase): Promise<number> {
+  await client.query(
+    'CREATE TABLE IF NOT EXISTS schema_version (only_one boolean PRIMARY KEY CHECK (only_one), version integer NOT NULL)',
+  );
+  const { rows } = await client.query<{ version: number }>('SELECT version FROM schema_version');
+  return rows[0]?.version ?? 0;
+}
+
+async function bringUpToDate(client: pg.ClientBase, place: string, migrations: readonly string[]): Promise<void> {
+  const version = await versionOf(client);
+  if (version > migrations.length) {
+    throw new StoreOpenError(
+      'newer-schema',
+      `${place} was written by a newer version of Everstep (schema ${version}; this version knows ${migrations.length}). ` +
+        'Start the newer version, or restore a backup made before the upgrade.',
+    );
+  }
+  for (const [index, sql] of migrations.entries()) {
+    if (index < version) continue;
+    await client.query('BEGIN');
+    try {
+      await client.query(sql);
+      await client.query(
+        'INSERT INTO schema_version VALUES (true, $1) ON CONFLICT (only_one) DO UPDATE SET version = excluded.version',
+        [index + 1],
+      );
+      await client.query('COMMIT');
+    } catch (error) {
+      await client.query('ROLLBACK');
+      throw error;
+    }
+  }
+}
+
+/** Rejects with StoreOpenError when the database cannot be used. */
+export async function migrate(database: Database, url: string, migrations: readonly string[] = MIGRATIONS): Promise<ServerFacts> {
+  const place = placeOfUrl(url);
+  try {
+    return await database.withConnection(async (client) => {
+      const facts = await factsOf(client);
+      if (facts.version < OLDEST_SERVER) {
+        throw new StoreOpenError(
+          'unsupported-server',
+          `${place} is PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep needs version 15 or newer.`,
+        );
+      }
+      // One of those who start at once migrates; the others wait for it, as long as it takes.
+      await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
+      await client.query('SELECT pg_advisory_lock($1, hashtext(current_schema()))', [LOCK_CLASS]);
+      // The lock ends with the connection.
+      await bringUpToDate(client, place, migrations);
+      return facts;
+    });
+  } catch (error) {
+    if (error instanceof StoreOpenError) throw error;
+    const state = sqlStateOf(error instanceof StoreUnavailableError ? error.cause : error);
+    const why = error instanceof Error ? error.message : String(error);
+    if (state === null) throw new StoreOpenError('unreachable', `${place} cannot be reached: ${why}`, error);
+    if (REFUSALS.test(state) || state === INVALID_CATALOG)
+      throw new StoreOpenError('refused', `${place} refused the connection: ${why}`, error);
+    throw error;
+  }
+}

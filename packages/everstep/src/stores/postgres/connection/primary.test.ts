@@ -1,0 +1,258 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fakeProbe } from '../testing/fake-probe.js';
+import { placeOfUrl } from './errors.js';
+import { Primary, primaryUrl, serverUrls } from './primary.js';
+import type { ServerProbe, Standing } from './server-probe.js';
+
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+const URL_OF_TWO = 'postgres://u:p@one:1,two:2/db?sslmode=verify-full&target_session_attrs=read-write';
+const [ONE, TWO] = ['postgres://u:p@one:1/db?sslmode=verify-full', 'postgres://u:p@two:2/db?sslmode=verify-full'];
+
+/** The two servers by their URLs. A server that is not named does not answer. */
+class Servers {
+  readonly standing: Record<string, Standing | Promise<Standing>>;
+  /** Whether the server acknowledges a commit. */
+  readonly commits: Record<string, Promise<boolean>> = {};
+  readonly asked: string[] = [];
+  readonly askedForCommit: string[] = [];
+
+  constructor(standing: Record<string, Standing | Promise<Standing>>) {
+    this.standing = standing;
+  }
+
+  readonly probe = (url: string): ServerProbe => {
+    const probe = fakeProbe(
+      () => this.standing[url] ?? 'unknown',
+      async () => this.commits[url] ?? false,
+    );
+    return {
+      get isConnected() {
+        return probe.isConnected;
+      },
+      standing: () => {
+        this.asked.push(url);
+        return probe.standing();
+      },
+      commits: () => {
+        this.askedForCommit.push(url);
+        return probe.commits();
+      },
+      close: () => {},
+    };
+  };
+}
+const primaryOf = ({ probe }: Servers, confirmWithinMs = 3_600_000) =>
+  new Primary({ url: URL_OF_TWO, log, probe, lookEveryMs: 3_600_000, confirmWithinMs });
+
+describe('the servers that a URL names', () => {
+  test('are each given a URL with all of the rest, without the word for which of them is wanted', () => {
+    assert.deepEqual(serverUrls(URL_OF_TWO), [ONE, TWO]);
+    assert.deepEqual(serverUrls('postgresql://u:a%2Cb@[::1]:5432,h/db'), [
+      'postgresql://u:a%2Cb@[::1]:5432/db',
+      'postgresql://u:a%2Cb@h/db',
+    ]);
+    assert.deepEqual(serverUrls('postgres://a,b/db?target_session_attrs=any'), ['postgres://a/db', 'postgres://b/db']);
+  });
+
+  test('are one when it names one, which is used as it is', () => {
+    const url = 'postgres://u:p,q@host/db?target_session_attrs=any';
+    assert.deepEqual(serverUrls(url), [url]);
+  });
+
+  test('are shown without user and password', () => {
+    assert.equal(placeOfUrl(URL_OF_TWO), 'postgres://one:1,two:2/db');
+    assert.equal(placeOfUrl('postgres://u:p@h/db?password=secret'), 'postgres://h/db');
+    assert.equal(placeOfUrl('nothing of the kind'), 'the given database URL');
+  });
+});
+
+describe('the primary', () => {
+  test('is not looked for when there is one server', async () => {
+    const servers = new Servers({});
+    const primary = new Primary({ url: ONE, log, probe: servers.probe });
+    await primary.ready();
+    await primary.find();
+    assert.deepEqual([primary.url, primary.isKnown, servers.asked], [ONE, true, []]);
+  });
+
+  test('is the one that takes writes', async () => {
+    const servers = new Servers({ [ONE]: 'standby', [TWO]: 3 });
+    const primary = primaryOf(servers);
+    assert.equal(primary.isKnown, false);
+    await primary.ready();
+    assert.deepEqual([primary.url, primary.isKnown], [TWO, true]);
+    primary.close();
+    assert.equal(await primaryUrl(URL_OF_TWO, servers.probe), TWO);
+  });
+
+  test('is unknown while none takes writes, and is found when one does', async () => {
+    const servers = new Servers({});
+    const primary = primaryOf(servers);
+    await primary.ready();
+    assert.equal(primary.isKnown, false);
+    servers.standing[TWO] = 1;
+    await primary.ready();
+    assert.deepEqual([primary.url, primary.isKnown], [TWO, true]);
+    primary.close();
+  });
+
+  test('is the promoted server while the one that it followed still takes writes, and those that listen are told', async () => {
+    const servers = new Servers({ [ONE]: 1, [TWO]: 'standby' });
+    const primary = primaryOf(servers);
+    const moves: string[] = [];
+    primary.onMoved(() => moves.push(primary.url));
+    await primary.ready();
+    assert.deepEqual([primary.url, moves], [ONE, []]);
+    servers.standing[TWO] = 2;
+    await primary.find();
+    assert.deepEqual([primary.url, moves], [TWO, [TWO]]);
+    primary.close();
+  });
+
+  test('is the promoted server as soon as that answers, however long another one takes', async () => {
+    const servers = new Servers({ [ONE]: 1, [TWO]: 'standby' });
+    const primary = primaryOf(servers);
+    const moved = new Promise<void>((resolve) => primary.onMoved(resolve));
+    await primary.ready();
+    servers.standing[ONE] = new Promise(() => {});
+    servers.standing[TWO] = 2;
+    void primary.find();
+    await moved;
+    assert.equal(primary.url, TWO);
+    primary.close();
+  });
+
+  test('is never an older one, even when no other answers, and stays who it was while none does', async () => {
+    const servers = new Servers({ [ONE]: 1, [TWO]: 2 });
+    const primary = primaryOf(servers);
+    await primary.ready();
+    servers.standing[TWO] = 'unknown';
+    await primary.find();
+    assert.equal(primary.url, TWO);
+    // It follows the other one now, which was promoted in its turn.
+    servers.standing[ONE] = 3;
+    await primary.find();
+    assert.equal(primary.url, ONE);
+    primary.close();
+  });
+
+  test('is looked for once at a time, however many ask', async () => {
+    const servers = new Servers({ [ONE]: 1 });
+    const primary = primaryOf(servers);
+    await Promise.all([primary.find(), primary.find(), primary.find()]);
+    assert.deepEqual(servers.asked, [ONE, TWO]);
+    primary.close();
+    await primary.find();
+    assert.equal(servers.asked.length, 2);
+  });
+});
+
+describe('the confirmation of the primary', () => {
+  async function started(standing: Record<string, Standing>, confirmWithinMs?: number) {
+    const servers = new Servers({ [ONE]: 1, [TWO]: 'standby' });
+    const primary = primaryOf(servers, confirmWithinMs);
+    await primary.ready();
+    Object.assign(servers.standing, standing);
+    servers.asked.length = 0;
+    return { servers, primary };
+  }
+
+  test('needs no commit while every server answers, and a server that was replaced does not disturb it', async () => {
+    for (const other of ['standby', 0] as const) {
+      const { servers, primary } = await started({ [TWO]: other });
+      assert.equal(await primary.confirm(), ONE);
+      assert.deepEqual(servers.askedForCommit, []);
+      primary.close();
+    }
+  });
+
+  test('names the promoted server, though the old primary still answers as before', async () => {
+    const { servers, primary } = await started({ [TWO]: 2 });
+    assert.equal(await primary.confirm(), TWO);
+    assert.equal(primary.url, TWO);
+    assert.deepEqual(servers.askedForCommit, []);
+    primary.close();
+  });
+
+  test('asks every server after the call, and once for all calls that wait', async () => {
+    const { servers, primary } = await started({});
+    const pending = () => {
+      let answer = (_: Standing): void => {};
+      servers.standing[TWO] = new Promise<Standing>((resolve) => {
+        answer = resolve;
+      });
+      return (standing: Standing) => answer(standing);
+    };
+    const answerFirst = pending();
+    const first = primary.confirm();
+    while (servers.asked.length < 2) await Promise.resolve();
+    const answerLater = pending();
+    const later = [primary.confirm(), primary.confirm()];
+    answerFirst('standby');
+    assert.equal(await first, ONE);
+    answerLater(2);
+    assert.deepEqual(await Promise.all(later), [TWO, TWO]);
+    assert.deepEqual(servers.asked, [ONE, TWO, ONE, TWO]);
+    primary.close();
+  });
+
+  test('takes a commit of the primary when another server does not answer', async () => {
+    const { servers, primary } = await started({ [TWO]: 'unknown' });
+    servers.commits[ONE] = Promise.resolve(true);
+    assert.equal(await primary.confirm(), ONE);
+    assert.deepEqual(servers.askedForCommit, [ONE]);
+    primary.close();
+  });
+
+  test('takes a commit as well when a connected server is silent', async () => {
+    const { servers, primary } = await started({});
+    servers.standing[TWO] = new Promise(() => {});
+    servers.commits[ONE] = Promise.resolve(true);
+    assert.equal(await primary.confirm(), ONE);
+    assert.deepEqual(servers.askedForCommit, [ONE]);
+    primary.close();
+  });
+
+  test('takes the answer of a slow server as well', async () => {
+    const { servers, primary } = await started({});
+    let answer = (_: Standing): void => {};
+    servers.standing[TWO] = new Promise((resolve) => {
+      answer = resolve;
+    });
+    servers.commits[ONE] = new Promise(() => {});
+    const confirmed = primary.confirm();
+    while (servers.askedForCommit.length === 0) await pause(5);
+    answer('standby');
+    assert.equal(await confirmed, ONE);
+    primary.close();
+  });
+
+  test('fails when the commit waits for the standby, fails, or the primary has become a standby', async () => {
+    const waiting = new Promise<boolean>(() => {});
+    for (const commit of [waiting, Promise.resolve(false)]) {
+      const { servers, primary } = await started({ [TWO]: 'unknown' }, 20);
+      servers.commits[ONE] = commit;
+      assert.equal(await primary.confirm(), null);
+      primary.close();
+    }
+    const { primary } = await started({ [ONE]: 'standby' });
+    assert.equal(await primary.confirm(), null);
+    primary.close();
+  });
+
+  test('fails when the standby was promoted while the primary made the commit', async () => {
+    const { servers, primary } = await started({ [TWO]: 'unknown' });
+    let acknowledge = (_: boolean): void => {};
+    servers.commits[ONE] = new Promise((resolve) => {
+      acknowledge = resolve;
+    });
+    const confirmed = primary.confirm();
+    servers.standing[TWO] = 2;
+    await primary.find();
+    acknowledge(true);
+    assert.notEqual(await confirmed, ONE);
+    primary.close();
+  });
+});

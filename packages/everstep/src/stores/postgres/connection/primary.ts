@@ -1,0 +1,230 @@
+/**
+ * Which of the servers that a URL names is the primary. A URL that names one leads to it, whatever it is. Of several, one
+ * that takes writes is the primary; of two that say so, the one whose history is newer: the other was replaced and does not
+ * know it yet. A server with an older history than one that was seen is never gone back to.
+ *
+ * A server that was replaced still answers. `confirm` says whether an answer may be believed.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Log } from '../../../ports/log.js';
+import { SharedWork } from '../cluster/shared-work.js';
+import { placeOfUrl } from './errors.js';
+import { probeServer, type ServerProbe, type Standing } from './server-probe.js';
+import { withVerification } from './tls.js';
+
+/** How often all servers are asked while nobody reads. */
+const LOOK_EVERY_MS = 250;
+/** How often a connection to a server that cannot be reached is tried. */
+const RECONNECT_EVERY_MS = 1_000;
+/** A read does not wait longer than this for a server that does not answer. */
+const PATIENCE_MS = 100;
+/** A read is refused when nothing has confirmed the primary within this time. */
+const CONFIRM_WITHIN_MS = 5_000;
+
+const URL_PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]+)([^?#]*)(?:\?([^#]*))?/i;
+/** Says of which servers one is to be taken: here always the one that takes writes. */
+const WANTED_SERVER = 'target_session_attrs';
+
+const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** A URL for each server that the URL names, in its order. */
+export function serverUrls(given: string): readonly string[] {
+  const url = withVerification(given);
+  const [, head, hosts, path = '', query = ''] = URL_PARTS.exec(url) ?? [];
+  if (head === undefined || hosts === undefined || !hosts.includes(',')) return [url];
+  const kept = query.split('&').filter((part) => part !== '' && part.split('=')[0] !== WANTED_SERVER);
+  const rest = kept.length === 0 ? path : `${path}?${kept.join('&')}`;
+  return hosts.split(',').map((host) => `${head}${host}${rest}`);
+}
+
+export interface PrimaryOptions {
+  readonly url: string;
+  readonly log: Log;
+  /** Absent: connections to the servers. */
+  readonly probe?: (url: string) => ServerProbe;
+  readonly lookEveryMs?: number;
+  readonly confirmWithinMs?: number;
+}
+
+/** For one connection: the URL of the primary, or of the first server when there is none. */
+export async function primaryUrl(url: string, probe?: PrimaryOptions['probe']): Promise<string> {
+  const primary = new Primary({ url, log: SILENT, ...(probe ? { probe } : {}) });
+  await primary.ready();
+  primary.close();
+  return primary.url;
+}
+
+interface Server {
+  readonly url: string;
+  readonly probe: ServerProbe;
+  readonly commits: SharedWork<boolean>;
+  /** Whether it answered when it was asked last. */
+  answers: boolean;
+}
+
+/** What each server says, in the order of the URL. */
+interface Answers {
+  /** `unknown` for a server that did not answer at once. */
+  readonly soon: readonly Standing[];
+  readonly late: Promise<readonly Standing[]>;
+}
+
+export class Primary {
+  private readonly urls: readonly string[];
+  private readonly servers: readonly Server[];
+  private readonly log: Log;
+  private readonly lookEveryMs: number;
+  private readonly confirmWithinMs: number;
+  private readonly listeners = new Set<() => void>();
+  private readonly asking = new SharedWork(() => this.askConnected());
+  private current: string;
+  private timeline = -1;
+  private looking: Promise<void> | null = null;
+  private timer: NodeJS.Timeout | undefined;
+  private reconnectAt = 0;
+  private closed = false;
+
+  constructor(options: PrimaryOptions) {
+    const { url, log, probe = probeServer, lookEveryMs = LOOK_EVERY_MS, confirmWithinMs = CONFIRM_WITHIN_MS } = options;
+    this.urls = serverUrls(url);
+    this.current = this.urls[0] ?? url;
+    this.log = log;
+    this.lookEveryMs = lookEveryMs;
+    this.confirmWithinMs = confirmWithinMs;
+    this.servers = (this.isOneOfSeveral ? this.urls : []).map((each) => {
+      const own = probe(each);
+      return { url: each, probe: own, commits: new SharedWork(() => own.commits()), answers: true };
+    });
+  }
+
+  /** For a connection that is made now. */
+  get url(): string {
+    return this.current;
+  }
+  /** The URL names several servers. */
+  get isOneOfSeveral(): boolean {
+    return this.urls.length > 1;
+  }
+  /** Whether the one that `url` leads to has said that it is. */
+  get isKnown(): boolean {
+    return !this.isOneOfSeveral || this.timeline >= 0;
+  }
+
+  /** Resolves when it was looked for once, whether or not it was found. It is looked for again and again from then on. */
+  async ready(): Promise<void> {
+    if (this.isKnown) return;
+    await this.find();
+    this.lookLater();
+  }
+
+  /** It is another one from now on. */
+  onMoved(listener: () => void): void {
+    this.listeners.add(listener);
+  }
+
+  /** Looks for it now, and waits for servers that have to be connected to first. Never rejects. */
+  async find(): Promise<void> {
+    if (!this.isOneOfSeveral || this.closed) return;
+    this.looking ??= this.lookAtAll().finally(() => {
+      this.looking = null;
+    });
+    await this.looking;
+  }
+
+  /**
+   * Resolves with the URL of the server that was the primary at a moment after this call, or with null when nothing
+   * confirms it. What that server had answered before the call ends may be given to a client: no other server had been
+   * used as the primary when the client asked. Never rejects.
+   *
+   * All other servers must say that they are not the primary. When one of them does not answer at once, it is enough that
+   * the primary acknowledges a commit. It cannot do that after its synchronous standby was promoted.
+   */
+  async confirm(): Promise<string | null> {
+    const { soon, late } = await this.asking.run();
+    const url = this.current;
+    if (this.allAgree(soon)) return url;
+    const acknowledged = this.servers.find((server) => server.url === url)?.commits.run() ?? false;
+    const checks = [acknowledged, late.then((standings) => this.allAgree(standings))];
+    const confirmed = await Promise.race([
+      ...checks.map(onlyTrue),
+      Promise.all(checks).then((outcomes) => outcomes.includes(true)),
+      pause(this.confirmWithinMs, false, { ref: false }),
+    ]);
+    return confirmed && url === this.current && !this.closed ? url : null;
+  }
+
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
+    for (const { probe } of this.servers) probe.close();
+  }
+
+  private lookLater(): void {
+    clearTimeout(this.timer);
+    if (this.closed) return;
+    this.timer = setTimeout(() => void this.asking.run().then(() => this.lookLater()), this.lookEveryMs);
+    this.timer.unref();
+  }
+
+  /** Asks the servers that are connected. It is never delayed by one that is not. */
+  private async askConnected(): Promise<Answers> {
+    const reconnects = !this.closed && performance.now() >= this.reconnectAt;
+    if (reconnects) this.reconnectAt = performance.now() + RECONNECT_EVERY_MS;
+    const answers = this.servers.map((server): Promise<Standing> => {
+      if (server.probe.isConnected) return this.ask(server);
+      if (reconnects) void this.ask(server);
+      return Promise.resolve('unknown');
+    });
+    const soon = answers.map((answer) => Promise.race([answer, pause(PATIENCE_MS, 'unknown' as const, { ref: false })]));
+    return { soon: await Promise.all(soon), late: Promise.all(answers) };
+  }
+
+  /** Whether the current server says that it is the primary, and each of the others that it is not. */
+  private allAgree(standings: readonly Standing[]): boolean {
+    return this.servers.every(({ url }, index) => {
+      const standing = standings[index] ?? 'unknown';
+      return url === this.current ? standing === this.timeline : standing !== 'unknown';
+    });
+  }
+
+  /** A server with a newer history is the primary as soon as it says so, whatever else does not answer. */
+  private async ask(server: Server): Promise<Standing> {
+    const standing = await server.probe.standing();
+    if (this.closed) return 'unknown';
+    if (this.isKnown && typeof standing === 'number' && standing > this.timeline) this.learn(server.url, standing);
+    const answers = standing !== 'unknown';
+    if (answers !== server.answers) {
+      server.answers = answers;
+      const fields = { server: placeOfUrl(server.url) };
+      if (answers) this.log.info(fields, 'database server answered again');
+      else this.log.warn(fields, 'database server did not answer, reads wait for a commit on the primary');
+    }
+    return standing;
+  }
+
+  private async lookAtAll(): Promise<void> {
+    const standings = await Promise.all(this.servers.map((server) => this.ask(server)));
+    let found: string | null = null;
+    let newest = this.timeline;
+    for (const [index, { url }] of this.servers.entries()) {
+      const standing = standings[index];
+      if (typeof standing !== 'number' || standing < newest || (standing === newest && found !== null)) continue;
+      newest = standing;
+      found = url;
+    }
+    if (found !== null) this.learn(found, newest);
+  }
+
+  private learn(found: string, timeline: number): void {
+    if (this.closed) return;
+    const [moved, first] = [found !== this.current, this.timeline < 0];
+    this.timeline = timeline;
+    if (!moved) return;
+    this.current = found;
+    if (!first) this.log.warn({ server: placeOfUrl(found) }, 'database primary changed');
+    for (const listener of this.listeners) listener();
+  }
+}
+
+/** Never resolves with false. */
+const onlyTrue = async (outcome: boolean | Promise<boolean>): Promise<boolean> => (await outcome) || new Promise(() => {});

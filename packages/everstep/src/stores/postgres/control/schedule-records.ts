@@ -1,0 +1,253 @@
+/** Schedules, and which of them is due. */
+import { createHash } from 'node:crypto';
+import { LIMITS } from '../../../config/limits.js';
+import type { RunPayload, Schedule } from '../../../engine/runs/run.js';
+import type { ListedSchedule, Listing, Position, Store, StoreWrite } from '../../../ports/stores/store.js';
+import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { bytes, flag, integer, integerOrNull, json, type Row, text, textOrNull, word } from '../connection/columns.js';
+import { type Session, type SqlValue, statement, type TransactionSession } from '../connection/connection.js';
+import { type InstancesThing, thingArrays } from '../connection/row-sets.js';
+import { pageOf } from '../listing/listing.js';
+import { DIALECTS } from '../runs/rows.js';
+import { charged } from '../storage/stored-bytes.js';
+
+export type ScheduleWrite = Extract<StoreWrite, { readonly kind: 'put-schedule' | 'delete-schedule' }>;
+
+export interface ScheduleReference {
+  readonly instanceId: string;
+  readonly scheduleId: string;
+}
+
+/** Columns with their types, and what is written in them. */
+const WRITTEN: readonly (readonly [column: string, type: string, of: (schedule: Schedule) => SqlValue])[] = [
+  ['instance_id', 'text', ({ instanceId }) => instanceId],
+  ['schedule_id', 'text', ({ scheduleId }) => scheduleId],
+  ['created_at', 'bigint', ({ createdAt }) => createdAt],
+  ['next_at', 'bigint', ({ nextAt }) => nextAt],
+  ['last_fired_at', 'bigint', ({ lastFiredAt }) => lastFiredAt],
+  ['delay_ms', 'bigint', ({ delayMs }) => delayMs],
+  ['paused', 'boolean', ({ paused }) => paused],
+  ['last_run_id', 'text', ({ lastRunId }) => lastRunId],
+  ['cron', 'text', ({ cron }) => cron],
+  ['time_zone', 'text', ({ timeZone }) => timeZone],
+  ['dialect', 'text', ({ dialect }) => dialect],
+  ['workflow_url', 'text', ({ workflowUrl }) => workflowUrl],
+  ['caller_ip', 'text', ({ callerIp }) => callerIp],
+  ['settings', 'text', ({ settings }) => JSON.stringify(settings)],
+  ['content_type', 'text', ({ payload }) => payload.contentType],
+  ['forward_headers', 'text', ({ payload }) => JSON.stringify(payload.forwardHeaders)],
+  ['body', 'bytea', ({ payload }) => payload.body],
+];
+const NAMES = WRITTEN.map(([column]) => column);
+
+/** `n` says in which order the batch named them first: that is the order of their creation. */
+const PUT = statement(
+  charged(`
+  INSERT INTO schedule (${NAMES.join(', ')})
+  SELECT ${NAMES.join(', ')}
+  FROM unnest(${WRITTEN.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ')}) WITH ORDINALITY AS w (${NAMES.join(', ')}, n)
+  ORDER BY n
+  ON CONFLICT (instance_id, schedule_id)
+  DO UPDATE SET ${NAMES.slice(2)
+    .map((column) => `${column} = excluded.${column}`)
+    .join(', ')}
+  RETURNING schedule.instance_id, ${storedSql('schedule', 'schedule')} AS bytes`),
+);
+const NAMED = 'unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)';
+const DELETE = statement(
+  charged(
+    `DELETE FROM schedule s USING ${NAMED}
+     WHERE s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
+     RETURNING s.instance_id, ${storedSql('schedule', 's')} AS bytes`,
+    '-',
+  ),
+);
+/** Of those that are replaced; their rows are locked until they are. */
+const GIVE_BACK = statement(
+  charged(
+    `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s JOIN ${NAMED}
+       ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
+     ORDER BY s.instance_id, s.schedule_id FOR UPDATE OF s`,
+    '-',
+  ),
+);
+const LOCK = statement(`
+  SELECT s.instance_id, s.schedule_id, s.next_at FROM schedule s
+  JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
+    ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
+  ORDER BY s.instance_id, s.schedule_id FOR UPDATE OF s`);
+
+const COLUMNS = NAMES.join(', ');
+const LISTED = NAMES.map((column) =>
+  column === 'body' ? `CASE WHEN length(body) > ${LIMITS.maxListedBodyBytes} THEN ''::bytea ELSE body END AS body` : column,
+).join(', ');
+const SELECT_PAGE = statement(`
+  SELECT seq::text AS seq, ${LISTED}, length(body) AS body_bytes FROM schedule
+  WHERE instance_id = $1 AND (created_at, seq) > ($2::bigint, $3::bigint) ORDER BY created_at, schedule.seq LIMIT $4`);
+const COUNT = statement('SELECT count(*) AS schedules FROM schedule WHERE instance_id = $1');
+const SELECT_ONE = statement(`SELECT ${COLUMNS} FROM schedule WHERE instance_id = $1 AND schedule_id = $2`);
+const SELECT_DUE = statement(`SELECT ${COLUMNS} FROM schedule WHERE next_at <= $1 ORDER BY next_at, seq LIMIT $2`);
+const SELECT_DUE_OF = statement(`
+  SELECT ${COLUMNS} FROM schedule WHERE next_at <= $1 AND instance_id = $3 ORDER BY next_at, seq LIMIT $2`);
+const FIRST_OF_NEXT = (where: string) => `
+  SELECT instance_id AS id, next_at AS at FROM schedule WHERE next_at IS NOT NULL ${where} ORDER BY instance_id, next_at, seq LIMIT 1`;
+/** Steps from one instance to the next in the index. */
+const SELECT_INSTANCES = statement(`
+  WITH RECURSIVE first AS (
+    (${FIRST_OF_NEXT('')})
+    UNION ALL
+    SELECT next.* FROM first CROSS JOIN LATERAL (${FIRST_OF_NEXT('AND instance_id > first.id')}) AS next
+  )
+  SELECT id FROM first WHERE at <= $1`);
+const SELECT_NEXT = statement('SELECT next_at FROM schedule WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1');
+/** Bodies may be long, and what is asked of them is whether they are the same. */
+const COMPARED = NAMES.map((column) => (column === 'body' ? `encode(sha256(s.body), 'hex') AS body` : `s.${column}`)).join(', ');
+const SELECT_SOME = statement(`
+  SELECT ${COMPARED} FROM schedule s JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
+    ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id`);
+const COUNT_SOME = statement(`
+  SELECT w.instance_id, (SELECT count(*) FROM schedule s WHERE s.instance_id = w.instance_id) AS schedules
+  FROM unnest($1::text[]) AS w (instance_id)`);
+
+const scheduleOf = (row: Row): Schedule => ({
+  scheduleId: text(row, 'schedule_id'),
+  instanceId: text(row, 'instance_id'),
+  dialect: word(row, 'dialect', DIALECTS),
+  cron: text(row, 'cron'),
+  timeZone: text(row, 'time_zone'),
+  workflowUrl: text(row, 'workflow_url'),
+  payload: {
+    body: bytes(row, 'body'),
+    contentType: textOrNull(row, 'content_type'),
+    forwardHeaders: json<RunPayload['forwardHeaders']>(row, 'forward_headers'),
+  },
+  settings: json<Schedule['settings']>(row, 'settings'),
+  delayMs: integer(row, 'delay_ms'),
+  callerIp: text(row, 'caller_ip'),
+  paused: flag(row, 'paused'),
+  createdAt: integer(row, 'created_at'),
+  nextAt: integerOrNull(row, 'next_at'),
+  lastFiredAt: integerOrNull(row, 'last_fired_at'),
+  lastRunId: textOrNull(row, 'last_run_id'),
+});
+
+function listedOf(row: Row): ListedSchedule {
+  const size = integer(row, 'body_bytes');
+  return size > LIMITS.maxListedBodyBytes ? { ...scheduleOf(row), bodyLeftOut: size } : scheduleOf(row);
+}
+
+const placeOf = ({ instanceId, scheduleId }: ScheduleReference): string => `${instanceId}\n${scheduleId}`;
+const referenceOf = (write: ScheduleWrite): ScheduleReference => (write.kind === 'put-schedule' ? write.schedule : write);
+
+/** All of a batch, in their order. Sends them, and waits for nothing. */
+export function writeSchedules(session: TransactionSession, writes: readonly ScheduleWrite[]): void {
+  const deleted = new Map<string, ScheduleReference>();
+  const last = new Map<string, Schedule>();
+  for (const write of writes) {
+    const place = placeOf(referenceOf(write));
+    if (write.kind === 'put-schedule') {
+      last.set(place, write.schedule);
+    } else {
+      deleted.set(place, write);
+      last.delete(place);
+    }
+  }
+  // One that is made again after it was deleted is a new one.
+  if (deleted.size > 0) {
+    const references = [...deleted.values()];
+    session.send(DELETE, [references.map(({ instanceId }) => instanceId), references.map(({ scheduleId }) => scheduleId)]);
+  }
+  const schedules = [...last.values()];
+  if (schedules.length === 0) return;
+  session.send(GIVE_BACK, [schedules.map(({ instanceId }) => instanceId), schedules.map(({ scheduleId }) => scheduleId)]);
+  session.send(
+    PUT,
+    WRITTEN.map(([, , of]) => schedules.map(of)),
+  );
+}
+
+/**
+ * The next ticks of these schedules in their order: undefined where there is no such schedule. Their rows are locked
+ * until the transaction ends, in an order that does not depend on the one given. Sends its statement at once.
+ */
+export async function lockNextTicks(
+  session: TransactionSession,
+  schedules: readonly ScheduleReference[],
+): Promise<readonly (number | null | undefined)[]> {
+  const rows = await session.query(LOCK, [
+    schedules.map(({ instanceId }) => instanceId),
+    schedules.map(({ scheduleId }) => scheduleId),
+  ]);
+  const ticks = new Map(
+    rows.map((row) => [
+      placeOf({ instanceId: text(row, 'instance_id'), scheduleId: text(row, 'schedule_id') }),
+      integerOrNull(row, 'next_at'),
+    ]),
+  );
+  return schedules.map((schedule) => ticks.get(placeOf(schedule)));
+}
+
+/** All that a schedule consists of, as a text that can be compared. */
+export function digestOf(schedule: Schedule): string {
+  const hash = createHash('sha256').update(schedule.payload.body).digest('hex');
+  return JSON.stringify(WRITTEN.map(([column, , of]) => (column === 'body' ? hash : of(schedule))));
+}
+
+/** The digests of those that there are. */
+export async function readDigests(session: Session, references: readonly InstancesThing[]) {
+  const rows = await session.query(SELECT_SOME, thingArrays(references));
+  return rows.map((row) => ({
+    instanceId: text(row, 'instance_id'),
+    scheduleId: text(row, 'schedule_id'),
+    digest: JSON.stringify(NAMES.map((column) => row[column] ?? null)),
+  }));
+}
+
+/** How many each of the instances has. */
+export async function countSchedulesOf(session: Session, instanceIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const rows = await session.query(COUNT_SOME, [instanceIds]);
+  return new Map(rows.map((row) => [text(row, 'instance_id'), integer(row, 'schedules')]));
+}
+
+/** By creation, oldest first; payloads that are long are left out. */
+export async function listSchedules(
+  session: Session,
+  instanceId: string,
+  after: Position | null,
+  limit: number,
+): Promise<Listing<ListedSchedule>> {
+  const [createdAt = '-1', seq = '0'] = after?.split(' ') ?? [];
+  const rows = await session.query(SELECT_PAGE, [instanceId, createdAt, seq, limit + 1]);
+  return pageOf(rows, limit, (row) => `${integer(row, 'created_at')} ${text(row, 'seq')}`, listedOf);
+}
+
+export async function countSchedules(session: Session, instanceId: string): Promise<number> {
+  const [row] = await session.query(COUNT, [instanceId]);
+  return row ? integer(row, 'schedules') : 0;
+}
+
+export async function findSchedule(session: Session, instanceId: string, scheduleId: string): Promise<Schedule | null> {
+  const [row] = await session.query(SELECT_ONE, [instanceId, scheduleId]);
+  return row ? scheduleOf(row) : null;
+}
+
+export async function dueSchedules(
+  session: Session,
+  { before, limit, instanceId }: Parameters<Store['dueSchedules']>[0],
+): Promise<readonly Schedule[]> {
+  const rows =
+    instanceId === undefined
+      ? session.query(SELECT_DUE, [before, limit])
+      : session.query(SELECT_DUE_OF, [before, limit, instanceId]);
+  return (await rows).map(scheduleOf);
+}
+
+export async function instancesWithDueSchedules(session: Session, before: number): Promise<readonly string[]> {
+  return (await session.query(SELECT_INSTANCES, [before])).map((row) => text(row, 'id'));
+}
+
+/** Null when no schedule has a next tick. */
+export async function nextScheduleAt(session: Session): Promise<number | null> {
+  const [row] = await session.query(SELECT_NEXT);
+  return row ? integer(row, 'next_at') : null;
+}

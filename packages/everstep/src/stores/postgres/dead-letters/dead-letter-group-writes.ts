@@ -1,0 +1,93 @@
+/**
+ * What is counted of groups of dead letters. A transaction sends all that it changes of them as the last thing, in the order
+ * of the groups, whose rows it locks first: so transactions wait for each other here and never in a circle.
+ */
+import type { GroupChange, GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { statement, type TransactionSession } from '../connection/connection.js';
+import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+
+const PLACE = { instance_id: 'text', fingerprint: 'text' } as const satisfies Columns;
+const CAME = {
+  ...PLACE,
+  kind: 'text',
+  step_name: 'text',
+  response_status: 'integer',
+  message: 'text',
+  first_seen_at: 'bigint',
+  last_seen_at: 'bigint',
+  total: 'bigint',
+} as const satisfies Columns;
+const LEFT = { ...PLACE, gone: 'bigint', recovered_at: 'bigint' } as const satisfies Columns;
+const WORKFLOW = { ...PLACE, workflow_url: 'text', entries: 'bigint' } as const satisfies Columns;
+const HOUR = { ...PLACE, hour: 'integer', count: 'bigint' } as const satisfies Columns;
+
+const LOCK = statement(`
+  SELECT g.fingerprint FROM ${unnest(PLACE)} AS u(${names(PLACE)})
+  JOIN dead_letter_group g ON g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint
+  ORDER BY g.instance_id, g.fingerprint FOR UPDATE OF g`);
+/** Entries that came after the group was resolved. */
+const CAME_AFTER = 'g.resolved_at <= excluded.last_seen_at';
+const COME = statement(`
+  INSERT INTO dead_letter_group AS g (${names(CAME)}, entries, rank)
+  SELECT ${names(CAME)}, total, 1 FROM ${unnest(CAME)} AS u(${names(CAME)}) ORDER BY instance_id, fingerprint
+  ON CONFLICT (instance_id, fingerprint) DO UPDATE SET
+    total = g.total + excluded.total,
+    entries = g.entries + excluded.entries,
+    first_seen_at = least(g.first_seen_at, excluded.first_seen_at),
+    last_seen_at = greatest(g.last_seen_at, excluded.last_seen_at),
+    regressed_at = CASE WHEN ${CAME_AFTER} THEN excluded.last_seen_at ELSE g.regressed_at END,
+    rank = CASE WHEN ${CAME_AFTER} THEN 0 ELSE g.rank END,
+    resolved_at = CASE WHEN ${CAME_AFTER} THEN NULL ELSE g.resolved_at END`);
+const RESOLVED = 'g.entries = u.gone AND u.recovered_at IS NOT NULL';
+const LEAVE = statement(`
+  UPDATE dead_letter_group g SET
+    entries = g.entries - u.gone,
+    resolved_at = CASE WHEN ${RESOLVED} THEN u.recovered_at ELSE g.resolved_at END,
+    regressed_at = CASE WHEN ${RESOLVED} THEN NULL ELSE g.regressed_at END,
+    rank = CASE WHEN NOT (${RESOLVED}) OR g.rank > 0 THEN g.rank WHEN g.acknowledged_at IS NULL THEN 1 ELSE 2 END
+  FROM ${unnest(LEFT)} AS u(${names(LEFT)}) WHERE g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint`);
+const COUNT_WORKFLOWS = statement(`
+  INSERT INTO dead_letter_group_workflow AS w (${names(WORKFLOW)})
+  SELECT ${names(WORKFLOW)} FROM ${unnest(WORKFLOW)} AS u(${names(WORKFLOW)}) ORDER BY instance_id, fingerprint, workflow_url
+  ON CONFLICT (instance_id, fingerprint, workflow_url) DO UPDATE SET entries = w.entries + excluded.entries`);
+const DROP_WORKFLOWS = statement(`
+  DELETE FROM dead_letter_group_workflow w USING ${unnest(WORKFLOW)} AS u(${names(WORKFLOW)})
+  WHERE w.instance_id = u.instance_id AND w.fingerprint = u.fingerprint AND w.workflow_url = u.workflow_url AND w.entries = 0`);
+const COUNT_HOURS = statement(`
+  INSERT INTO dead_letter_group_hour AS h (${names(HOUR)})
+  SELECT ${names(HOUR)} FROM ${unnest(HOUR)} AS u(${names(HOUR)}) ORDER BY instance_id, fingerprint, hour
+  ON CONFLICT (instance_id, fingerprint, hour) DO UPDATE SET count = h.count + excluded.count`);
+
+const placeOf = ({ instanceId, fingerprint }: Pick<GroupChange, 'instanceId' | 'fingerprint'>) => ({
+  instance_id: instanceId,
+  fingerprint,
+});
+
+/** As the last thing that a transaction writes. Sends it, and waits for nothing. */
+export function sendGroupChanges(session: TransactionSession, changes: GroupChanges): void {
+  if (!changes.any) return;
+  const { groups, workflows, hours } = changes.take();
+  session.send(LOCK, columnArrays(PLACE, groups.map(placeOf)));
+  const came = groups.flatMap((group) => {
+    const { properties, firstAt, lastAt, added: total } = group;
+    if (!properties) return [];
+    const { kind, stepName, responseStatus, message } = properties;
+    const shown = { kind, step_name: stepName, response_status: responseStatus, message };
+    return [{ ...placeOf(group), ...shown, first_seen_at: firstAt, last_seen_at: lastAt, total }];
+  });
+  if (came.length > 0) session.send(COME, columnArrays(CAME, came));
+  const left = groups
+    .filter(({ removed }) => removed > 0)
+    .map((group) => ({ ...placeOf(group), gone: group.removed, recovered_at: group.recoveredAt }));
+  if (left.length > 0) session.send(LEAVE, columnArrays(LEFT, left));
+  if (workflows.length > 0) {
+    const values = columnArrays(
+      WORKFLOW,
+      workflows.map((change) => ({ ...placeOf(change), workflow_url: change.workflowUrl, entries: change.entries })),
+    );
+    session.send(COUNT_WORKFLOWS, values);
+    if (left.length > 0) session.send(DROP_WORKFLOWS, values);
+  }
+  const counted = hours.map((change) => ({ ...placeOf(change), hour: change.hour, count: change.added }));
+  if (counted.length > 0) session.send(COUNT_HOURS, columnArrays(HOUR, counted));
+}

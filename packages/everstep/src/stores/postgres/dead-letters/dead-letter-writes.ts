@@ -1,0 +1,126 @@
+/** Writes of the dead letter queue: entries put in, changed and taken out. */
+import type { DeadLetter, FailureFunctionState } from '../../../engine/runs/run.js';
+import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { statement, type TransactionSession } from '../connection/connection.js';
+import { type Columns, columnArrays, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
+import { addBytes } from '../storage/stored-bytes.js';
+
+const ENTRY = {
+  instance_id: 'text',
+  dlq_id: 'text',
+  run_key: 'text',
+  created_at: 'bigint',
+  response_status: 'integer',
+  failure_function_state: 'text',
+  response_headers: 'text',
+  error: 'text',
+  fingerprint: 'text',
+  response_body: 'bytea',
+} as const satisfies Columns;
+const COPIED = ['workflow_run_id', 'workflow_url', 'caller_ip', 'flow_key', 'message', 'queue', 'url_group', 'schedule_id'];
+const STATE = { instance_id: 'text', dlq_id: 'text', state: 'text' } as const satisfies Columns;
+const TAKE = {
+  instance_id: 'text',
+  dlq_id: 'text',
+  run_key: 'text',
+  became_kind: 'text',
+  became_run_key: 'text',
+} as const satisfies Columns;
+
+/** `IS TRUE` keeps the server from looking for the state in an index instead of for the run. */
+const INSERT = statement(`
+  WITH base AS MATERIALIZED (SELECT ${PLACE_BASE} AS place),
+  given AS MATERIALIZED (
+    SELECT u.*, base.place + u.n AS place FROM base, ${unnest(ENTRY)} WITH ORDINALITY AS u(${names(ENTRY)}, n)
+  ),
+  ended AS (
+    UPDATE ended_run e SET state = 'deadLetter' FROM given g WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key AND (e.state = 'failed') IS TRUE
+  ),
+  labels AS (
+    INSERT INTO dead_letter_label (instance_id, label, place, dlq_id)
+    SELECT g.instance_id, l.label, g.place, g.dlq_id FROM given g
+    JOIN run_label l ON l.instance_id = g.instance_id AND l.run_key = g.run_key
+  )
+  INSERT INTO dead_letter (${names(ENTRY)}, place, run_created_at, ${COPIED.join(', ')})
+  SELECT ${Object.keys(ENTRY)
+    .map((name) => `g.${name}`)
+    .join(', ')}, g.place, r.created_at, ${COPIED.map((name) => `r.${name}`).join(', ')}
+  FROM given g JOIN run r ON r.instance_id = g.instance_id AND r.run_key = g.run_key`);
+const SET_STATES = statement(`
+  UPDATE dead_letter d SET failure_function_state = u.state FROM ${unnest(STATE)} AS u(${names(STATE)})
+  WHERE d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id`);
+const TAKE_OUT = statement(`
+  WITH given AS MATERIALIZED (SELECT * FROM ${unnest(TAKE)} AS u(${names(TAKE)})),
+  entries AS (
+    DELETE FROM dead_letter d USING given g WHERE d.instance_id = g.instance_id AND d.dlq_id = g.dlq_id
+    RETURNING d.instance_id, ${storedSql('dead_letter', 'd')} AS bytes
+  ),
+  given_back AS (${addBytes('entries', '-')}),
+  labels AS (
+    DELETE FROM dead_letter_label l USING given g WHERE l.instance_id = g.instance_id AND l.dlq_id = g.dlq_id
+  )
+  UPDATE ended_run e SET state = 'failed', became_kind = g.became_kind, became_run_key = g.became_run_key
+  FROM given g WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key`);
+
+/** An entry that is there, with its run. */
+export interface EntryPlace {
+  readonly instanceId: string;
+  readonly dlqId: string;
+  readonly runKey: string;
+  readonly workflowUrl: string;
+  /** Its group; null while it has none. */
+  readonly fingerprint: string | null;
+}
+
+export class DeadLetterWrites {
+  private entries: RowOf<typeof ENTRY>[] = [];
+  private takes: RowOf<typeof TAKE>[] = [];
+  private readonly taking = new Set<string>();
+  private readonly states = new Map<string, RowOf<typeof STATE>>();
+
+  add(entry: DeadLetter, fingerprint: string | null): void {
+    this.entries.push({
+      instance_id: entry.instanceId,
+      dlq_id: entry.dlqId,
+      run_key: entry.runKey,
+      created_at: entry.createdAt,
+      response_status: entry.responseStatus,
+      failure_function_state: entry.failureFunctionState,
+      response_headers: JSON.stringify(entry.responseHeaders),
+      error: entry.error,
+      fingerprint,
+      response_body: entry.responseBody,
+    });
+  }
+
+  /** Whether the entry, or that of the run, is still to be taken out: another can only be added afterwards. */
+  isTaking({ instanceId, dlqId, runKey }: Pick<EntryPlace, 'instanceId' | 'dlqId' | 'runKey'>): boolean {
+    return this.taking.has(runKey) || this.taking.has(`${instanceId}\n${dlqId}`);
+  }
+
+  setState({ instanceId, dlqId }: EntryPlace, state: FailureFunctionState | null): void {
+    this.states.set(`${instanceId}\n${dlqId}`, { instance_id: instanceId, dlq_id: dlqId, state });
+  }
+
+  /** `became` is null when the entry was deleted. */
+  take({ instanceId, dlqId, runKey }: EntryPlace, became: { readonly kind: string; readonly runKey: string } | null): void {
+    this.takes.push({
+      instance_id: instanceId,
+      dlq_id: dlqId,
+      run_key: runKey,
+      became_kind: became?.kind ?? null,
+      became_run_key: became?.runKey ?? null,
+    });
+    this.taking.add(runKey).add(`${instanceId}\n${dlqId}`);
+  }
+
+  send(session: TransactionSession): void {
+    const states = [...this.states.values()];
+    if (this.entries.length > 0) session.send(INSERT, columnArrays(ENTRY, this.entries));
+    if (states.length > 0) session.send(SET_STATES, columnArrays(STATE, states));
+    if (this.takes.length > 0) session.send(TAKE_OUT, columnArrays(TAKE, this.takes));
+    [this.entries, this.takes] = [[], []];
+    this.states.clear();
+    this.taking.clear();
+  }
+}

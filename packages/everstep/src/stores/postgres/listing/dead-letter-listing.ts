@@ -1,0 +1,179 @@
+/** The dead letter queue: pages of entries under any filter, and single ones. */
+import { LIMITS } from '../../../config/limits.js';
+import type {
+  DeadLetterBodies,
+  DeadLetterFilter,
+  DeadLetterRecord,
+  Listing,
+  Page,
+  Position,
+} from '../../../ports/stores/store.js';
+import { bytes, text } from '../connection/columns.js';
+import { planned, type Session, type SqlValue, statement } from '../connection/connection.js';
+import { DEAD_LETTER_COLUMNS, deadLetterRecordOf, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/rows.js';
+import { type Candidates, type Condition, candidatesOf, createdWithin, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
+
+const LAST_CHARACTER = '\u{10FFFF}';
+
+const ENTRIES: Candidates = { alias: 'd', all: 'dead_letter d', columns: ['instance_id', 'dlq_id', 'run_key', 'place'] };
+
+const RECORD = `${RUN_RECORD_COLUMNS}, ${DEAD_LETTER_COLUMNS}`;
+const PAYLOAD = 'JOIN payload p ON p.instance_id = r.instance_id AND p.run_key = r.run_key';
+const ofEntry = (table: string) => `${table}.instance_id = d.instance_id AND ${table}.dlq_id = d.dlq_id`;
+
+const FIND = statement(`
+  SELECT ${RECORD} FROM ${RUN_RECORD_TABLES} ${PAYLOAD} WHERE d.instance_id = $1 AND d.dlq_id = $2`);
+const BODIES = statement(`
+  SELECT d.dlq_id, d.response_body, p.body FROM dead_letter d
+  JOIN payload p ON p.instance_id = d.instance_id AND p.run_key = d.run_key
+  WHERE d.instance_id = $1 AND d.dlq_id = ANY($2::text[])`);
+const HORIZON = statement(
+  'SELECT place::text AS place FROM dead_letter WHERE instance_id = $1 ORDER BY dead_letter.place DESC LIMIT 1',
+);
+
+/** Rows that have any of the values in the column; it has an index with the place behind it. */
+function anyOf(
+  column: string,
+  values: readonly SqlValue[],
+  parameters: Parameters,
+  type: 'text' | 'integer' | 'boolean' = 'text',
+): Condition {
+  const list = parameters.many(values, type);
+  return {
+    test: `d.${column} = ANY(${list})`,
+    leads: [{ values: list, from: `dead_letter d WHERE d.instance_id = $1 AND d.${column} = v.value` }],
+  };
+}
+
+function labels(values: readonly string[], parameters: Parameters): Condition {
+  const list = parameters.many(values, 'text');
+  return {
+    test: `(SELECT true FROM dead_letter_label l WHERE ${ofEntry('l')} AND l.label = ANY(${list}) LIMIT 1)`,
+    leads: [
+      {
+        values: list,
+        from: `dead_letter_label l, LATERAL (
+          SELECT * FROM dead_letter d WHERE d.instance_id = l.instance_id AND d.dlq_id = l.dlq_id OFFSET 0
+        ) d WHERE l.instance_id = $1 AND l.label = v.value`,
+        counted: 'dead_letter_label l WHERE l.instance_id = $1 AND l.label = v.value',
+        place: 'l.place',
+        repeats: values.length > 1,
+      },
+    ],
+  };
+}
+
+/** The id is compared byte by byte, so what begins with the prefix stands together in the index. */
+function withPrefix(prefix: string, parameters: Parameters): Condition {
+  const from = parameters.one(prefix, 'text');
+  const to = parameters.one(prefix + LAST_CHARACTER.repeat(LIMITS.maxRunIdLength), 'text');
+  return foundBy(`d.workflow_run_id >= ${from} AND d.workflow_run_id <= ${to}`);
+}
+
+/** Leads when it finds few rows: OFFSET 0 keeps the server from going through the others in the order of places. */
+function foundBy(test: string): Condition {
+  const counted = `dead_letter d WHERE d.instance_id = $1 AND ${test}`;
+  const from = `(SELECT * FROM ${counted} OFFSET 0) d WHERE true`;
+  return { test, leads: [{ values: 'ARRAY[true]', from, counted }], unordered: true };
+}
+
+const createdAt = (at: number, parameters: Parameters): Condition =>
+  foundBy(`d.run_created_at = ${parameters.one(at, 'bigint')}`);
+
+function conditionsOf({ instanceId, filter }: Page<DeadLetterFilter>, parameters: Parameters): readonly Condition[] {
+  parameters.one(instanceId, 'text');
+  const conditions: Condition[] = [];
+  const columns: readonly (readonly [string, readonly string[] | undefined])[] = [
+    ['dlq_id', filter.dlqIds],
+    ['workflow_run_id', filter.workflowRunId === undefined ? undefined : [filter.workflowRunId]],
+    ['queue', filter.queues],
+    ['url_group', filter.urlGroups],
+    ['schedule_id', filter.scheduleIds],
+    ['flow_key', filter.flowControlKeys],
+    ['workflow_url', filter.workflowUrls],
+    ['failure_function_state', filter.failureFunctionStates],
+    ['caller_ip', filter.callerIps],
+    ['fingerprint', filter.fingerprints],
+  ];
+  for (const [column, values] of columns) if (values) conditions.push(anyOf(column, values, parameters));
+  if (filter.workflowCreatedAt !== undefined) conditions.push(createdAt(filter.workflowCreatedAt, parameters));
+  if (filter.labels) conditions.push(labels(filter.labels, parameters));
+  const { kind, responseStatuses } = filter;
+  if (responseStatuses) conditions.push(anyOf('response_status', responseStatuses, parameters, 'integer'));
+  if (kind) conditions.push(anyOf('message', [kind === 'message'], parameters, 'boolean'));
+  if (filter.workflowRunIdPrefix) conditions.push(withPrefix(filter.workflowRunIdPrefix, parameters));
+  conditions.push(...createdWithin(ENTRIES, filter.fromDate, filter.toDate, parameters));
+  return conditions;
+}
+
+/** SQL of the entries of the page and one more; null when the filter asks for what no entry has. */
+async function candidates(session: Session, page: Page<DeadLetterFilter>, parameters: Parameters): Promise<string | null> {
+  const { filter } = page;
+  const sql = await candidatesOf(session, page, ENTRIES, (to) => conditionsOf(page, to), parameters);
+  const { dlqIds, workflowUrls, failureFunctionStates, callerIps, flowControlKeys, responseStatuses } = filter;
+  const lists = [
+    dlqIds,
+    filter.fingerprints,
+    workflowUrls,
+    filter.labels,
+    failureFunctionStates,
+    callerIps,
+    flowControlKeys,
+    responseStatuses,
+  ];
+  return [...lists, filter.queues, filter.urlGroups, filter.scheduleIds].some((values) => values?.length === 0) ? null : sql;
+}
+
+export async function listDeadLetterIds(session: Session, page: Page<DeadLetterFilter>): Promise<Listing<string>> {
+  const parameters = new Parameters();
+  const sql = await candidates(session, page, parameters);
+  if (sql === null) return EMPTY_LISTING;
+  const order = page.order === 'newest-first' ? 'DESC' : 'ASC';
+  const rows = await session.query(
+    planned(`SELECT c.dlq_id, c.place::text AS shown_place FROM (${sql}) c ORDER BY c.place ${order}`),
+    parameters.values,
+  );
+  return pageOf(
+    rows,
+    page.limit,
+    (row) => text(row, 'shown_place'),
+    (row) => text(row, 'dlq_id'),
+  );
+}
+
+export async function listDeadLetters(session: Session, page: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>> {
+  const parameters = new Parameters();
+  const sql = await candidates(session, page, parameters);
+  if (sql === null) return EMPTY_LISTING;
+  const rows = await session.query(
+    planned(`
+    SELECT ${RECORD} FROM (${sql}) c, LATERAL (
+      SELECT * FROM run WHERE run.instance_id = c.instance_id AND run.run_key = c.run_key
+    ) ${RUN_RECORD_TABLES.replace('run r', 'r')} ${PAYLOAD}
+    ORDER BY c.place ${page.order === 'newest-first' ? 'DESC' : 'ASC'}`),
+    parameters.values,
+  );
+  return pageOf(rows, page.limit, (row) => text(row, 'entry_place'), deadLetterRecordOf);
+}
+
+export async function loadDeadLetterBodies(
+  session: Session,
+  instanceId: string,
+  dlqIds: readonly string[],
+): Promise<ReadonlyMap<string, DeadLetterBodies>> {
+  const rows = await session.query(BODIES, [instanceId, dlqIds]);
+  return new Map(
+    rows.map((row) => [text(row, 'dlq_id'), { body: bytes(row, 'body'), responseBody: bytes(row, 'response_body') }]),
+  );
+}
+
+export async function findDeadLetter(session: Session, instanceId: string, dlqId: string): Promise<DeadLetterRecord | null> {
+  const [row] = await session.query(FIND, [instanceId, dlqId]);
+  return row ? deadLetterRecordOf(row) : null;
+}
+
+/** The place of the newest entry; 0 when there is none. */
+export async function deadLetterHorizon(session: Session, instanceId: string): Promise<Position> {
+  const [row] = await session.query(HORIZON, [instanceId]);
+  return row ? text(row, 'place') : '0';
+}

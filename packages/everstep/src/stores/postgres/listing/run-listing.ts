@@ -1,0 +1,219 @@
+/** The run log: pages of runs under any filter. */
+import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, SearchableRun } from '../../../ports/stores/store.js';
+import { integer, json, type Row, text, textOrNull } from '../connection/columns.js';
+import { planned, type Session, statement } from '../connection/connection.js';
+import { RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, runRecordOf } from '../runs/rows.js';
+import { type Candidates, type Condition, candidatesOf, createdWithin, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
+
+/** More values than these are not looked up one by one. */
+const MOST_URLS = 100;
+
+/** Runs of workflows and plain messages are never listed together. */
+type RunKind = NonNullable<RunFilter['kind']>;
+
+const runsOf = (kind: RunKind): Candidates => ({
+  alias: 'r',
+  all: 'run r',
+  columns: ['instance_id', 'run_key', 'place'],
+  within: ofKind('r', kind),
+});
+/** Begins what narrows down a table with `message` in its indexes. */
+const ofKind = (table: string, kind: RunKind): string => `${table}.message = ${kind === 'message'}`;
+
+const ofRun = (table: string) => `${table}.instance_id = r.instance_id AND ${table}.run_key = r.run_key`;
+/** The run that a row of another table names: looked up for each such row (that is what OFFSET 0 is for). */
+const runOf = (table: string) => `LATERAL (
+  SELECT * FROM run r WHERE r.instance_id = ${table}.instance_id AND r.run_key = ${table}.run_key OFFSET 0) r`;
+/** Subqueries for one row each: the database must not turn them into joins, which would look at all rows. */
+const STATE = `coalesce((SELECT e.state FROM ended_run e WHERE ${ofRun('e')}), 'active')`;
+
+const URLS_WITH_PREFIX = statement(`
+  WITH RECURSIVE url AS (
+    (SELECT workflow_url AS value FROM run
+      WHERE instance_id = $1 AND message = $4 AND workflow_url >= $2 ORDER BY workflow_url LIMIT 1)
+    UNION ALL
+    SELECT (SELECT workflow_url FROM run
+      WHERE instance_id = $1 AND message = $4 AND workflow_url > url.value ORDER BY workflow_url LIMIT 1)
+    FROM url WHERE starts_with(url.value, $2)
+  )
+  SELECT value FROM url WHERE starts_with(value, $2) LIMIT $3`);
+const NEWEST = (kind: RunKind) =>
+  `(SELECT place FROM run WHERE instance_id = $1 AND ${ofKind('run', kind)} ORDER BY place DESC LIMIT 1)`;
+const HORIZON = statement(`SELECT greatest(${NEWEST('workflow')}, ${NEWEST('message')})::text AS place`);
+const RECORD_OF_ID = (condition: string) =>
+  statement(`
+  SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES}
+  WHERE r.instance_id = $1 AND r.workflow_run_id = $2 AND NOT r.message ${condition} ORDER BY r.place DESC LIMIT 1`);
+const LATEST_OF_ID = RECORD_OF_ID('');
+const OF_ID_CREATED_AT = RECORD_OF_ID('AND r.created_at = $3');
+
+/** Rows that have any of the values in the column; it has an index with the place behind it. */
+function anyOf(kind: RunKind, column: string, values: readonly string[], parameters: Parameters): Condition {
+  const list = parameters.many(values, 'text');
+  return {
+    test: `r.${column} = ANY(${list})`,
+    leads: [{ values: list, from: `run r WHERE r.instance_id = $1 AND ${ofKind('r', kind)} AND r.${column} = v.value` }],
+  };
+}
+
+/** Rows that have any of the values in a column without an index of its own. */
+const tested = (column: string, values: readonly string[], parameters: Parameters): Condition => ({
+  test: `r.${column} = ANY(${parameters.many(values, 'text')})`,
+});
+
+function labels(kind: RunKind, values: readonly string[], parameters: Parameters): Condition {
+  const list = parameters.many(values, 'text');
+  const labelled = `l.instance_id = $1 AND ${ofKind('l', kind)} AND l.label = v.value`;
+  return {
+    test: `(SELECT true FROM run_label l WHERE ${ofRun('l')} AND l.label = ANY(${list}) LIMIT 1)`,
+    leads: [
+      {
+        values: list,
+        from: `run_label l, ${runOf('l')} WHERE ${labelled}`,
+        counted: `run_label l WHERE ${labelled}`,
+        place: 'l.place',
+        repeats: values.length > 1,
+      },
+    ],
+  };
+}
+
+/** A failed run has one of two states. An active one has no end, but a row of its own. Both know when it was created. */
+function statuses(kind: RunKind, values: readonly string[], { fromDate, toDate }: RunFilter, parameters: Parameters): Condition {
+  const states = values.flatMap((status) => (status === 'failed' ? ['failed', 'deadLetter'] : [status]));
+  const list = parameters.many(states, 'text');
+  const bounds: string[] = [];
+  if (fromDate !== undefined) bounds.push(`created_at >= ${parameters.one(fromDate, 'bigint')}`);
+  if (toDate !== undefined) bounds.push(`created_at <= ${parameters.one(toDate, 'bigint')}`);
+  const created = (alias: string) => bounds.map((bound) => ` AND ${alias}.${bound}`).join('');
+  const leadFrom = (table: string, condition: string) => ({
+    values: list,
+    from: `${table} s, ${runOf('s')} WHERE s.instance_id = $1 AND ${condition}${created('s')}`,
+    counted: `${table} s WHERE s.instance_id = $1 AND ${condition}`,
+    place: 's.place',
+  });
+  // Each kind has an index of its own.
+  const leads = [leadFrom('ended_run', `${kind === 'message' ? 's.message' : 'NOT s.message'} AND s.state = v.value`)];
+  if (values.includes('active')) leads.push(leadFrom('active_run', `${ofKind('s', kind)} AND v.value = 'active'`));
+  return { test: `${STATE} = ANY(${list})${created('r')}`, leads };
+}
+
+/** `urls`: those with the prefix that the filter asks for; null when they are too many to be looked up one by one. */
+function conditionsOf(
+  { instanceId, filter }: Page<RunFilter>,
+  urls: readonly string[] | null,
+  parameters: Parameters,
+): readonly Condition[] {
+  parameters.one(instanceId, 'text');
+  const conditions: Condition[] = [];
+  const kind = kindOf(filter);
+  const columns: readonly (readonly [string, readonly string[] | undefined])[] = [
+    ['run_key', filter.runKeys],
+    ['workflow_run_id', filter.workflowRunId === undefined ? undefined : [filter.workflowRunId]],
+    ['queue', filter.queues],
+    ['url_group', filter.urlGroups],
+    ['schedule_id', filter.scheduleIds],
+    ['flow_key', filter.flowControlKeys],
+    ['workflow_url', filter.workflowUrls],
+    ['workflow_url', filter.workflowUrlPrefix ? (urls ?? undefined) : undefined],
+    ['caller_ip', filter.callerIps],
+  ];
+  for (const [column, values] of columns) if (values) conditions.push(anyOf(kind, column, values, parameters));
+  if (filter.labels) conditions.push(labels(kind, filter.labels, parameters));
+  if (filter.hosts) conditions.push(tested('url_host', filter.hosts, parameters));
+  if (filter.paths) conditions.push(tested('url_path', filter.paths, parameters));
+  if (filter.workflowUrlPrefix && !urls)
+    conditions.push({ test: `starts_with(r.workflow_url, ${parameters.one(filter.workflowUrlPrefix, 'text')})` });
+  if (filter.statuses) conditions.push(statuses(kind, filter.statuses, filter, parameters));
+  conditions.push(...createdWithin(runsOf(kind), filter.createdAt, filter.createdAt, parameters));
+  conditions.push(...createdWithin(runsOf(kind), filter.fromDate, filter.toDate, parameters));
+  return conditions;
+}
+
+const kindOf = ({ kind = 'workflow' }: RunFilter): RunKind => kind;
+
+/** Whether it asks for something that nothing has. */
+function isInVain({ kind, ...filter }: RunFilter): boolean {
+  const ofMessages = [filter.queues, filter.urlGroups, filter.scheduleIds];
+  if (kind !== 'message' && ofMessages.some((values) => values !== undefined)) return true;
+  const { statuses, labels, workflowUrls, flowControlKeys, callerIps, runKeys, hosts, paths } = filter;
+  const lists = [...ofMessages, statuses, labels, workflowUrls, flowControlKeys, callerIps, runKeys, hosts, paths];
+  return lists.some((values) => values?.length === 0);
+}
+
+async function urlsWithPrefix(
+  session: Session,
+  { instanceId, filter }: Page<RunFilter>,
+  prefix: string,
+): Promise<readonly string[] | null> {
+  const rows = await session.query(URLS_WITH_PREFIX, [instanceId, prefix, MOST_URLS + 1, kindOf(filter) === 'message']);
+  return rows.length > MOST_URLS ? null : rows.map((row) => text(row, 'value'));
+}
+
+const listedRunOf = (row: Row): ListedRun => ({ ...runRecordOf(row), position: text(row, 'place') });
+
+export function listRuns(session: Session, page: Page<RunFilter>): Promise<Listing<ListedRun>> {
+  return listed(session, page, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, listedRunOf);
+}
+
+const TEXT_COLUMNS = `r.run_key, r.workflow_run_id, r.created_at, r.workflow_url, (r.settings::json -> 'labels')::text AS labels,
+  e.error, r.place::text AS place`;
+
+const runTextsOf = (row: Row): SearchableRun => ({
+  runKey: text(row, 'run_key'),
+  workflowRunId: text(row, 'workflow_run_id'),
+  createdAt: integer(row, 'created_at'),
+  workflowUrl: text(row, 'workflow_url'),
+  labels: json<readonly string[]>(row, 'labels'),
+  error: textOrNull(row, 'error'),
+  position: text(row, 'place'),
+});
+
+export function listSearchableRuns(session: Session, page: Page<RunFilter>): Promise<Listing<SearchableRun>> {
+  return listed(session, page, TEXT_COLUMNS, RUN_IDENTITY_TABLES, runTextsOf);
+}
+
+/** `tables` begin with the runs. */
+async function listed<Item>(
+  session: Session,
+  page: Page<RunFilter>,
+  columns: string,
+  tables: string,
+  read: (row: Row) => Item,
+): Promise<Listing<Item>> {
+  const { filter } = page;
+  const urls = filter.workflowUrlPrefix ? await urlsWithPrefix(session, page, filter.workflowUrlPrefix) : null;
+  const parameters = new Parameters();
+  const conditions = (to: Parameters) => conditionsOf(page, urls, to);
+  const candidates = await candidatesOf(session, page, runsOf(kindOf(filter)), conditions, parameters);
+  if (isInVain(filter)) return EMPTY_LISTING;
+  const rows = await session.query(
+    planned(`
+    SELECT ${columns} FROM (${candidates}) c, LATERAL (
+      SELECT * FROM run WHERE run.instance_id = c.instance_id AND run.run_key = c.run_key
+    ) ${tables.replace('run r', 'r')}
+    ORDER BY r.place ${page.order === 'newest-first' ? 'DESC' : 'ASC'}`),
+    parameters.values,
+  );
+  return pageOf(rows, page.limit, (row) => text(row, 'place'), read);
+}
+
+/** The run with this id that was created at `createdAt`, or the latest. */
+export async function findRun(
+  session: Session,
+  instanceId: string,
+  workflowRunId: string,
+  createdAt: number | undefined,
+): Promise<RunRecord | null> {
+  const [row] =
+    createdAt === undefined
+      ? await session.query(LATEST_OF_ID, [instanceId, workflowRunId])
+      : await session.query(OF_ID_CREATED_AT, [instanceId, workflowRunId, createdAt]);
+  return row ? runRecordOf(row) : null;
+}
+
+/** The place of the newest run; 0 when there is none. */
+export async function runHorizon(session: Session, instanceId: string): Promise<Position> {
+  const [row] = await session.query(HORIZON, [instanceId]);
+  return (row && textOrNull(row, 'place')) ?? '0';
+}

@@ -1,0 +1,65 @@
+/** What is read of a task that is due. */
+import type { DueTask, Store } from '../../../ports/stores/store.js';
+import { integer, type Row, text, textOrNull } from '../connection/columns.js';
+import { type Session, statement } from '../connection/connection.js';
+import { taskKindOf } from './task-rows.js';
+
+/** Where a task is delivered, and what holds it there; `t` are tasks, `r` their runs. */
+export const DUE_COLUMNS = `t.due_at, t.run_key, t.slot, t.kind, t.instance_id,
+    CASE t.kind WHEN 'call' THEN t.call_url
+      WHEN 'callback' THEN coalesce(r.settings::json #>> '{failureCallback,url}', r.workflow_url)
+      ELSE r.workflow_url END AS url,
+    CASE t.kind WHEN 'call' THEN t.flow_key WHEN 'advance' THEN r.flow_key WHEN 'step' THEN r.flow_key WHEN 'message' THEN r.flow_key END AS flow_key,
+    CASE t.kind WHEN 'message' THEN r.settings::json #>> '{message,queue}' END AS queue,
+    coalesce((SELECT a.version FROM active_run a WHERE a.instance_id = r.instance_id AND a.run_key = r.run_key), 0) AS run_version`;
+
+export const dueTaskOf = (row: Row): DueTask => ({
+  runKey: text(row, 'run_key'),
+  slot: integer(row, 'slot'),
+  dueAt: integer(row, 'due_at'),
+  kind: taskKindOf(row),
+  instanceId: text(row, 'instance_id'),
+  workflowUrl: text(row, 'url'),
+  flowControlKey: textOrNull(row, 'flow_key'),
+  ...(textOrNull(row, 'queue') === null ? {} : { queue: text(row, 'queue') }),
+  runVersion: integer(row, 'run_version'),
+});
+
+export type DueTasksQuery = Parameters<Store['dueTasks']>[0];
+
+/** Tasks due up to $1, behind ($2, $3, $4), at most $5 of them, for which `where` holds. */
+export const dueAmong = (where: string) =>
+  statement(`
+  SELECT ${DUE_COLUMNS} FROM (
+    SELECT due_at, run_key, slot, kind, instance_id, call_url, flow_key FROM task
+    WHERE due_at <= $1 AND (due_at, run_key, slot) > ($2::bigint, $3::text, $4::bigint) AND ${where}
+    ORDER BY due_at, run_key, slot LIMIT $5
+  ) t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
+  ORDER BY t.due_at, t.run_key, t.slot`);
+
+export const dueParameters = ({ before, after, limit }: DueTasksQuery) => {
+  const [dueAt, runKey, slot] = after ? [after.dueAt, after.runKey, after.slot] : [-1, '', 0];
+  return [before, dueAt, runKey, slot, limit];
+};
+
+const ONE_UNCLAIMED = (where: string) => `
+  SELECT instance_id FROM task WHERE due_at IS NOT NULL AND claimed_by IS NULL ${where}
+  ORDER BY instance_id, due_at, run_key, slot LIMIT 1`;
+/**
+ * Steps from one instance to the next in `task_unclaimed_of_instance`: as many steps as instances, however many tasks they have.
+ * The order is that of the index, so that no other one is used.
+ */
+const INSTANCES = statement(`
+  WITH RECURSIVE open AS (
+    (SELECT instance_id AS id FROM (${ONE_UNCLAIMED('')}) AS first)
+    UNION ALL
+    SELECT (${ONE_UNCLAIMED('AND instance_id > open.id')}) FROM open WHERE open.id IS NOT NULL
+  )
+  SELECT open.id FROM open CROSS JOIN LATERAL (
+    SELECT 1 FROM task WHERE instance_id = open.id AND due_at >= $1 AND due_at <= $2 AND claimed_by IS NULL LIMIT 1
+  ) AS t`);
+
+/** Instances with unclaimed tasks due from `from` to `before`. */
+export async function readDueInstances(session: Session, from: number, before: number): Promise<readonly string[]> {
+  return (await session.query(INSTANCES, [from, before])).map((row) => text(row, 'id'));
+}

@@ -1,0 +1,60 @@
+/** Writes of events that came before their run waited for them. */
+import type { KeptEvent } from '../../../engine/runs/run.js';
+import { contentBytes, RECORD_BYTES, storedSql } from '../../../ports/stores/stored-bytes.js';
+import { statement, type TransactionSession } from '../connection/connection.js';
+import { type Columns, columnArrays, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
+import { charged } from '../storage/stored-bytes.js';
+import type { RunPlace } from './run-writes.js';
+
+const EVENT = {
+  instance_id: 'text',
+  run_key: 'text',
+  received_at: 'bigint',
+  event_key: 'text',
+  event_id: 'text',
+  content: 'text',
+} as const satisfies Columns;
+const DROP = { instance_id: 'text', run_key: 'text', event_key: 'text' } as const satisfies Columns;
+
+const INSERT = statement(`
+  INSERT INTO kept_event (${names(EVENT)}, place)
+  SELECT ${names(EVENT)}, base.place + n
+  FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(EVENT)} WITH ORDINALITY AS u(${names(EVENT)}, n)`);
+const DELETE = statement(
+  charged(
+    `DELETE FROM kept_event k USING ${unnest(DROP)} AS u(${names(DROP)})
+     WHERE k.instance_id = u.instance_id AND k.run_key = u.run_key AND k.event_key = u.event_key
+     RETURNING k.instance_id, ${storedSql('kept_event', 'k')} AS bytes`,
+    '-',
+  ),
+);
+
+export class EventWrites {
+  private kept: RowOf<typeof EVENT>[] = [];
+  private dropped: RowOf<typeof DROP>[] = [];
+
+  keep({ instanceId, runKey }: RunPlace, { eventKey, eventId, receivedAt, content }: KeptEvent): void {
+    this.kept.push({
+      instance_id: instanceId,
+      run_key: runKey,
+      received_at: receivedAt,
+      event_key: eventKey,
+      event_id: eventId,
+      content: JSON.stringify(content),
+    });
+  }
+
+  /** Returns the bytes of what was to be kept and has not been sent. */
+  drop({ instanceId, runKey }: RunPlace, eventKey: string): number {
+    const unsent = this.kept.filter((row) => row.run_key === runKey && row.event_key === eventKey);
+    if (unsent.length > 0) this.kept = this.kept.filter((row) => !unsent.includes(row));
+    this.dropped.push({ instance_id: instanceId, run_key: runKey, event_key: eventKey });
+    return unsent.reduce((sum, { content }) => sum + RECORD_BYTES + contentBytes(String(content)), 0);
+  }
+
+  send(session: TransactionSession): void {
+    if (this.dropped.length > 0) session.send(DELETE, columnArrays(DROP, this.dropped));
+    if (this.kept.length > 0) session.send(INSERT, columnArrays(EVENT, this.kept));
+    [this.kept, this.dropped] = [[], []];
+  }
+}

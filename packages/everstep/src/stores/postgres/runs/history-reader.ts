@@ -1,0 +1,195 @@
+/** Reads what the log of a run shows, part by part: a long journal is never in memory as a whole. */
+import { LIMITS } from '../../../config/limits.js';
+import type { FailedAttempt, KeptEvent, RunOrigin } from '../../../engine/runs/run.js';
+import type { HistoryQuery, JournalSize, ListedStep, ListedTask, Part, RunHistory } from '../../../ports/stores/store.js';
+import { flag, integer, integerOrNull, json, type Row, text, textOrNull, word } from '../connection/columns.js';
+import { type Database, type Session, type Statement, statement } from '../connection/connection.js';
+import {
+  failedAttemptOf,
+  RUN_IDENTITY_TABLES,
+  RUN_RECORD_COLUMNS,
+  RUN_RECORD_TABLES,
+  recordedStepOf,
+  runRecordOf,
+  STATUS,
+  STATUSES,
+} from './rows.js';
+import { taskOf } from './task-rows.js';
+
+const MAX_INTEGER = 2_147_483_647;
+
+/** Rows of the run whose key is $1. */
+const ofRun = (table: string): string =>
+  `${table}.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND ${table}.run_key = $1`;
+
+interface PartOfTable {
+  readonly table: string;
+  /** Orders the rows. */
+  readonly place: string;
+  readonly where: string;
+  readonly columns: string;
+  readonly rowBytes: string;
+}
+
+/**
+ * `$2` and `$3` bound the rows and the bytes of the part; `x` is a row. The length of a long text is known without reading
+ * it. Each row says where the one behind it is.
+ */
+const partStatement = ({ table, place, where, columns, rowBytes }: PartOfTable): Statement =>
+  statement(`
+  SELECT p.* FROM (
+    SELECT ${columns}, (lead(x.${place}) OVER by_place)::text AS next_place, row_number() OVER by_place AS part_row,
+      coalesce(sum(${rowBytes} + ${LIMITS.rowBytes}) OVER (by_place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)::bigint AS part_bytes
+    FROM (
+      SELECT * FROM ${table} x WHERE ${ofRun('x')} AND ${where} ORDER BY x.${place} LIMIT $2::integer + 1
+    ) x WINDOW by_place AS (ORDER BY x.${place})
+  ) p WHERE p.part_row <= $2::integer AND p.part_bytes < $3::bigint ORDER BY p.part_row`);
+
+/** By their names: a node that runs when a newer version adds a column goes on with the statements that it has prepared. */
+const STEP_COLUMNS = `x.idx, x.step_id, x.name, x.type, x.message_id, x.first_of_group, x.concurrent, x.created_at, x.completed_at,
+  x.started_at, x.sleep_ms, x.wake_at, x.edited`;
+const SHORT_OUT = 'CASE WHEN octet_length(x.out) <= $4::integer THEN x.out END';
+const stepsWith = (sent: string, sentBytes: string) =>
+  partStatement({
+    table: 'step',
+    place: 'idx',
+    where: 'x.idx >= $5::integer AND x.idx < $6::integer',
+    columns: `${STEP_COLUMNS}${sent}, octet_length(x.out) AS out_bytes, ${SHORT_OUT} AS out`,
+    rowBytes: `octet_length(x.name) + ${sentBytes} + coalesce(octet_length(${SHORT_OUT}), 0)`,
+  });
+const STEPS = stepsWith('', '0');
+const STEPS_WITH_SENT = stepsWith(', x.sent', 'coalesce(octet_length(x.sent), 0)');
+const STEP = statement(`
+  SELECT ${STEP_COLUMNS}, octet_length(x.out) AS out_bytes, CASE WHEN octet_length(x.out) <= $3::integer THEN x.out END AS out
+  FROM step x WHERE ${ofRun('x')} AND x.step_id = $2`);
+const LENGTH = statement(`SELECT coalesce(max(x.idx) + 1, 0) AS length FROM step x WHERE ${ofRun('x')}`);
+const SIZE = statement(`
+  SELECT count(*) AS steps, coalesce(sum(octet_length(x.name) + coalesce(octet_length(x.out), 0)), 0)::bigint AS bytes,
+    coalesce(max(octet_length(x.out)), 0) AS longest
+  FROM step x WHERE ${ofRun('x')}`);
+
+const STRIPPED = `(x.kind IN ('call', 'invoke') AND octet_length(x.detail) > ${LIMITS.maxInlineBytes})`;
+const TASKS = partStatement({
+  table: 'task',
+  place: 'slot',
+  where: 'x.slot >= $4::integer',
+  columns: `x.slot, x.kind, x.message_id, x.due_at, x.created_at, x.retried, x.name, x.first_of_group, x.concurrent, x.step_type,
+    x.sleep_ms, x.wake_at, x.child_run_key, x.call_url, octet_length(x.detail) AS detail_bytes, ${STRIPPED} AS stripped,
+    CASE WHEN ${STRIPPED} THEN (x.detail::jsonb #- '{body}' #- '{invoke,body}')::text ELSE x.detail END AS detail`,
+  rowBytes: 'coalesce(octet_length(x.name), 0) + coalesce(octet_length(x.detail), 0)',
+});
+
+const attemptsWith = (exchange: string, exchangeBytes: string) =>
+  partStatement({
+    table: 'attempt',
+    place: 'place',
+    where: 'x.place >= $4::bigint AND ($5::integer IS NULL OR x.slot = $5::integer)',
+    columns: `x.slot, x.name, x.message_id, x.retried, x.at, x.cause, x.message, x.status, x.retry_at${exchange}`,
+    rowBytes: `octet_length(x.message) + ${exchangeBytes}`,
+  });
+const ATTEMPTS = attemptsWith('', '0');
+const EXCHANGES = attemptsWith(', x.exchange', 'coalesce(octet_length(x.exchange), 0)');
+
+const RECORD = statement(`SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES} WHERE ${ofRun('r')}`);
+const EVENTS = statement(`
+  SELECT k.event_key, k.event_id, k.received_at FROM kept_event k WHERE ${ofRun('k')} ORDER BY k.place`);
+const INVOKED = statement(`
+  SELECT r.run_key, r.workflow_run_id, r.created_at, r.origin, ${STATUS} AS status
+  FROM ${RUN_IDENTITY_TABLES}
+  WHERE r.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND r.invoked_by_run_key = $1
+  LIMIT ${LIMITS.maxListedInvocations}`);
+
+const invokedOf = (row: Row): RunHistory['invoked'][number] => ({
+  runKey: text(row, 'run_key'),
+  workflowRunId: text(row, 'workflow_run_id'),
+  createdAt: integer(row, 'created_at'),
+  stepId: json<Extract<RunOrigin, { readonly kind: 'invoke' }>>(row, 'origin').stepId,
+  status: word(row, 'status', STATUSES),
+});
+
+const eventOf = (row: Row): Omit<KeptEvent, 'content'> => ({
+  eventKey: text(row, 'event_key'),
+  eventId: text(row, 'event_id'),
+  receivedAt: integer(row, 'received_at'),
+});
+
+function listedStepOf(row: Row): ListedStep {
+  const step = recordedStepOf(row);
+  const bytes = integerOrNull(row, 'out_bytes');
+  return step.out === null && bytes !== null ? { ...step, outLeftOut: bytes } : step;
+}
+
+function listedTaskOf(row: Row): ListedTask {
+  const task = taskOf(row);
+  return flag(row, 'stripped') ? { ...task, bodyLeftOut: integer(row, 'detail_bytes') } : task;
+}
+
+function partOf<Item>(rows: readonly Row[], read: (row: Row) => Item): Part<Item> {
+  const last = rows.at(-1);
+  return { items: rows.map(read), next: last ? textOrNull(last, 'next_place') : null };
+}
+
+type StepsQuery = HistoryQuery & { readonly from: string; readonly below?: number };
+type TasksQuery = Pick<HistoryQuery, 'runKey' | 'bounds'> & { readonly from: string | null };
+type AttemptsQuery = Omit<HistoryQuery, 'maxOutBytes'> & { readonly from: string | null; readonly slot?: number };
+
+export async function listSteps(session: Session, query: StepsQuery): Promise<Part<ListedStep>> {
+  const { runKey, bounds, maxOutBytes, exchanges, from, below = MAX_INTEGER } = query;
+  const values = [runKey, bounds.maxRows, bounds.maxBytes, maxOutBytes, Number(from), below];
+  return partOf(await session.query(exchanges ? STEPS_WITH_SENT : STEPS, values), listedStepOf);
+}
+
+export async function listTasks(session: Session, { runKey, bounds, from }: TasksQuery): Promise<Part<ListedTask>> {
+  const values = [runKey, bounds.maxRows, bounds.maxBytes, from === null ? -MAX_INTEGER : Number(from)];
+  return partOf(await session.query(TASKS, values), listedTaskOf);
+}
+
+export async function listAttempts(session: Session, query: AttemptsQuery): Promise<Part<FailedAttempt>> {
+  const { runKey, bounds, exchanges, from, slot } = query;
+  const values = [runKey, bounds.maxRows, bounds.maxBytes, from ?? '0', slot ?? null];
+  return partOf(await session.query(exchanges ? EXCHANGES : ATTEMPTS, values), failedAttemptOf);
+}
+
+export async function findStep(
+  session: Session,
+  runKey: string,
+  stepId: number,
+  maxOutBytes: number,
+): Promise<ListedStep | null> {
+  const [row] = await session.query(STEP, [runKey, stepId, maxOutBytes]);
+  return row ? listedStepOf(row) : null;
+}
+
+export async function journalSize(session: Session, runKey: string): Promise<JournalSize> {
+  const [row] = await session.query(SIZE, [runKey]);
+  if (!row) return { steps: 0, bytes: 0, longestOutBytes: 0 };
+  return { steps: integer(row, 'steps'), bytes: integer(row, 'bytes'), longestOutBytes: integer(row, 'longest') };
+}
+
+/** All of it as it was at one moment. */
+export function loadHistory(database: Database, query: HistoryQuery): Promise<RunHistory | null> {
+  const { runKey } = query;
+  return database.snapshot(async (session) => {
+    const [records, lengths, steps, tasks, attempts, invoked, events] = await Promise.all([
+      session.query(RECORD, [runKey]),
+      session.query(LENGTH, [runKey]),
+      listSteps(session, { ...query, from: '0' }),
+      listTasks(session, { ...query, from: null }),
+      listAttempts(session, { ...query, from: null }),
+      session.query(INVOKED, [runKey]),
+      session.query(EVENTS, [runKey]),
+    ]);
+    const [[record], [length]] = [records, lengths];
+    if (!record || !length) return null;
+    return {
+      run: runRecordOf(record),
+      journalLength: integer(length, 'length'),
+      steps: steps.items,
+      tasks: tasks.items,
+      attempts: attempts.items,
+      next: { steps: steps.next, tasks: tasks.next, attempts: attempts.next },
+      invoked: invoked.map(invokedOf).sort((a, b) => a.stepId - b.stepId),
+      keptEvents: events.map(eventOf),
+    };
+  });
+}

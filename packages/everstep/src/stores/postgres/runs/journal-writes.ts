@@ -1,0 +1,156 @@
+/** Writes of journals and of failed attempts: the hot path. */
+import type { FailedAttempt, RecordedStep } from '../../../engine/runs/run.js';
+import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { statement, type TransactionSession } from '../connection/connection.js';
+import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
+import { charged } from '../storage/stored-bytes.js';
+import type { RunPlace } from './run-writes.js';
+
+const STEP = {
+  instance_id: 'text',
+  run_key: 'text',
+  idx: 'integer',
+  step_id: 'integer',
+  first_of_group: 'integer',
+  concurrent: 'integer',
+  created_at: 'bigint',
+  completed_at: 'bigint',
+  sleep_ms: 'bigint',
+  wake_at: 'bigint',
+  started_at: 'bigint',
+  name: 'text',
+  type: 'text',
+  message_id: 'text',
+  out: 'text',
+} as const satisfies Columns;
+const { instance_id: _instance, run_key: _run, ...COPIED } = STEP;
+const COPY = {
+  instance_id: 'text',
+  run_key: 'text',
+  from_instance: 'text',
+  from_key: 'text',
+  at_least: 'integer',
+  below: 'integer',
+  without: 'text',
+} as const satisfies Columns;
+const SENT = { instance_id: 'text', run_key: 'text', idx: 'integer', sent: 'text' } as const satisfies Columns;
+const EDITED = { instance_id: 'text', run_key: 'text', idx: 'integer' } as const satisfies Columns;
+/** More than any journal has. */
+const ALL = 2_147_483_647;
+const ATTEMPT = {
+  instance_id: 'text',
+  run_key: 'text',
+  slot: 'integer',
+  retried: 'integer',
+  at: 'bigint',
+  status: 'integer',
+  retry_at: 'bigint',
+  name: 'text',
+  message_id: 'text',
+  cause: 'text',
+  message: 'text',
+  exchange: 'text',
+} as const satisfies Columns;
+
+const INSERT_STEPS = statement(insertInto('step', STEP));
+const COPY_STEPS = statement(
+  charged(`
+  INSERT INTO step (${names(STEP)}, edited, sent)
+  SELECT c.instance_id, c.run_key, ${names(COPIED)}, edited, sent
+  FROM ${unnest(COPY)} AS c(${names(COPY)})
+  JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key
+    AND s.idx >= c.at_least AND s.idx < c.below AND NOT (c.without::jsonb @> to_jsonb(s.idx))
+  RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`),
+);
+/** Statements of their own, which hardly any step needs. */
+const KEEP_SENT = statement(`
+  UPDATE step s SET sent = e.sent FROM ${unnest(SENT)} AS e(${names(SENT)})
+  WHERE s.instance_id = e.instance_id AND s.run_key = e.run_key AND s.idx = e.idx`);
+const MARK_EDITED = statement(`
+  UPDATE step s SET edited = true FROM ${unnest(EDITED)} AS e(${names(EDITED)})
+  WHERE s.instance_id = e.instance_id AND s.run_key = e.run_key AND s.idx = e.idx`);
+const INSERT_ATTEMPTS = statement(`
+  INSERT INTO attempt (${names(ATTEMPT)}, place)
+  SELECT ${names(ATTEMPT)}, base.place + n
+  FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(ATTEMPT)} WITH ORDINALITY AS u(${names(ATTEMPT)}, n)`);
+
+export interface CopiedRange {
+  readonly from?: number;
+  readonly below?: number | undefined;
+  readonly without?: readonly number[] | undefined;
+}
+
+export class JournalWrites {
+  private steps: RowOf<typeof STEP>[] = [];
+  private copies: RowOf<typeof COPY>[] = [];
+  private edited: RowOf<typeof EDITED>[] = [];
+  private sent: RowOf<typeof SENT>[] = [];
+  private attempts: RowOf<typeof ATTEMPT>[] = [];
+
+  recordStep({ instanceId, runKey }: RunPlace, step: RecordedStep): void {
+    this.steps.push({
+      instance_id: instanceId,
+      run_key: runKey,
+      idx: step.index,
+      step_id: step.stepId,
+      first_of_group: step.group,
+      concurrent: step.concurrent,
+      created_at: step.createdAt,
+      completed_at: step.completedAt,
+      sleep_ms: step.sleepMs,
+      wake_at: step.wakeAt,
+      started_at: step.startedAt ?? null,
+      name: step.name,
+      type: step.type,
+      message_id: step.messageId,
+      out: step.out,
+    });
+    const place = { instance_id: instanceId, run_key: runKey, idx: step.index };
+    if (step.edited) this.edited.push(place);
+    if (step.sent) this.sent.push({ ...place, sent: JSON.stringify(step.sent) });
+  }
+
+  /** Whether the journal is part of a copy that is still to be sent: it takes what is there then. */
+  isBeingCopied(runKey: string): boolean {
+    return this.copies.some((copy) => copy.from_key === runKey || copy.run_key === runKey);
+  }
+
+  /** Rows of a range of indexes, all when that is absent, and not among `without`. */
+  copy(from: RunPlace, to: RunPlace, { from: atLeast = 0, below = ALL, without = [] }: CopiedRange): void {
+    this.copies.push({
+      instance_id: to.instanceId,
+      run_key: to.runKey,
+      from_instance: from.instanceId,
+      from_key: from.runKey,
+      at_least: atLeast,
+      below,
+      without: JSON.stringify(without),
+    });
+  }
+
+  recordAttempt({ instanceId, runKey }: RunPlace, attempt: FailedAttempt): void {
+    this.attempts.push({
+      instance_id: instanceId,
+      run_key: runKey,
+      slot: attempt.slot,
+      retried: attempt.retried,
+      at: attempt.at,
+      status: attempt.status,
+      retry_at: attempt.retryAt,
+      name: attempt.name,
+      message_id: attempt.messageId,
+      cause: attempt.cause,
+      message: attempt.message,
+      exchange: attempt.exchange ? JSON.stringify(attempt.exchange) : null,
+    });
+  }
+
+  send(session: TransactionSession): void {
+    if (this.steps.length > 0) session.send(INSERT_STEPS, columnArrays(STEP, this.steps));
+    if (this.sent.length > 0) session.send(KEEP_SENT, columnArrays(SENT, this.sent));
+    if (this.copies.length > 0) session.send(COPY_STEPS, columnArrays(COPY, this.copies));
+    if (this.edited.length > 0) session.send(MARK_EDITED, columnArrays(EDITED, this.edited));
+    if (this.attempts.length > 0) session.send(INSERT_ATTEMPTS, columnArrays(ATTEMPT, this.attempts));
+    [this.steps, this.copies, this.edited, this.sent, this.attempts] = [[], [], [], [], []];
+  }
+}

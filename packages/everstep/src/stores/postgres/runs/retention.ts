@@ -1,0 +1,195 @@
+/**
+ * Finds what retention lets go, and removes it.
+ *
+ * The search reads indexes alone, outside of the transaction that removes; there what was found is locked and looked at
+ * again, since any process may have changed it meanwhile.
+ */
+import { GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { CALLBACK_SLOT } from '../../../engine/runs/run.js';
+import type { RemovalQuery } from '../../../ports/stores/store.js';
+import { integer, type Row, text } from '../connection/columns.js';
+import {
+  type Database,
+  planned,
+  type SqlValue,
+  type Statement,
+  statement,
+  type TransactionSession,
+} from '../connection/connection.js';
+import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+import { sendGroupChanges } from '../dead-letters/dead-letter-group-writes.js';
+import { TABLES_OF_RUN } from '../instance-removal/tables.js';
+import { GIVE_BACK_RUNS } from '../storage/stored-bytes.js';
+
+/** Rows after which a transaction takes no further run: a few ms. */
+const ROWS_PER_REMOVAL = 1000;
+
+const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
+
+/**
+ * Of a row `x`. A parked task counts while its run may be resumed. Subqueries for one row each: the database must not
+ * turn them into joins, which would look at all rows.
+ */
+const NOT_ASKED_FOR = `(SELECT true FROM task t WHERE t.instance_id = x.instance_id AND t.child_run_key = x.run_key AND (
+    EXISTS (SELECT 1 FROM active_run a WHERE a.instance_id = t.instance_id AND a.run_key = t.run_key) OR
+    EXISTS (SELECT 1 FROM dead_letter d WHERE d.instance_id = t.instance_id AND d.run_key = t.run_key)
+  ) LIMIT 1) IS NULL`;
+
+/** The rows of one state: runs, or entries of the DLQ. `x` is a row, $1 the instance, $2 the state. */
+interface Rows {
+  readonly table: string;
+  /** The same rows, from where they can be read in the order of their places. */
+  readonly ordered: string;
+  readonly endedAt: string;
+  readonly ofState: string;
+  /** What keeps a row, besides being young or new. */
+  readonly removable: string;
+}
+
+const RUNS: Rows = {
+  table: 'ended_run',
+  // In the order of both of their indexes.
+  ordered: '(SELECT * FROM ended_run WHERE NOT message UNION ALL SELECT * FROM ended_run WHERE message)',
+  endedAt: 'completed_at',
+  ofState: 'x.state = $2',
+  removable: `${NOT_ASKED_FOR} AND (
+    SELECT true FROM active_run b WHERE b.instance_id = x.instance_id AND b.run_key = x.became_run_key) IS NULL`,
+};
+
+const ENTRIES: Rows = {
+  table: 'dead_letter',
+  ordered: 'dead_letter',
+  endedAt: 'created_at',
+  ofState: `$2::text = 'deadLetter'`,
+  removable: `${NOT_ASKED_FOR} AND (
+    SELECT true FROM task c WHERE c.instance_id = x.instance_id AND c.run_key = x.run_key AND c.slot = ${CALLBACK_SLOT}) IS NULL`,
+};
+
+const behindNewest = ({ ordered, ofState }: Rows): Statement =>
+  planned(
+    `SELECT x.place::text AS place FROM ${ordered} x WHERE x.instance_id = $1 AND ${ofState} ORDER BY x.place DESC OFFSET $3 LIMIT 1`,
+  );
+
+/** How many rows belong to a run is guessed by its journal: the rest is little. */
+const found = ({ ordered, ofState, removable }: Rows, bound: string): Statement =>
+  planned(`
+  SELECT x.run_key, x.place::text AS shown_place, (
+    SELECT count(*) FROM step s WHERE s.instance_id = x.instance_id AND s.run_key = x.run_key) AS steps
+  FROM ${ordered} x WHERE x.instance_id = $1 AND ${ofState} AND ${bound} AND ${removable} ORDER BY x.place LIMIT $4`);
+
+const lock = ({ table }: Rows): Statement =>
+  statement(`
+  SELECT x.run_key FROM ${table} x WHERE x.instance_id = $1 AND x.run_key = ANY($2::text[])
+  ORDER BY x.instance_id, ${table === 'dead_letter' ? 'x.dlq_id' : 'x.run_key'} FOR UPDATE`);
+/** `IS TRUE` keeps the server from looking for the state in an index instead of for the runs. */
+const check = ({ table, ofState, removable }: Rows): Statement =>
+  statement(`
+  SELECT x.run_key FROM ${table} x
+  WHERE x.instance_id = $1 AND x.run_key = ANY($3::text[]) AND (${ofState}) IS TRUE AND ${removable}`);
+
+/** Of entries that are locked. */
+const COUNT_GROUPED = statement(`
+  SELECT d.fingerprint, d.workflow_url, count(*) AS entries FROM ${unnest(KEY)} AS u(${names(KEY)})
+  JOIN dead_letter d ON d.instance_id = u.instance_id AND d.run_key = u.run_key
+  WHERE d.fingerprint IS NOT NULL GROUP BY 1, 2`);
+/** What leads to the rows of a run that is removed. Labels of its entry go before the entry that names them. */
+const DELETE_ENTRY_LABELS = statement(`
+  DELETE FROM dead_letter_label l USING ${unnest(KEY)} AS u(${names(KEY)}), dead_letter d
+  WHERE d.instance_id = u.instance_id AND d.run_key = u.run_key AND l.instance_id = d.instance_id AND l.dlq_id = d.dlq_id`);
+const DELETIONS = TABLES_OF_RUN.map((table) =>
+  statement(`
+  DELETE FROM ${table} x USING ${unnest(KEY)} AS u(${names(KEY)})
+  WHERE x.instance_id = u.instance_id AND x.run_key = u.run_key`),
+);
+const DELETE_FROM_DIRECTORY = statement('DELETE FROM run_directory WHERE run_key = ANY($1::text[])');
+
+interface Found {
+  readonly runKey: string;
+  readonly place: bigint;
+  readonly steps: number;
+}
+
+const foundOf = (row: Row): Found => ({
+  runKey: text(row, 'run_key'),
+  place: BigInt(text(row, 'shown_place')),
+  steps: integer(row, 'steps'),
+});
+
+export class Retention {
+  private readonly database: Database;
+
+  constructor(database: Database) {
+    this.database = database;
+  }
+
+  /** Removes what may go, as far as one short transaction does; returns how many runs that were. */
+  async remove(query: RemovalQuery): Promise<number> {
+    const { endedBefore, keepNewest, limit, state } = query;
+    if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`at least one run is removed at a time, not ${limit}`);
+    if (endedBefore === null && keepNewest === null) return 0;
+    const rows = state === 'deadLetter' ? ENTRIES : RUNS;
+    for (;;) {
+      const runKeys = await this.find(rows, query);
+      if (runKeys.length === 0) return 0;
+      const removed = await this.database.transaction((session) => removeFound(session, rows, query, runKeys));
+      // None when another process took all of them meanwhile: then there may be others.
+      if (removed > 0) return removed;
+    }
+  }
+
+  /** Oldest first, as many as one transaction takes. */
+  private async find(
+    rows: Rows,
+    { instanceId, state, endedBefore, keepNewest, limit }: RemovalQuery,
+  ): Promise<readonly string[]> {
+    const searches: Promise<readonly Row[]>[] = [];
+    const search = (bound: string, value: SqlValue) =>
+      searches.push(this.database.query(found(rows, bound), [instanceId, state, value, limit]));
+    if (endedBefore !== null) search(`x.${rows.endedAt} < $3::bigint`, endedBefore);
+    if (keepNewest !== null) {
+      const [newest] = await this.database.query(behindNewest(rows), [instanceId, state, keepNewest]);
+      if (newest) search('x.place <= $3::bigint', text(newest, 'place'));
+    }
+    const byKey = new Map<string, Found>();
+    for (const some of await Promise.all(searches)) for (const row of some) byKey.set(text(row, 'run_key'), foundOf(row));
+    const oldestFirst = [...byKey.values()].sort((a, b) => (a.place < b.place ? -1 : 1)).slice(0, limit);
+    let taken = 0;
+    const end = oldestFirst.findIndex(({ steps }) => {
+      if (taken >= ROWS_PER_REMOVAL) return true;
+      taken += steps + TABLES_OF_RUN.length;
+      return false;
+    });
+    return oldestFirst.slice(0, end === -1 ? limit : end).map(({ runKey }) => runKey);
+  }
+}
+
+async function removeFound(
+  session: TransactionSession,
+  rows: Rows,
+  { instanceId, state }: RemovalQuery,
+  runKeys: readonly string[],
+): Promise<number> {
+  const [, checked] = await Promise.all([
+    session.query(lock(rows), [instanceId, runKeys]),
+    session.query(check(rows), [instanceId, state, runKeys]),
+  ]);
+  const keys = checked.map((row) => text(row, 'run_key'));
+  if (keys.length === 0) return 0;
+  const values = columnArrays(
+    KEY,
+    keys.map((run_key) => ({ instance_id: instanceId, run_key })),
+  );
+  const changes = new GroupChanges();
+  if (state === 'deadLetter') {
+    for (const row of await session.query(COUNT_GROUPED, values)) {
+      const left = { fingerprint: text(row, 'fingerprint'), workflowUrl: text(row, 'workflow_url') };
+      for (let n = integer(row, 'entries'); n > 0; n--) changes.entryLeft(instanceId, left, null);
+    }
+  }
+  session.send(GIVE_BACK_RUNS, values);
+  session.send(DELETE_ENTRY_LABELS, values);
+  for (const deletion of DELETIONS) session.send(deletion, values);
+  session.send(DELETE_FROM_DIRECTORY, [keys]);
+  sendGroupChanges(session, changes);
+  return keys.length;
+}

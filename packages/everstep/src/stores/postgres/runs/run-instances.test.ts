@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Session } from '../connection/connection.js';
+import { RunInstances } from './run-instances.js';
+
+/** A directory that counts what it is asked for. */
+function directory(rows: Readonly<Record<string, string>>) {
+  const asked: string[][] = [];
+  const session: Pick<Session, 'query'> = {
+    async query(_statement, values = []) {
+      const keys = values[0];
+      assert.ok(Array.isArray(keys));
+      const wanted = keys.map(String);
+      asked.push(wanted);
+      return wanted.flatMap((run_key) => (rows[run_key] === undefined ? [] : [{ run_key, instance_id: rows[run_key] }]));
+    },
+  };
+  return { session, asked };
+}
+
+const entries = (found: ReadonlyMap<string, string>) => Object.fromEntries(found);
+
+describe('the instances of runs', () => {
+  test('are asked for once, those that are not known together, and not at all of a run that was made here', async () => {
+    const { session, asked } = directory({ a: 'one', b: 'two' });
+    const instances = new RunInstances(session);
+    instances.learn('made', 'three');
+    assert.deepEqual(entries(await instances.of(['a', 'made'])), { a: 'one', made: 'three' });
+    assert.deepEqual(entries(await instances.of(['a', 'b', 'made'])), { a: 'one', b: 'two', made: 'three' });
+    assert.deepEqual(entries(await instances.of(['a', 'b'])), { a: 'one', b: 'two' });
+    assert.deepEqual(asked, [['a'], ['b']]);
+  });
+
+  test('of a run that there is not are asked for each time: it may come', async () => {
+    const rows: Record<string, string> = {};
+    const { session, asked } = directory(rows);
+    const instances = new RunInstances(session);
+    assert.deepEqual(entries(await instances.of(['late'])), {});
+    rows.late = 'one';
+    assert.deepEqual(entries(await instances.of(['late'])), { late: 'one' });
+    assert.deepEqual(asked, [['late'], ['late']]);
+  });
+
+  test('are forgotten when nobody has asked for them while others came, and those asked for stay', async () => {
+    const { session, asked } = directory({ a: 'one', b: 'two' });
+    const instances = new RunInstances(session, 3);
+    await instances.of(['a', 'b']);
+    for (let n = 0; n < 8; n++) {
+      instances.learn(`made ${n}`, 'three');
+      await instances.of(['a']);
+    }
+    assert.deepEqual(asked, [['a', 'b']]);
+    await instances.of(['a', 'b']);
+    assert.deepEqual(asked, [['a', 'b'], ['b']]);
+  });
+});

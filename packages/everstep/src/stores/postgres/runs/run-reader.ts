@@ -1,0 +1,168 @@
+/** Reads of single runs and of what is due. */
+import { nextPosition, positionsIn } from '../../../engine/runs/positions.js';
+import { ADVANCE_SLOT, type KeptEvent, type RecordedStep, type Run, type RunPayload } from '../../../engine/runs/run.js';
+import type { DueTask, PayloadHead, RunRecord, TaskReference } from '../../../ports/stores/store.js';
+import { flag, integer, json, type Row, text, textOrNull } from '../connection/columns.js';
+import { type Database, type Session, statement } from '../connection/connection.js';
+import { type DueTasksQuery, dueAmong, dueParameters, dueTaskOf } from './due-tasks.js';
+import {
+  headersOf,
+  payloadOf,
+  RUN_IDENTITY_COLUMNS,
+  RUN_IDENTITY_TABLES,
+  RUN_RECORD_COLUMNS,
+  RUN_RECORD_TABLES,
+  recordedStepOf,
+  runIdentityOf,
+  runRecordOf,
+} from './rows.js';
+import { taskOf } from './task-rows.js';
+
+/** Rows of the run whose key is $1. */
+const ofRun = (table: string): string =>
+  `${table}.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND ${table}.run_key = $1`;
+
+const IDENTITY = statement(`
+  SELECT ${RUN_IDENTITY_COLUMNS}, f.run_key IS NOT NULL AS failure_function, coalesce(a.version, 0) AS version
+  FROM ${RUN_IDENTITY_TABLES}
+  LEFT JOIN active_run a ON a.instance_id = r.instance_id AND a.run_key = r.run_key
+  LEFT JOIN failure_function f ON f.instance_id = r.instance_id AND f.run_key = r.run_key
+  WHERE ${ofRun('r')}`);
+const JOURNAL_SIZE = statement(`
+  SELECT count(*) AS entries, coalesce(max(step_id), 0) AS last_step_id, coalesce(sum(octet_length(out)), 0)::bigint AS result_bytes
+  FROM step s WHERE ${ofRun('s')}`);
+const STEP_IDS = statement(`SELECT s.step_id FROM step s WHERE ${ofRun('s')}`);
+/** By their names: a node that runs when a newer version adds a column goes on with the statements that it has prepared. */
+const STEPS = statement(`
+  SELECT s.idx, s.step_id, s.name, s.type, s.out, s.message_id, s.first_of_group, s.concurrent, s.created_at, s.completed_at,
+    s.started_at, s.sleep_ms, s.wake_at, s.edited
+  FROM step s WHERE ${ofRun('s')} AND s.idx >= $2 ORDER BY s.idx`);
+const TASKS = statement(`SELECT t.* FROM task t WHERE ${ofRun('t')} ORDER BY t.slot`);
+const RETRIES = statement(`
+  SELECT a.retried FROM attempt a
+  WHERE ${ofRun('a')} AND a.slot >= 0 AND a.retry_at IS NULL AND a.at = $2 ORDER BY a.place DESC LIMIT 1`);
+const PAYLOAD = statement(`SELECT p.* FROM payload p WHERE ${ofRun('p')}`);
+const PAYLOAD_HEAD = statement(`
+  SELECT p.content_type, p.forward_headers, octet_length(p.body) AS body_bytes FROM payload p WHERE ${ofRun('p')}`);
+const RESULT = statement(`SELECT e.result FROM ended_run e WHERE ${ofRun('e')}`);
+const EVENTS = statement(`
+  SELECT k.event_key, k.event_id, k.received_at, k.content FROM kept_event k WHERE ${ofRun('k')} ORDER BY k.place`);
+const STILL_ACTIVE = statement(`
+  SELECT a.run_key FROM run_directory d JOIN active_run a ON a.instance_id = d.instance_id AND a.run_key = d.run_key
+  WHERE d.run_key = ANY($1::text[])`);
+const INVOKER = statement(`
+  SELECT t.run_key, t.slot FROM task t
+  JOIN active_run a ON a.instance_id = t.instance_id AND a.run_key = t.run_key
+  WHERE t.child_run_key = $1`);
+
+const DUE = dueAmong('true');
+const DUE_OF_INSTANCE = dueAmong('instance_id = $6');
+const NEXT_DUE = statement('SELECT due_at FROM task WHERE due_at > $1 ORDER BY due_at LIMIT 1');
+
+const keptEventOf = (row: Row): KeptEvent => ({
+  eventKey: text(row, 'event_key'),
+  eventId: text(row, 'event_id'),
+  receivedAt: integer(row, 'received_at'),
+  content: json<KeptEvent['content']>(row, 'content'),
+});
+
+async function firstOf(rows: Promise<readonly Row[]>): Promise<Row | null> {
+  return (await rows)[0] ?? null;
+}
+
+/** How often the delivery was retried that failed the run at `at`; 0 when none did. */
+export async function retriesBeforeFailure(session: Session, runKey: string, at: number): Promise<number> {
+  const row = await firstOf(session.query(RETRIES, [runKey, at]));
+  return row ? integer(row, 'retried') : 0;
+}
+
+/** All of it as it was at one moment. */
+export function loadRun(database: Database, runKey: string): Promise<Run | null> {
+  return database.snapshot(async (session) => {
+    const [identities, sizes, taskRows, events] = await Promise.all([
+      session.query(IDENTITY, [runKey]),
+      session.query(JOURNAL_SIZE, [runKey]),
+      session.query(TASKS, [runKey]),
+      session.query(EVENTS, [runKey]),
+    ]);
+    const [identity, size] = [identities[0], sizes[0]];
+    if (!identity || !size) return null;
+    const open = taskRows.map(taskOf);
+    const tasks = new Map(open.map((task) => [task.slot, task]));
+    const journalLength = integer(size, 'entries');
+    const taken = { entries: journalLength, lastStepId: integer(size, 'last_step_id'), lastSlot: open.at(-1)?.slot ?? 0 };
+    const known = nextPosition(taken);
+    const recorded = known === null ? await session.query(STEP_IDS, [runKey]) : [];
+    return {
+      ...runIdentityOf(identity),
+      ...(known === null ? positionsIn(recorded.map((step) => integer(step, 'step_id'))) : { known }),
+      journalLength,
+      journalBytes: integer(size, 'result_bytes'),
+      quietAt: tasks.has(ADVANCE_SLOT) ? -1 : journalLength,
+      version: integer(identity, 'version'),
+      tasks,
+      keptEvents: events.map(keptEventOf),
+      failureFunction: flag(identity, 'failure_function'),
+    };
+  });
+}
+
+export async function loadPayload(session: Session, runKey: string): Promise<RunPayload | null> {
+  const row = await firstOf(session.query(PAYLOAD, [runKey]));
+  return row && payloadOf(row);
+}
+
+export async function payloadHead(session: Session, runKey: string): Promise<PayloadHead | null> {
+  const row = await firstOf(session.query(PAYLOAD_HEAD, [runKey]));
+  return row && { ...headersOf(row), bodyBytes: integer(row, 'body_bytes') };
+}
+
+/** JSON text. */
+export async function loadResult(session: Session, runKey: string): Promise<string | null> {
+  const row = await firstOf(session.query(RESULT, [runKey]));
+  return row && textOrNull(row, 'result');
+}
+
+export async function loadJournal(session: Session, runKey: string, from: number): Promise<readonly RecordedStep[]> {
+  return (await session.query(STEPS, [runKey, from])).map(recordedStepOf);
+}
+
+export async function readDueTasks(session: Session, query: DueTasksQuery): Promise<readonly DueTask[]> {
+  const { instanceId } = query;
+  const rows =
+    instanceId === undefined
+      ? session.query(DUE, dueParameters(query))
+      : session.query(DUE_OF_INSTANCE, [...dueParameters(query), instanceId]);
+  return (await rows).map(dueTaskOf);
+}
+
+export async function readNextDueAt(session: Session, after: number): Promise<number | null> {
+  const row = await firstOf(session.query(NEXT_DUE, [after]));
+  return row && integer(row, 'due_at');
+}
+
+export async function endedAmong(session: Session, runKeys: readonly string[]): Promise<readonly string[]> {
+  const active = new Set((await session.query(STILL_ACTIVE, [runKeys])).map((row) => text(row, 'run_key')));
+  return runKeys.filter((runKey) => !active.has(runKey));
+}
+
+/** Of several tasks that name the run, all but one belong to runs that have ended. */
+export async function findInvoker(session: Session, childRunKey: string): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null> {
+  const row = await firstOf(session.query(INVOKER, [childRunKey]));
+  return row && { runKey: text(row, 'run_key'), slot: integer(row, 'slot') };
+}
+
+const DESCENDANTS = statement(`
+  SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES}
+  WHERE r.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND r.run_key IN (
+    (SELECT i.run_key FROM run i WHERE i.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1)
+      AND i.invoked_by_run_key = $1 ORDER BY i.run_key LIMIT $2)
+    UNION (SELECT f.run_key FROM run f WHERE f.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1)
+      AND f.forked_from_run_key = $1 ORDER BY f.run_key LIMIT $2)
+    UNION SELECT o.became_run_key FROM ended_run o WHERE ${ofRun('o')} AND o.became_run_key IS NOT NULL
+  ) ORDER BY r.place LIMIT $2`);
+
+/** Runs that came of this one, by creation. */
+export async function descendantsOf(session: Session, runKey: string, limit: number): Promise<readonly RunRecord[]> {
+  return (await session.query(DESCENDANTS, [runKey, limit])).map(runRecordOf);
+}

@@ -1,0 +1,50 @@
+/**
+ * Records of single runs, as clients ask for them that have waited for the end of their run. Those that a commit has ended
+ * are asked for in one turn of the event loop, and read together.
+ */
+import type { RunRecord } from '../../../ports/stores/store.js';
+import { text } from '../connection/columns.js';
+import { type Database, statement } from '../connection/connection.js';
+import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, runRecordOf } from './rows.js';
+
+const RECORDS = statement(`
+  SELECT ${RUN_RECORD_COLUMNS}
+  FROM unnest($1::text[]) AS u (run_key) JOIN run_directory l ON l.run_key = u.run_key
+  JOIN (${RUN_RECORD_TABLES}) ON r.instance_id = l.instance_id AND r.run_key = l.run_key`);
+
+interface Asked {
+  readonly resolve: (record: RunRecord | null) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class RunRecords {
+  private readonly database: Database;
+  private asked = new Map<string, Asked[]>();
+
+  constructor(database: Database) {
+    this.database = database;
+  }
+
+  /** As it is at some moment from now on; null when there is no such run. */
+  find(runKey: string): Promise<RunRecord | null> {
+    return new Promise((resolve, reject) => {
+      if (this.asked.size === 0) setImmediate(() => void this.read());
+      const others = this.asked.get(runKey);
+      if (others) others.push({ resolve, reject });
+      else this.asked.set(runKey, [{ resolve, reject }]);
+    });
+  }
+
+  private async read(): Promise<void> {
+    const { asked } = this;
+    this.asked = new Map();
+    try {
+      const keys = [...asked.keys()];
+      const rows = await this.database.snapshot((session) => session.query(RECORDS, [keys]), { fixedPlans: true });
+      const found = new Map(rows.map((row) => [text(row, 'run_key'), runRecordOf(row)]));
+      for (const [runKey, all] of asked) for (const { resolve } of all) resolve(found.get(runKey) ?? null);
+    } catch (error) {
+      for (const all of asked.values()) for (const { reject } of all) reject(error);
+    }
+  }
+}

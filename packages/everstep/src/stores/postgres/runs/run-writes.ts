@@ -1,0 +1,219 @@
+/** Writes of runs as a whole: begun, ended, their payloads. */
+import type { Run, RunOutcome, RunPayload } from '../../../engine/runs/run.js';
+import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { statement, type TransactionSession } from '../connection/connection.js';
+import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
+import { charged } from '../storage/stored-bytes.js';
+
+const RUN = {
+  instance_id: 'text',
+  run_key: 'text',
+  created_at: 'bigint',
+  workflow_run_id: 'text',
+  dialect: 'text',
+  workflow_url: 'text',
+  caller_ip: 'text',
+  flow_key: 'text',
+  invoked_by_run_key: 'text',
+  message: 'boolean',
+  queue: 'text',
+  url_group: 'text',
+  schedule_id: 'text',
+  url_host: 'text',
+  url_path: 'text',
+  origin: 'text',
+  settings: 'text',
+  claim: 'text',
+} as const satisfies Columns;
+/** `n` is the number of the run in the same statement, from 1. */
+const LABEL = {
+  instance_id: 'text',
+  message: 'boolean',
+  run_key: 'text',
+  label: 'text',
+  n: 'integer',
+} as const satisfies Columns;
+const PAYLOAD = {
+  instance_id: 'text',
+  run_key: 'text',
+  content_type: 'text',
+  forward_headers: 'text',
+  body: 'bytea',
+} as const satisfies Columns;
+const COPY = { instance_id: 'text', run_key: 'text', from_instance: 'text', from_key: 'text' } as const satisfies Columns;
+const END = {
+  instance_id: 'text',
+  run_key: 'text',
+  state: 'text',
+  completed_at: 'bigint',
+  result: 'text',
+  error: 'text',
+} as const satisfies Columns;
+const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
+
+const { claim: _, ...RUN_COLUMNS } = RUN;
+const RUN_COUNT = Object.keys(RUN).length;
+
+/** Rows go into the index of ids in its order, so that two batches do not wait for each other in a circle. */
+const INSERT_RUNS = statement(`
+  WITH base AS MATERIALIZED (SELECT ${PLACE_BASE} AS place),
+  given AS MATERIALIZED (
+    SELECT u.*, base.place + u.n AS place FROM base, ${unnest(RUN)} WITH ORDINALITY AS u(${names(RUN)}, n)
+  ),
+  runs AS (INSERT INTO run (${names(RUN_COLUMNS)}, place) SELECT ${names(RUN_COLUMNS)}, place FROM given),
+  directory AS (INSERT INTO run_directory (run_key, instance_id) SELECT run_key, instance_id FROM given),
+  labels AS (
+    INSERT INTO run_label (instance_id, message, label, place, run_key)
+    SELECT l.instance_id, l.message, l.label, base.place + l.n, l.run_key
+    FROM base, ${unnest(LABEL, RUN_COUNT + 1)} AS l(${names(LABEL)})
+  )
+  INSERT INTO active_run (instance_id, run_key, workflow_run_id, claim, place, created_at, message, queue)
+  SELECT instance_id, run_key, workflow_run_id, claim, place, created_at, message, queue FROM given
+  ORDER BY instance_id, workflow_run_id`);
+
+const INSERT_PAYLOADS = statement(insertInto('payload', PAYLOAD));
+/** A source that is not there makes a row that the table refuses. */
+const COPY_PAYLOADS = statement(
+  charged(`
+  INSERT INTO payload (${names(PAYLOAD)})
+  SELECT c.instance_id, c.run_key, p.content_type, p.forward_headers, p.body
+  FROM ${unnest(COPY)} AS c(${names(COPY)})
+  LEFT JOIN payload p ON p.instance_id = c.from_instance AND p.run_key = c.from_key
+  RETURNING payload.instance_id, ${storedSql('payload', 'payload')} AS bytes`),
+);
+const END_RUNS = statement(`
+  WITH gone AS (
+    DELETE FROM active_run a USING ${unnest(END)} AS g(${names(END)})
+    WHERE a.instance_id = g.instance_id AND a.run_key = g.run_key
+    RETURNING ${Object.keys(END)
+      .map((name) => `g.${name}`)
+      .join(', ')}, a.place, a.created_at, a.message
+  )
+  INSERT INTO ended_run (${names(END)}, place, created_at, message) SELECT ${names(END)}, place, created_at, message FROM gone`);
+const MOVE = { instance_id: 'text', run_key: 'text', version: 'bigint' } as const satisfies Columns;
+const MOVE_RUNS = statement(`
+  UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})
+  WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key`);
+const FORK = { instance_id: 'text', run_key: 'text', from_key: 'text' } as const satisfies Columns;
+/** A statement of its own, which hardly any run needs. */
+const MARK_FORKS = statement(`
+  UPDATE run r SET forked_from_run_key = f.from_key FROM ${unnest(FORK)} AS f(${names(FORK)})
+  WHERE r.instance_id = f.instance_id AND r.run_key = f.run_key`);
+const NOTE_FAILURE_FUNCTIONS = statement(`${insertInto('failure_function', KEY)} ON CONFLICT DO NOTHING`);
+
+/** A run in its instance. */
+export interface RunPlace {
+  readonly instanceId: string;
+  readonly runKey: string;
+}
+
+/** What a listing looks for in a URL: its host, with the port where there is one, and its path. */
+export function urlColumns(url: string): { readonly url_host: string; readonly url_path: string } {
+  const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: '' };
+  return { url_host: host, url_path: pathname };
+}
+
+/** How `claim` reads of a run that alone may be active under its id. */
+export const SOLE = '';
+
+export class RunWrites {
+  private runs: RowOf<typeof RUN>[] = [];
+  private labels: RowOf<typeof LABEL>[] = [];
+  private payloads: RowOf<typeof PAYLOAD>[] = [];
+  private copies: RowOf<typeof COPY>[] = [];
+  private readonly ends = new Map<string, RowOf<typeof END>>();
+  private failureFunctions: RowOf<typeof KEY>[] = [];
+  private forks: RowOf<typeof FORK>[] = [];
+  private readonly moves = new Map<string, RowOf<typeof MOVE>>();
+
+  /** `sole`: the unit asks that no other run of the id is active. */
+  create(run: Run, input: RunPayload | RunPlace, sole: boolean): void {
+    const { instanceId, key, settings, origin } = run;
+    const { message } = settings;
+    this.runs.push({
+      instance_id: instanceId,
+      run_key: key,
+      created_at: run.createdAt,
+      workflow_run_id: run.workflowRunId,
+      dialect: run.dialect,
+      workflow_url: run.workflowUrl,
+      caller_ip: run.callerIp,
+      flow_key: settings.flowControl?.key ?? null,
+      invoked_by_run_key: origin?.kind === 'invoke' ? origin.runKey : null,
+      message: message !== undefined,
+      queue: message?.queue ?? null,
+      url_group: message?.urlGroup ?? null,
+      schedule_id: message?.scheduleId ?? null,
+      ...urlColumns(run.workflowUrl),
+      origin: origin && JSON.stringify(origin),
+      settings: JSON.stringify(settings),
+      claim: sole ? SOLE : key,
+    });
+    for (const label of new Set(settings.labels)) {
+      this.labels.push({
+        instance_id: instanceId,
+        message: message !== undefined,
+        run_key: key,
+        label,
+        n: this.runs.length,
+      });
+    }
+    if (origin?.kind === 'fork') this.forks.push({ instance_id: instanceId, run_key: key, from_key: origin.runKey });
+    if (run.failureFunction) this.noteFailureFunction({ instanceId, runKey: key });
+    if ('runKey' in input) {
+      this.copies.push({ instance_id: instanceId, run_key: key, from_instance: input.instanceId, from_key: input.runKey });
+      return;
+    }
+    this.payloads.push({
+      instance_id: instanceId,
+      run_key: key,
+      content_type: input.contentType,
+      forward_headers: JSON.stringify(input.forwardHeaders),
+      body: input.body,
+    });
+  }
+
+  noteFailureFunction({ instanceId, runKey }: RunPlace): void {
+    this.failureFunctions.push({ instance_id: instanceId, run_key: runKey });
+  }
+
+  move({ instanceId, runKey }: RunPlace, version: number): void {
+    this.moves.set(runKey, { instance_id: instanceId, run_key: runKey, version });
+  }
+
+  end({ instanceId, runKey }: RunPlace, outcome: RunOutcome, completedAt: number): void {
+    this.ends.set(runKey, {
+      instance_id: instanceId,
+      run_key: runKey,
+      state: outcome.status,
+      completed_at: completedAt,
+      result: outcome.status === 'succeeded' ? outcome.result : null,
+      error: outcome.status === 'failed' ? outcome.error : null,
+    });
+  }
+
+  /** The run gets an entry in the DLQ: its end is written with that, when it is still to be written. */
+  deadLetterAdded(runKey: string): void {
+    const end = this.ends.get(runKey);
+    if (end) this.ends.set(runKey, { ...end, state: 'deadLetter' });
+  }
+
+  sendBeginnings(session: TransactionSession): void {
+    const { runs, labels, payloads, copies, failureFunctions } = this;
+    if (runs.length > 0) session.send(INSERT_RUNS, [...columnArrays(RUN, runs), ...columnArrays(LABEL, labels)]);
+    if (this.forks.length > 0) session.send(MARK_FORKS, columnArrays(FORK, this.forks));
+    if (payloads.length > 0) session.send(INSERT_PAYLOADS, columnArrays(PAYLOAD, payloads));
+    if (copies.length > 0) session.send(COPY_PAYLOADS, columnArrays(COPY, copies));
+    if (failureFunctions.length > 0) session.send(NOTE_FAILURE_FUNCTIONS, columnArrays(KEY, failureFunctions));
+    [this.runs, this.labels, this.payloads, this.copies, this.failureFunctions, this.forks] = [[], [], [], [], [], []];
+  }
+
+  sendEnds(session: TransactionSession): void {
+    // One that ends has no row any more that could tell.
+    for (const runKey of this.ends.keys()) this.moves.delete(runKey);
+    if (this.moves.size > 0) session.send(MOVE_RUNS, columnArrays(MOVE, [...this.moves.values()]));
+    this.moves.clear();
+    if (this.ends.size > 0) session.send(END_RUNS, columnArrays(END, [...this.ends.values()]));
+    this.ends.clear();
+  }
+}

@@ -1,0 +1,105 @@
+/** Writes of a run's journal and of its failed attempts: the hot path. */
+import type { StatementSync } from 'node:sqlite';
+import type { FailedAttempt, RecordedStep } from '../../../engine/runs/run.js';
+import type { StoreWrite } from '../../../engine/writes.js';
+import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { integer } from '../connection/columns.js';
+import type { StoreParts } from '../connection/store-parts.js';
+
+export class ProgressWriter {
+  private readonly parts: StoreParts;
+  private readonly insertStep: StatementSync;
+  private readonly copySteps: StatementSync;
+  private readonly selectBytes: StatementSync;
+  private readonly markEdited: StatementSync;
+  private readonly keepSent: StatementSync;
+  private readonly insertAttempt: StatementSync;
+
+  constructor(parts: StoreParts) {
+    const { connection } = parts;
+    this.parts = parts;
+    const stepColumns =
+      'step_id, name, type, message_id, first_of_group, concurrent, created_at, completed_at, started_at, sleep_ms, wake_at, out';
+    this.insertStep = connection.prepare(
+      `INSERT INTO step (run_seq, idx, ${stepColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.copySteps = connection.prepare(
+      `INSERT INTO step (run_seq, idx, ${stepColumns}, edited, sent)
+       SELECT ?, idx, ${stepColumns}, edited, sent FROM step
+       WHERE run_seq = ? AND idx >= ? AND idx < ? AND idx NOT IN (SELECT value FROM json_each(?)) ORDER BY idx`,
+    );
+    this.selectBytes = connection.prepare(
+      `SELECT coalesce(sum(${storedSql('step', 's')}), 0) AS bytes FROM step s
+       WHERE s.run_seq = ? AND s.idx >= ? AND s.idx < ? AND s.idx NOT IN (SELECT value FROM json_each(?))`,
+    );
+    this.markEdited = connection.prepare('UPDATE step SET edited = 1 WHERE run_seq = ? AND idx = ?');
+    this.keepSent = connection.prepare('UPDATE step SET sent = ? WHERE run_seq = ? AND idx = ?');
+    this.insertAttempt = connection.prepare(
+      `INSERT INTO attempt (run_seq, slot, name, message_id, retried, at, cause, status, retry_at, message, exchange)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+  }
+
+  recordStep(runKey: string, step: RecordedStep): void {
+    this.insertStep.run(
+      this.seqOf(runKey),
+      step.index,
+      step.stepId,
+      step.name,
+      step.type,
+      step.messageId,
+      step.group,
+      step.concurrent,
+      step.createdAt,
+      step.completedAt,
+      step.startedAt ?? null,
+      step.sleepMs,
+      step.wakeAt,
+      step.out,
+    );
+    // Statements of their own, which hardly any step needs.
+    if (step.edited) this.markEdited.run(this.seqOf(runKey), step.index);
+    if (step.sent) this.keepSent.run(JSON.stringify(step.sent), this.seqOf(runKey), step.index);
+  }
+
+  copyJournal({ fromRunKey, toRunKey, length, without = [] }: Extract<StoreWrite, { readonly kind: 'copy-journal' }>): void {
+    this.copy(fromRunKey, this.seqOf(toRunKey), { from: 0, below: length ?? Number.MAX_SAFE_INTEGER, without });
+  }
+
+  stageJournal(write: Extract<StoreWrite, { readonly kind: 'stage-journal' }>): void {
+    const { fromRunKey, toRunKey, at } = write;
+    const { tenant } = this.parts.runs.require(fromRunKey);
+    this.copy(fromRunKey, this.parts.staged.seqFor(toRunKey, tenant, at), write);
+  }
+
+  private copy(
+    fromRunKey: string,
+    toSeq: number,
+    { from, below, without }: { readonly from: number; readonly below: number; readonly without: readonly number[] },
+  ): void {
+    const { seq, tenant } = this.parts.runs.require(fromRunKey);
+    const which = [seq, from, below, JSON.stringify(without)] as const;
+    this.copySteps.run(toSeq, ...which);
+    this.parts.stored.add(tenant, integer(this.selectBytes.get(...which) ?? {}, 'bytes'));
+  }
+
+  recordAttempt(runKey: string, attempt: FailedAttempt): void {
+    this.insertAttempt.run(
+      this.seqOf(runKey),
+      attempt.slot,
+      attempt.name,
+      attempt.messageId,
+      attempt.retried,
+      attempt.at,
+      attempt.cause,
+      attempt.status,
+      attempt.retryAt,
+      attempt.message,
+      attempt.exchange ? JSON.stringify(attempt.exchange) : null,
+    );
+  }
+
+  private seqOf(runKey: string): number {
+    return this.parts.runs.require(runKey).seq;
+  }
+}

@@ -1,0 +1,310 @@
+/** The one connection to the database file: opened exclusively, migrated, with every statement prepared once. */
+import { rmSync } from 'node:fs';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { MIGRATIONS } from '../migrations/index.js';
+import { CommitCount, identify } from './commit-count.js';
+import { DurableMark, resetMark } from './durable-mark.js';
+import { resultCode } from './errors.js';
+import { LogSync } from './log-sync.js';
+import { type CopyRequest, copyOnline } from './online-copy.js';
+import { createPrivately } from './private-file.js';
+import { doubtsOf, findLoss, keepDamaged, lossIn, type StoreNotice } from './store-loss.js';
+
+/** Marks the file as ours ("EVST"), so that another program's database is not taken for one. */
+export const APPLICATION_ID = 0x45565354;
+const BUSY_TIMEOUT_MS = 1000;
+const PAGE_CACHE_KIB = 16 * 1024;
+/** Pages in the write-ahead log at which SQLite moves them into the file: about 16 MiB. */
+const CHECKPOINT_PAGES = 4000;
+/** Free pages given back at a time: 1 MiB. */
+const PAGES_RELEASED = 256;
+const KEPT_LOG_BYTES = 64 * 1024 * 1024;
+
+const AUTO_VACUUM_INCREMENTAL = 2;
+
+const IN_MEMORY = ':memory:';
+
+const SQLITE_BUSY = 5;
+const SQLITE_CORRUPT = 11;
+const SQLITE_FULL = 13;
+const SQLITE_NOTADB = 26;
+
+export type StoreOpenErrorCode = 'in-use' | 'damaged' | 'newer-schema' | 'older-schema' | 'not-a-store' | 'unreadable';
+
+/** Why a store file cannot be used; the message is fit for the operator. */
+export class StoreOpenError extends Error {
+  override readonly name = 'StoreOpenError';
+  readonly code: StoreOpenErrorCode;
+  constructor(code: StoreOpenErrorCode, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
+export interface ConnectionOptions {
+  /** Called once when a sync of the log failed. */
+  readonly onDiskFailure?: (error: Error) => void;
+  readonly onNotice?: (notice: StoreNotice) => void;
+  /** Opens a store that has lost commits, after a copy of its files was made. */
+  readonly acceptLoss?: boolean;
+  /** Files or directories that exist only beside a store that was in use: then a missing or empty database is a loss. */
+  readonly belongings?: readonly string[];
+}
+
+export interface Connection {
+  /** Each statement is prepared once and kept by its caller. */
+  prepare(sql: string): StatementSync;
+  exec(sql: string): void;
+  /** Counts the open transaction, right before it commits, so that its loss is found. */
+  countCommit(): void;
+  /** Resolves when everything that was committed before is on the disk. `alone`: nothing else goes on. */
+  durable(alone?: boolean): Promise<void>;
+  /** A sync that SQLite itself made has failed: nothing is acknowledged any more. */
+  onSyncFailure(error: Error): void;
+  /** Gives back some of the pages that hold nothing any more; false when none are left. The file is cut at a checkpoint. */
+  releaseSpace(): boolean;
+  /** Copies the database into another file while it goes on being written. */
+  copyTo(request: CopyRequest): Promise<void>;
+  /** The SQL of every statement that was prepared. */
+  readonly statements: readonly string[];
+  close(): Promise<void>;
+}
+
+function countOf(statement: StatementSync): number {
+  const value = Object.values(statement.get() ?? {})[0];
+  return typeof value === 'number' ? value : 0;
+}
+
+const pragma = (database: DatabaseSync, name: string): number => countOf(database.prepare(`PRAGMA ${name}`));
+
+/** Runs `work` in one transaction, which is counted if the connection counts; what it throws undoes it. */
+export function transact<Result>(
+  connection: Pick<Connection, 'exec'> & Partial<Pick<Connection, 'countCommit'>>,
+  work: () => Result,
+): Result {
+  connection.exec('BEGIN IMMEDIATE');
+  try {
+    const result = work();
+    connection.countCommit?.();
+    connection.exec('COMMIT');
+    return result;
+  } catch (error) {
+    rollBack(connection, error);
+    throw error;
+  }
+}
+
+/** Rolls back the transaction that failed because of `cause`. */
+export function rollBack(connection: Pick<Connection, 'exec'>, cause: unknown): void {
+  try {
+    connection.exec('ROLLBACK');
+  } catch (error) {
+    // SQLite undoes a transaction itself after some faults (disk full, I/O): then there is none to undo.
+    if (!(error instanceof Error) || !error.message.includes('no transaction is active'))
+      throw new AggregateError([cause, error], 'a batch failed and could not be rolled back');
+  }
+}
+
+/** Brings the file to the latest schema; each step is one transaction together with its number. */
+export function migrate(database: DatabaseSync, file: string, migrations: readonly string[] = MIGRATIONS): void {
+  const version = pragma(database, 'user_version');
+  if (pragma(database, 'application_id') !== APPLICATION_ID) {
+    const tables = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').get();
+    if (version !== 0 || tables?.tables !== 0)
+      throw new StoreOpenError('not-a-store', `${file} is a database of another program. Choose another data directory.`);
+  }
+  if (version > migrations.length)
+    throw new StoreOpenError(
+      'newer-schema',
+      `${file} was written by a newer version of Everstep (schema ${version}; this version knows ${migrations.length}). ` +
+        'Start the newer version, or restore a backup made before the upgrade.',
+    );
+  const marks = (version: number) => `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${version}`;
+  const isNew = version === 0 && migrations === MIGRATIONS;
+  if (isNew && wholeSchema !== null) {
+    const schema = wholeSchema;
+    transact(database, () => database.exec(`${schema};${marks(migrations.length)}`));
+    return;
+  }
+  for (const [index, sql] of migrations.entries()) {
+    if (index < version) continue;
+    transact(database, () => {
+      database.exec(sql);
+      database.exec(marks(index + 1));
+    });
+  }
+  if (isNew) wholeSchema = schemaOf(database);
+}
+
+/**
+ * What all migrations made of the first new database of this process. The next ones are made with it at once: that takes a
+ * fifth of the time, of which tests with a store of their own have hundreds.
+ */
+let wholeSchema: string | null = null;
+
+/** Null when there is more than the schema: rows, which a migration has put there. */
+function schemaOf(database: DatabaseSync): string | null {
+  const entries = database.prepare(
+    `SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid`,
+  );
+  const statements: string[] = [];
+  for (const { type, name, sql } of entries.all()) {
+    if (type === 'table' && countOf(database.prepare(`SELECT count(*) AS rows FROM "${name}"`)) > 0) return null;
+    statements.push(String(sql));
+  }
+  return statements.join(';\n');
+}
+
+/** What the operator is told of an error at the opening of `file`. */
+export function explained(error: unknown, file: string): unknown {
+  switch (resultCode(error)) {
+    case SQLITE_BUSY:
+      return new StoreOpenError(
+        'in-use',
+        `${file} is in use by another process: the data directory belongs to one running service at a time. ` +
+          'Stop the other one, or choose another data directory.',
+        error,
+      );
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+      return new StoreOpenError('not-a-store', `${file} is not a database, or it is damaged.`, error);
+    default:
+      return error;
+  }
+}
+
+/**
+ * A file of an early version does not know where its pages belong, so that free ones cannot be given back: it is
+ * written anew, once. That takes as much space again for a while; without it the file stays as it is until the next start.
+ */
+function trackFreePages(database: DatabaseSync): void {
+  if (pragma(database, 'auto_vacuum') === AUTO_VACUUM_INCREMENTAL) return;
+  try {
+    database.exec(`PRAGMA auto_vacuum = INCREMENTAL; VACUUM`);
+  } catch (error) {
+    if (resultCode(error) !== SQLITE_FULL) throw error;
+  }
+}
+
+/**
+ * Throws StoreOpenError unless the loss is accepted; then copies the files of the store, which nobody may have open, before
+ * anything is written to them.
+ */
+function judge(file: string, loss: string, { acceptLoss, onNotice }: ConnectionOptions): void {
+  if (!acceptLoss) throw new StoreOpenError('damaged', loss);
+  const keptIn = keepDamaged(file);
+  onNotice?.({ event: 'opened a damaged store because --accept-loss is set', fields: { file, loss, keptIn } });
+}
+
+/** Opens the file and takes its lock. Throws StoreOpenError when another process has it, or it is no database. */
+function openLocked(file: string): DatabaseSync {
+  const database = new DatabaseSync(file);
+  try {
+    // NORMAL and not FULL, because the sync at the end of a commit is ours to make: LogSync.
+    // Exclusive before the first access: the lock is taken then, kept until the end, and given back by the
+    // system when the process dies. It also lets the log's index live in plain memory.
+    database.exec(`
+      PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS};
+      PRAGMA locking_mode = EXCLUSIVE;
+      PRAGMA auto_vacuum = INCREMENTAL;
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = NORMAL;
+      PRAGMA cache_size = -${PAGE_CACHE_KIB};
+      PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
+      PRAGMA journal_size_limit = ${KEPT_LOG_BYTES};
+    `);
+    return database;
+  } catch (error) {
+    database.close();
+    throw explained(error, file);
+  }
+}
+
+interface Checked {
+  readonly database: DatabaseSync;
+  /** Whether what is lost was accepted. */
+  readonly lossAccepted: boolean;
+}
+
+/** Opens a file of which nothing acknowledged is lost, or what is lost is accepted. */
+function openChecked(file: string, options: ConnectionOptions): Checked {
+  const { belongings = [], acceptLoss = false, onNotice } = options;
+  const found = findLoss(file, belongings);
+  if (found !== null) judge(file, found, options);
+  createPrivately(file);
+  const database = openLocked(file);
+  if (found !== null) return { database, lossAccepted: true };
+  let foundNow: string | null;
+  try {
+    // Where files cannot be read before they are locked, the loss shows only now.
+    foundNow = lossIn(database, file, belongings);
+    if (foundNow === null) for (const doubt of doubtsOf(database, file)) onNotice?.(doubt);
+  } catch (error) {
+    database.close();
+    throw explained(error, file);
+  }
+  if (foundNow === null) {
+    if (acceptLoss) onNotice?.({ event: 'store has no known loss, remove --accept-loss', fields: { file } });
+    return { database, lossAccepted: false };
+  }
+  database.close();
+  judge(file, foundNow, options);
+  return { database: openLocked(file), lossAccepted: true };
+}
+
+/**
+ * Throws StoreOpenError when the file is in use, of a newer version, or no store, and when it has lost commits that were on
+ * the disk.
+ */
+export function openConnection(file: string, options: ConnectionOptions = {}): Connection {
+  const { onDiskFailure, onNotice } = options;
+  const inMemory = file === IN_MEMORY;
+  const { database, lossAccepted } = inMemory ? { database: openLocked(file), lossAccepted: false } : openChecked(file, options);
+  let storeId: string;
+  try {
+    migrate(database, file);
+    trackFreePages(database);
+    storeId = identify(database);
+    if (lossAccepted) resetMark(file, storeId);
+    database.exec('PRAGMA temp_store = MEMORY');
+  } catch (error) {
+    database.close();
+    throw explained(error, file);
+  }
+  // What a reader before the lock has left; whoever has the lock needs none.
+  if (!inMemory) rmSync(`${file}-shm`, { force: true });
+  const commits = new CommitCount(database);
+  const statements: string[] = [];
+  const freePages = database.prepare('PRAGMA freelist_count');
+  const mark = new DurableMark(file, storeId, ({ message: error }) =>
+    onNotice?.({ event: 'could not write the durable mark, lost commits may go undetected', fields: { file, error } }),
+  );
+  const log = inMemory ? null : new LogSync({ databaseFile: file, commits: () => commits.now, mark, onFailure: onDiskFailure });
+  let open = true;
+  return {
+    statements,
+    prepare(sql) {
+      statements.push(sql);
+      return database.prepare(sql);
+    },
+    exec: (sql) => database.exec(sql),
+    countCommit: () => commits.add(),
+    releaseSpace() {
+      const before = countOf(freePages);
+      if (before === 0) return false;
+      database.exec(`PRAGMA incremental_vacuum(${PAGES_RELEASED})`);
+      const left = countOf(freePages);
+      // A file that does not know where its pages belong keeps them.
+      return left > 0 && left < before;
+    },
+    copyTo: (request) => copyOnline(database, request),
+    durable: (alone) => log?.reached(alone) ?? Promise.resolve(),
+    onSyncFailure: (error) => log?.failed(error),
+    async close() {
+      if (!open) return;
+      open = false;
+      await log?.close();
+      database.close();
+    },
+  };
+}

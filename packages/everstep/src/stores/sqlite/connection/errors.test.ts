@@ -1,0 +1,84 @@
+/** What the embedded store says when it does not take writes. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { CommitUnit } from '../../../ports/stores/store.js';
+import { StoreRefusesWritesError, StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
+import { createSqliteStore } from '../index.js';
+import { type Connection, openConnection } from './connection.js';
+import { storeErrorOf } from './errors.js';
+
+const secret = (value: string) => ({ name: `a secret ${value.length}`, value });
+const holds = (count: number): CommitUnit => ({
+  guards: [],
+  writes: Array.from({ length: count }, (_, n) => ({
+    kind: 'set-hold' as const,
+    instanceId: 'qi_1',
+    origin: `http://host-${n}.test`,
+    hold: { origin: `http://host-${n}.test`, by: 'hand' as const, reason: 'x'.repeat(500), since: 1 },
+  })),
+});
+
+async function withStore(work: (store: ReturnType<typeof createSqliteStore>, connection: Connection) => Promise<void>) {
+  const directory = await mkdtemp(join(tmpdir(), 'everstep-errors-'));
+  try {
+    const connection = openConnection(join(directory, 'everstep.db'));
+    const store = createSqliteStore(connection);
+    await work(store, connection);
+    await store.close();
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+const refuses = (reason: string) => (error: unknown) => error instanceof StoreRefusesWritesError && error.reason === reason;
+
+test('a full database refuses commits, changes of accounts and probes, can be read, and takes writes when there is room', async () => {
+  await withStore(async (store, connection) => {
+    await store.accounts.secret({ name: 'known', value: 'kept' });
+    const { page_count: pages } = connection.prepare('PRAGMA page_count').get() as { page_count: number };
+    connection.exec(`PRAGMA max_page_count = ${pages + 2}`);
+    await assert.rejects(store.commit([holds(200)]), refuses('disk full'));
+    await assert.rejects(store.accounts.secret(secret('x'.repeat(100_000))), refuses('disk full'));
+    await assert.rejects(store.probeWrites(), refuses('disk full'));
+    assert.deepEqual(await store.listHolds({ instanceId: 'qi_1' }), [], 'nothing of it was written');
+    assert.equal(await store.accounts.secret({ name: 'known', value: 'new' }), 'kept');
+    connection.exec('PRAGMA max_page_count = 1000000');
+    await store.probeWrites();
+    assert.equal(await store.accounts.findSecret({ name: 'write-probe' }), null, 'a probe leaves nothing');
+    assert.deepEqual(await store.commit([holds(200)]), [{ kind: 'applied' }]);
+  });
+});
+
+test('a database that became read-only refuses writes, and a secret that it has can be read', async () => {
+  await withStore(async (store, connection) => {
+    await store.accounts.secret({ name: 'known', value: 'kept' });
+    connection.exec('PRAGMA query_only = 1');
+    await assert.rejects(store.commit([holds(1)]), refuses('read-only'));
+    await assert.rejects(store.accounts.secret(secret('new')), refuses('read-only'));
+    assert.equal(await store.accounts.secret({ name: 'known', value: 'new' }), 'kept');
+    connection.exec('PRAGMA query_only = 0');
+    await store.commit([holds(1)]);
+  });
+});
+
+test('extended result codes are read, and what waiting does not heal is another error', () => {
+  const of = (errcode: number) => storeErrorOf(Object.assign(new Error('said by SQLite'), { errcode }));
+  const reasons = { 778: 'I/O error', 13: 'disk full', 1032: 'read-only', 7: 'out of memory', 14: 'a file cannot be opened' };
+  for (const [code, reason] of Object.entries(reasons)) assert.ok(refuses(reason)(of(Number(code))), code);
+  // SQLITE_CORRUPT, SQLITE_CONSTRAINT_UNIQUE
+  for (const code of [11, 2067]) assert.ok(!(of(code) instanceof StoreUnavailableError));
+  const other = new Error('no error of SQLite');
+  assert.equal(storeErrorOf(other), other);
+});
+
+test('a sync that SQLite itself made and that failed ends the store', () => {
+  for (const errcode of [1034, 1290]) {
+    const failures: Error[] = [];
+    const error = Object.assign(new Error('disk I/O error'), { errcode });
+    assert.equal(storeErrorOf(error, { onSyncFailure: (failure) => failures.push(failure) }), error);
+    assert.deepEqual(failures, [error]);
+  }
+});

@@ -1,0 +1,20 @@
+/** Commits runs with a step each, five messages counted for it, and itself counted for the day, one after the other, and prints the number of each when it is durable; until killed. */
+import { writeSync } from 'node:fs';
+import type { CountOfDay } from '../../../engine/writes.js';
+import type { StoreWrite } from '../../../ports/stores/store.js';
+import { creation, INSTANCE, sampleRun, sampleStep, T0, unit } from '../../conformance/samples.js';
+import { openSqliteStore } from '../index.js';
+
+const STDOUT = 1;
+const [file] = process.argv.slice(2);
+if (file === undefined) throw new Error('give the file of the store');
+
+const count = (messages: number): StoreWrite => ({ kind: 'count-messages', instanceId: INSTANCE, messages, at: T0 });
+const started: CountOfDay = { kind: 'count-of-day', instanceId: INSTANCE, what: 'run', count: 1, at: T0 };
+const store = await openSqliteStore({ file });
+for (let n = 1; ; n++) {
+  const run = sampleRun(n);
+  const step = { kind: 'record-step', runKey: run.key, step: sampleStep(0) } as const;
+  await store.commit([unit([creation(run), count(2), started]), unit([step, count(3)])]);
+  writeSync(STDOUT, `${n}\n`);
+}

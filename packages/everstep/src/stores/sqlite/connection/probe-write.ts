@@ -1,0 +1,28 @@
+/** Finds out whether the store takes writes. */
+import { randomBytes } from 'node:crypto';
+import type { StatementSync } from 'node:sqlite';
+import { PROBE_BYTES } from '../../../ports/stores/store.js';
+import { write } from '../accounts/account-change.js';
+import type { Connection } from './connection.js';
+
+const NAME = 'write-probe';
+
+export class ProbeWrite {
+  private readonly connection: Connection;
+  private readonly put: StatementSync;
+  private readonly remove: StatementSync;
+
+  constructor(connection: Connection) {
+    this.connection = connection;
+    this.put = connection.prepare('INSERT OR REPLACE INTO secret (name, value) VALUES (?, ?)');
+    this.remove = connection.prepare('DELETE FROM secret WHERE name = ?');
+  }
+
+  /** Two transactions: in one, SQLite would not write the pages that it frees again. A crash between them leaves one row. */
+  async write(): Promise<void> {
+    const { connection, put, remove } = this;
+    write(connection, () => put.run(NAME, randomBytes(PROBE_BYTES / 2).toString('hex')));
+    write(connection, () => remove.run(NAME));
+    await connection.durable();
+  }
+}

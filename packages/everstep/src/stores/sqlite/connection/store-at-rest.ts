@@ -1,0 +1,158 @@
+/** Store files that no service runs on: what a back-up holds, and a stopped service's store, to be copied. */
+import { existsSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { MIGRATIONS } from '../migrations/index.js';
+import { text } from './columns.js';
+import { APPLICATION_ID, explained, StoreOpenError } from './connection.js';
+import { type CopyRequest, copyOnline, UNHINDERED } from './online-copy.js';
+import { doubtsOf, findLoss, openToRead, type StoreNotice } from './store-loss.js';
+
+const BUSY_TIMEOUT_MS = 1000;
+const MAX_PROBLEMS = 5;
+
+/** What is counted in a store, by the tables that hold it. */
+const COUNTED = {
+  runs: 'run',
+  journalEntries: 'step',
+  deadLetters: 'dead_letter',
+  tasks: 'task',
+  schedules: 'schedule',
+  queueInstances: 'queue_instance',
+  users: 'account_user',
+  searchIndexes: 'search_index',
+} as const;
+export type StoreCounts = { readonly [Name in keyof typeof COUNTED]: number };
+
+export interface Inspection {
+  /** What `PRAGMA integrity_check` found, some of it; empty when the file is sound. */
+  readonly problems: readonly string[];
+}
+
+export interface StoreInspection extends Inspection {
+  readonly schema: number;
+  readonly counts: StoreCounts;
+}
+
+const numberOf = (database: DatabaseSync, sql: string): number =>
+  Number(Object.values(database.prepare(sql).get() ?? {})[0] ?? 0);
+
+function reading<Result>(file: string, read: (database: DatabaseSync) => Result): Result {
+  let database: DatabaseSync | null = null;
+  try {
+    database = openToRead(file);
+    return read(database);
+  } catch (error) {
+    throw explained(error, file);
+  } finally {
+    database?.close();
+  }
+}
+
+function problemsOf(database: DatabaseSync): readonly string[] {
+  const found = database.prepare(`PRAGMA integrity_check(${MAX_PROBLEMS})`).all();
+  return found.map((row) => text(row, 'integrity_check')).filter((line) => line !== 'ok');
+}
+
+/** The version of its schema. Throws StoreOpenError when the file is no store, or newer than this version. */
+export function assertStore(database: DatabaseSync, file: string): number {
+  const schema = numberOf(database, 'PRAGMA user_version');
+  if (numberOf(database, 'PRAGMA application_id') !== APPLICATION_ID || schema === 0)
+    throw new StoreOpenError('not-a-store', `${file} is not a store of Everstep.`);
+  if (schema > MIGRATIONS.length)
+    throw new StoreOpenError(
+      'newer-schema',
+      `${file} was written by a newer version of Everstep (schema ${schema}; this version knows ${MIGRATIONS.length}).`,
+    );
+  return schema;
+}
+
+const has = (database: DatabaseSync, table: string): boolean =>
+  database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== undefined;
+
+/** Reads all of the file. Throws StoreOpenError when it is no store, too damaged to be read, or newer than this version. */
+export function inspectStore(file: string): StoreInspection {
+  return reading(file, (database) => {
+    const schema = assertStore(database, file);
+    const problems = problemsOf(database);
+    const count = (table: string) => (has(database, table) ? numberOf(database, `SELECT count(*) FROM ${table}`) : 0);
+    // What the type says of the entries follows from the table above.
+    const counts = Object.fromEntries(Object.entries(COUNTED).map(([name, table]) => [name, count(table)])) as StoreCounts;
+    return { schema, problems, counts };
+  });
+}
+
+/**
+ * As `inspectStore`, for the files of a store in use that nobody has open, with its log; null when there are none.
+ * `belongings` are as in `findLoss`. Throws StoreOpenError as well when the store has lost commits, or is in use.
+ */
+export function inspectLiveStore(
+  file: string,
+  belongings: readonly string[],
+): (StoreInspection & { readonly doubts: readonly StoreNotice[] }) | null {
+  const loss = findLoss(file, belongings);
+  if (loss !== null) throw new StoreOpenError('damaged', loss);
+  if (!existsSync(file)) return null;
+  return { ...inspectStore(file), doubts: reading(file, (database) => doubtsOf(database, file)) };
+}
+
+/** Of the file of a search index. Throws StoreOpenError when it is none, or too damaged to be read. */
+export function inspectDocuments(file: string): Inspection & { readonly documents: number } {
+  return reading(file, (database) => {
+    if (!has(database, 'namespace')) throw new StoreOpenError('not-a-store', `${file} is not the file of a search index.`);
+    const documents = numberOf(database, 'SELECT coalesce(sum(documents), 0) FROM namespace WHERE gone = 0');
+    return { problems: problemsOf(database), documents };
+  });
+}
+
+/** A file opened to be copied, which no service may use meanwhile. Throws StoreOpenError when one does. */
+export interface FileAtRest {
+  copyTo(request: CopyRequest): Promise<void>;
+  close(): void;
+}
+
+/** Opens a file for this process alone. Throws StoreOpenError when a service has it, or it has lost commits. */
+export function openAlone(file: string): DatabaseSync {
+  const loss = findLoss(file);
+  if (loss !== null) throw new StoreOpenError('damaged', loss);
+  const database = new DatabaseSync(file);
+  try {
+    database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA locking_mode = EXCLUSIVE`);
+    // The first access takes the lock, and reads what a crash has left in the log.
+    database.exec('BEGIN IMMEDIATE; ROLLBACK');
+    return database;
+  } catch (error) {
+    database.close();
+    throw explained(error, file);
+  }
+}
+
+function openFile(file: string): { readonly database: DatabaseSync } & FileAtRest {
+  const database = openAlone(file);
+  return { database, copyTo: (request) => copyOnline(database, request, UNHINDERED), close: () => database.close() };
+}
+
+export interface StoreAtRest extends FileAtRest {
+  /** Search indexes that are not deleted, by creation. */
+  readonly searchIndexIds: readonly string[];
+}
+
+/** Null when there is no such file. */
+export function openStoreAtRest(file: string): StoreAtRest | null {
+  if (!existsSync(file)) return null;
+  const { database, copyTo, close } = openFile(file);
+  try {
+    assertStore(database, file);
+    const ids = has(database, 'search_index')
+      ? database.prepare('SELECT index_id FROM search_index WHERE deleted = 0 ORDER BY seq').all()
+      : [];
+    return { searchIndexIds: ids.map((row) => text(row, 'index_id')), copyTo, close };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Null when the index has no documents. */
+export function openDocumentsAtRest(file: string): FileAtRest | null {
+  return existsSync(file) ? openFile(file) : null;
+}

@@ -1,0 +1,61 @@
+/** What the parts of the store share: one connection and what is kept in memory beside it. */
+
+import { DayCounts } from '../accounts/day-counts.js';
+import { UsageCounts } from '../accounts/usage-counts.js';
+import { GroupCounts } from '../dead-letters/dead-letter-group-counts.js';
+import { Counters } from '../listing/counters.js';
+import { CreationOrder } from '../listing/creation-order.js';
+import { EndedBlocks } from '../listing/ended-blocks.js';
+import { FacetIndex } from '../listing/facets/facet-index.js';
+import { FacetReader, type PrefixLimits } from '../listing/facets/members.js';
+import { Tenants } from '../listing/tenants.js';
+import { RunDirectory } from '../runs/run-directory.js';
+import { StagedJournals } from '../storage/staged-journals.js';
+import { StoredBytes } from '../storage/stored-bytes.js';
+import type { Connection } from './connection.js';
+
+export interface StoreParts {
+  readonly connection: Connection;
+  readonly tenants: Tenants;
+  readonly runs: RunDirectory;
+  readonly counters: Counters;
+  readonly runOrder: CreationOrder;
+  readonly deadLetterOrder: CreationOrder;
+  readonly facets: FacetIndex;
+  readonly facetReader: FacetReader;
+  readonly ended: EndedBlocks;
+  readonly usage: UsageCounts;
+  readonly days: DayCounts;
+  readonly groups: GroupCounts;
+  readonly stored: StoredBytes;
+  readonly staged: StagedJournals;
+}
+
+export function createStoreParts(connection: Connection, prefixLimits?: PrefixLimits): StoreParts {
+  const counters = new Counters(connection);
+  const tenants = new Tenants(connection);
+  const runOrder = new CreationOrder(connection, counters, 'run');
+  const stored = new StoredBytes(connection);
+  return {
+    connection,
+    counters,
+    tenants,
+    runs: new RunDirectory(connection),
+    runOrder,
+    deadLetterOrder: new CreationOrder(connection, counters, 'dead_letter'),
+    facets: new FacetIndex(connection),
+    facetReader: new FacetReader(connection, prefixLimits),
+    ended: new EndedBlocks(),
+    usage: new UsageCounts(connection),
+    days: new DayCounts(connection),
+    groups: new GroupCounts(connection, tenants),
+    stored,
+    staged: new StagedJournals(connection, runOrder, stored),
+  };
+}
+
+/** After a rollback: what memory holds may never have happened. */
+export function forgetUnwritten(parts: StoreParts): void {
+  const { tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days, groups, stored } = parts;
+  for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days, groups, stored]) part.forget();
+}

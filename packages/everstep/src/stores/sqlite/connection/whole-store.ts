@@ -1,0 +1,113 @@
+/** Everything in the files of an embedded store that no service runs on, row by row, for whoever takes it elsewhere. */
+import { existsSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
+import { MIGRATIONS } from '../migrations/index.js';
+import { integer, type Row, text } from './columns.js';
+import { explained, StoreOpenError } from './connection.js';
+import { assertStore, openAlone } from './store-at-rest.js';
+import { openUnwritten } from './store-loss.js';
+
+export interface WholeFile {
+  /** Rows of a statement, read as they are asked for: memory holds one at a time. */
+  rows(sql: string): IterableIterator<Row>;
+  count(table: string): number;
+  close(): void;
+}
+
+export interface WholeFileOptions {
+  readonly file: string;
+  /** Nobody writes the file, ever (it is a back-up): it is read without a lock, and nothing is left beside it. */
+  readonly unwritten: boolean;
+}
+
+const open = ({ file, unwritten }: WholeFileOptions): DatabaseSync => (unwritten ? openUnwritten(file) : openAlone(file));
+
+/** Early versions of Node end a text that they read at a character 0. */
+const cutsTexts = (database: DatabaseSync): boolean =>
+  String(database.prepare("SELECT 'a' || char(0) || 'b' AS read").get()?.read).length < 3;
+
+/** Throws StoreOpenError when this Node would not read all of what is there. */
+function assertRead(database: DatabaseSync, file: string): void {
+  if (!cutsTexts(database)) return;
+  const columns = database
+    .prepare(
+      `SELECT t.name AS name, c.name AS column FROM sqlite_schema t, pragma_table_info(t.name) c
+       WHERE t.type = 'table' AND c.type = 'TEXT' AND t.name NOT LIKE 'sqlite_%'`,
+    )
+    .all();
+  for (const row of columns) {
+    const [table, column] = [text(row, 'name'), text(row, 'column')];
+    const found = database.prepare(`SELECT 1 FROM ${table} WHERE instr(CAST("${column}" AS BLOB), x'00') > 0 LIMIT 1`).get();
+    if (found)
+      throw new StoreOpenError(
+        'unreadable',
+        `${file} has texts with a character 0 (${column} of ${table}), which Node ${process.versions.node} reads to there only. ` +
+          'Use Node 24 or newer for this. Nothing was changed.',
+      );
+  }
+}
+
+const wholeFile = (database: DatabaseSync): WholeFile => ({
+  rows: (sql) => database.prepare(sql).iterate() as IterableIterator<Row>,
+  count(table) {
+    const row = database.prepare(`SELECT count(*) AS rows FROM ${table}`).get();
+    return row ? integer(row, 'rows') : 0;
+  },
+  close: () => database.close(),
+});
+
+/**
+ * Null when there is no such file. Throws StoreOpenError when a service uses it, or it is no store, or its schema is
+ * another than that of this version: what reads all of it must know all of it.
+ */
+export function openWholeStore(options: WholeFileOptions): WholeFile | null {
+  const { file } = options;
+  if (!existsSync(file)) return null;
+  let database: DatabaseSync | null = null;
+  try {
+    database = open(options);
+    const schema = assertStore(database, file);
+    if (schema < MIGRATIONS.length)
+      throw new StoreOpenError(
+        'older-schema',
+        `${file} was written by an older version of Everstep (schema ${schema}; this version has ${MIGRATIONS.length}). ` +
+          'Start this version on it once, and stop it again.',
+      );
+    assertRead(database, file);
+    return wholeFile(database);
+  } catch (error) {
+    database?.close();
+    throw explained(error, file);
+  }
+}
+
+export interface WholeNamespace {
+  readonly name: string;
+  /** SQL for its documents: `id`, `content`, `metadata`. */
+  readonly documents: string;
+  readonly count: number;
+}
+
+export interface WholeIndex extends WholeFile {
+  readonly namespaces: readonly WholeNamespace[];
+}
+
+/** The file of a search index; null when there is none, as of an index without documents. */
+export function openWholeIndex(options: WholeFileOptions): WholeIndex | null {
+  const { file } = options;
+  if (!existsSync(file)) return null;
+  let database: DatabaseSync | null = null;
+  try {
+    database = open(options);
+    const rows = database.prepare('SELECT seq, name, documents FROM namespace WHERE gone = 0 ORDER BY seq').all();
+    const namespaces = rows.map((row) => ({
+      name: text(row, 'name'),
+      documents: `SELECT id, content, metadata FROM document_${integer(row, 'seq')} ORDER BY seq`,
+      count: integer(row, 'documents'),
+    }));
+    return { ...wholeFile(database), namespaces };
+  } catch (error) {
+    database?.close();
+    throw explained(error, file);
+  }
+}

@@ -1,0 +1,100 @@
+/** Flow control keys: their limits, whether they are paused or pinned, and the rate window under way. */
+import type { StatementSync } from 'node:sqlite';
+import { pinnedOnly } from '../../../engine/limits/pinned-limits.js';
+import type { FlowControl, FlowControlState } from '../../../engine/runs/run.js';
+import { integer, integerOrNull, type Row, text, textOrNull } from '../connection/columns.js';
+import type { StoreParts } from '../connection/store-parts.js';
+
+function stateOf(row: Row): FlowControlState {
+  const startedAt = integerOrNull(row, 'window_started_at');
+  const isPinned = integer(row, 'pinned') === 1;
+  const only = textOrNull(row, 'pinned_only');
+  return {
+    key: text(row, 'key'),
+    parallelism: integerOrNull(row, 'parallelism'),
+    rate: integerOrNull(row, 'rate'),
+    periodMs: integerOrNull(row, 'period_ms'),
+    paused: integer(row, 'paused') === 1,
+    parallelismPinned: isPinned && only !== 'rate',
+    ratePinned: isPinned && only !== 'parallelism',
+    window: startedAt === null ? null : { startedAt, granted: integer(row, 'window_granted') },
+  };
+}
+
+export class FlowControlRecords {
+  private readonly parts: StoreParts;
+  private readonly replaceLimits: StatementSync;
+  private readonly replaceState: StatementSync;
+  private readonly replaceWindow: StatementSync;
+  private readonly selectAll: StatementSync;
+  private readonly selectOne: StatementSync;
+
+  constructor(parts: StoreParts) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.replaceLimits = connection.prepare(
+      `INSERT INTO flow_control (tenant, key, parallelism, rate, period_ms, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT (tenant, key) DO UPDATE SET
+         parallelism = iif(pinned = 1 AND pinned_only IS NOT 'rate', parallelism, excluded.parallelism),
+         rate = iif(pinned = 1 AND pinned_only IS NOT 'parallelism', rate, excluded.rate),
+         period_ms = iif(pinned = 1 AND pinned_only IS NOT 'parallelism', period_ms, excluded.period_ms),
+         updated_at = excluded.updated_at
+       WHERE (pinned = 0 OR pinned_only IS NOT NULL) AND (excluded.parallelism IS NOT NULL OR excluded.rate IS NOT NULL)`,
+    );
+    this.replaceState = connection.prepare(
+      `INSERT OR REPLACE INTO flow_control
+         (tenant, key, parallelism, rate, period_ms, updated_at, paused, pinned, pinned_only, window_started_at, window_granted)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.replaceWindow = connection.prepare(
+      `INSERT INTO flow_control (tenant, key, updated_at, window_started_at, window_granted) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (tenant, key) DO UPDATE
+         SET window_started_at = excluded.window_started_at, window_granted = excluded.window_granted`,
+    );
+    this.selectAll = connection.prepare('SELECT * FROM flow_control WHERE tenant = ? ORDER BY key');
+    this.selectOne = connection.prepare('SELECT * FROM flow_control WHERE tenant = ? AND key = ?');
+  }
+
+  /** Registers the key; its limits become these, unless these are none, except those that are pinned. */
+  put(instanceId: string, flowControl: FlowControl, at: number): void {
+    const tenant = this.parts.tenants.findOrCreate(instanceId);
+    const { key, parallelism, rate, periodMs } = flowControl;
+    this.replaceLimits.run(tenant, key, parallelism ?? null, rate ?? null, periodMs ?? null, at);
+  }
+
+  set(instanceId: string, state: FlowControlState, at: number): void {
+    const tenant = this.parts.tenants.findOrCreate(instanceId);
+    const { key, parallelism, rate, periodMs, paused, parallelismPinned, ratePinned, window } = state;
+    const flags = [paused ? 1 : 0, parallelismPinned || ratePinned ? 1 : 0] as const;
+    this.replaceState.run(
+      tenant,
+      key,
+      parallelism,
+      rate,
+      periodMs,
+      at,
+      ...flags,
+      pinnedOnly(state),
+      window?.startedAt ?? null,
+      window?.granted ?? null,
+    );
+  }
+
+  /** A key that is new is registered without limits: what was granted must not be lost, whatever else is known. */
+  setWindow(instanceId: string, key: string, window: FlowControlState['window']): void {
+    const tenant = this.parts.tenants.findOrCreate(instanceId);
+    const startedAt = window?.startedAt ?? null;
+    this.replaceWindow.run(tenant, key, startedAt ?? 0, startedAt, window?.granted ?? null);
+  }
+
+  list(instanceId: string): readonly FlowControlState[] {
+    const tenant = this.parts.tenants.find(instanceId);
+    return tenant === null ? [] : this.selectAll.all(tenant).map(stateOf);
+  }
+
+  find(instanceId: string, key: string): FlowControlState | null {
+    const tenant = this.parts.tenants.find(instanceId);
+    const row = tenant === null ? undefined : this.selectOne.get(tenant, key);
+    return row ? stateOf(row) : null;
+  }
+}

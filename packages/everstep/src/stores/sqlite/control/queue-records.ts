@@ -1,0 +1,85 @@
+/** Queues, and the messages that are in them. */
+import type { StatementSync } from 'node:sqlite';
+import type { Queue } from '../../../engine/runs/run.js';
+import { integer, type Row, text } from '../connection/columns.js';
+import type { StoreParts } from '../connection/store-parts.js';
+
+const queueOf = (row: Row): Queue => ({
+  name: text(row, 'name'),
+  parallelism: integer(row, 'parallelism'),
+  paused: integer(row, 'paused') === 1,
+  createdAt: integer(row, 'created_at'),
+  updatedAt: integer(row, 'updated_at'),
+});
+
+export class QueueRecords {
+  private readonly parts: StoreParts;
+  private readonly insertNew: StatementSync;
+  private readonly replace: StatementSync;
+  private readonly deleteOne: StatementSync;
+  private readonly selectAll: StatementSync;
+  private readonly selectOne: StatementSync;
+  private readonly selectCount: StatementSync;
+  private readonly selectRetried: StatementSync;
+
+  constructor(parts: StoreParts) {
+    const { connection } = parts;
+    this.parts = parts;
+    const insert = 'INSERT INTO queue (tenant, name, parallelism, paused, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)';
+    this.insertNew = connection.prepare(`${insert} ON CONFLICT (tenant, name) DO NOTHING`);
+    this.replace = connection.prepare(
+      `${insert} ON CONFLICT (tenant, name) DO UPDATE SET parallelism = excluded.parallelism, paused = excluded.paused,
+         created_at = excluded.created_at, updated_at = excluded.updated_at`,
+    );
+    this.deleteOne = connection.prepare('DELETE FROM queue WHERE tenant = ? AND name = ?');
+    this.selectAll = connection.prepare('SELECT * FROM queue WHERE tenant = ? ORDER BY name');
+    this.selectOne = connection.prepare('SELECT * FROM queue WHERE tenant = ? AND name = ?');
+    this.selectCount = connection.prepare(
+      `SELECT count(*) AS messages FROM run WHERE tenant = ? AND queue = ? AND status = 'active'`,
+    );
+    this.selectRetried = connection.prepare(
+      `SELECT r.key FROM task t JOIN run r ON r.seq = t.run_seq
+       WHERE t.queue = ? AND t.retried > 0 AND t.due_at IS NOT NULL AND r.tenant = ? AND r.status = 'active' ORDER BY t.run_seq`,
+    );
+  }
+
+  /** Nothing happens when there is one. */
+  register(instanceId: string, name: string, at: number): void {
+    this.insertNew.run(this.parts.tenants.findOrCreate(instanceId), name, 1, 0, at, at);
+  }
+
+  put(instanceId: string, { name, parallelism, paused, createdAt, updatedAt }: Queue): void {
+    const tenant = this.parts.tenants.findOrCreate(instanceId);
+    this.replace.run(tenant, name, parallelism, paused ? 1 : 0, createdAt, updatedAt);
+  }
+
+  /** Its messages stay. */
+  delete(instanceId: string, name: string): void {
+    const tenant = this.parts.tenants.find(instanceId);
+    if (tenant !== null) this.deleteOne.run(tenant, name);
+  }
+
+  list(instanceId: string): readonly Queue[] {
+    const tenant = this.parts.tenants.find(instanceId);
+    return tenant === null ? [] : this.selectAll.all(tenant).map(queueOf);
+  }
+
+  find(instanceId: string, name: string): Queue | null {
+    const tenant = this.parts.tenants.find(instanceId);
+    const row = tenant === null ? undefined : this.selectOne.get(tenant, name);
+    return row ? queueOf(row) : null;
+  }
+
+  /** Messages that have not ended. */
+  count(instanceId: string, name: string): number {
+    const tenant = this.parts.tenants.find(instanceId);
+    const row = tenant === null ? undefined : this.selectCount.get(tenant, name);
+    return row ? integer(row, 'messages') : 0;
+  }
+
+  /** Keys of active messages that failed before, in the order of their creation. */
+  retried(instanceId: string, name: string): readonly string[] {
+    const tenant = this.parts.tenants.find(instanceId);
+    return tenant === null ? [] : this.selectRetried.all(name, tenant).map((row) => text(row, 'key'));
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * What is counted of groups of dead letters. Changes are summed in memory over a batch and written once for each group when
+ * the batch is.
+ */
+import type { StatementSync } from 'node:sqlite';
+import { GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';
+import type { Connection } from '../connection/connection.js';
+import type { Tenants } from '../listing/tenants.js';
+
+/** Entries that came after the group was resolved. */
+const CAME_AFTER = 'resolved_at <= excluded.last_seen_at';
+
+export class GroupCounts extends GroupChanges {
+  private readonly tenants: Tenants;
+  private readonly upsert: StatementSync;
+  private readonly leave: StatementSync;
+  private readonly resolveEmpty: StatementSync;
+  private readonly upsertWorkflow: StatementSync;
+  private readonly deleteWorkflow: StatementSync;
+  private readonly upsertHour: StatementSync;
+
+  constructor(connection: Connection, tenants: Tenants) {
+    super();
+    this.tenants = tenants;
+    this.upsert = connection.prepare(
+      `INSERT INTO dead_letter_group (tenant, fingerprint, kind, step_name, response_status, message, first_seen_at,
+         last_seen_at, total, entries, rank)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
+       ON CONFLICT (tenant, fingerprint) DO UPDATE SET
+         total = total + excluded.total,
+         entries = entries + excluded.entries,
+         first_seen_at = min(first_seen_at, excluded.first_seen_at),
+         last_seen_at = max(last_seen_at, excluded.last_seen_at),
+         regressed_at = CASE WHEN ${CAME_AFTER} THEN excluded.last_seen_at ELSE regressed_at END,
+         rank = CASE WHEN ${CAME_AFTER} THEN 0 ELSE rank END,
+         resolved_at = CASE WHEN ${CAME_AFTER} THEN NULL ELSE resolved_at END`,
+    );
+    this.leave = connection.prepare(
+      'UPDATE dead_letter_group SET entries = entries - ? WHERE tenant = ? AND fingerprint = ? RETURNING entries',
+    );
+    this.resolveEmpty = connection.prepare(
+      `UPDATE dead_letter_group SET resolved_at = ?, regressed_at = NULL,
+         rank = CASE WHEN rank > 0 THEN rank WHEN acknowledged_at IS NULL THEN 1 ELSE 2 END
+       WHERE tenant = ? AND fingerprint = ?`,
+    );
+    this.upsertWorkflow = connection.prepare(
+      `INSERT INTO dead_letter_group_workflow (tenant, fingerprint, workflow_url, entries) VALUES (?, ?, ?, ?)
+       ON CONFLICT (tenant, fingerprint, workflow_url) DO UPDATE SET entries = entries + excluded.entries RETURNING entries`,
+    );
+    this.deleteWorkflow = connection.prepare(
+      'DELETE FROM dead_letter_group_workflow WHERE tenant = ? AND fingerprint = ? AND workflow_url = ?',
+    );
+    this.upsertHour = connection.prepare(
+      `INSERT INTO dead_letter_group_hour (tenant, fingerprint, hour, count) VALUES (?, ?, ?, ?)
+       ON CONFLICT (tenant, fingerprint, hour) DO UPDATE SET count = count + excluded.count`,
+    );
+  }
+
+  /** Writes what came up; to be called inside the transaction, at its end. */
+  flush(): void {
+    if (!this.any) return;
+    const { groups, workflows, hours } = this.take();
+    for (const { instanceId, fingerprint, properties, firstAt, lastAt, added, removed, recoveredAt } of groups) {
+      const tenant = this.tenants.findOrCreate(instanceId);
+      if (properties) {
+        const { kind, stepName, responseStatus, message } = properties;
+        this.upsert.run(tenant, fingerprint, kind, stepName, responseStatus, message, firstAt, lastAt, added, added);
+      }
+      if (removed === 0) continue;
+      const entries = this.leave.get(removed, tenant, fingerprint)?.entries;
+      if (entries === 0 && recoveredAt !== null) this.resolveEmpty.run(recoveredAt, tenant, fingerprint);
+    }
+    for (const { instanceId, fingerprint, workflowUrl, entries } of workflows) {
+      const tenant = this.tenants.findOrCreate(instanceId);
+      const left = this.upsertWorkflow.get(tenant, fingerprint, workflowUrl, entries)?.entries;
+      if (left === 0) this.deleteWorkflow.run(tenant, fingerprint, workflowUrl);
+    }
+    for (const { instanceId, fingerprint, hour, added } of hours) {
+      this.upsertHour.run(this.tenants.findOrCreate(instanceId), fingerprint, hour, added);
+    }
+  }
+}

@@ -1,0 +1,167 @@
+/** Writes of the dead-letter queue: entries put in and taken out, with their index. */
+
+import type { StatementSync } from 'node:sqlite';
+import type { FailureGroup } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState, type RunSettings } from '../../../engine/runs/run.js';
+import type { StoreWrite } from '../../../ports/stores/store.js';
+import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { blob, integer, json, type Row, text, textOrNull } from '../connection/columns.js';
+import type { StoreParts } from '../connection/store-parts.js';
+import { FACET, type FacetValue, NO_STATE, type RunKind, separatedPrefixes, stateValue } from '../listing/facets/facets.js';
+
+/** From columns of the entry and of its run. */
+function facetsOf(row: Row): readonly FacetValue[] {
+  const settings = json<RunSettings>(row, 'settings');
+  const workflowRunId = text(row, 'workflow_run_id');
+  const values: FacetValue[] = [
+    stateFacet(kindOf(settings), textOrNull(row, 'failure_function_state')),
+    { facet: FACET.deadLetterUrl, value: text(row, 'workflow_url') },
+    { facet: FACET.deadLetterCallerIp, value: text(row, 'caller_ip') },
+    { facet: FACET.deadLetterRunId, value: workflowRunId },
+    { facet: FACET.deadLetterRunCreatedAt, value: String(integer(row, 'run_created_at')) },
+  ];
+  for (const value of separatedPrefixes(workflowRunId)) values.push({ facet: FACET.deadLetterRunIdPrefix, value });
+  for (const value of settings.labels) values.push({ facet: FACET.deadLetterLabel, value });
+  if (settings.flowControl) values.push({ facet: FACET.deadLetterFlowControlKey, value: settings.flowControl.key });
+  if (row.response_status !== null) {
+    values.push({ facet: FACET.deadLetterResponseStatus, value: String(integer(row, 'response_status')) });
+  }
+  const fingerprint = textOrNull(row, 'fingerprint');
+  if (fingerprint !== null) values.push({ facet: FACET.deadLetterFingerprint, value: fingerprint });
+  const { queue, urlGroup, scheduleId } = settings.message ?? {};
+  if (queue !== undefined) values.push({ facet: FACET.deadLetterQueue, value: queue });
+  if (urlGroup !== undefined) values.push({ facet: FACET.deadLetterUrlGroup, value: urlGroup });
+  if (scheduleId !== undefined) values.push({ facet: FACET.deadLetterSchedule, value: scheduleId });
+  return values;
+}
+
+const kindOf = ({ message }: RunSettings): RunKind => (message ? 'message' : 'workflow');
+
+const stateFacet = (kind: RunKind, state: string | null): FacetValue => ({
+  facet: FACET.deadLetterState,
+  value: stateValue(kind, state ?? NO_STATE),
+});
+
+export class DeadLetterWriter {
+  private readonly parts: StoreParts;
+  private readonly insertEntry: StatementSync;
+  private readonly deleteEntry: StatementSync;
+  private readonly selectIndexed: StatementSync;
+  private readonly selectSeq: StatementSync;
+  private readonly linkRun: StatementSync;
+  private readonly unlinkRun: StatementSync;
+  private readonly selectState: StatementSync;
+  private readonly updateState: StatementSync;
+  private readonly deleteCallback: StatementSync;
+
+  constructor(parts: StoreParts) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.insertEntry = connection.prepare(
+      `INSERT INTO dead_letter (dlq_id, tenant, run_seq, created_at, listed_at, failure_function_state,
+         response_status, response_headers, error, response_body, fingerprint)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.deleteEntry = connection.prepare('DELETE FROM dead_letter WHERE seq = ?');
+    this.selectIndexed = connection.prepare(
+      `SELECT d.run_seq, d.failure_function_state, d.response_status, d.fingerprint, r.workflow_run_id, r.workflow_url, r.caller_ip, r.settings,
+         r.created_at AS run_created_at, ${storedSql('dead_letter', 'd')} AS bytes
+       FROM dead_letter d JOIN run r ON r.seq = d.run_seq WHERE d.seq = ?`,
+    );
+    this.selectSeq = connection.prepare('SELECT seq FROM dead_letter WHERE dlq_id = ? AND tenant = ?');
+    this.linkRun = connection.prepare('UPDATE run SET dead_letter_seq = ? WHERE seq = ? AND dead_letter_seq IS NULL');
+    this.unlinkRun = connection.prepare(
+      'UPDATE run SET dead_letter_seq = NULL, became_kind = ?, became_run_key = ? WHERE seq = ?',
+    );
+    this.selectState = connection.prepare(
+      'SELECT d.failure_function_state, r.settings FROM dead_letter d JOIN run r ON r.seq = d.run_seq WHERE d.seq = ?',
+    );
+    this.updateState = connection.prepare('UPDATE dead_letter SET failure_function_state = ? WHERE seq = ?');
+    this.deleteCallback = connection.prepare(`DELETE FROM task WHERE run_seq = ? AND slot = ${CALLBACK_SLOT}`);
+  }
+
+  /** The row number of the entry; null when this instance has no such entry. */
+  find(instanceId: string, dlqId: string): number | null {
+    const tenant = this.parts.tenants.find(instanceId);
+    if (tenant === null) return null;
+    const row = this.selectSeq.get(dlqId, tenant);
+    return row ? integer(row, 'seq') : null;
+  }
+
+  add(entry: DeadLetter, group: FailureGroup | null): void {
+    const { runs, tenants, deadLetterOrder, groups } = this.parts;
+    const run = runs.require(entry.runKey);
+    const tenant = tenants.findOrCreate(entry.instanceId);
+    if (run.tenant !== tenant) throw new Error(`the run ${entry.runKey} belongs to another instance than its dead letter`);
+    const listedAt = deadLetterOrder.listedAt(entry.createdAt);
+    const inserted = this.insertEntry.run(
+      entry.dlqId,
+      tenant,
+      run.seq,
+      entry.createdAt,
+      listedAt,
+      entry.failureFunctionState,
+      entry.responseStatus,
+      JSON.stringify(entry.responseHeaders),
+      entry.error,
+      blob(entry.responseBody),
+      group?.fingerprint ?? null,
+    );
+    const seq = Number(inserted.lastInsertRowid);
+    deadLetterOrder.added(seq, listedAt);
+    if (this.linkRun.run(seq, run.seq).changes !== 1) throw new Error(`the run ${entry.runKey} has a dead letter already`);
+    this.index(tenant, seq, 'add');
+    if (group) groups.entryCame(entry.instanceId, group, entry.responseStatus, entry.createdAt);
+  }
+
+  /** With the message about the failure, if it is still to be told. `became` is null when the entry was deleted. */
+  take(instanceId: string, dlqId: string, became: Extract<StoreWrite, { readonly kind: 'take-dead-letter' }>['became']): void {
+    const { tenant, seq } = this.require(instanceId, dlqId);
+    const runSeq = this.remove(instanceId, tenant, seq, became?.at ?? null);
+    this.unlinkRun.run(became?.kind ?? null, became?.runKey ?? null, runSeq);
+    this.deleteCallback.run(runSeq);
+  }
+
+  setState(instanceId: string, dlqId: string, state: FailureFunctionState | null): void {
+    const { tenant, seq } = this.require(instanceId, dlqId);
+    const row = this.selectState.get(seq) ?? {};
+    const before = textOrNull(row, 'failure_function_state');
+    const kind = kindOf(json<RunSettings>(row, 'settings'));
+    this.updateState.run(state, seq);
+    this.parts.facets.remove(tenant, stateFacet(kind, before), seq);
+    this.parts.facets.add(tenant, stateFacet(kind, state), seq);
+  }
+
+  /**
+   * Removes the entry alone, and returns the row number of its run, which still names it. `recoveredAt`: when another run was
+   * made from it; null when it just goes.
+   */
+  remove(instanceId: string, tenant: number, seq: number, recoveredAt: number | null = null): number {
+    const row = this.index(tenant, seq, 'remove');
+    this.deleteEntry.run(seq);
+    this.parts.stored.add(tenant, -integer(row, 'bytes'));
+    const fingerprint = textOrNull(row, 'fingerprint');
+    if (fingerprint !== null) {
+      this.parts.groups.entryLeft(instanceId, { fingerprint, workflowUrl: text(row, 'workflow_url') }, recoveredAt);
+    }
+    return integer(row, 'run_seq');
+  }
+
+  /** Throws when there is no such entry: a write that names it is a fault. */
+  private require(instanceId: string, dlqId: string): { readonly tenant: number; readonly seq: number } {
+    const seq = this.find(instanceId, dlqId);
+    const tenant = this.parts.tenants.find(instanceId);
+    if (seq === null || tenant === null) throw new Error(`there is no dead letter ${dlqId}`);
+    return { tenant, seq };
+  }
+
+  /** Adds the entry to the facet index, or removes it; returns what is indexed of it. */
+  private index(tenant: number, seq: number, change: 'add' | 'remove'): Row {
+    const row = this.selectIndexed.get(seq);
+    if (!row) throw new Error(`the dead letter in row ${seq} has no run`);
+    for (const value of facetsOf(row)) this.parts.facets[change](tenant, value, seq);
+    this.parts.ended.changed(tenant, 'deadLetter', seq);
+    this.parts.ended.changed(tenant, 'failed', integer(row, 'run_seq'));
+    return row;
+  }
+}

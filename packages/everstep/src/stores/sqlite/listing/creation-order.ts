@@ -1,0 +1,84 @@
+/**
+ * Finds times in the order of creation. Rows carry `listed_at`: their creation
+ * time, or that of an earlier row when it is later. So `listed_at` never
+ * decreases, and a time is found by halving. How far creation times ever were
+ * out of order (`disorder`) is kept, so that a range of rows can be widened by
+ * it and misses nothing; who uses the range then looks at the exact times.
+ */
+import type { StatementSync } from 'node:sqlite';
+import { integer, type Row } from '../connection/columns.js';
+import type { Connection } from '../connection/connection.js';
+import type { CounterName, Counters } from './counters.js';
+import type { SeqRange } from './facets/walk.js';
+
+export class CreationOrder {
+  private readonly counters: Counters;
+  private readonly disorder: CounterName;
+  private readonly selectFrom: StatementSync;
+  private readonly selectNewest: StatementSync;
+  private readonly selectCreatedAt: StatementSync;
+  private newest: { readonly seq: number; readonly listedAt: number } | null = null;
+
+  constructor(connection: Connection, counters: Counters, table: 'run' | 'dead_letter') {
+    this.counters = counters;
+    this.disorder = `${table}_disorder_ms`;
+    this.selectFrom = connection.prepare(`SELECT seq, listed_at FROM ${table} WHERE seq >= ? ORDER BY seq LIMIT 1`);
+    this.selectNewest = connection.prepare(`SELECT seq, listed_at FROM ${table} ORDER BY seq DESC LIMIT 1`);
+    this.selectCreatedAt = connection.prepare(`SELECT created_at FROM ${table} WHERE seq = ?`);
+  }
+
+  /** The `listed_at` for a new row; `added` has to follow. */
+  listedAt(createdAt: number): number {
+    const listedAt = Math.max(createdAt, this.last().listedAt);
+    this.counters.raise(this.disorder, listedAt - createdAt);
+    return listedAt;
+  }
+
+  /** A row that was reserved before is not the newest. */
+  added(seq: number, listedAt: number): void {
+    if (seq > this.last().seq) this.newest = { seq, listedAt };
+  }
+
+  /** The largest row number so far, or at least of those that are left; 0 when there is none. */
+  lastSeq(): number {
+    return this.last().seq;
+  }
+
+  /** Rows that may have been created in this time, both ends inclusive, Unix ms; check `isWithin` for each. */
+  range(fromMs: number, toMs: number): SeqRange {
+    const to = this.firstListedFrom(toMs + this.counters.get(this.disorder) + 1) - 1;
+    return { from: this.firstListedFrom(fromMs), to };
+  }
+
+  isWithin(seq: number, fromMs: number, toMs: number): boolean {
+    const row = this.selectCreatedAt.get(seq);
+    if (!row) return false;
+    const createdAt = integer(row, 'created_at');
+    return createdAt >= fromMs && createdAt <= toMs;
+  }
+
+  /** Drops what a rollback may have undone. */
+  forget(): void {
+    this.newest = null;
+  }
+
+  private firstListedFrom(ms: number): number {
+    let low = 1;
+    let high = this.lastSeq() + 1;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      const row = this.selectFrom.get(middle);
+      if (row && integer(row, 'listed_at') < ms) low = integer(row, 'seq') + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  private last(): { readonly seq: number; readonly listedAt: number } {
+    this.newest ??= placeOf(this.selectNewest.get());
+    return this.newest;
+  }
+}
+
+const placeOf = (row: Row | undefined) =>
+  row ? { seq: integer(row, 'seq'), listedAt: integer(row, 'listed_at') } : { seq: 0, listedAt: 0 };

@@ -1,0 +1,194 @@
+/**
+ * Where the rows of a query come from: each source knows which rows it has,
+ * block by block. A query is the intersection of its sources.
+ */
+import type { StatementSync } from 'node:sqlite';
+import { integer, text, textOrNull } from '../../connection/columns.js';
+import type { Connection } from '../../connection/connection.js';
+import { BLOCK_WORDS, blockOf, offsetOf, orHexadecimal } from './block-set.js';
+import type { Facet } from './facets.js';
+
+/** How far a search by prefix goes before it leaves the testing of rows to its caller. */
+export interface PrefixLimits {
+  /** Values that are looked up one by one. */
+  readonly values: number;
+  /** Index rows that are read in one go, when the values are more. */
+  readonly rows: number;
+}
+
+export const PREFIX_LIMITS: PrefixLimits = Object.freeze({ values: 500, rows: 50_000 });
+
+/** Behind every character that stands in a value. */
+const LAST_CHARACTER = '\u{10ffff}';
+
+export type Direction = 'up' | 'down';
+
+export interface Members {
+  /** Sources of less work are asked first. */
+  readonly work: number;
+  /** The nearest block with rows, from `block` on (itself included); null when there is none. Asked in one direction only. */
+  seek(block: number): number | null;
+  /** Sets the bits of the rows of the blocks `first` to `last` in `window`, where `first` begins at word 0. */
+  load(window: Uint32Array, first: number, last: number): void;
+}
+
+/** Rows that are held in memory, by block. */
+class HeldMembers implements Members {
+  readonly work = 0;
+  private readonly direction: Direction;
+  private readonly blocks = new Map<number, Uint32Array>();
+  private order: readonly number[] | null = null;
+
+  constructor(direction: Direction) {
+    this.direction = direction;
+  }
+
+  /** The bitmap of the block, to be filled before the walk begins. */
+  block(block: number): Uint32Array {
+    let words = this.blocks.get(block);
+    if (!words) {
+      words = new Uint32Array(BLOCK_WORDS);
+      this.blocks.set(block, words);
+    }
+    return words;
+  }
+
+  seek(from: number): number | null {
+    const up = this.direction === 'up';
+    this.order ??= [...this.blocks.keys()].sort((a, b) => (up ? a - b : b - a));
+    return this.order.find((block) => (up ? block >= from : block <= from)) ?? null;
+  }
+
+  load(window: Uint32Array, first: number, last: number): void {
+    for (const [block, words] of this.blocks) {
+      if (block >= first && block <= last) window.set(words, (block - first) * BLOCK_WORDS);
+    }
+  }
+}
+
+/** Rows that were named one by one. */
+export function namedMembers(seqs: readonly number[], direction: Direction): Members {
+  const members = new HeldMembers(direction);
+  for (const seq of seqs) {
+    const offset = offsetOf(seq);
+    const words = members.block(blockOf(seq));
+    words[offset >> 5] = (words[offset >> 5] ?? 0) | (1 << (offset & 31));
+  }
+  return members;
+}
+
+export class FacetReader {
+  private readonly prefixLimits: PrefixLimits;
+  private readonly selectBlocks: StatementSync;
+  private readonly seekUp: StatementSync;
+  private readonly seekDown: StatementSync;
+  private readonly selectPrefix: StatementSync;
+  private readonly nextValue: StatementSync;
+
+  constructor(connection: Connection, prefixLimits: PrefixLimits = PREFIX_LIMITS) {
+    this.prefixLimits = prefixLimits;
+    const value = 'tenant = ? AND facet = ? AND value = ?';
+    // One row instead of one per block: a row costs more to hand over than its members to read.
+    this.selectBlocks = connection.prepare(
+      `SELECT group_concat(block || ':' || hex(members)) AS blocks FROM facet WHERE ${value} AND block BETWEEN ? AND ?`,
+    );
+    this.seekUp = connection.prepare(`SELECT block FROM facet WHERE ${value} AND block >= ? ORDER BY block LIMIT 1`);
+    this.seekDown = connection.prepare(`SELECT block FROM facet WHERE ${value} AND block <= ? ORDER BY block DESC LIMIT 1`);
+    this.selectPrefix = connection.prepare(
+      `SELECT count(*) AS rows, group_concat(block || ':' || hex(members)) AS blocks FROM
+         (SELECT block, members FROM facet WHERE tenant = ? AND facet = ? AND value >= ? AND value < ? LIMIT ?)`,
+    );
+    this.nextValue = connection.prepare(
+      'SELECT value FROM facet WHERE tenant = ? AND facet = ? AND value > ? ORDER BY value LIMIT 1',
+    );
+  }
+
+  /** Rows that have any of the values. */
+  anyOf(tenant: number, facet: Facet, values: readonly string[], direction: Direction): Members {
+    const seekStatement = direction === 'up' ? this.seekUp : this.seekDown;
+    const isBehind = (block: number, from: number) => (direction === 'up' ? block < from : block > from);
+    // Per value, the nearest block that was found last: valid until the walk has passed it.
+    const open = [...new Set(values)].map((value) => ({ value, nearest: null as number | null }));
+    return {
+      work: open.length,
+      seek(from) {
+        let found: number | null = null;
+        for (let i = open.length - 1; i >= 0; i--) {
+          const entry = open[i];
+          if (!entry) continue;
+          if (entry.nearest === null || isBehind(entry.nearest, from)) {
+            const row = seekStatement.get(tenant, facet, entry.value, from);
+            if (!row) {
+              open.splice(i, 1);
+              continue;
+            }
+            entry.nearest = integer(row, 'block');
+          }
+          // Nothing is nearer, so the other values need not be asked.
+          if (entry.nearest === from) return from;
+          if (found === null || isBehind(entry.nearest, found)) found = entry.nearest;
+        }
+        return found;
+      },
+      load: (window, first, last) => {
+        for (const { value, nearest } of open) {
+          const isBeyond = direction === 'up' ? nearest !== null && nearest > last : nearest !== null && nearest < first;
+          if (isBeyond) continue;
+          const row = this.selectBlocks.get(tenant, facet, value, first, last);
+          eachBlock((row && textOrNull(row, 'blocks')) ?? '', (block, blocks, start, end) => {
+            orHexadecimal(blocks, start, end, window, (block - first) * BLOCK_WORDS);
+          });
+        }
+      },
+    };
+  }
+
+  /** Rows with a value that begins with `prefix`; null when that are too many values in too many blocks to look at each. */
+  withPrefix(tenant: number, facet: Facet, prefix: string, direction: Direction): Members | null {
+    const values = this.valuesWithPrefix(tenant, facet, prefix);
+    return values ? this.anyOf(tenant, facet, values, direction) : this.heldWithPrefix(tenant, facet, prefix, direction);
+  }
+
+  /** Null when they are more than the limit. */
+  private valuesWithPrefix(tenant: number, facet: Facet, prefix: string): readonly string[] | null {
+    const values: string[] = [];
+    let value = this.valueAtOrBehind(tenant, facet, prefix);
+    while (value?.startsWith(prefix)) {
+      if (values.length === this.prefixLimits.values) return null;
+      values.push(value);
+      value = this.valueBehind(tenant, facet, value);
+    }
+    return values;
+  }
+
+  private heldWithPrefix(tenant: number, facet: Facet, prefix: string, direction: Direction): Members | null {
+    const limit = this.prefixLimits.rows;
+    const row = this.selectPrefix.get(tenant, facet, prefix, prefix + LAST_CHARACTER, limit + 1);
+    if (!row || integer(row, 'rows') > limit) return null;
+    const members = new HeldMembers(direction);
+    eachBlock(textOrNull(row, 'blocks') ?? '', (block, blocks, start, end) => {
+      orHexadecimal(blocks, start, end, members.block(block), 0);
+    });
+    return members;
+  }
+
+  private valueAtOrBehind(tenant: number, facet: Facet, value: string): string | null {
+    return this.seekUp.get(tenant, facet, value, 0) ? value : this.valueBehind(tenant, facet, value);
+  }
+
+  private valueBehind(tenant: number, facet: Facet, value: string): string | null {
+    const row = this.nextValue.get(tenant, facet, value);
+    return row ? text(row, 'value') : null;
+  }
+}
+
+/** Reads blocks that come as `number:members`, the members in hexadecimal, with commas between. */
+function eachBlock(blocks: string, read: (block: number, blocks: string, start: number, end: number) => void): void {
+  for (let start = 0; start < blocks.length; ) {
+    const colon = blocks.indexOf(':', start);
+    const comma = blocks.indexOf(',', colon);
+    const end = comma < 0 ? blocks.length : comma;
+    read(Number(blocks.slice(start, colon)), blocks, colon + 1, end);
+    start = end + 1;
+  }
+}

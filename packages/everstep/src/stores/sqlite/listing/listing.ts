@@ -1,0 +1,94 @@
+/** From a filter and a place in a listing to the rows of one page. */
+import type { Listing, Page } from '../../../ports/stores/store.js';
+import type { CreationOrder } from './creation-order.js';
+import type { Facet } from './facets/facets.js';
+import type { Direction, FacetReader, Members } from './facets/members.js';
+import { type SeqRange, walk } from './facets/walk.js';
+
+/** Whether a row belongs to the listing, for what the sources do not tell. */
+export type RowTest = (seq: number) => boolean;
+
+/** Gathers what a filter asks for: sources to intersect, a range of rows, and tests on single rows. */
+export class Selection {
+  readonly direction: Direction;
+  private readonly reader: FacetReader;
+  private readonly tenant: number;
+  private readonly sources: Members[] = [];
+  private readonly tests: RowTest[] = [];
+  private range: SeqRange;
+
+  constructor(page: Page<unknown>, order: CreationOrder, reader: FacetReader, tenant: number) {
+    this.direction = page.order === 'newest-first' ? 'down' : 'up';
+    this.reader = reader;
+    this.tenant = tenant;
+    this.range = { from: 1, to: order.lastSeq() };
+    if (page.horizon !== null) this.within({ from: 1, to: seqAt(page.horizon) });
+    if (page.after !== null) {
+      const after = seqAt(page.after);
+      this.within(this.direction === 'down' ? { from: 1, to: after - 1 } : { from: after + 1, to: this.range.to });
+    }
+  }
+
+  /** Rows with any of the values; undefined asks for nothing, an empty list for what no row has. */
+  anyOf(facet: Facet, values: readonly string[] | undefined): void {
+    if (values) this.sources.push(this.reader.anyOf(this.tenant, facet, values, this.direction));
+  }
+
+  from(members: Members): void {
+    this.sources.push(members);
+  }
+
+  test(test: RowTest): void {
+    this.tests.push(test);
+  }
+
+  /** Rows whose value begins with `prefix`. False when they are too many to know: then the caller has to test rows. */
+  withPrefix(facet: Facet, prefix: string): boolean {
+    const members = this.reader.withPrefix(this.tenant, facet, prefix, this.direction);
+    if (members) this.sources.push(members);
+    return members !== null;
+  }
+
+  /** Rows created in this time, both ends inclusive, Unix ms. */
+  createdWithin(order: CreationOrder, fromMs = 0, toMs = Number.MAX_SAFE_INTEGER): void {
+    if (fromMs === 0 && toMs === Number.MAX_SAFE_INTEGER) return;
+    this.within(order.range(fromMs, toMs));
+    this.test((seq) => order.isWithin(seq, fromMs, toMs));
+  }
+
+  /** Rows in order; `all` is what to walk when the filter named no source. */
+  *rows(all: () => Members): Generator<number> {
+    const sources = this.sources.length > 0 ? this.sources : [all()];
+    for (const seq of walk(sources, this.range, this.direction)) {
+      if (this.tests.every((test) => test(seq))) yield seq;
+    }
+  }
+
+  private within(range: SeqRange): void {
+    this.range = { from: Math.max(this.range.from, range.from), to: Math.min(this.range.to, range.to) };
+  }
+}
+
+/** A place is the number of the row behind which a listing goes on. */
+export const positionOf = (seq: number): string => String(seq);
+
+function seqAt(position: string): number {
+  if (!/^\d{1,15}$/.test(position)) throw new RangeError(`${JSON.stringify(position)} is not a place in a listing`);
+  return Number(position);
+}
+
+/** One page of `rows`, and whether there is another row behind it. */
+export function pageOf<Item>(rows: Iterable<number>, limit: number, read: (seq: number) => Item): Listing<Item> {
+  if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`a page holds at least one item, not ${limit}`);
+  const items: Item[] = [];
+  let last = 0;
+  for (const seq of rows) {
+    if (items.length === limit) return { items, next: positionOf(last) };
+    items.push(read(seq));
+    last = seq;
+  }
+  return { items, next: null };
+}
+
+/** What a listing of nothing looks like. */
+export const EMPTY_LISTING = Object.freeze({ items: Object.freeze([]), next: null });

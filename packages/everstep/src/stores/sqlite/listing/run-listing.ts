@@ -1,0 +1,138 @@
+/** The run log: pages of runs under any filter. */
+import type { StatementSync } from 'node:sqlite';
+import type { RunStatus } from '../../../engine/runs/run.js';
+import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, SearchableRun } from '../../../ports/stores/store.js';
+import { integer, json, text, textOrNull } from '../connection/columns.js';
+import type { StoreParts } from '../connection/store-parts.js';
+import type { RunReader } from '../runs/run-reader.js';
+import { FACET, type RunKind, stateValues } from './facets/facets.js';
+import { namedMembers } from './facets/members.js';
+import { EMPTY_LISTING, pageOf, positionOf, Selection } from './listing.js';
+
+/** Every run has one of them, so together they are all. */
+const STATUSES: readonly RunStatus[] = ['active', 'succeeded', 'failed', 'canceled'];
+
+function selectWorkflows(selection: Selection, filter: RunFilter): void {
+  selection.anyOf(FACET.runId, filter.workflowRunId === undefined ? undefined : [filter.workflowRunId]);
+  selection.anyOf(FACET.runLabel, filter.labels);
+  selection.anyOf(FACET.runFlowControlKey, filter.flowControlKeys);
+  selection.anyOf(FACET.runCallerIp, filter.callerIps);
+}
+
+function selectMessages(selection: Selection, filter: RunFilter): void {
+  selection.anyOf(FACET.messageLabel, filter.labels);
+  selection.anyOf(FACET.messageFlowControlKey, filter.flowControlKeys);
+  selection.anyOf(FACET.messageCallerIp, filter.callerIps);
+  selection.anyOf(FACET.messageQueue, filter.queues);
+  selection.anyOf(FACET.messageUrlGroup, filter.urlGroups);
+  selection.anyOf(FACET.messageSchedule, filter.scheduleIds);
+}
+
+const NO_LABELS: readonly string[] = Object.freeze([]);
+
+const notThere = (seq: number): Error => new Error(`the index names run ${seq}, which does not exist`);
+
+export class RunListing {
+  private readonly parts: StoreParts;
+  private readonly reader: RunReader;
+  private readonly selectUrl: StatementSync;
+  private readonly selectTexts: StatementSync;
+
+  constructor(parts: StoreParts, reader: RunReader) {
+    this.parts = parts;
+    this.reader = reader;
+    this.selectUrl = parts.connection.prepare('SELECT workflow_url FROM run WHERE seq = ?');
+    this.selectTexts = parts.connection.prepare(
+      `SELECT key, workflow_run_id, created_at, workflow_url, json_extract(settings, '$.labels') AS labels, error
+       FROM run WHERE seq = ?`,
+    );
+  }
+
+  list(page: Page<RunFilter>): Listing<ListedRun> {
+    const rows = this.rowsOf(page);
+    return rows === null ? EMPTY_LISTING : pageOf(rows, page.limit, (seq) => this.read(seq));
+  }
+
+  listTexts(page: Page<RunFilter>): Listing<SearchableRun> {
+    const rows = this.rowsOf(page);
+    return rows === null ? EMPTY_LISTING : pageOf(rows, page.limit, (seq) => this.textsOf(seq));
+  }
+
+  /** Null when there can be none. */
+  private rowsOf(page: Page<RunFilter>): Iterable<number> | null {
+    const tenant = this.parts.tenants.find(page.instanceId);
+    if (tenant === null) return null;
+    const { filter } = page;
+    const { facetReader, runOrder } = this.parts;
+    const selection = new Selection(page, runOrder, facetReader, tenant);
+    const { kind = 'workflow', runKeys, hosts, paths } = filter;
+    const urlFacet = kind === 'workflow' ? FACET.runUrl : FACET.messageUrl;
+    // Nothing but messages has these.
+    if (kind === 'workflow' && (filter.queues || filter.urlGroups || filter.scheduleIds)) return null;
+    if (kind === 'workflow') selectWorkflows(selection, filter);
+    else selectMessages(selection, filter);
+    if (runKeys) selection.from(namedMembers(this.seqsOf(runKeys, tenant, kind), selection.direction));
+    if (hosts || paths) {
+      selection.test((seq) => {
+        const url = this.urlOf(seq);
+        const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: '' };
+        return (hosts?.includes(host) ?? true) && (paths?.includes(pathname) ?? true);
+      });
+    }
+    selection.anyOf(FACET.runStatus, filter.statuses && stateValues(kind, filter.statuses));
+    selection.anyOf(urlFacet, filter.workflowUrls);
+    selection.createdWithin(runOrder, filter.createdAt, filter.createdAt);
+    selection.createdWithin(runOrder, filter.fromDate, filter.toDate);
+    const prefix = filter.workflowUrlPrefix;
+    if (prefix !== undefined && !selection.withPrefix(urlFacet, prefix)) {
+      selection.test((seq) => this.urlOf(seq).startsWith(prefix));
+    }
+    return selection.rows(() => facetReader.anyOf(tenant, FACET.runStatus, stateValues(kind, STATUSES), selection.direction));
+  }
+
+  /** The run with this id that was created at `createdAt`, or the latest. */
+  find(instanceId: string, workflowRunId: string, createdAt: number | undefined): RunRecord | null {
+    const filter: RunFilter = createdAt === undefined ? { workflowRunId } : { workflowRunId, createdAt };
+    const page = { instanceId, filter, order: 'newest-first', after: null, horizon: null, limit: 1 } as const;
+    const rows = this.rowsOf(page);
+    return rows === null ? null : (pageOf(rows, 1, (seq) => this.recordAt(seq)).items[0] ?? null);
+  }
+
+  horizon(): Position {
+    return positionOf(this.parts.runOrder.lastSeq());
+  }
+
+  private seqsOf(runKeys: readonly string[], tenant: number, kind: RunKind): readonly number[] {
+    const runs = runKeys.map((runKey) => this.parts.runs.find(runKey));
+    return runs.flatMap((run) => (run?.tenant === tenant && run.kind === kind ? [run.seq] : []));
+  }
+
+  private urlOf(seq: number): string {
+    const row = this.selectUrl.get(seq);
+    return row ? text(row, 'workflow_url') : '';
+  }
+
+  private read(seq: number): ListedRun {
+    return { ...this.recordAt(seq), position: positionOf(seq) };
+  }
+
+  private recordAt(seq: number): RunRecord {
+    const record = this.reader.record(seq);
+    if (!record) throw notThere(seq);
+    return record;
+  }
+
+  private textsOf(seq: number): SearchableRun {
+    const row = this.selectTexts.get(seq);
+    if (!row) throw notThere(seq);
+    return {
+      runKey: text(row, 'key'),
+      workflowRunId: text(row, 'workflow_run_id'),
+      createdAt: integer(row, 'created_at'),
+      workflowUrl: text(row, 'workflow_url'),
+      labels: row.labels === '[]' ? NO_LABELS : json<readonly string[]>(row, 'labels'),
+      error: textOrNull(row, 'error'),
+      position: positionOf(seq),
+    };
+  }
+}

@@ -1,0 +1,119 @@
+/** Events: who waits for one, what came early, and the webhooks that runs made. */
+import type { StatementSync } from 'node:sqlite';
+import type { KeptEvent } from '../../../engine/runs/run.js';
+import type { EventWaiterRecord, WaiterRecord } from '../../../ports/stores/store.js';
+import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { integer, json, type Row, text, word } from '../connection/columns.js';
+import type { StoreParts } from '../connection/store-parts.js';
+import { DIALECTS } from './rows.js';
+
+const waiterOf = (row: Row): WaiterRecord => ({
+  runKey: text(row, 'key'),
+  slot: integer(row, 'slot'),
+  workflowRunId: text(row, 'workflow_run_id'),
+  workflowCreatedAt: integer(row, 'created_at'),
+  workflowUrl: text(row, 'workflow_url'),
+  dialect: word(row, 'dialect', DIALECTS),
+  stepName: text(row, 'name'),
+  deadlineAt: integer(row, 'wake_at'),
+  since: integer(row, 'since'),
+});
+
+const eventWithoutContentOf = (row: Row): Omit<KeptEvent, 'content'> => ({
+  eventKey: text(row, 'event_key'),
+  eventId: text(row, 'event_id'),
+  receivedAt: integer(row, 'received_at'),
+});
+
+const keptEventOf = (row: Row): KeptEvent => ({
+  ...eventWithoutContentOf(row),
+  content: json<KeptEvent['content']>(row, 'content'),
+});
+
+export class EventRecords {
+  private readonly parts: StoreParts;
+  private readonly insertEvent: StatementSync;
+  private readonly deleteEvent: StatementSync;
+  private readonly selectEvents: StatementSync;
+  private readonly selectEventsWithoutContent: StatementSync;
+  private readonly selectWaiters: StatementSync;
+  private readonly selectAllWaiters: StatementSync;
+  private readonly selectWebhook: StatementSync;
+
+  constructor(parts: StoreParts) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.insertEvent = connection.prepare(
+      'INSERT INTO kept_event (run_seq, event_key, event_id, received_at, content) VALUES (?, ?, ?, ?, ?)',
+    );
+    this.deleteEvent = connection.prepare(
+      `DELETE FROM kept_event WHERE run_seq = ? AND event_key = ? RETURNING ${storedSql('kept_event', 'kept_event')} AS bytes`,
+    );
+    this.selectEvents = connection.prepare('SELECT * FROM kept_event WHERE run_seq = ? ORDER BY seq');
+    this.selectEventsWithoutContent = connection.prepare(
+      'SELECT event_key, event_id, received_at FROM kept_event WHERE run_seq = ? ORDER BY seq',
+    );
+    const waiters = `
+       SELECT w.event_id, w.since, w.slot, r.key, r.workflow_run_id, r.created_at, r.workflow_url, r.dialect, t.name, t.wake_at
+       FROM waiter w JOIN run r ON r.seq = w.run_seq JOIN task t ON t.run_seq = w.run_seq AND t.slot = w.slot`;
+    this.selectAllWaiters = connection.prepare(
+      `${waiters}
+       WHERE w.tenant = ? AND (w.event_id, w.since, w.run_seq, w.slot) > (?, ?, ?, ?)
+       ORDER BY w.event_id, w.since, w.run_seq, w.slot LIMIT ?`,
+    );
+    this.selectWaiters = connection.prepare(
+      `${waiters}
+       WHERE w.tenant = ? AND w.event_id = ? AND (w.since, w.run_seq, w.slot) > (?, ?, ?)
+       ORDER BY w.since, w.run_seq, w.slot LIMIT ?`,
+    );
+    this.selectWebhook = connection.prepare(
+      `SELECT 1 FROM step WHERE run_seq = ? AND type = 'CreateWebhook' AND json_extract(out, '$.eventId') = ? LIMIT 1`,
+    );
+  }
+
+  keep(runKey: string, { eventKey, eventId, receivedAt, content }: KeptEvent): void {
+    this.insertEvent.run(this.parts.runs.require(runKey).seq, eventKey, eventId, receivedAt, JSON.stringify(content));
+  }
+
+  drop(runKey: string, eventKey: string): void {
+    const { seq, tenant } = this.parts.runs.require(runKey);
+    for (const row of this.deleteEvent.all(seq, eventKey)) this.parts.stored.add(tenant, -integer(row, 'bytes'));
+  }
+
+  /** Oldest first. */
+  kept(runSeq: number): readonly KeptEvent[] {
+    return this.selectEvents.all(runSeq).map(keptEventOf);
+  }
+
+  keptWithoutContent(runSeq: number): readonly Omit<KeptEvent, 'content'>[] {
+    return this.selectEventsWithoutContent.all(runSeq).map(eventWithoutContentOf);
+  }
+
+  /** Who waits longest is first; of one moment, by creation of the run and then by slot. */
+  waiters(instanceId: string, eventId: string, after: WaiterRecord | null, limit: number): readonly WaiterRecord[] {
+    const tenant = this.parts.tenants.find(instanceId);
+    if (tenant === null) return [];
+    const [since, seq, slot] = after ? [after.since, this.parts.runs.placeOf(after.runKey), after.slot] : [-1, 0, 0];
+    return this.selectWaiters.all(tenant, eventId, since, seq, slot, limit).map(waiterOf);
+  }
+
+  /** Of all events, by their ids. */
+  allWaiters(
+    instanceId: string,
+    after: Pick<EventWaiterRecord, 'eventId' | 'since' | 'runKey' | 'slot'> | null,
+    limit: number,
+  ): readonly EventWaiterRecord[] {
+    const tenant = this.parts.tenants.find(instanceId);
+    if (tenant === null) return [];
+    const [eventId, since, seq, slot] = after
+      ? [after.eventId, after.since, this.parts.runs.placeOf(after.runKey), after.slot]
+      : ['', -1, 0, 0];
+    const rows = this.selectAllWaiters.all(tenant, eventId, since, seq, slot, limit);
+    return rows.map((row) => ({ ...waiterOf(row), eventId: text(row, 'event_id') }));
+  }
+
+  hasWebhook(runKey: string, eventId: string): boolean {
+    const run = this.parts.runs.find(runKey);
+    return run !== null && this.selectWebhook.get(run.seq, eventId) !== undefined;
+  }
+}

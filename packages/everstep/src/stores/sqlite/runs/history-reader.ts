@@ -1,0 +1,179 @@
+/** Reads what the log of a run shows, part by part: a long journal is never in memory as a whole. */
+import type { StatementSync } from 'node:sqlite';
+import { LIMITS } from '../../../config/limits.js';
+import type { FailedAttempt, RunOrigin } from '../../../engine/runs/run.js';
+import type {
+  HistoryQuery,
+  JournalSize,
+  ListedStep,
+  ListedTask,
+  Part,
+  PartBounds,
+  RunHistory,
+} from '../../../ports/stores/store.js';
+import { integer, integerOrNull, json, type Row, text, word } from '../connection/columns.js';
+import type { StoreParts } from '../connection/store-parts.js';
+import type { EventRecords } from './event-records.js';
+import { failedAttemptOf, recordedStepOf, STATUSES } from './rows.js';
+import type { RunReader } from './run-reader.js';
+import { TASK_COLUMNS, taskOf } from './task-rows.js';
+
+const ALL = Number.MAX_SAFE_INTEGER;
+
+const invokedOf = (row: Row): RunHistory['invoked'][number] => ({
+  runKey: text(row, 'key'),
+  workflowRunId: text(row, 'workflow_run_id'),
+  createdAt: integer(row, 'created_at'),
+  stepId: json<Extract<RunOrigin, { readonly kind: 'invoke' }>>(row, 'origin').stepId,
+  status: word(row, 'status', STATUSES),
+});
+
+function listedStepOf(row: Row): ListedStep {
+  const step = recordedStepOf(row);
+  const bytes = integerOrNull(row, 'out_bytes');
+  return step.out === null && bytes !== null ? { ...step, outLeftOut: bytes } : step;
+}
+
+function listedTaskOf(row: Row): ListedTask {
+  const task = taskOf(row);
+  return integer(row, 'stripped') === 1 ? { ...task, bodyLeftOut: integer(row, 'row_bytes') } : task;
+}
+
+/** Reads rows until the part is full; each has its bytes in `row_bytes` and its place in `place`. */
+function partOf<Item>(rows: Iterable<Row>, { maxRows, maxBytes }: PartBounds, read: (row: Row) => Item): Part<Item> {
+  const items: Item[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    if (items.length >= maxRows || bytes >= maxBytes) return { items, next: String(integer(row, 'place')) };
+    items.push(read(row));
+    bytes += integer(row, 'row_bytes') + LIMITS.rowBytes;
+  }
+  return { items, next: null };
+}
+
+export class HistoryReader {
+  private readonly parts: StoreParts;
+  private readonly runs: RunReader;
+  private readonly events: EventRecords;
+  private readonly selectSteps: StatementSync;
+  private readonly selectStepsWithSent: StatementSync;
+  private readonly selectStep: StatementSync;
+  private readonly selectSize: StatementSync;
+  private readonly selectLength: StatementSync;
+  private readonly selectTasks: StatementSync;
+  private readonly selectAttempts: StatementSync;
+  private readonly selectExchanges: StatementSync;
+  private readonly selectInvoked: StatementSync;
+
+  constructor(parts: StoreParts, runs: RunReader, events: EventRecords) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.runs = runs;
+    this.events = events;
+    const common =
+      'idx, step_id, name, type, message_id, first_of_group, concurrent, created_at, completed_at, started_at, sleep_ms, wake_at, edited';
+    // The length of a text is in the head of its row: a long one is not read for it.
+    const steps = (sent: string, sentBytes: string) =>
+      connection.prepare(
+        `SELECT ${common}${sent}, idx AS place, octet_length(out) AS out_bytes, CASE WHEN octet_length(out) <= ?1 THEN out END AS out,
+           octet_length(name) + ${sentBytes} + CASE WHEN octet_length(out) <= ?1 THEN octet_length(out) ELSE 0 END AS row_bytes
+         FROM step WHERE run_seq = ?2 AND idx >= ?3 AND idx < ?4 ORDER BY idx`,
+      );
+    this.selectSteps = steps('', '0');
+    this.selectStepsWithSent = steps(', sent', 'coalesce(octet_length(sent), 0)');
+    this.selectStep = connection.prepare(
+      `SELECT ${common}, octet_length(out) AS out_bytes, CASE WHEN octet_length(out) <= ?1 THEN out END AS out
+       FROM step WHERE run_seq = ?2 AND step_id = ?3`,
+    );
+    this.selectLength = connection.prepare('SELECT coalesce(max(idx) + 1, 0) AS length FROM step WHERE run_seq = ?');
+    this.selectSize = connection.prepare(
+      `SELECT count(*) AS steps, coalesce(sum(octet_length(name) + coalesce(octet_length(out), 0)), 0) AS bytes,
+         coalesce(max(octet_length(out)), 0) AS longest FROM step WHERE run_seq = ?`,
+    );
+    const stripped = `kind IN ('call', 'invoke') AND octet_length(detail) > ${LIMITS.maxInlineBytes}`;
+    this.selectTasks = connection.prepare(
+      `SELECT ${TASK_COLUMNS}, slot AS place, coalesce(octet_length(name), 0) + coalesce(octet_length(detail), 0) AS row_bytes,
+         coalesce(${stripped}, 0) AS stripped,
+         CASE WHEN ${stripped} THEN json_remove(detail, '$.body', '$.invoke.body') ELSE detail END AS detail
+       FROM task WHERE run_seq = ? AND slot >= ? ORDER BY slot`,
+    );
+    const attempts = (exchange: string, bytes: string) =>
+      connection.prepare(
+        `SELECT seq AS place, slot, name, message_id, retried, at, cause, message, status, retry_at${exchange},
+           octet_length(message) + ${bytes} AS row_bytes
+         FROM attempt WHERE run_seq = ?1 AND seq >= ?2 AND (?3 IS NULL OR slot = ?3) ORDER BY seq`,
+      );
+    this.selectAttempts = attempts('', '0');
+    this.selectExchanges = attempts(', exchange', 'coalesce(octet_length(exchange), 0)');
+    this.selectInvoked = connection.prepare(
+      `SELECT key, workflow_run_id, created_at, origin, status FROM run
+       WHERE invoked_by_run_key = ? ORDER BY seq LIMIT ${LIMITS.maxListedInvocations}`,
+    );
+  }
+
+  history(query: HistoryQuery): RunHistory | null {
+    const seq = this.seqOf(query.runKey);
+    const run = seq === null ? null : this.runs.record(seq);
+    if (seq === null || !run) return null;
+    const steps = this.steps({ ...query, from: '0' });
+    const tasks = this.tasks({ ...query, from: null });
+    const attempts = this.attempts({ ...query, from: null });
+    return {
+      run,
+      journalLength: integer(this.selectLength.get(seq) ?? {}, 'length'),
+      steps: steps.items,
+      tasks: tasks.items,
+      attempts: attempts.items,
+      next: { steps: steps.next, tasks: tasks.next, attempts: attempts.next },
+      invoked: this.selectInvoked
+        .all(query.runKey)
+        .map(invokedOf)
+        .sort((a, b) => a.stepId - b.stepId),
+      keptEvents: this.events.keptWithoutContent(seq),
+    };
+  }
+
+  steps(query: HistoryQuery & { readonly from: string; readonly below?: number }): Part<ListedStep> {
+    const { runKey, bounds, maxOutBytes, exchanges, from, below = ALL } = query;
+    const seq = this.seqOf(runKey);
+    if (seq === null) return { items: [], next: null };
+    const select = exchanges ? this.selectStepsWithSent : this.selectSteps;
+    return partOf(select.iterate(maxOutBytes, seq, Number(from), below), bounds, listedStepOf);
+  }
+
+  step(runKey: string, stepId: number, maxOutBytes: number): ListedStep | null {
+    const seq = this.seqOf(runKey);
+    const row = seq === null ? undefined : this.selectStep.get(maxOutBytes, seq, stepId);
+    return row ? listedStepOf(row) : null;
+  }
+
+  tasks({ runKey, bounds, from }: Pick<HistoryQuery, 'runKey' | 'bounds'> & { readonly from: string | null }): Part<ListedTask> {
+    const seq = this.seqOf(runKey);
+    if (seq === null) return { items: [], next: null };
+    return partOf(this.selectTasks.iterate(seq, from === null ? -ALL : Number(from)), bounds, listedTaskOf);
+  }
+
+  attempts({
+    runKey,
+    bounds,
+    exchanges,
+    from,
+    slot,
+  }: Omit<HistoryQuery, 'maxOutBytes'> & { readonly from: string | null; readonly slot?: number }): Part<FailedAttempt> {
+    const seq = this.seqOf(runKey);
+    if (seq === null) return { items: [], next: null };
+    const select = exchanges ? this.selectExchanges : this.selectAttempts;
+    return partOf(select.iterate(seq, Number(from ?? 0), slot ?? null), bounds, failedAttemptOf);
+  }
+
+  size(runKey: string): JournalSize {
+    const seq = this.seqOf(runKey);
+    const row = seq === null ? undefined : this.selectSize.get(seq);
+    if (!row) return { steps: 0, bytes: 0, longestOutBytes: 0 };
+    return { steps: integer(row, 'steps'), bytes: integer(row, 'bytes'), longestOutBytes: integer(row, 'longest') };
+  }
+
+  private seqOf(runKey: string): number | null {
+    return this.parts.runs.find(runKey)?.seq ?? null;
+  }
+}

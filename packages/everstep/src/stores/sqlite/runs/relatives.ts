@@ -1,0 +1,35 @@
+/** Runs that came of other runs. */
+import type { StatementSync } from 'node:sqlite';
+import type { RunRecord } from '../../../ports/stores/store.js';
+import { integer } from '../connection/columns.js';
+import type { StoreParts } from '../connection/store-parts.js';
+import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, runRecordOf } from './rows.js';
+
+export class Relatives {
+  private readonly parts: StoreParts;
+  /** Each finds its runs by an index, in the order of their creation. */
+  private readonly selects: readonly StatementSync[];
+
+  constructor(parts: StoreParts) {
+    this.parts = parts;
+    const select = (where: string) =>
+      parts.connection.prepare(`SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES} WHERE ${where} ORDER BY r.seq LIMIT ?`);
+    this.selects = [
+      select('r.invoked_by_run_key = ?'),
+      select('r.forked_from_run_key = ?'),
+      // One at most.
+      select('r.key = (SELECT became_run_key FROM run WHERE key = ?)'),
+    ];
+  }
+
+  /** By creation. */
+  descendantsOf(runKey: string, limit: number): readonly RunRecord[] {
+    if (this.parts.runs.find(runKey) === null) return [];
+    const rows = this.selects.flatMap((select) => select.all(runKey, limit));
+    // A run has one origin: none is found twice.
+    return rows
+      .sort((a, b) => integer(a, 'seq') - integer(b, 'seq'))
+      .slice(0, limit)
+      .map(runRecordOf);
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * Finds what retention lets go, and removes it.
+ *
+ * The search walks in the order of creation, block by block, over the blocks
+ * that the facet index names for the state; what ended before some time was
+ * created before it, so it goes no further than that. It lets others go on in
+ * between. What it found in a block is removed in the same turn of the event
+ * loop, so nothing can have changed it meanwhile.
+ */
+import type { StatementSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { CALLBACK_SLOT, type RetentionState } from '../../../engine/runs/run.js';
+import type { RemovalQuery } from '../../../ports/stores/store.js';
+import { integer, integerOrNull } from '../connection/columns.js';
+import type { StoreParts } from '../connection/store-parts.js';
+import type { Transaction } from '../connection/transaction.js';
+import type { DeadLetterWriter } from '../dead-letters/dead-letter-writer.js';
+import type { CreationOrder } from '../listing/creation-order.js';
+import { ALL_STATES } from '../listing/dead-letter-listing.js';
+import type { BlockFacts } from '../listing/ended-blocks.js';
+import { BLOCK_SIZE, blockOf } from '../listing/facets/block-set.js';
+import { FACET, type Facet, stateValues } from '../listing/facets/facets.js';
+import type { Direction } from '../listing/facets/members.js';
+import { RunRemover } from './run-remover.js';
+
+/** Blocks read before others may go on: a few ms. */
+const BLOCKS_PER_TURN = 2;
+/** Rows after which a transaction takes no further run: a few ms. */
+const ROWS_PER_REMOVAL = 1000;
+
+/** A parked task counts while its run may be resumed. */
+const ASKED_FOR = `SELECT 1 FROM task t JOIN run w ON w.seq = t.run_seq
+  WHERE t.child_run_key = r.key AND (w.status = 'active' OR w.dead_letter_seq IS NOT NULL)`;
+
+/** The rows of one state: runs, or entries of the DLQ. */
+interface Rows {
+  readonly state: RetentionState;
+  readonly instanceId: string;
+  readonly tenant: number;
+  readonly statements: RowStatements;
+  /** What the statements need to know of the state, behind the range of rows. */
+  readonly named: readonly (number | string)[];
+  readonly order: CreationOrder;
+  readonly facet: Facet;
+  readonly values: readonly string[];
+}
+
+interface RowStatements {
+  readonly facts: StatementSync;
+  /** The row with so many newer ones in the range. */
+  readonly behindNewest: StatementSync;
+  /** What may go: ended before a time, or not behind a row. */
+  readonly removable: StatementSync;
+}
+
+/** Rows that may go: those that ended before (Unix ms), and those up to a row number. */
+interface Bounds {
+  readonly endedBefore: number;
+  readonly upTo: number;
+}
+
+/** What a call may still remove: runs, and rows of any kind. */
+interface Quota {
+  runs: number;
+  rows: number;
+}
+
+const isLeft = ({ runs, rows }: Quota): boolean => runs > 0 && rows > 0;
+
+/** Counts down what may be read before others go on. */
+class Turns {
+  private left = BLOCKS_PER_TURN;
+
+  async read(): Promise<void> {
+    this.left--;
+    if (this.left > 0) return;
+    this.left = BLOCKS_PER_TURN;
+    await nextTurn();
+  }
+}
+
+export class Retention {
+  private readonly parts: StoreParts;
+  private readonly transaction: Transaction;
+  private readonly deadLetters: DeadLetterWriter;
+  private readonly runs: RunRemover;
+  private readonly runStatements: RowStatements;
+  private readonly entryStatements: RowStatements;
+  /** The block that the last call removed from; null when it removed nothing. */
+  private last: { readonly tenant: number; readonly state: RetentionState; readonly block: number } | null = null;
+
+  constructor(parts: StoreParts, transaction: Transaction, deadLetters: DeadLetterWriter) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.transaction = transaction;
+    this.deadLetters = deadLetters;
+    this.runs = new RunRemover(parts);
+    const ofRuns = 'FROM run r WHERE r.seq BETWEEN ? AND ? AND r.tenant = ? AND r.status = ? AND r.dead_letter_seq IS NULL';
+    this.runStatements = {
+      facts: connection.prepare(`SELECT count(*) AS row_count, min(r.completed_at) AS earliest ${ofRuns}`),
+      behindNewest: connection.prepare(`SELECT r.seq ${ofRuns} ORDER BY r.seq DESC LIMIT 1 OFFSET ?`),
+      removable: connection.prepare(
+        `SELECT r.seq ${ofRuns} AND (r.completed_at < ? OR r.seq <= ?)
+         AND NOT EXISTS (SELECT 1 FROM run b WHERE b.key = r.became_run_key AND b.status = 'active')
+         AND NOT EXISTS (${ASKED_FOR}) ORDER BY r.seq LIMIT ?`,
+      ),
+    };
+    const ofEntries = 'd.seq BETWEEN ? AND ? AND d.tenant = ?';
+    this.entryStatements = {
+      facts: connection.prepare(
+        `SELECT count(*) AS row_count, min(d.created_at) AS earliest FROM dead_letter d WHERE ${ofEntries}`,
+      ),
+      behindNewest: connection.prepare(`SELECT d.seq FROM dead_letter d WHERE ${ofEntries} ORDER BY d.seq DESC LIMIT 1 OFFSET ?`),
+      removable: connection.prepare(
+        `SELECT d.seq FROM dead_letter d JOIN run r ON r.seq = d.run_seq
+         WHERE ${ofEntries} AND (d.created_at < ? OR d.seq <= ?)
+         AND NOT EXISTS (SELECT 1 FROM task c WHERE c.run_seq = d.run_seq AND c.slot = ${CALLBACK_SLOT})
+         AND NOT EXISTS (${ASKED_FOR}) ORDER BY d.seq LIMIT ?`,
+      ),
+    };
+  }
+
+  /** Removes what may go, oldest first, in one short transaction for each block; returns how many runs that were. */
+  async remove(query: RemovalQuery): Promise<number> {
+    const { instanceId, state, endedBefore, keepNewest, limit } = query;
+    if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`at least one run is removed at a time, not ${limit}`);
+    const tenant = this.parts.tenants.find(instanceId);
+    if (tenant === null || (endedBefore === null && keepNewest === null)) return 0;
+    const rows = this.rowsOf(instanceId, tenant, state);
+    const turns = new Turns();
+    const upTo = keepNewest === null ? 0 : await this.behindNewest(rows, keepNewest, turns);
+    const bounds = { endedBefore: endedBefore ?? 0, upTo };
+    const quota = { runs: limit, rows: ROWS_PER_REMOVAL };
+    // What is known of a block is forgotten with each removal, so the next call continues in it without counting its rows again.
+    const { last } = this;
+    if (last?.tenant === tenant && last.state === state) this.removeFrom(rows, bounds, last.block, quota);
+    if (isLeft(quota)) await this.removeInOrder(rows, bounds, quota, turns);
+    const removed = limit - quota.runs;
+    if (removed > 0) await this.parts.connection.durable();
+    return removed;
+  }
+
+  private async removeInOrder(rows: Rows, bounds: Bounds, quota: Quota, turns: Turns): Promise<void> {
+    const createdTo = rows.order.range(0, bounds.endedBefore - 1).to;
+    for (const block of this.blocks(rows, 'up', Math.max(createdTo, bounds.upTo))) {
+      const facts = await this.factsOf(rows, block, turns);
+      if (facts.rows === 0 || (facts.earliest >= bounds.endedBefore && rangeOf(block)[0] > bounds.upTo)) continue;
+      this.removeFrom(rows, bounds, block, quota);
+      if (!isLeft(quota)) return;
+      await turns.read();
+    }
+  }
+
+  /** Takes what it removes off the quota. */
+  private removeFrom(rows: Rows, { endedBefore, upTo }: Bounds, block: number, quota: Quota): void {
+    const { tenant, state, instanceId } = rows;
+    const found = rows.statements.removable.all(...rangeOf(block), ...rows.named, endedBefore, upTo, quota.runs);
+    this.last = found.length > 0 ? { tenant, state, block } : null;
+    if (found.length === 0) return;
+    const taken = this.transaction.run(() => {
+      let [runs, deleted] = [0, 0];
+      for (const row of found) {
+        const seq = integer(row, 'seq');
+        const runSeq = state === 'deadLetter' ? this.deadLetters.remove(instanceId, tenant, seq) : seq;
+        deleted += this.runs.remove(tenant, runSeq);
+        runs++;
+        if (deleted >= quota.rows) break;
+      }
+      return { runs, deleted };
+    });
+    quota.runs -= taken.runs;
+    quota.rows -= taken.deleted;
+  }
+
+  /** The newest row that has `keepNewest` newer ones; 0 when there is none. */
+  private async behindNewest(rows: Rows, keepNewest: number, turns: Turns): Promise<number> {
+    let newer = 0;
+    for (const block of this.blocks(rows, 'down', rows.order.lastSeq())) {
+      const facts = await this.factsOf(rows, block, turns);
+      if (newer + facts.rows <= keepNewest) {
+        newer += facts.rows;
+        continue;
+      }
+      const row = rows.statements.behindNewest.get(...rangeOf(block), ...rows.named, keepNewest - newer);
+      return row ? integer(row, 'seq') : 0;
+    }
+    return 0;
+  }
+
+  private async factsOf({ tenant, state, statements, named }: Rows, block: number, turns: Turns): Promise<BlockFacts> {
+    const { ended } = this.parts;
+    const known = ended.find(tenant, state, block);
+    if (known) return known;
+    const row = statements.facts.get(...rangeOf(block), ...named) ?? {};
+    const facts = { rows: integer(row, 'row_count'), earliest: integerOrNull(row, 'earliest') ?? Number.POSITIVE_INFINITY };
+    ended.remember(tenant, state, block, facts);
+    await turns.read();
+    return facts;
+  }
+
+  /** Blocks that may have such rows, between the first row and `last`. */
+  private *blocks({ tenant, facet, values }: Rows, direction: Direction, last: number): Generator<number> {
+    const members = this.parts.facetReader.anyOf(tenant, facet, values, direction);
+    const up = direction === 'up';
+    let block = members.seek(up ? 0 : blockOf(last));
+    while (block !== null && block <= blockOf(last)) {
+      yield block;
+      if (!up && block === 0) return;
+      block = members.seek(up ? block + 1 : block - 1);
+    }
+  }
+
+  private rowsOf(instanceId: string, tenant: number, state: RetentionState): Rows {
+    const { runOrder, deadLetterOrder } = this.parts;
+    if (state === 'deadLetter') {
+      const source = { order: deadLetterOrder, facet: FACET.deadLetterState, values: ALL_STATES };
+      return { state, instanceId, tenant, statements: this.entryStatements, named: [tenant], ...source };
+    }
+    const source = { order: runOrder, facet: FACET.runStatus, values: stateValues(undefined, [state]) };
+    return { state, instanceId, tenant, statements: this.runStatements, named: [tenant, state], ...source };
+  }
+}
+
+const rangeOf = (block: number): readonly [from: number, to: number] => [block * BLOCK_SIZE, (block + 1) * BLOCK_SIZE - 1];

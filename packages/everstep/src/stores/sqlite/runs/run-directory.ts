@@ -1,0 +1,87 @@
+/** From the key of a run to its row number, with the runs of late kept in memory. */
+import type { StatementSync } from 'node:sqlite';
+import { integer, text } from '../connection/columns.js';
+import type { Connection } from '../connection/connection.js';
+import type { RunKind } from '../listing/facets/facets.js';
+
+/** Runs kept in each of two generations. */
+const GENERATION_SIZE = 10_000;
+
+export interface RunEntry {
+  readonly seq: number;
+  readonly tenant: number;
+  readonly kind: RunKind;
+  readonly active: boolean;
+  /** Slots with a wait that has waiters; null for none. Kept here so that other slots cost no statement. */
+  waitSlots: Set<number> | null;
+}
+
+export class RunDirectory {
+  private readonly select: StatementSync;
+  private readonly selectWaitSlots: StatementSync;
+  private readonly selectBehind: StatementSync;
+  private young = new Map<string, RunEntry>();
+  private old = new Map<string, RunEntry>();
+
+  constructor(connection: Connection) {
+    this.select = connection.prepare(
+      `SELECT seq, tenant, status, json_extract(settings, '$.message') IS NOT NULL AS is_message,
+         EXISTS (SELECT 1 FROM waiter w WHERE w.run_seq = run.seq) AS waits FROM run WHERE key = ?`,
+    );
+    this.selectWaitSlots = connection.prepare('SELECT DISTINCT slot FROM waiter WHERE run_seq = ?');
+    this.selectBehind = connection.prepare('SELECT seq FROM run WHERE key > ? ORDER BY key LIMIT 1');
+  }
+
+  find(runKey: string): RunEntry | null {
+    const young = this.young.get(runKey);
+    if (young) return young;
+    const entry = this.old.get(runKey) ?? this.load(runKey);
+    if (entry) this.remember(runKey, entry);
+    return entry;
+  }
+
+  /** Throws when there is no such run: a write that names it is a fault. */
+  require(runKey: string): RunEntry {
+    const entry = this.find(runKey);
+    if (!entry) throw new Error(`there is no run with the key ${runKey}`);
+    return entry;
+  }
+
+  remember(runKey: string, entry: RunEntry): void {
+    if (this.young.size >= GENERATION_SIZE) {
+      this.old = this.young;
+      this.young = new Map();
+    }
+    this.young.set(runKey, entry);
+  }
+
+  /** The row number of the run; for a key that no run has, a number behind all runs with smaller keys. */
+  placeOf(runKey: string): number {
+    const entry = this.find(runKey);
+    if (entry) return entry.seq;
+    const row = this.selectBehind.get(runKey);
+    return row ? integer(row, 'seq') - 0.5 : Number.MAX_SAFE_INTEGER;
+  }
+
+  /** The run is removed. */
+  drop(runKey: string): void {
+    this.young.delete(runKey);
+    this.old.delete(runKey);
+  }
+
+  /** Drops what a rollback may have undone. */
+  forget(): void {
+    this.young.clear();
+    this.old.clear();
+  }
+
+  private load(runKey: string): RunEntry | null {
+    const row = this.select.get(runKey);
+    if (!row) return null;
+    const seq = integer(row, 'seq');
+    const waitSlots =
+      integer(row, 'waits') === 0 ? null : new Set(this.selectWaitSlots.all(seq).map((waiter) => integer(waiter, 'slot')));
+    const kind = integer(row, 'is_message') === 1 ? 'message' : 'workflow';
+    return { seq, tenant: integer(row, 'tenant'), kind, active: text(row, 'status') === 'active', waitSlots };
+  }
+}

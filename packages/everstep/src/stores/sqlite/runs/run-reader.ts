@@ -1,0 +1,201 @@
+/** Reads of single runs and of what is due. */
+import type { StatementSync } from 'node:sqlite';
+import { nextPosition, positionsIn } from '../../../engine/runs/positions.js';
+import { ADVANCE_SLOT, type RecordedStep, type Run, type RunPayload, type Task } from '../../../engine/runs/run.js';
+import type { DueTask, PayloadHead, RunRecord, Store, TaskReference } from '../../../ports/stores/store.js';
+import { integer, type Row, text, textOrNull } from '../connection/columns.js';
+import type { StoreParts } from '../connection/store-parts.js';
+import type { EventRecords } from './event-records.js';
+import {
+  headersOf,
+  payloadOf,
+  RUN_RECORD_COLUMNS,
+  RUN_RECORD_TABLES,
+  recordedStepOf,
+  runIdentityOf,
+  runRecordOf,
+} from './rows.js';
+import { taskKindOf, taskOf } from './task-rows.js';
+
+/** Where a task is delivered, and the key that holds it there. */
+const DELIVERY_COLUMNS = `
+  CASE t.kind WHEN 'call' THEN t.call_url
+    WHEN 'callback' THEN coalesce(json_extract(r.settings, '$.failureCallback.url'), r.workflow_url)
+    ELSE r.workflow_url END AS url,
+  CASE t.kind WHEN 'call' THEN t.flow_key WHEN 'advance' THEN r.flow_key WHEN 'step' THEN r.flow_key WHEN 'message' THEN r.flow_key END AS flow_key,
+  t.queue`;
+
+const DUE = `
+  SELECT t.due_at, t.run_seq, t.slot, t.kind, r.key, n.instance_id, ${DELIVERY_COLUMNS}
+  FROM task t JOIN run r ON r.seq = t.run_seq JOIN tenant n ON n.seq = r.tenant
+  WHERE t.due_at <= ? AND (t.due_at, t.run_seq, t.slot) > (?, ?, ?)`;
+
+type DueTasksQuery = Parameters<Store['dueTasks']>[0];
+
+const dueTaskOf = (row: Row): DueTask => ({
+  runKey: text(row, 'key'),
+  slot: integer(row, 'slot'),
+  dueAt: integer(row, 'due_at'),
+  kind: taskKindOf(row),
+  instanceId: text(row, 'instance_id'),
+  workflowUrl: text(row, 'url'),
+  flowControlKey: textOrNull(row, 'flow_key'),
+  ...(row.queue === null ? {} : { queue: text(row, 'queue') }),
+  runVersion: 0,
+});
+
+export class RunReader {
+  private readonly parts: StoreParts;
+  private readonly events: EventRecords;
+  private readonly selectIdentity: StatementSync;
+  private readonly selectRecord: StatementSync;
+  private readonly selectJournalSize: StatementSync;
+  private readonly selectSteps: StatementSync;
+  private readonly selectStepIds: StatementSync;
+  private readonly selectTasks: StatementSync;
+  private readonly selectRetries: StatementSync;
+  private readonly selectPayload: StatementSync;
+  private readonly selectPayloadHead: StatementSync;
+  private readonly selectResult: StatementSync;
+  private readonly selectDueTasks: StatementSync;
+  private readonly selectDueTasksOf: StatementSync;
+  private readonly selectNextTenant: StatementSync;
+  private readonly selectIsDue: StatementSync;
+  private readonly selectNextDue: StatementSync;
+  private readonly selectInvoker: StatementSync;
+
+  constructor(parts: StoreParts, events: EventRecords) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.events = events;
+    this.selectIdentity = connection.prepare(
+      `SELECT r.*, t.instance_id, EXISTS (SELECT 1 FROM kept_event k WHERE k.run_seq = r.seq) AS keeps_events
+       FROM run r JOIN tenant t ON t.seq = r.tenant WHERE r.seq = ?`,
+    );
+    this.selectRecord = connection.prepare(`SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES} WHERE r.seq = ?`);
+    this.selectJournalSize = connection.prepare(
+      `SELECT count(*) AS entries, coalesce(max(step_id), 0) AS last_step_id, coalesce(sum(octet_length(out)), 0) AS result_bytes
+       FROM step WHERE run_seq = ?`,
+    );
+    const steps =
+      'idx, step_id, name, type, message_id, first_of_group, concurrent, created_at, completed_at, started_at, sleep_ms, wake_at, out, edited';
+    this.selectSteps = connection.prepare(`SELECT ${steps} FROM step WHERE run_seq = ? AND idx >= ? ORDER BY idx`);
+    this.selectStepIds = connection.prepare('SELECT step_id FROM step WHERE run_seq = ?');
+    this.selectTasks = connection.prepare('SELECT * FROM task WHERE run_seq = ? ORDER BY slot');
+    this.selectRetries = connection.prepare(
+      'SELECT retried FROM attempt WHERE run_seq = ? AND slot >= 0 AND retry_at IS NULL AND at = ? ORDER BY seq DESC LIMIT 1',
+    );
+    this.selectPayload = connection.prepare('SELECT * FROM payload WHERE run_seq = ?');
+    this.selectPayloadHead = connection.prepare(
+      'SELECT content_type, forward_headers, octet_length(body) AS body_bytes FROM payload WHERE run_seq = ?',
+    );
+    this.selectResult = connection.prepare('SELECT result FROM run WHERE seq = ?');
+    this.selectDueTasks = connection.prepare(`${DUE} ORDER BY t.due_at, t.run_seq, t.slot LIMIT ?`);
+    this.selectDueTasksOf = connection.prepare(`${DUE} AND t.tenant = ? ORDER BY t.due_at, t.run_seq, t.slot LIMIT ?`);
+    this.selectNextTenant = connection.prepare(
+      `SELECT n.seq, n.instance_id FROM tenant n
+       WHERE n.seq = (SELECT tenant FROM task WHERE due_at IS NOT NULL AND tenant > ? ORDER BY tenant LIMIT 1)`,
+    );
+    this.selectIsDue = connection.prepare('SELECT 1 FROM task WHERE tenant = ? AND due_at >= ? AND due_at <= ? LIMIT 1');
+    this.selectNextDue = connection.prepare('SELECT due_at FROM task WHERE due_at > ? ORDER BY due_at LIMIT 1');
+    this.selectInvoker = connection.prepare(
+      `SELECT t.slot, r.key FROM task t JOIN run r ON r.seq = t.run_seq WHERE t.child_run_key = ? AND r.status = 'active'`,
+    );
+  }
+
+  loadRun(runKey: string): Run | null {
+    const seq = this.parts.runs.find(runKey)?.seq;
+    const row = seq === undefined ? undefined : this.selectIdentity.get(seq);
+    if (seq === undefined || !row) return null;
+    const size = this.selectJournalSize.get(seq) ?? {};
+    const open = this.tasksOf(seq);
+    const tasks = new Map(open.map((task) => [task.slot, task]));
+    const journalLength = integer(size, 'entries');
+    const taken = { entries: journalLength, lastStepId: integer(size, 'last_step_id'), lastSlot: open.at(-1)?.slot ?? 0 };
+    const known = nextPosition(taken);
+    return {
+      ...runIdentityOf(row),
+      ...(known === null ? positionsIn(this.selectStepIds.all(seq).map((step) => integer(step, 'step_id'))) : { known }),
+      journalLength,
+      journalBytes: integer(size, 'result_bytes'),
+      quietAt: tasks.has(ADVANCE_SLOT) ? -1 : journalLength,
+      version: 0,
+      tasks,
+      keptEvents: integer(row, 'keeps_events') === 0 ? [] : this.events.kept(seq),
+      failureFunction: integer(row, 'failure_function') === 1,
+    };
+  }
+
+  loadPayload(runKey: string): RunPayload | null {
+    const seq = this.parts.runs.find(runKey)?.seq;
+    const row = seq === undefined ? undefined : this.selectPayload.get(seq);
+    return row ? payloadOf(row) : null;
+  }
+
+  payloadHead(runKey: string): PayloadHead | null {
+    const seq = this.parts.runs.find(runKey)?.seq;
+    const row = seq === undefined ? undefined : this.selectPayloadHead.get(seq);
+    return row ? { ...headersOf(row), bodyBytes: integer(row, 'body_bytes') } : null;
+  }
+
+  result(runKey: string): string | null {
+    const seq = this.parts.runs.find(runKey)?.seq;
+    const row = seq === undefined ? undefined : this.selectResult.get(seq);
+    return row ? textOrNull(row, 'result') : null;
+  }
+
+  loadJournal(runKey: string, from: number): readonly RecordedStep[] {
+    const seq = this.parts.runs.find(runKey)?.seq;
+    return seq === undefined ? [] : this.selectSteps.all(seq, from).map(recordedStepOf);
+  }
+
+  record(seq: number): RunRecord | null {
+    const row = this.selectRecord.get(seq);
+    return row ? runRecordOf(row) : null;
+  }
+
+  recordOf(runKey: string): RunRecord | null {
+    const seq = this.parts.runs.find(runKey)?.seq;
+    return seq === undefined ? null : this.record(seq);
+  }
+
+  dueTasks({ before, after, limit, instanceId }: DueTasksQuery): readonly DueTask[] {
+    const [dueAt, seq, slot] = after ? [after.dueAt, this.parts.runs.placeOf(after.runKey), after.slot] : [-1, 0, 0];
+    if (instanceId === undefined) return this.selectDueTasks.all(before, dueAt, seq, slot, limit).map(dueTaskOf);
+    const tenant = this.parts.tenants.find(instanceId);
+    return tenant === null ? [] : this.selectDueTasksOf.all(before, dueAt, seq, slot, tenant, limit).map(dueTaskOf);
+  }
+
+  dueInstances(from: number, before: number): readonly string[] {
+    const found: string[] = [];
+    // From one tenant to the next in the index.
+    for (let row = this.selectNextTenant.get(-1); row; ) {
+      const tenant = integer(row, 'seq');
+      if (this.selectIsDue.get(tenant, from, before)) found.push(text(row, 'instance_id'));
+      row = this.selectNextTenant.get(tenant);
+    }
+    return found;
+  }
+
+  nextDueAt(after: number): number | null {
+    const row = this.selectNextDue.get(after);
+    return row ? integer(row, 'due_at') : null;
+  }
+
+  /** How often the delivery was retried that failed the run at `at`; 0 when none did. */
+  retriesBeforeFailure(runKey: string, at: number): number {
+    const seq = this.parts.runs.find(runKey)?.seq;
+    const row = seq === undefined ? undefined : this.selectRetries.get(seq, at);
+    return row ? integer(row, 'retried') : 0;
+  }
+
+  /** Of several tasks that name the run, all but one belong to runs that have ended. */
+  invokerOf(childRunKey: string): Pick<TaskReference, 'runKey' | 'slot'> | null {
+    const row = this.selectInvoker.get(childRunKey);
+    return row ? { runKey: text(row, 'key'), slot: integer(row, 'slot') } : null;
+  }
+
+  private tasksOf(seq: number): readonly Task[] {
+    return this.selectTasks.all(seq).map(taskOf);
+  }
+}

@@ -1,0 +1,54 @@
+/** Removes runs with all that belongs to them. Only inside a transaction. */
+import type { StatementSync } from 'node:sqlite';
+import type { RunSettings } from '../../../engine/runs/run.js';
+import { integer, json, text, word } from '../connection/columns.js';
+import type { StoreParts } from '../connection/store-parts.js';
+import { TABLES_OF_RUN } from '../instance-removal/tables.js';
+import { RUN_BYTES } from '../storage/stored-bytes.js';
+import { STATUSES } from './rows.js';
+import { runFacetsOf } from './run-writer.js';
+
+export class RunRemover {
+  private readonly parts: StoreParts;
+  private readonly selectIndexed: StatementSync;
+  private readonly deleteBelongings: readonly StatementSync[];
+  private readonly deleteDeduplication: StatementSync;
+  private readonly deleteRun: StatementSync;
+
+  constructor(parts: StoreParts) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.selectIndexed = connection.prepare(
+      `SELECT key, status, workflow_url, caller_ip, workflow_run_id, settings, ${RUN_BYTES} AS bytes FROM run r WHERE seq = ?`,
+    );
+    this.deleteBelongings = TABLES_OF_RUN.map((table) => connection.prepare(`DELETE FROM ${table} WHERE run_seq = ?`));
+    this.deleteDeduplication = connection.prepare('DELETE FROM deduplication WHERE run_key = ?');
+    this.deleteRun = connection.prepare('DELETE FROM run WHERE seq = ?');
+  }
+
+  /** Returns how many rows that were. An entry in the DLQ has to be gone before, and the run must have ended unless the caller says otherwise. */
+  remove(tenant: number, seq: number, which: 'ended' | 'active-too' = 'ended'): number {
+    const { runs, facets, ended, stored } = this.parts;
+    const row = this.selectIndexed.get(seq);
+    if (!row) throw new Error(`there is no run in row ${seq}`);
+    const key = text(row, 'key');
+    const status = word(row, 'status', STATUSES);
+    if (status === 'active' && which === 'ended') throw new Error(`the run ${key} has not ended`);
+    const indexed = {
+      status,
+      workflowUrl: text(row, 'workflow_url'),
+      callerIp: text(row, 'caller_ip'),
+      workflowRunId: text(row, 'workflow_run_id'),
+      settings: json<RunSettings>(row, 'settings'),
+    };
+    for (const value of runFacetsOf(indexed)) facets.remove(tenant, value, seq);
+    stored.add(tenant, -integer(row, 'bytes'));
+    let rows = 1;
+    for (const statement of this.deleteBelongings) rows += Number(statement.run(seq).changes);
+    this.deleteDeduplication.run(key);
+    this.deleteRun.run(seq);
+    runs.drop(key);
+    if (status !== 'active') ended.changed(tenant, status, seq);
+    return rows;
+  }
+}

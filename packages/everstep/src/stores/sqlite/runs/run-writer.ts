@@ -1,0 +1,143 @@
+/** Writes of runs as a whole: begun, ended, brought into the index. */
+import type { StatementSync } from 'node:sqlite';
+import type { MessageSettings, Run, RunOutcome, RunPayload, RunStatus } from '../../../engine/runs/run.js';
+import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { blob, integer } from '../connection/columns.js';
+import type { StoreParts } from '../connection/store-parts.js';
+import { FACET, type FacetValue, type RunKind, stateValue } from '../listing/facets/facets.js';
+
+/** Under which a run is found. */
+export function runFacetsOf(
+  run: Pick<Run, 'status' | 'workflowUrl' | 'callerIp' | 'workflowRunId' | 'settings'>,
+): readonly FacetValue[] {
+  const { settings } = run;
+  if (settings.message) return messageFacetsOf(run, settings.message);
+  const values: FacetValue[] = [
+    statusFacet('workflow', run.status),
+    { facet: FACET.runUrl, value: run.workflowUrl },
+    { facet: FACET.runCallerIp, value: run.callerIp },
+    { facet: FACET.runId, value: run.workflowRunId },
+  ];
+  for (const label of settings.labels) values.push({ facet: FACET.runLabel, value: label });
+  if (settings.flowControl) values.push({ facet: FACET.runFlowControlKey, value: settings.flowControl.key });
+  return values;
+}
+
+/** Its id leads to its row by itself. */
+function messageFacetsOf(
+  { status, workflowUrl, callerIp, settings }: Pick<Run, 'status' | 'workflowUrl' | 'callerIp' | 'settings'>,
+  { queue, urlGroup, scheduleId }: MessageSettings,
+): readonly FacetValue[] {
+  const values: FacetValue[] = [
+    statusFacet('message', status),
+    { facet: FACET.messageUrl, value: workflowUrl },
+    { facet: FACET.messageCallerIp, value: callerIp },
+  ];
+  for (const label of settings.labels) values.push({ facet: FACET.messageLabel, value: label });
+  if (settings.flowControl) values.push({ facet: FACET.messageFlowControlKey, value: settings.flowControl.key });
+  if (queue !== undefined) values.push({ facet: FACET.messageQueue, value: queue });
+  if (urlGroup !== undefined) values.push({ facet: FACET.messageUrlGroup, value: urlGroup });
+  if (scheduleId !== undefined) values.push({ facet: FACET.messageSchedule, value: scheduleId });
+  return values;
+}
+
+const statusFacet = (kind: RunKind, status: RunStatus): FacetValue => ({
+  facet: FACET.runStatus,
+  value: stateValue(kind, status),
+});
+
+export class RunWriter {
+  private readonly parts: StoreParts;
+  private readonly insertRun: StatementSync;
+  private readonly insertPayload: StatementSync;
+  private readonly copyPayload: StatementSync;
+  private readonly updateEnded: StatementSync;
+  private readonly updateFailureFunction: StatementSync;
+  private readonly updateForkedFrom: StatementSync;
+
+  constructor(parts: StoreParts) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.insertRun = connection.prepare(
+      `INSERT INTO run (seq, key, tenant, status, created_at, listed_at, workflow_run_id, dialect, workflow_url, caller_ip, origin, settings,
+         flow_key, invoked_by_run_key, failure_function, queue)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.insertPayload = connection.prepare(
+      'INSERT INTO payload (run_seq, content_type, forward_headers, body) VALUES (?, ?, ?, ?)',
+    );
+    this.copyPayload = connection.prepare(
+      `INSERT INTO payload (run_seq, content_type, forward_headers, body)
+       SELECT ?, content_type, forward_headers, body FROM payload WHERE run_seq = ?
+       RETURNING ${storedSql('payload', 'payload')} AS bytes`,
+    );
+    this.updateEnded = connection.prepare(
+      `UPDATE run SET status = ?, completed_at = ?, result = ?, error = ? WHERE seq = ? AND status = 'active'`,
+    );
+    this.updateFailureFunction = connection.prepare('UPDATE run SET failure_function = 1 WHERE seq = ?');
+    this.updateForkedFrom = connection.prepare('UPDATE run SET forked_from_run_key = ? WHERE seq = ?');
+  }
+
+  create(run: Run, input: RunPayload | { readonly copyOf: string }): void {
+    const { tenants, runs, runOrder, facets, staged } = this.parts;
+    const tenant = tenants.findOrCreate(run.instanceId);
+    // Its journal may have been copied before: then it has its place since that began.
+    const reserved = run.origin?.kind === 'fork' || run.origin?.kind === 'resume' ? staged.find(run.key) : null;
+    const listedAt = reserved?.listedAt ?? runOrder.listedAt(run.createdAt);
+    const inserted = this.insertRun.run(
+      reserved?.runSeq ?? null,
+      run.key,
+      tenant,
+      run.status,
+      run.createdAt,
+      listedAt,
+      run.workflowRunId,
+      run.dialect,
+      run.workflowUrl,
+      run.callerIp,
+      run.origin && JSON.stringify(run.origin),
+      JSON.stringify(run.settings),
+      run.settings.flowControl?.key ?? null,
+      run.origin?.kind === 'invoke' ? run.origin.runKey : null,
+      run.failureFunction ? 1 : 0,
+      run.settings.message?.queue ?? null,
+    );
+    const seq = Number(inserted.lastInsertRowid);
+    if (run.origin?.kind === 'fork') this.updateForkedFrom.run(run.origin.runKey, seq);
+    runOrder.added(seq, listedAt);
+    const kind = run.settings.message ? 'message' : 'workflow';
+    runs.remember(run.key, { seq, tenant, kind, active: run.status === 'active', waitSlots: null });
+    this.insertInput(seq, tenant, input);
+    for (const value of runFacetsOf(run)) facets.add(tenant, value, seq);
+  }
+
+  private insertInput(seq: number, tenant: number, input: RunPayload | { readonly copyOf: string }): void {
+    if (!('copyOf' in input)) {
+      this.insertPayload.run(seq, input.contentType, JSON.stringify(input.forwardHeaders), blob(input.body));
+      return;
+    }
+    const copied = this.copyPayload.get(seq, this.parts.runs.require(input.copyOf).seq);
+    if (copied) this.parts.stored.add(tenant, integer(copied, 'bytes'));
+    else throw new Error(`the run ${input.copyOf} has no payload to copy`);
+  }
+
+  /** Its endpoint said that it has a failure function. */
+  noteFailureFunction(runKey: string): void {
+    this.updateFailureFunction.run(this.parts.runs.require(runKey).seq);
+  }
+
+  end(runKey: string, outcome: RunOutcome, completedAt: number): void {
+    const { runs, facets, ended } = this.parts;
+    const entry = runs.require(runKey);
+    const { seq, tenant, kind } = entry;
+    const result = outcome.status === 'succeeded' ? outcome.result : null;
+    const error = outcome.status === 'failed' ? outcome.error : null;
+    const { changes } = this.updateEnded.run(outcome.status, completedAt, result, error, seq);
+    // A late writer must not overwrite how a run ended.
+    if (changes !== 1) throw new Error(`the run ${runKey} has ended already`);
+    runs.remember(runKey, { ...entry, active: false });
+    facets.remove(tenant, statusFacet(kind, 'active'), seq);
+    facets.add(tenant, statusFacet(kind, outcome.status), seq);
+    ended.changed(tenant, outcome.status, seq);
+  }
+}

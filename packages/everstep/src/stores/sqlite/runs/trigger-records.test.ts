@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { T0 } from '../../conformance/samples.js';
+import { openConnection } from '../connection/connection.js';
+import { createStoreParts } from '../connection/store-parts.js';
+import { TriggerRecords } from './trigger-records.js';
+
+test('deduplication ids that have expired are removed as new ones come, a few at a time', () => {
+  const connection = openConnection(':memory:');
+  const records = new TriggerRecords(createStoreParts(connection));
+  const rows = connection.prepare('SELECT count(*) AS rows FROM deduplication');
+  const remember = (n: number, now: number) => {
+    records.findDuplicate('qi_one', `id ${n}`, now);
+    records.rememberDeduplication('qi_one', `id ${n}`, 'some run', now + 1000);
+    return rows.get()?.rows;
+  };
+  for (let n = 1; n <= 20; n++) assert.equal(remember(n, T0), n);
+  assert.equal(remember(21, T0 + 999), 21);
+  assert.deepEqual(
+    [22, 23, 24, 25, 26, 27].map((n) => remember(n, T0 + 1000)),
+    [18, 15, 12, 9, 6, 7],
+  );
+  connection.close();
+});

@@ -1,0 +1,48 @@
+/** What triggers leave behind beside the run: deduplication ids. */
+import type { StatementSync } from 'node:sqlite';
+import type { RunReference } from '../../../ports/stores/store.js';
+import { integer, text } from '../connection/columns.js';
+import type { StoreParts } from '../connection/store-parts.js';
+
+/** Expired ids removed per new one: more than one, so that they become fewer. */
+const EXPIRED_PER_NEW = 4;
+
+export class TriggerRecords {
+  private readonly parts: StoreParts;
+  private readonly selectUnexpired: StatementSync;
+  private readonly replaceDeduplication: StatementSync;
+  private readonly deleteExpired: StatementSync;
+
+  constructor(parts: StoreParts) {
+    const { connection } = parts;
+    this.parts = parts;
+    this.selectUnexpired = connection.prepare(
+      `SELECT r.key, r.workflow_run_id, r.created_at FROM deduplication d JOIN run r ON r.key = d.run_key
+       WHERE d.tenant = ? AND d.deduplication_id = ? AND d.expires_at > ?`,
+    );
+    this.replaceDeduplication = connection.prepare(
+      `INSERT INTO deduplication (tenant, deduplication_id, run_key, expires_at) VALUES (?, ?, ?, ?)
+       ON CONFLICT (tenant, deduplication_id) DO UPDATE SET run_key = excluded.run_key, expires_at = excluded.expires_at`,
+    );
+    this.deleteExpired = connection.prepare(
+      `DELETE FROM deduplication WHERE seq IN
+         (SELECT seq FROM deduplication WHERE expires_at <= ? ORDER BY expires_at LIMIT ${EXPIRED_PER_NEW})`,
+    );
+  }
+
+  /** The run that took the id and still holds it at `now`. */
+  findDuplicate(instanceId: string, deduplicationId: string, now: number): RunReference | null {
+    const tenant = this.parts.tenants.find(instanceId);
+    if (tenant === null) return null;
+    this.deleteExpired.run(now);
+    const row = this.selectUnexpired.get(tenant, deduplicationId, now);
+    return row
+      ? { runKey: text(row, 'key'), workflowRunId: text(row, 'workflow_run_id'), createdAt: integer(row, 'created_at') }
+      : null;
+  }
+
+  rememberDeduplication(instanceId: string, deduplicationId: string, runKey: string, expiresAt: number): void {
+    const tenant = this.parts.tenants.findOrCreate(instanceId);
+    this.replaceDeduplication.run(tenant, deduplicationId, runKey, expiresAt);
+  }
+}

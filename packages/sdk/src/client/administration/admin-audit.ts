@@ -1,0 +1,74 @@
+/** The audit log of all accounts, for operators (management API). */
+
+import type { Call } from '../transport.js';
+import type { AuditExportLine, AuditVerification } from './admin-types.js';
+
+/** Filters of an export of the audit log. */
+export interface AuditExportOptions {
+  /** Only entries at or after this time. A number is in Unix milliseconds. */
+  readonly from?: Date | number;
+  /** Only entries at or before this time. A number is in Unix milliseconds. */
+  readonly to?: Date | number;
+  /** Only entries after the one with this `seq`. */
+  readonly after?: number;
+}
+
+/** Options of a verification of the audit log. */
+export interface AuditVerifyOptions {
+  /** Continues an earlier call: its `next`. */
+  readonly after?: number;
+  /** `seq:hash` of an entry that you saved elsewhere. The result then reports whether the chain still contains it. */
+  readonly known?: string;
+}
+
+/** The audit log of all accounts. For operators only. */
+export class AuditLog {
+  private readonly call: <T>(call: Call) => Promise<T>;
+  private readonly callText: (call: Call) => Promise<string>;
+
+  constructor(call: <T>(call: Call) => Promise<T>, callText: (call: Call) => Promise<string>) {
+    this.call = call;
+    this.callText = callText;
+  }
+
+  /**
+   * Returns one page of the export, oldest entries first; an empty page at the end. `count` is the number of entries
+   * per page.
+   */
+  async exportPage(options: AuditExportOptions & { readonly count?: number } = {}): Promise<readonly AuditExportLine[]> {
+    const { from, to, after, count } = options;
+    const text = await this.callText({ method: 'GET', path: '/v2/audit/export', query: { from, to, after, count } });
+    // The service guarantees the shapes of its responses.
+    return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as AuditExportLine]));
+  }
+
+  /** Returns all entries, oldest first, fetching page after page. */
+  async *export(options: AuditExportOptions = {}): AsyncGenerator<AuditExportLine, void, undefined> {
+    let { after } = options;
+    for (;;) {
+      const page = await this.exportPage({ ...options, ...(after === undefined ? {} : { after }) });
+      const last = page.at(-1);
+      if (!last) return;
+      yield* page;
+      after = last.seq;
+    }
+  }
+
+  /** Verifies some thousands of entries against the hash chain. To continue, pass `next` of the result as `after`. */
+  verifyPage(options: AuditVerifyOptions = {}): Promise<AuditVerification> {
+    const { after, known } = options;
+    return this.call({ method: 'GET', path: '/v2/audit/verify', query: { after, known } });
+  }
+
+  /** Verifies all entries, fetching page after page. Returns the faults of all pages. */
+  async verify(options: Pick<AuditVerifyOptions, 'known'> = {}): Promise<AuditVerification> {
+    const first = await this.verifyPage(options);
+    let [last, checked, faults] = [first, first.checked, [...first.faults]];
+    while (last.next !== null) {
+      last = await this.verifyPage({ after: last.next });
+      checked += last.checked;
+      faults = [...faults, ...last.faults];
+    }
+    return { ...first, checked, faults, next: null, head: last.head };
+  }
+}

@@ -1,0 +1,109 @@
+/** Queue instances (management API). */
+import type { Duration } from '../../duration.js';
+import { durationText } from '../settings.js';
+import { type Call, jsonCall } from '../transport.js';
+import type { InstanceOutboundRules, InstancePlan, InstanceUsage, QueueInstance, QueueStats } from './admin-types.js';
+
+/** Settings of a new queue instance. */
+export interface NewInstance {
+  readonly name: string;
+  readonly region: string;
+  /** Id of the team that owns the instance. Default: your personal account. */
+  readonly teamId?: string;
+}
+
+/** Lists of destinations that the owner of a queue instance can set. */
+export type NarrowedDestinations = Pick<InstanceOutboundRules, 'deny' | 'only'>;
+
+const at = (action: string, queueId: string) => `/v2/queue/${action}/${encodeURIComponent(queueId)}`;
+
+/** Queue instances. Use it through `AdminClient.queues`. Methods reject with EverstepError. */
+export class Queues {
+  private readonly call: <T>(call: Call) => Promise<T>;
+
+  constructor(call: <T>(call: Call) => Promise<T>) {
+    this.call = call;
+  }
+
+  /** Lists the queue instances of all accounts that the user belongs to. */
+  list(): Promise<readonly QueueInstance[]> {
+    return this.call({ method: 'GET', path: '/v2/queue/users' });
+  }
+
+  /** Creates a queue instance and returns it with its tokens. */
+  create({ name, region, teamId }: NewInstance): Promise<QueueInstance> {
+    return this.call(jsonCall('POST', '/v2/queue/users', { name, region, team_id: teamId }));
+  }
+
+  /** Returns one queue instance. */
+  get(queueId: string): Promise<QueueInstance> {
+    return this.call({ method: 'GET', path: at('user', queueId) });
+  }
+
+  /**
+   * Permanently deletes the queue instance with all its data. `confirm` must be its name. Its tokens stop working at
+   * once. It is listed with the state `deleting` until its data is removed.
+   */
+  async delete(queueId: string, { confirm }: { readonly confirm: string }): Promise<void> {
+    await this.call({ method: 'DELETE', path: at('user', queueId), query: { confirm } });
+  }
+
+  /** Replaces the tokens and returns the instance with the new ones. The old tokens stop working at once. */
+  rotateTokens(queueId: string): Promise<QueueInstance> {
+    return this.call({ method: 'POST', path: at('rotate-token', queueId) });
+  }
+
+  /** Moves the instance to a team, which is billed for it from now on. Its data and tokens do not change. */
+  async moveToTeam(queueId: string, teamId: string): Promise<void> {
+    await this.call(jsonCall('POST', '/v2/queue/move-to-team', { queue_id: queueId, target_team_id: teamId }));
+  }
+
+  /** Sets the budget in whole dollars per calendar month (UTC). 0: no limit. */
+  async updateBudget(queueId: string, dollars: number): Promise<void> {
+    await this.call(jsonCall('PATCH', at('update-budget', queueId), { budget: dollars }));
+  }
+
+  /** Sets the URL that is notified when 80 % and 100 % of the budget are spent. Null: no notification. */
+  async setBudgetAlert(queueId: string, url: string | null): Promise<void> {
+    await this.call(jsonCall('POST', at('set-budget-alert', queueId), { url }));
+  }
+
+  /** Sets the plan. For the operator of the installation only. */
+  async setPlan(queueId: string, plan: string): Promise<void> {
+    await this.call(jsonCall('POST', at('set-plan', queueId), { plan_name: plan }));
+  }
+
+  /** Returns the rules for destinations that the instance may call, in addition to the rules of the installation. */
+  outboundRules(queueId: string): Promise<InstanceOutboundRules> {
+    return this.call({ method: 'GET', path: at('outbound-rules', queueId) });
+  }
+
+  /**
+   * Replaces both lists of destinations. `only` lists the only destinations that may be called; null: no such
+   * restriction.
+   */
+  async setOutboundRules(queueId: string, { deny, only }: NarrowedDestinations): Promise<void> {
+    await this.call(jsonCall('POST', at('set-outbound-rules', queueId), { deny, only }));
+  }
+
+  /** Replaces the private destinations that the instance may call. For the operator of the installation only. */
+  async setAllowedDestinations(queueId: string, allow: readonly string[]): Promise<void> {
+    await this.call(jsonCall('POST', at('set-allowed-destinations', queueId), { allow }));
+  }
+
+  /** Returns usage and limits. `period` is the time to look back, from an hour to 30 days. Default: 30 days. */
+  stats(queueId: string, { period }: { readonly period?: Duration } = {}): Promise<QueueStats> {
+    const query = period === undefined ? undefined : { period: durationText(period) };
+    return this.call({ method: 'GET', path: at('stats', queueId), ...(query ? { query } : {}) });
+  }
+
+  /** Returns the usage per day (UTC), including today. `days` is at most 366. Default: 30. */
+  usage(queueId: string, options: { readonly days?: number } = {}): Promise<InstanceUsage> {
+    return this.call({ method: 'GET', path: at('usage', queueId), query: options });
+  }
+
+  /** Lists the plans of the installation. */
+  plans(): Promise<readonly InstancePlan[]> {
+    return this.call({ method: 'GET', path: '/v2/queue/plans' });
+  }
+}

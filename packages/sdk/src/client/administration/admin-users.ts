@@ -1,0 +1,93 @@
+/** Users of the installation, for operators (management API). */
+
+import type { Call } from '../transport.js';
+import type { ApiKey, RecoveryLink, User, UserPage } from './admin-types.js';
+
+/** Options of a page of users. */
+export interface UserListOptions {
+  readonly cursor?: string;
+  /** Number of users per page. */
+  readonly count?: number;
+}
+
+/** Options of deleting a user. */
+export interface DeleteUserOptions {
+  /** Id of the user who becomes the owner of teams that would have none. The user must be a member of each of them. */
+  readonly handOverTo?: string;
+}
+
+const pathOf = (userId: string): string => `/v2/users/${encodeURIComponent(userId)}`;
+
+/**
+ * Users of the installation, for operators. Without operator rights, a user can `delete` itself, list its own keys
+ * and end its own sessions.
+ */
+export class Users {
+  private readonly call: <T>(call: Call) => Promise<T>;
+
+  constructor(call: <T>(call: Call) => Promise<T>) {
+    this.call = call;
+  }
+
+  /** Returns one page of users, by creation. */
+  page(options: UserListOptions = {}): Promise<UserPage> {
+    const { cursor, count } = options;
+    return this.call({ method: 'GET', path: '/v2/users', query: { cursor, count } });
+  }
+
+  /** Returns all users by creation, fetching page after page. */
+  async *all(): AsyncGenerator<User, void, undefined> {
+    let cursor = '';
+    do {
+      const page = await this.page(cursor === '' ? {} : { cursor });
+      yield* page.users;
+      cursor = page.cursor;
+    } while (cursor !== '');
+  }
+
+  /** Disables the user: it can no longer log in, and its sessions end. */
+  async disable(userId: string): Promise<void> {
+    await this.call({ method: 'POST', path: `${pathOf(userId)}/disable` });
+  }
+
+  /** Enables a disabled user. */
+  async enable(userId: string): Promise<void> {
+    await this.call({ method: 'POST', path: `${pathOf(userId)}/enable` });
+  }
+
+  /** Deletes the user with its keys, sessions and memberships. The user must not own queue instances or search indexes. */
+  async delete(userId: string, { handOverTo }: DeleteUserOptions = {}): Promise<void> {
+    await this.call({ method: 'DELETE', path: pathOf(userId), query: { hand_over_to: handOverTo } });
+  }
+
+  /** Makes the user an operator. */
+  async grantOperator(userId: string): Promise<void> {
+    await this.call({ method: 'POST', path: `${pathOf(userId)}/operator` });
+  }
+
+  /** Revokes the operator role. At least one operator must remain. */
+  async revokeOperator(userId: string): Promise<void> {
+    await this.call({ method: 'DELETE', path: `${pathOf(userId)}/operator` });
+  }
+
+  /** Lists the API keys of the user, including revoked ones. */
+  apiKeys(userId: string): Promise<readonly ApiKey[]> {
+    return this.call({ method: 'GET', path: `${pathOf(userId)}/apikeys` });
+  }
+
+  /** Revokes one API key, or all keys of the user without `apiKeyId`. Sessions that were started with them end. */
+  async revokeApiKeys(userId: string, apiKeyId?: string): Promise<void> {
+    const key = apiKeyId === undefined ? '' : `/${encodeURIComponent(apiKeyId)}`;
+    await this.call({ method: 'DELETE', path: `${pathOf(userId)}/apikeys${key}` });
+  }
+
+  /** Creates a secret that gives a user without a valid API key a new one, once and within a day. */
+  createRecoveryLink(userId: string): Promise<RecoveryLink> {
+    return this.call({ method: 'POST', path: `${pathOf(userId)}/recovery` });
+  }
+
+  /** Ends all sessions of the user. */
+  async endSessions(userId: string): Promise<void> {
+    await this.call({ method: 'DELETE', path: `${pathOf(userId)}/sessions` });
+  }
+}

@@ -1,0 +1,229 @@
+/** The dead letter queue. */
+import type { DeadLetterCheckOptions, DeadLetterCheckPage } from '../runs/run-tool-types.js';
+import { overrideHeaders, type RunOverrides, type SingleRecoverOptions } from '../settings.js';
+import { asLists, type Call, jsonCall } from '../transport.js';
+import type {
+  DeadLetterEntry,
+  DeadLetterGroup,
+  DeadLetterGroupPage,
+  DeadLetterGroupState,
+  DeadLetterPage,
+  DeletedDeadLetters,
+  FailureFunctionChange,
+  FailureFunctionState,
+  RecoveredRuns,
+  RunReference,
+} from '../types.js';
+
+type OneOrMore<T> = T | readonly T[];
+
+/**
+ * Filters of the dead letter queue. Filters are combined with AND, the values of one filter with OR. Dates are Unix
+ * milliseconds or Date, inclusive.
+ */
+export interface DeadLetterFilter {
+  readonly fromDate?: number | Date;
+  readonly toDate?: number | Date;
+  readonly workflowUrl?: OneOrMore<string>;
+  readonly workflowRunId?: string;
+  readonly workflowCreatedAt?: number;
+  readonly label?: OneOrMore<string>;
+  readonly failureFunctionState?: OneOrMore<FailureFunctionState>;
+  readonly callerIp?: OneOrMore<string>;
+  readonly flowControlKey?: OneOrMore<string>;
+  /** Fingerprints of groups of similar failures. */
+  readonly fingerprint?: OneOrMore<string>;
+}
+
+/** Options of a page of dead letters. */
+export interface DeadLetterListOptions extends DeadLetterFilter {
+  readonly cursor?: string;
+  /** Number of entries per page, 1 to 100. */
+  readonly count?: number;
+}
+
+/** Entries of a bulk operation. With `dlqIds` (at most 50), the other filters are ignored. */
+export interface BulkOptions extends DeadLetterFilter {
+  readonly dlqIds?: readonly string[];
+  readonly cursor?: string;
+  /** Maximum number of entries over all requests. */
+  readonly count?: number;
+}
+
+/** Filters are combined with AND, the values of one filter with OR. Dates are Unix milliseconds or Date, inclusive. */
+export interface DeadLetterGroupOptions {
+  readonly state?: OneOrMore<DeadLetterGroupState>;
+  /** Groups that currently have entries of this workflow. */
+  readonly workflowUrl?: OneOrMore<string>;
+  /** Groups that were last seen at or after this time. */
+  readonly fromDate?: number | Date;
+  /** Groups that were first seen at or before this time. */
+  readonly toDate?: number | Date;
+  /** Default: groups of workflow runs. */
+  readonly kind?: DeadLetterGroup['kind'];
+  /** Includes groups whose entries have all left the queue. */
+  readonly withEmpty?: boolean;
+  readonly cursor?: string;
+  /** Number of groups per page, 1 to 100. */
+  readonly count?: number;
+}
+
+const DLQ = '/v2/workflows/dlq';
+/** Filters that match any of several values. */
+const LISTS = ['workflowUrl', 'label', 'failureFunctionState', 'callerIp', 'flowControlKey', 'fingerprint'] as const;
+const groupPath = (fingerprint: string, verb = '') => `${DLQ}/groups/${encodeURIComponent(fingerprint)}${verb}`;
+const entryPath = (dlqId: string, verb = '') => `${DLQ}${verb}/${encodeURIComponent(dlqId)}`;
+
+/** The dead letter queue. Use it through `Client.dlq`. Methods reject with EverstepError. */
+export class DeadLetters {
+  private readonly call: <T>(call: Call) => Promise<T>;
+
+  constructor(call: <T>(call: Call) => Promise<T>) {
+    this.call = call;
+  }
+
+  /** Returns one page, newest first. */
+  list(options: DeadLetterListOptions = {}): Promise<DeadLetterPage> {
+    return this.call({ method: 'GET', path: DLQ, query: asLists(options, LISTS) });
+  }
+
+  /** Returns all entries, newest first, fetching pages as needed. */
+  async *entries(filter: DeadLetterListOptions = {}): AsyncGenerator<DeadLetterEntry, void, undefined> {
+    let cursor = filter.cursor;
+    do {
+      const page = await this.list({ ...filter, ...(cursor ? { cursor } : {}) });
+      yield* page.messages;
+      cursor = page.cursor;
+    } while (cursor);
+  }
+
+  /** Returns one entry. */
+  get(dlqId: string): Promise<DeadLetterEntry> {
+    return this.call({ method: 'GET', path: entryPath(dlqId) });
+  }
+
+  /** Creates a new run that continues from the failed step with the recorded results. */
+  async resume(dlqId: string, options: SingleRecoverOptions = {}): Promise<RunReference> {
+    return this.call({ method: 'POST', path: entryPath(dlqId, '/resume'), headers: overrideHeaders(options) });
+  }
+
+  /** Creates a new run from the first step, with the original payload and settings. */
+  async restart(dlqId: string, options: SingleRecoverOptions = {}): Promise<RunReference> {
+    return this.call({ method: 'POST', path: entryPath(dlqId, '/restart'), headers: overrideHeaders(options) });
+  }
+
+  /**
+   * Checks whether the current code of the endpoints would replay these runs, newest first. One request checks at
+   * most 100 runs; continue with `cursor`. No step is executed and nothing is recorded.
+   */
+  check(options: DeadLetterCheckOptions = {}): Promise<DeadLetterCheckPage> {
+    return this.call(jsonCall('POST', `${DLQ}/check`, options));
+  }
+
+  /** Deletes the entry. The run stays in the log. */
+  async delete(dlqId: string): Promise<void> {
+    await this.call({ method: 'DELETE', path: entryPath(dlqId) });
+  }
+
+  /** Returns one page of groups of failures: regressed groups first, then new ones, then known ones. */
+  groups(options: DeadLetterGroupOptions = {}): Promise<DeadLetterGroupPage> {
+    return this.call({ method: 'GET', path: `${DLQ}/groups`, query: asLists(options, ['workflowUrl', 'state']) });
+  }
+
+  /** Returns all groups, fetching pages as needed. */
+  async *allGroups(options: DeadLetterGroupOptions = {}): AsyncGenerator<DeadLetterGroup, void, undefined> {
+    let cursor = options.cursor;
+    do {
+      const page = await this.groups({ ...options, ...(cursor ? { cursor } : {}) });
+      yield* page.groups;
+      cursor = page.cursor;
+    } while (cursor);
+  }
+
+  /** Returns one group. */
+  group(fingerprint: string): Promise<DeadLetterGroup> {
+    return this.call({ method: 'GET', path: groupPath(fingerprint) });
+  }
+
+  /** Acknowledges the group: it is no longer new or regressed. */
+  acknowledgeGroup(fingerprint: string): Promise<DeadLetterGroup> {
+    return this.call({ method: 'POST', path: groupPath(fingerprint, '/acknowledge') });
+  }
+
+  /** Marks the cause as fixed. The next entry makes the group regressed. */
+  resolveGroup(fingerprint: string): Promise<DeadLetterGroup> {
+    return this.call({ method: 'POST', path: groupPath(fingerprint, '/resolve') });
+  }
+
+  /** Calls the failure callback or failure function again, starting with the first attempt. */
+  retryCallback(dlqId: string): Promise<FailureFunctionChange> {
+    return this.call({ method: 'POST', path: entryPath(dlqId, '/callback') });
+  }
+
+  /** Cancels further attempts of the failure callback or failure function. */
+  cancelCallback(dlqId: string): Promise<FailureFunctionChange> {
+    return this.call({ method: 'DELETE', path: entryPath(dlqId, '/callback') });
+  }
+
+  /** Resumes at most 50 runs in one request. Continue with `cursor`. */
+  async resumeMany(options: BulkOptions = {}, overrides: RunOverrides = {}): Promise<RecoveredRuns> {
+    return this.call({
+      method: 'POST',
+      path: `${DLQ}/resume`,
+      query: asLists(options, LISTS),
+      headers: overrideHeaders(overrides),
+    });
+  }
+
+  /** Restarts at most 50 runs in one request. Continue with `cursor`. */
+  async restartMany(options: BulkOptions = {}, overrides: RunOverrides = {}): Promise<RecoveredRuns> {
+    return this.call({
+      method: 'POST',
+      path: `${DLQ}/restart`,
+      query: asLists(options, LISTS),
+      headers: overrideHeaders(overrides),
+    });
+  }
+
+  /**
+   * Deletes at most 50 entries in one request. Continue with `cursor`. The service rejects a deletion without any
+   * filter.
+   */
+  deleteMany(options: BulkOptions): Promise<DeletedDeadLetters> {
+    return this.call({ method: 'DELETE', path: DLQ, query: asLists(options, LISTS) });
+  }
+
+  /** Resumes all matching runs, request after request, and yields the new runs. */
+  resumeAll(options: BulkOptions = {}, overrides: RunOverrides = {}): AsyncGenerator<RunReference, void, undefined> {
+    return followRuns(options, (page) => this.resumeMany(page, overrides));
+  }
+
+  /** Restarts all matching runs, request after request, and yields the new runs. */
+  restartAll(options: BulkOptions = {}, overrides: RunOverrides = {}): AsyncGenerator<RunReference, void, undefined> {
+    return followRuns(options, (page) => this.restartMany(page, overrides));
+  }
+
+  /** Deletes all matching entries, request after request, and returns their number. */
+  async deleteAll(options: BulkOptions): Promise<number> {
+    let deleted = 0;
+    let cursor = options.cursor;
+    do {
+      const page = await this.deleteMany({ ...options, ...(cursor ? { cursor } : {}) });
+      deleted += page.deleted;
+      cursor = page.cursor;
+    } while (cursor);
+    return deleted;
+  }
+}
+
+async function* followRuns(
+  options: BulkOptions,
+  request: (page: BulkOptions) => Promise<RecoveredRuns>,
+): AsyncGenerator<RunReference, void, undefined> {
+  let cursor = options.cursor;
+  do {
+    const page = await request({ ...options, ...(cursor ? { cursor } : {}) });
+    yield* page.workflowRuns;
+    cursor = page.cursor;
+  } while (cursor);
+}

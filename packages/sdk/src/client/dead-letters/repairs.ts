@@ -1,0 +1,115 @@
+/** Repairs of dead letters: you plan and start them, and the service runs them. */
+
+import { type Call, jsonCall } from '../transport.js';
+import type {
+  Repair,
+  RepairAction,
+  RepairCanary,
+  RepairFilter,
+  RepairItem,
+  RepairItemPage,
+  RepairItemState,
+  RepairOverrides,
+  RepairPage,
+  RepairState,
+} from './repair-types.js';
+
+/** Options of planning a repair. */
+export interface RepairPlanOptions {
+  /** Entries to repair. Default: all entries in the queue. Required for a delete. */
+  readonly filter?: RepairFilter;
+  readonly overrides?: RepairOverrides;
+}
+
+/** Options of starting a repair. */
+export interface RepairStartOptions {
+  /**
+   * Number of entries to start per second, evenly spaced; 0.1 is one every ten seconds. Required for a resume and a
+   * restart.
+   */
+  readonly ratePerSecond?: number;
+  readonly canary?: RepairCanary;
+  /** For a delete: time in milliseconds during which it can be undone. Default: 600,000 (ten minutes). */
+  readonly undoMs?: number;
+}
+
+/** Options of a page of repairs. */
+export interface RepairListOptions {
+  readonly state?: RepairState | readonly RepairState[];
+  readonly cursor?: string;
+  /** Number of repairs per page, 1 to 100. */
+  readonly count?: number;
+}
+
+/** Options of a page of entries of a repair. */
+export interface RepairItemOptions {
+  readonly state?: RepairItemState | readonly RepairItemState[];
+  readonly cursor?: string;
+  /** Number of entries per page, 1 to 1,000. */
+  readonly count?: number;
+}
+
+const REPAIRS = '/v2/workflows/repairs';
+const pathOf = (repairId: string, verb = '') => `${REPAIRS}/${encodeURIComponent(repairId)}${verb}`;
+
+/** Repairs of dead letters. Use it through `Client.repairs`. Methods reject with EverstepError. */
+export class Repairs {
+  private readonly call: <T>(call: Call) => Promise<T>;
+
+  constructor(call: <T>(call: Call) => Promise<T>) {
+    this.call = call;
+  }
+
+  /**
+   * Creates a repair of the matching entries. With many entries, it may still be `planning` when this resolves; get
+   * it again later.
+   */
+  plan(action: RepairAction, options: RepairPlanOptions = {}): Promise<Repair> {
+    return this.call(jsonCall('POST', REPAIRS, { action, ...options }));
+  }
+
+  /** Returns one repair. */
+  get(repairId: string): Promise<Repair> {
+    return this.call({ method: 'GET', path: pathOf(repairId) });
+  }
+
+  /** Returns one page, newest first. */
+  list(options: RepairListOptions = {}): Promise<RepairPage> {
+    return this.call({ method: 'GET', path: REPAIRS, query: options });
+  }
+
+  /** Returns one page of its entries and their outcomes. */
+  items(repairId: string, options: RepairItemOptions = {}): Promise<RepairItemPage> {
+    return this.call({ method: 'GET', path: pathOf(repairId, '/items'), query: options });
+  }
+
+  /** Returns all entries, fetching pages as needed. */
+  async *allItems(repairId: string, options: RepairItemOptions = {}): AsyncGenerator<RepairItem, void, undefined> {
+    let cursor = options.cursor;
+    do {
+      const page = await this.items(repairId, { ...options, ...(cursor ? { cursor } : {}) });
+      yield* page.items;
+      cursor = page.cursor;
+    } while (cursor);
+  }
+
+  /** Starts a planned repair. */
+  start(repairId: string, options: RepairStartOptions = {}): Promise<Repair> {
+    return this.call(jsonCall('POST', pathOf(repairId, '/start'), options));
+  }
+
+  /** Pauses the repair: no more entries are started until it is continued. */
+  pause(repairId: string): Promise<Repair> {
+    return this.call({ method: 'POST', path: pathOf(repairId, '/pause') });
+  }
+
+  /** Continues a repair that is paused or whose canary has passed. Default rate: its current one. */
+  continue(repairId: string, options: { readonly ratePerSecond?: number } = {}): Promise<Repair> {
+    return this.call(jsonCall('POST', pathOf(repairId, '/continue'), options));
+  }
+
+  /** Aborts the repair: no more entries are started. In the undo window of a delete, this undoes it. */
+  abort(repairId: string): Promise<Repair> {
+    return this.call({ method: 'POST', path: pathOf(repairId, '/abort') });
+  }
+}

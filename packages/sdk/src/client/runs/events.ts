@@ -1,0 +1,33 @@
+/** Events. */
+import type { Call } from '../transport.js';
+
+/** An event to notify. */
+export interface NotifyEvent {
+  readonly eventId: string;
+  /** Data of the event. Text and bytes are sent as they are, everything else as JSON. */
+  readonly eventData?: unknown;
+  /** Content type of the data. Default: the type that it is sent as. */
+  readonly contentType?: string;
+  /** Notifies only this run. If it does not wait for the event yet, the service keeps the event for it. */
+  readonly workflowRunId?: string;
+}
+
+function bodyOf(data: unknown): { readonly body?: string | Uint8Array; readonly contentType?: string } {
+  if (data === undefined) return {};
+  if (typeof data === 'string') return { body: data, contentType: 'text/plain; charset=utf-8' };
+  if (data instanceof Uint8Array) return { body: data, contentType: 'application/octet-stream' };
+  return { body: JSON.stringify(data), contentType: 'application/json' };
+}
+
+/** Builds the call that notifies an event. */
+export function notifyCall({ eventId, eventData, contentType, workflowRunId }: NotifyEvent): Call {
+  const sent = bodyOf(eventData);
+  const type = contentType ?? sent.contentType;
+  const ids = workflowRunId === undefined ? [eventId] : [workflowRunId, eventId];
+  return {
+    method: 'POST',
+    path: `/v2/notify/${ids.map(encodeURIComponent).join('/')}`,
+    ...(type === undefined ? {} : { headers: { 'Content-Type': type } }),
+    ...(sent.body === undefined ? {} : { body: sent.body }),
+  };
+}

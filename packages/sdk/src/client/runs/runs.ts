@@ -1,0 +1,187 @@
+/** Runs. */
+import type { Duration } from '../../duration.js';
+import type { RunExplanation } from '../control-types.js';
+import { durationText } from '../settings.js';
+import { asLists, type Call, jsonCall } from '../transport.js';
+import type { ActiveRun, JournalStep, RunJournal, RunLogEntry, RunLogPage, RunReference, RunResult, RunState } from '../types.js';
+import type { RunAttemptPage, RunSearchPage } from './attempt-types.js';
+import type { CompareOptions, ForkOptions, RunCheck, RunComparison, RunLineage } from './run-tool-types.js';
+
+type OneOrMore<T> = T | readonly T[];
+
+/** Filters of the run log. Filters are combined with AND, the values of one filter with OR. */
+export interface RunLogFilter {
+  readonly workflowRunId?: string;
+  readonly workflowUrl?: string;
+  /** Creation time in Unix milliseconds. Distinguishes runs with the same id. */
+  readonly workflowCreatedAt?: number;
+  readonly state?: RunState;
+  /** Unix milliseconds or Date, inclusive. */
+  readonly fromDate?: number | Date;
+  readonly toDate?: number | Date;
+  readonly label?: OneOrMore<string>;
+  readonly flowControlKey?: OneOrMore<string>;
+  readonly callerIp?: OneOrMore<string>;
+  /** True omits the results of steps and runs. */
+  readonly trimBody?: boolean;
+}
+
+/** Options of a page of the run log. */
+export interface RunLogOptions extends RunLogFilter {
+  readonly cursor?: string;
+  /** Number of runs per page, 1 to 10. */
+  readonly count?: number;
+}
+
+/** Options of a search over runs. */
+export interface RunSearchOptions extends Omit<RunLogFilter, 'trimBody'> {
+  /** Words to find in ids, labels, URLs and errors. Every word must match. */
+  readonly q?: string;
+  readonly cursor?: string;
+  /** Number of runs to return, 1 to 100. */
+  readonly count?: number;
+}
+
+/** Options of a page of attempts. */
+export interface RunAttemptOptions {
+  /** Creation time in Unix milliseconds. Distinguishes runs with the same id. */
+  readonly createdAt?: number;
+  /** Only attempts of the step at this position. */
+  readonly stepId?: number;
+  readonly cursor?: string;
+  /** Number of attempts per page, 1 to 1,000. */
+  readonly count?: number;
+}
+
+/** Filters of the active runs to cancel. */
+export interface CancelManyOptions {
+  readonly workflowRunIds?: readonly string[];
+  /** Prefix of the URL, or the whole URL with `workflowUrlExactMatch`. */
+  readonly workflowUrl?: string;
+  readonly workflowUrlExactMatch?: boolean;
+  /** Unix milliseconds. */
+  readonly workflowCreatedAt?: number;
+  readonly label?: OneOrMore<string>;
+  /** Creation time of the run: Unix milliseconds or Date, inclusive. */
+  readonly fromDate?: number | Date;
+  readonly toDate?: number | Date;
+  readonly flowControlKey?: OneOrMore<string>;
+  readonly callerIp?: OneOrMore<string>;
+}
+
+const RUNS = '/v2/workflows/runs';
+/** Filters that match any of several values. */
+const LISTS = ['label', 'flowControlKey', 'callerIp'] as const;
+const asMs = (date: number | Date | undefined) => (date instanceof Date ? date.getTime() : date);
+
+/** Runs. Use it through `Client.runs`. Methods reject with EverstepError. */
+export class Runs {
+  private readonly call: <T>(call: Call) => Promise<T>;
+
+  constructor(call: <T>(call: Call) => Promise<T>) {
+    this.call = call;
+  }
+
+  /** Returns one page of the run log, newest first. */
+  list(options: RunLogOptions = {}): Promise<RunLogPage> {
+    return this.call({ method: 'GET', path: '/v2/workflows/logs', query: asLists(options, LISTS) });
+  }
+
+  /** Returns all runs of the log, newest first, fetching pages as needed. */
+  async *entries(filter: RunLogOptions = {}): AsyncGenerator<RunLogEntry, void, undefined> {
+    let cursor = filter.cursor;
+    do {
+      const page = await this.list({ ...filter, ...(cursor ? { cursor } : {}) });
+      yield* page.runs;
+      cursor = page.cursor;
+    } while (cursor);
+  }
+
+  /** Searches the runs, newest first, a limited number per call. `complete` says whether all runs were searched. */
+  search(options: RunSearchOptions = {}): Promise<RunSearchPage> {
+    return this.call({ method: 'GET', path: '/v2/workflows/search', query: asLists(options, LISTS) });
+  }
+
+  /** Returns every attempt with its request and response, oldest first. Also works for a plain message. */
+  attempts(workflowRunId: string, options: RunAttemptOptions = {}): Promise<RunAttemptPage> {
+    return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/attempts`, query: options });
+  }
+
+  /**
+   * Returns the run with all its steps and attempts: the latest run with this id, or the one created at
+   * `workflowCreatedAt`.
+   */
+  get(workflowRunId: string, options: { readonly workflowCreatedAt?: number } = {}): Promise<RunJournal> {
+    return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}`, query: options });
+  }
+
+  /** Returns one recorded step with its result. Use it for results that other responses omit. */
+  step(workflowRunId: string, stepId: number, options: { readonly workflowCreatedAt?: number } = {}): Promise<JournalStep> {
+    return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/steps/${stepId}`, query: options });
+  }
+
+  /**
+   * Returns how the run ended. Waits for the end for at most `timeout`; if the run is still active then, the result
+   * says so.
+   */
+  async result<Result = unknown>(
+    workflowRunId: string,
+    options: { readonly timeout?: Duration; readonly workflowCreatedAt?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<RunResult<Result> | ActiveRun> {
+    const { timeout, signal, ...query } = options;
+    return this.call({
+      method: 'GET',
+      path: `${RUNS}/${encodeURIComponent(workflowRunId)}/result`,
+      query: { ...query, ...(timeout === undefined ? {} : { timeout: durationText(timeout) }) },
+      ...(signal ? { signal } : {}),
+    });
+  }
+
+  /** Explains why the run is waiting. */
+  explain(workflowRunId: string, options: { readonly workflowCreatedAt?: number } = {}): Promise<RunExplanation> {
+    return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/explain`, query: options });
+  }
+
+  /**
+   * Creates a new run that continues from a step of this one, with the steps recorded before it. This run does not
+   * change.
+   */
+  fork(workflowRunId: string, options: ForkOptions): Promise<RunReference> {
+    return this.call(jsonCall('POST', `${RUNS}/${encodeURIComponent(workflowRunId)}/fork`, options));
+  }
+
+  /**
+   * Compares the run with another one, by default the latest successful run of its workflow, and returns the
+   * differences.
+   */
+  compare(workflowRunId: string, options: CompareOptions = {}): Promise<RunComparison> {
+    return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/compare`, query: options });
+  }
+
+  /** Returns the ancestors and descendants of the run. */
+  lineage(workflowRunId: string, options: { readonly createdAt?: number } = {}): Promise<RunLineage> {
+    return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/lineage`, query: options });
+  }
+
+  /** Checks whether the current code of the endpoint would replay the run. No step is executed and nothing is recorded. */
+  async check(workflowRunId: string, options: { readonly createdAt?: number } = {}): Promise<RunCheck> {
+    const { checks } = await this.call<{ readonly checks: readonly [RunCheck] }>({
+      method: 'GET',
+      path: `${RUNS}/${encodeURIComponent(workflowRunId)}/check`,
+      query: options,
+    });
+    return checks[0];
+  }
+
+  /** Cancels an active run. */
+  async cancel(workflowRunId: string): Promise<void> {
+    await this.call({ method: 'DELETE', path: `${RUNS}/${encodeURIComponent(workflowRunId)}` });
+  }
+
+  /** Cancels the matching active runs and returns their number. */
+  async cancelMany(options: CancelManyOptions): Promise<{ readonly cancelled: number }> {
+    const { fromDate, toDate, ...others } = options;
+    const body = JSON.stringify({ ...others, fromDate: asMs(fromDate), toDate: asMs(toDate) });
+    return this.call({ method: 'DELETE', path: RUNS, headers: { 'Content-Type': 'application/json' }, body });
+  }
+}
