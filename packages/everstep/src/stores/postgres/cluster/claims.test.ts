@@ -1,4 +1,4 @@
-/** Who acts on what: two nodes on one database, each with a lease of its own. */
+/** Claims of tasks by two nodes on one database, each with its own lease. */
 import assert from 'node:assert/strict';
 import { after, afterEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -17,7 +17,7 @@ const LONG_LEASE_MS = 60_000;
 
 const keys = (tasks: readonly DueTask[]) => tasks.map(({ runKey }) => runKey);
 
-/** What a node was told, and a way to wait for it. */
+/** Collects the notices that a node receives, and waits for them. */
 class Heard implements ClusterEvents {
   readonly changes: SharedChange[] = [];
   readonly states: string[] = [];
@@ -41,7 +41,7 @@ class Heard implements ClusterEvents {
     this.tell();
   }
 
-  /** Resolves when the condition holds; the limit of the test ends what never comes. */
+    /** Resolves when the condition holds. The timeout of the test ends a wait that never ends. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) await new Promise<void>((resolve) => this.waiting.push(resolve));
   }
@@ -81,12 +81,12 @@ if (typeof schemas === 'string') {
   const before = Number.MAX_SAFE_INTEGER;
   const claim = (cluster: Cluster, limit = 100) => cluster.claimDue({ before: cluster.now(), limit });
   const own = ({ store }: OpenedNode) => store.dueTasks({ before, after: null, limit: 100 });
-  /** The lease of a node ends without anybody being told, as when its process was killed. */
+  /** Ends the lease of a node without notice to others, as if its process was killed. */
   const kill = (nodeId: string) =>
     database.execute(statement(`UPDATE node SET lease_until = clock_timestamp() - interval '1 second' WHERE node_id = $1`), [
       nodeId,
     ]);
-  /** Runs whose first tasks are due so many ms from now. */
+  /** Creates runs whose first tasks are due in the given number of milliseconds. */
   async function start(node: OpenedNode, inMs: readonly number[]): Promise<readonly Run[]> {
     const now = node.cluster.now();
     const runs = inMs.map((_, n) => sampleRun(n + 1));
@@ -96,13 +96,13 @@ if (typeof schemas === 'string') {
   }
 
   describe('claims on PostgreSQL', { timeout: 60_000 }, () => {
-    test('what is due at once belongs to the node that writes it, and what is due later to nobody', async () => {
+    test('a task that is due at once belongs to the node that writes it; a task that is due later is unclaimed', async () => {
       const [one, two] = [await join(), await join()];
       const [now, later] = await start(one, [0, 3_600_000]);
       assert.deepEqual(keys(await own(one)), [now?.key]);
       assert.deepEqual(keys(await own(two)), []);
       assert.deepEqual(keys(await claim(two.cluster)), []);
-      // It is nobody's, so every node stands ready for it.
+      // It is unclaimed, so every node sets a timer for it.
       const dueAt = await two.store.nextDueAt({ after: two.cluster.now() });
       assert.equal(await one.store.nextDueAt({ after: one.cluster.now() }), dueAt);
       const late = await two.cluster.claimDue({ before, limit: 100 });
@@ -111,7 +111,7 @@ if (typeof schemas === 'string') {
       assert.equal(await one.store.nextDueAt({ after: 0 }), null);
     });
 
-    test('each node lists all of them, with what they have taken on', async () => {
+    test('each node lists all nodes and the tasks that they have claimed', async () => {
       const [one, two] = [await join(), await join()];
       await start(one, [0, 0, 3_600_000]);
       await one.cluster.gateHolderOf(INSTANCE);
@@ -133,7 +133,7 @@ if (typeof schemas === 'string') {
       assert.ok(first && (first.leaseUntil ?? 0) > now && Math.abs(first.startedAt - now) < 60_000);
     });
 
-    test('of nodes that look for what is due at once each task goes to one, in the order of the due times', async () => {
+    test('when several nodes read due tasks, each task goes to one node, in the order of the due times', async () => {
       const [one, two] = [await join(), await join()];
       const runs = await start(
         one,
@@ -148,7 +148,7 @@ if (typeof schemas === 'string') {
       assert.equal((await own(one)).length + (await own(two)).length, 40);
     });
 
-    test('a task that is handed over is found by the node that it was handed to, and by no other', async () => {
+    test('a task that is handed over is found by its new node and by no other', async () => {
       const [one, two, three] = [await join(), await join(), await join()];
       const [run] = await start(one, [0]);
       assert.ok(run);
@@ -158,12 +158,12 @@ if (typeof schemas === 'string') {
       await two.heard.until(() => two.heard.works > 0);
       assert.deepEqual(keys(await claim(two.cluster)), [run.key]);
       assert.deepEqual(keys(await own(two)), [run.key]);
-      // Only what is one's own can be handed over.
+      // A node can hand over only its own tasks.
       await one.cluster.handOver([{ runKey: run.key, slot: 0 }], three.cluster.nodeId);
       assert.deepEqual(keys(await own(two)), [run.key]);
     });
 
-    test('what a node had that was killed is taken over when its lease has ended: claims, what was handed to it, gates', async () => {
+    test('claims, handed-over tasks and gates of a killed node are taken over when its lease has ended', async () => {
       const [one, two] = [await join(), await join()];
       const [mine, handed] = await start(one, [0, 0]);
       assert.ok(mine && handed);
@@ -177,7 +177,7 @@ if (typeof schemas === 'string') {
       ]);
       await two.cluster.handOver([{ runKey: sampleRun(9).key, slot: 0 }], one.cluster.nodeId);
       await kill(one.cluster.nodeId);
-      // Whoever joins looks for silent nodes first.
+      // A node that joins looks for expired nodes first.
       const three = await join();
       await two.heard.until(() => two.heard.works > 0);
       const taken = await claim(three.cluster);
@@ -186,7 +186,7 @@ if (typeof schemas === 'string') {
       assert.equal(await three.cluster.gateHolderOf(OTHER_INSTANCE), two.cluster.nodeId);
     });
 
-    test('a node that is about to leave keeps what is out and gives the rest back; what it writes from then on is nobody’s', async () => {
+    test('a leaving node keeps its deliveries in flight and releases the rest; what it writes from then on is unclaimed', async () => {
       const [one, two] = [await join(), await join()];
       const [out, waits] = await start(one, [0, 0]);
       assert.ok(out && waits);
@@ -207,7 +207,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(keys(await claim(two.cluster)), [out.key]);
     });
 
-    test('what is handed to a node that has gone is nobody’s, and who hands it over learns that', async () => {
+    test('a task handed to a node that is gone is unclaimed, and the sender is notified', async () => {
       const [one, two] = [await join(), await join()];
       const [run] = await start(one, [0]);
       assert.ok(run);
@@ -219,8 +219,8 @@ if (typeof schemas === 'string') {
       assert.deepEqual(keys(await claim(one.cluster)), [run.key]);
     });
 
-    test('a node that was silent for too long begins anew under another id, and cannot write over its successor', async () => {
-      // Long enough that it does not renew its lease before the other one has joined.
+    test('a node that was silent for too long joins again under a new id and cannot overwrite its successor', async () => {
+      // Long enough that it does not renew its lease before the other node has joined.
       const leaseMs = 3_000;
       const one = await join(leaseMs);
       const was = one.cluster.nodeId;
@@ -243,7 +243,7 @@ if (typeof schemas === 'string') {
       assert.ok(one.cluster.canStartWork);
     });
 
-    test('what a node claims when others have taken over from it, before it knows, is anybody’s at the next beat', async () => {
+    test('a claim that a node writes after others have taken over from it is released at the next heartbeat', async () => {
       const one = await join();
       await kill(one.cluster.nodeId);
       const two = await join(1_200);
@@ -258,7 +258,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(found, [run?.key]);
     });
 
-    test('a node gives back what it has when everything is written that it was writing', async () => {
+    test('a node releases its claims when all of its writes are finished', async () => {
       const [one, two] = [await join(), await join()];
       const written = sampleRun(9);
       const writing = apply(one.store, [creation(written), ...putTasks(written.key, [advanceTask(one.cluster.now())])]);
@@ -267,7 +267,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(keys(await claim(two.cluster)), [written.key]);
     });
 
-    test('a node keeps its lease though all of its connections are in use', async () => {
+    test('a node keeps its lease although all of its connections are in use', async () => {
       const leaseMs = 1_200;
       const own = new Database({ url, log, maxConnections: 2 });
       const cluster = new PostgresCluster(own, { url, log, facts: { host: 'test', version: '0' }, leaseMs });
@@ -289,7 +289,7 @@ if (typeof schemas === 'string') {
       await own.close();
     });
 
-    test('a node that leaves gives back what it had at once, and the others look for it', async () => {
+    test('a node that leaves releases its claims at once, and the others look for them', async () => {
       const [one, two] = [await join(), await join()];
       const [run] = await start(one, [0]);
       assert.equal(await one.cluster.gateHolderOf(INSTANCE), one.cluster.nodeId);
@@ -299,7 +299,7 @@ if (typeof schemas === 'string') {
       assert.equal(await two.cluster.gateHolderOf(INSTANCE), two.cluster.nodeId);
     });
 
-    test('what one node tells of a change the others hear, and it does not hear itself', async () => {
+    test('other nodes receive a notice of a change; its sender does not', async () => {
       const [one, two] = [await join(), await join()];
       const change = { kind: 'account', instanceId: INSTANCE } as const;
       one.cluster.tell(change);

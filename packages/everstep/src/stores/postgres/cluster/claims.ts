@@ -1,4 +1,4 @@
-/** Who acts on which task: claims of nodes, and what is nobody's. */
+/** Claims: which node acts on which task. */
 import type { ClaimQuery, Kept } from '../../../ports/cluster.js';
 import type { DueTask, TaskReference } from '../../../ports/stores/store.js';
 import { integer } from '../connection/columns.js';
@@ -29,7 +29,7 @@ const CLAIMED = dueAmong('claimed_by = $6');
 const CLAIMED_OF_INSTANCE = dueAmong('claimed_by = $6 AND instance_id = $7');
 const NEXT_UNCLAIMED = statement(`
   SELECT due_at FROM task WHERE claimed_by IS NULL AND due_at > $1 ORDER BY due_at LIMIT 1`);
-/** To a node that has gone nothing can be handed: then it is nobody's. */
+/** A task handed to a node that is gone becomes unclaimed. */
 const HAND_OVER = statement(`
   WITH taker AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $3 FOR KEY SHARE), handed AS (
     UPDATE task t SET claimed_by = NULL, wanted_by = (SELECT node_id FROM taker)
@@ -48,7 +48,7 @@ const RELEASE_CLAIMS = statement('UPDATE task SET claimed_by = NULL, wanted_by =
 const RELEASE_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE wanted_by = ANY($1::text[])');
 const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE node_id = ANY($1::text[])');
 
-/** Steps from one holder to the next in the index: as many steps as there are nodes, however many tasks they have. */
+/** Steps from one holder to the next in the index: as many steps as there are nodes, regardless of the number of their tasks. */
 const holders = (column: string, where: string) => `
   (SELECT ${column} AS id FROM task WHERE ${where} AND ${column} IS NOT NULL ORDER BY ${column} LIMIT 1)
   UNION ALL
@@ -72,7 +72,7 @@ export async function claimDue(
   return (await rows).map(dueTaskOf);
 }
 
-/** What this node has claimed and is due, for when it may have lost sight of it. */
+/** Returns what this node has claimed and is due, for a node that may have missed it. */
 export async function readClaimed(session: Session, nodeId: string, query: DueTasksQuery): Promise<readonly DueTask[]> {
   const parameters = [...dueParameters(query), nodeId];
   const { instanceId } = query;
@@ -88,7 +88,7 @@ export async function readNextUnclaimedAt(session: Session, after: number): Prom
   return row ? integer(row, 'due_at') : null;
 }
 
-/** False when that node has gone, and the tasks are nobody's. */
+/** Returns false if that node is gone and the tasks are unclaimed. */
 export async function handOver(
   session: Session,
   tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[],
@@ -104,10 +104,10 @@ const referenceArrays = (tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[
     tasks.map(({ runKey, slot }) => ({ run_key: runKey, slot })),
   );
 
-/** The node claims nothing any more, and keeps these tasks and gates alone. Resolves with true when gates were given back. */
+/** The node stops claiming and keeps only these tasks and gates. Resolves with true if gates were released. */
 export async function giveBack(session: TransactionSession, nodeId: string, { tasks, gates }: Kept): Promise<boolean> {
   await session.execute(BEGIN_LEAVING, [nodeId]);
-  // Before what was handed to it for their sake: who hands over meanwhile sees that they are not its own any more.
+  // Before the tasks that were handed over because of these gates: a node that hands over meanwhile sees the release.
   const given = await session.execute(GIVE_BACK_GATES, [nodeId, gates]);
   session.send(GIVE_BACK_CLAIMS, [...referenceArrays(tasks), nodeId]);
   session.send(GIVE_BACK_WANTED, [nodeId, gates]);
@@ -115,8 +115,8 @@ export async function giveBack(session: TransactionSession, nodeId: string, { ta
 }
 
 /**
- * A commit claims for its node and does not look whether others take over from that meanwhile: what it claims after that
- * belongs to a node that nobody knows. Frees it; returns whether there was any.
+ * A commit claims for its node without checking whether others are taking over from that node. What it claims after that
+ * belongs to a node that no longer exists. Releases such claims and returns whether there were any.
  */
 export async function freeLost(database: Database): Promise<boolean> {
   const lost = (await database.query(LOST_HOLDERS)).map(({ id }) => String(id));
@@ -125,7 +125,7 @@ export async function freeLost(database: Database): Promise<boolean> {
   return true;
 }
 
-/** All that these nodes had is nobody's from now on. */
+/** Makes everything that these nodes had claimed unclaimed. */
 export function releaseAll(session: TransactionSession, nodeIds: readonly string[]): void {
   session.send(RELEASE_GATES, [nodeIds]);
   session.send(RELEASE_CLAIMS, [nodeIds]);

@@ -1,4 +1,4 @@
-/** This process as one of the nodes on a database: its lease, what it hears of others and tells them. */
+/** This process as one of the nodes on a database: its lease, and the notices that it sends and receives. */
 import type {
   ClaimQuery,
   Cluster,
@@ -23,13 +23,13 @@ import { type NodeFacts, NodeLease, type Renewal, readTime } from './node-lease.
 import { Notices } from './notices.js';
 import { claimQueued } from './queue-claims.js';
 
-/** How long a node that is silent keeps what it has. */
+/** Time after which a silent node loses its claims. */
 export const DEFAULT_LEASE_MS = 5_000;
-/** A lease is renewed so often within its time. */
+/** Renewals of a lease within its duration. */
 const BEATS_PER_LEASE = 3;
-/** After the end of another's lease, before it is looked whether that has really ended. */
+/** Delay after the expected end of another node's lease before the node checks whether it has ended. */
 const BURY_AFTER_MS = 20;
-/** The database's time is asked for again while it is known less exactly than this: so often at the start, and at each renewal. */
+/** The database's time is read again while its error is larger than this: this often at the start, and at each renewal. */
 const WANTED_EXACTNESS_MS = 1;
 const SAMPLES_AT_START = 8;
 const SAMPLES_AT_BEAT = 4;
@@ -38,10 +38,10 @@ const WORK = 'work';
 export interface PostgresClusterOptions {
   readonly url: string;
   readonly log: Log;
-  /** Of the servers that the URL names; absent: there is one. */
+  /** Selects among the servers that the URL names; absent if there is one. */
   readonly primary?: Primary;
   readonly facts: NodeFacts;
-  /** How long a node that is silent keeps what it has; at least a second. */
+  /** Time after which a silent node loses its claims; at least one second. */
   readonly leaseMs?: number;
 }
 
@@ -51,7 +51,7 @@ export class PostgresCluster implements Cluster {
   private readonly database: Database;
   private readonly log: Log;
   private readonly lease: NodeLease;
-  /** A connection of its own: the lease must not end because all others are in use. */
+  /** A connection of its own, so that the lease does not end because all others are in use. */
   private readonly heart: Database;
   private readonly exclusive: ExclusiveWork;
   private readonly time = new DatabaseTime();
@@ -66,10 +66,10 @@ export class PostgresCluster implements Cluster {
   private freeing: Promise<void> | null = null;
   private batches: Pick<BatchWriter, 'settled'> | null = null;
   private suspended = false;
-  /** It claims nothing any more. */
+  /** The node claims nothing more. */
   private leaving = false;
   private left = false;
-  /** Whether other nodes may know of this one. */
+  /** Whether other nodes may know this one. */
   private joined = false;
 
   constructor(database: Database, options: PostgresClusterOptions) {
@@ -78,7 +78,7 @@ export class PostgresCluster implements Cluster {
     this.database = database;
     this.log = log;
     this.exclusive = new ExclusiveWork(database);
-    // An answer that comes later than the end of the lease is of no use.
+    // An answer that comes after the end of the lease is useless.
     const limits = { maxConnections: 1, timeoutMs: leaseMs, idleTransactionMs: leaseMs };
     this.heart = new Database({ url, log, primary, ...limits, unconfirmed: true });
     this.lease = new NodeLease({ heart: this.heart, database }, leaseMs, facts);
@@ -104,12 +104,12 @@ export class PostgresCluster implements Cluster {
     return this.time.now();
   }
 
-  /** What is written for this node: that is waited for before the node gives back what it has. */
+  /** Waits for writes of this node; they are finished before the node releases its claims. */
   writtenBy(batches: Pick<BatchWriter, 'settled'>): void {
     this.batches = batches;
   }
 
-  /** As what is written now is written. */
+  /** How current writes claim their tasks. */
   get committing(): CommittingNode {
     return { claimant: this.claims ? this.nodeId : null, now: this.now() };
   }
@@ -118,12 +118,12 @@ export class PostgresCluster implements Cluster {
     return !this.leaving && this.lease.isGood;
   }
 
-  /** Before anybody asks for the time. */
+  /** Before the time is needed. */
   async readTime(): Promise<void> {
     await this.sample(SAMPLES_AT_START);
   }
 
-  /** By how much the time of this node may be wrong at most, in ms. */
+  /** Maximum error of this node's time, in milliseconds. */
   get uncertaintyMs(): number {
     return this.time.uncertaintyMs;
   }
@@ -155,7 +155,7 @@ export class PostgresCluster implements Cluster {
       this.send({ [WORK]: to });
       return;
     }
-    // That node has gone, and what this one knew of it is old.
+    // That node is gone, so what this one knew about it is outdated.
     this.events.changed({ kind: 'everything' });
     this.events.work();
   }
@@ -226,7 +226,7 @@ export class PostgresCluster implements Cluster {
       const change: SharedChange = { kind: 'everything' };
       await this.notices.notify(JSON.stringify({ [WORK]: '*', from: this.nodeId, change } satisfies Notice));
     } catch (error) {
-      // The others take over when the lease has ended.
+      // Other nodes take over when the lease has ended.
       this.log.warn({ error: String(error) }, 'could not release the lease, other nodes take over when it ends');
     }
   }
@@ -239,7 +239,7 @@ export class PostgresCluster implements Cluster {
     }
   }
 
-  /** Beside the renewals of the lease, which wait for the disk, and must not wait for this. */
+  /** Runs beside the renewals of the lease, which wait for the disk. */
   private sampleSoon(): void {
     this.sampling ??= this.sample(SAMPLES_AT_BEAT)
       .catch((error: unknown) => this.log.warn({ error: String(error) }, 'could not read the database clock'))
@@ -271,7 +271,7 @@ export class PostgresCluster implements Cluster {
       this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE);
     } catch (error) {
       this.log.warn({ error: String(error) }, 'lease renewal failed, retrying');
-      // What has no lease any more is told so by the timer that stands at its end.
+      // The timer at the end of the lease handles an expired lease.
       this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE / 4);
     }
   }
@@ -289,7 +289,7 @@ export class PostgresCluster implements Cluster {
 
   private async joinAnew(): Promise<void> {
     const previousNode = this.nodeId;
-    // Before anything else: what it has is somebody else's.
+    // First: its claims now belong to other nodes.
     if (!this.suspended) this.events.suspended();
     this.suspended = true;
     this.time.learn(await this.lease.join());
@@ -299,7 +299,7 @@ export class PostgresCluster implements Cluster {
     this.events.resumed({ anew: true });
   }
 
-  /** Nobody tells that a lease was not renewed in time. */
+  /** Detects that a lease was not renewed in time, which causes no event. */
   private watchEnd(): void {
     clearTimeout(this.end);
     if (this.left) return;
@@ -329,7 +329,7 @@ export class PostgresCluster implements Cluster {
     }
   }
 
-  /** Looks for what belongs to a node that is none any more: it wrote that while others took over from it. */
+  /** Looks for claims of removed nodes, written while others took over from them. */
   private freeLostSoon(): void {
     this.freeing ??= freeLost(this.database)
       .then((found) => {
@@ -369,14 +369,14 @@ interface Notice {
   readonly work?: string;
   readonly from?: string;
   readonly change?: SharedChange;
-  /** Who hears it is to answer with this number. */
+  /** Number that recipients include in their answer. */
   readonly ask?: number;
-  /** The answer to that: for the node that asked. */
+  /** The answer to `ask`, for the node that sent it. */
   readonly to?: string;
   readonly heard?: number;
 }
 
-/** Only nodes of this service can send them: who may write into the database. */
+/** Only clients that can write to the database can send them, so they come from nodes of this service. */
 function readNotice(payload: string): Notice {
   try {
     const value: unknown = JSON.parse(payload);

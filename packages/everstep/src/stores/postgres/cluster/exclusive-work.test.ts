@@ -12,7 +12,7 @@ if (typeof schemas === 'string') {
   describe('exclusive work on PostgreSQL', { skip: schemas }, () => {});
 } else {
   const [schema, other] = [await schemas.make(), await schemas.make()];
-  // As few connections as can be: those who wait must not take them from those who work.
+  // As few connections as possible: waiting processes must not take them from working ones.
   const open = (url: string) => new Database({ url, log, maxConnections: 4 });
   const databases = [open(schema.url), open(schema.url), open(other.url)];
   const [one, two, elsewhere] = databases.map((database) => new ExclusiveWork(database));
@@ -23,7 +23,7 @@ if (typeof schemas === 'string') {
   const [database] = databases;
 
   describe('exclusive work on PostgreSQL', { timeout: 60_000 }, () => {
-    test('of all processes on a schema one does it at a time, and each does it', async () => {
+    test('one of several processes on a schema does the work at a time, and each process does it', async () => {
       let [working, most, done] = [0, 0, 0];
       const work = async () => {
         working++;
@@ -38,12 +38,12 @@ if (typeof schemas === 'string') {
       assert.deepEqual([most, done], [1, 30]);
     });
 
-    test('other work, and that on another schema, does not wait for it', async () => {
+    test('other work, and work on another schema, does not wait for it', async () => {
       const answer = await one.run('start', () => two.run('accounts', () => elsewhere.run('start', async () => 'done')));
       assert.equal(answer, 'done');
     });
 
-    test('what is done unless somebody is at it is done by one, and by the next one when that has ended', async () => {
+    test('optional work is done by one process, and by the next one when that has ended', async () => {
       let release = (): void => {};
       const held = new Promise<void>((resolve) => {
         release = resolve;
@@ -57,7 +57,7 @@ if (typeof schemas === 'string') {
         return held;
       });
       await beginning;
-      const never = () => Promise.reject(new Error('it is being done'));
+      const never = () => Promise.reject(new Error('it is already in progress'));
       assert.equal(await two.tryExclusively('retention', never), false);
       assert.equal(await one.tryExclusively('retention', never), false);
       assert.equal(await two.tryExclusively('other work', async () => {}), true);
@@ -67,7 +67,7 @@ if (typeof schemas === 'string') {
       assert.equal(await two.tryExclusively('retention', async () => {}), true);
     });
 
-    test('work that fails lets the next one begin', async () => {
+    test('work that fails lets the next work begin', async () => {
       const failing = one.run('start', () => Promise.reject(new Error('no')));
       const next = two.run('start', async () => 'done');
       await assert.rejects(failing, /no/);

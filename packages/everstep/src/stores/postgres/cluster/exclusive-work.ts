@@ -1,16 +1,16 @@
-/** Work that one process at a time does, whichever of those on the same schema: the others wait for it, or leave it. */
+/** Work that only one process on a schema does at a time. The others wait for it or skip it. */
 import type pg from 'pg';
 import type { Database } from '../connection/connection.js';
 
-/** Before the client itself gives up on an answer. */
+/** Shorter than the client's own timeout for an answer. */
 const LONGEST_WAIT = '40s';
 const LOCK_TIMEOUT = '55P03';
-/** Whoever waits has a connection: enough others are left for those who are waited for. */
+/** A waiting process uses a connection: enough others remain for the work that it waits for. */
 const MOST_CONNECTIONS = 3;
 
 const KEY = `hashtextextended(current_schema() || ' everstep ' || $1, 0)`;
 
-/** Rejects when others have it for too long. The lock ends with its connection: nobody keeps it by being killed. */
+/** Rejects when another process holds the lock for too long. The lock ends with its connection, so a killed process releases it. */
 async function lock(client: pg.ClientBase, about: string, mode: '' | '_shared' = ''): Promise<void> {
   await client.query(`SET statement_timeout = 0; SET lock_timeout = '${LONGEST_WAIT}'`);
   try {
@@ -33,7 +33,7 @@ export class ExclusiveWork {
     this.database = database;
   }
 
-  /** `about` names what must not be done twice at once, in a word for people. Not to be called from within such work. */
+  /** `about` names the exclusive work in one word for people. Must not be called from within such work. */
   run<Result>(about: string, work: () => Promise<Result>): Promise<Result> {
     return this.onConnection(async (client) => {
       await lock(client, about);
@@ -41,7 +41,7 @@ export class ExclusiveWork {
     });
   }
 
-  /** The same, on things of this kind alone; on all of them when `ids` is null. Locked in one order. */
+  /** The same for individual ids of this kind, or for all of them if `ids` is null. Ids are locked in one order. */
   runOnSome<Result>(about: string, ids: readonly string[] | null, work: () => Promise<Result>): Promise<Result> {
     if (ids === null) return this.run(about, work);
     return this.onConnection(async (client) => {
@@ -51,7 +51,7 @@ export class ExclusiveWork {
     });
   }
 
-  /** The same, unless it is being done: then nothing happens, and this resolves with false. */
+  /** The same, unless the work is already in progress: then nothing happens and this resolves with false. */
   tryExclusively(about: string, work: () => Promise<void>): Promise<boolean> {
     return this.onConnection(async (client) => {
       const { rows } = await client.query(`SELECT pg_try_advisory_lock(${KEY}) AS free`, [about]);
@@ -59,7 +59,7 @@ export class ExclusiveWork {
       try {
         await work();
       } finally {
-        // The end of the connection gives it back as well, but only some time after this has resolved.
+        // The end of the connection also releases the lock, but only some time after this has resolved.
         await client.query(`SELECT pg_advisory_unlock(${KEY})`, [about]).catch(() => {});
       }
       return true;

@@ -1,4 +1,4 @@
-/** To which node the gates of an instance belong, and what goes on at them. */
+/** Which node holds the gates of an instance. */
 import type { GateStatus } from '../../../ports/cluster.js';
 import { json, text } from '../connection/columns.js';
 import { type Session, statement } from '../connection/connection.js';
@@ -12,16 +12,16 @@ const TAKE = statement(`
 const TELL = statement('UPDATE gate_lease SET standing = $3 WHERE instance_id = $1 AND node_id = $2');
 const STANDING = statement('SELECT standing FROM gate_lease WHERE instance_id = $1');
 
-/** Takes them when they are nobody's. */
+/** Takes the gates if no node holds them. */
 export async function gateHolderOf(session: Session, instanceId: string, nodeId: string): Promise<string> {
   for (;;) {
     const [row] = await session.query(HOLDER, [instanceId]);
     if (row) return text(row, 'node_id');
-    // A node that has no row any more takes nothing: its lease has ended. Nor does one that leaves.
+    // A node without a row takes nothing, because its lease has ended. Neither does a leaving node.
     if ((await session.execute(TAKE, [instanceId, nodeId])) > 0) return nodeId;
     const [other] = await session.query(HOLDER, [instanceId]);
     if (other) return text(other, 'node_id');
-    throw new Error('this node has no lease any more');
+    throw new Error('this node no longer has a lease');
   }
 }
 

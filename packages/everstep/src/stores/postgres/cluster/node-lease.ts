@@ -1,8 +1,6 @@
 /**
- * The lease of this node in the table of nodes. By the database's clock for
- * the others; for the node itself by the machine's monotonic clock from
- * before the lease was asked for, so that it stops before the others believe
- * that it has.
+ * The lease of this node in the table of nodes. Other nodes judge it by the database's clock. The node itself judges it by the
+ * machine's monotonic clock, from before the lease was requested, so it stops before the others consider it expired.
  */
 import { randomBytes } from 'node:crypto';
 import type { NodeStatus } from '../../../ports/cluster.js';
@@ -10,14 +8,14 @@ import { integer, type Row, text } from '../connection/columns.js';
 import { type Database, type Session, statement } from '../connection/connection.js';
 import { releaseAll } from './claims.js';
 
-/** With its microseconds: rounded, it would be wrong by half a millisecond. */
+/** Includes microseconds: a rounded time would be wrong by half a millisecond. */
 const MILLISECONDS = '(extract(epoch FROM clock_timestamp()) * 1000)::double precision';
 
 const JOIN = statement(`
   INSERT INTO node (node_id, lease_until, host, version)
   VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond', $3, $4)
   RETURNING ${MILLISECONDS} AS now`);
-/** Of a node whose lease has ended too, as long as nobody has taken its row away. */
+/** Includes nodes whose lease has ended, until another node removes their row. */
 const RENEW = statement(`
   WITH renewed AS (
     UPDATE node SET lease_until = clock_timestamp() + $2 * interval '1 millisecond' WHERE node_id = $1 RETURNING 1
@@ -26,7 +24,7 @@ const RENEW = statement(`
     (SELECT (extract(epoch FROM min(lease_until)) * 1000)::bigint FROM node WHERE node_id <> $1) AS next_end`);
 const BURY = statement('DELETE FROM node WHERE lease_until < clock_timestamp() RETURNING node_id');
 const TIME = statement(`SELECT ${MILLISECONDS} AS now`);
-/** Few rows, but for the tasks that are claimed: those are counted in their index. */
+/** Few rows, except claimed tasks, which are counted in their index. */
 const NODES = statement(`
   SELECT node_id, host, version, leaving, (extract(epoch FROM joined_at) * 1000)::bigint AS joined_at,
     (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until,
@@ -40,17 +38,17 @@ export interface NodeFacts {
   readonly version: string;
 }
 
-/** What the database told, and when that was asked, in ms of the monotonic clock. */
+/** The database's answer, and when it was requested, in milliseconds of the monotonic clock. */
 export interface Told {
   readonly askedAt: number;
   readonly answeredAt: number;
-  /** Unix ms by the database's clock, with fractions. */
+  /** Unix milliseconds by the database's clock, with fractions. */
   readonly now: number;
 }
 
 export interface Renewal extends Told {
   readonly renewed: boolean;
-  /** Unix ms at which the lease of another node ends next; null when there is no other. */
+  /** Unix milliseconds at which the next lease of another node ends; null if there is no other node. */
   readonly nextEnd: number | null;
 }
 
@@ -68,7 +66,7 @@ export class NodeLease {
   private id = '';
   private goodUntil = Number.NEGATIVE_INFINITY;
 
-  /** `heart` is for what must not wait for anything else; what takes over from other nodes may take longer. */
+  /** `heart` is for statements that must not wait for anything else; a takeover from other nodes may take longer. */
   constructor({ heart, database }: { readonly heart: Database; readonly database: Database }, leaseMs: number, facts: NodeFacts) {
     this.heart = heart;
     this.database = database;
@@ -79,7 +77,7 @@ export class NodeLease {
   get nodeId(): string {
     return this.id;
   }
-  /** Ms of the monotonic clock until which it is good for sure. */
+  /** Milliseconds of the monotonic clock until which the lease is certainly valid. */
   get until(): number {
     return this.goodUntil;
   }
@@ -87,7 +85,7 @@ export class NodeLease {
     return performance.now() < this.goodUntil;
   }
 
-  /** Under a new id. */
+  /** Joins under a new id. */
   async join(): Promise<Told> {
     const id = `n_${randomBytes(9).toString('base64url')}`;
     const askedAt = performance.now();
@@ -97,7 +95,7 @@ export class NodeLease {
     return { askedAt, answeredAt: performance.now(), now: nowOf(row) };
   }
 
-  /** When it was not renewed, somebody else has taken over what this node had. */
+  /** If the lease was not renewed, another node has taken over from this one. */
   async renew(): Promise<Renewal> {
     const askedAt = performance.now();
     const [row] = await this.heart.query(RENEW, [this.id, this.leaseMs]);
@@ -121,7 +119,7 @@ export class NodeLease {
     }));
   }
 
-  /** Takes away the rows of nodes whose lease has ended, and makes nobody's what they had. Returns how many there were. */
+  /** Removes the rows of nodes whose lease has ended and releases their claims. Returns their number. */
   async takeOver(): Promise<number> {
     return this.database.transaction(async (session) => {
       const ids = (await session.query(BURY)).map(({ node_id: id }) => String(id));
@@ -140,6 +138,6 @@ export class NodeLease {
 }
 
 function nowOf(row: Row | undefined): number {
-  if (!row) throw new Error('the database did not tell its time');
+  if (!row) throw new Error('the database did not return its time');
   return integer(row, 'now');
 }

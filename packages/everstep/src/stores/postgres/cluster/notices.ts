@@ -1,7 +1,6 @@
 /**
- * What nodes tell each other: LISTEN and NOTIFY on a connection of its own. A
- * notice may be lost (the connection was); who listens is told when that may
- * be so.
+ * Notices between nodes: LISTEN and NOTIFY on a connection of its own. A notice may be lost when the connection is lost; the
+ * listener is notified when that may have happened.
  */
 import { createHash } from 'node:crypto';
 import pg from 'pg';
@@ -13,7 +12,7 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_AFTER_MS = 5_000;
-/** Of the server, less a little. */
+/** Limit of the server, minus a margin. */
 const MAX_PAYLOAD_BYTES = 7_900;
 
 const NOTIFY = statement('SELECT pg_notify($1, $2)');
@@ -42,7 +41,7 @@ export class Notices {
     options.primary.onMoved(() => this.client?.connection.stream.destroy());
   }
 
-  /** Rejects when it cannot listen at all; a connection that is lost later is made anew. */
+  /** Rejects if it cannot listen at all. A connection that is lost later is opened again. */
   async listen(): Promise<void> {
     const [row] = await this.session.query(SCHEMA);
     // Channels belong to the whole database, and several services may have a schema each.
@@ -51,7 +50,7 @@ export class Notices {
     await this.connect();
   }
 
-  /** Rejects when it could not be sent. */
+  /** Rejects if it could not be sent. */
   async notify(payload: string): Promise<void> {
     if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new RangeError('a notice is too long');
     await this.session.query(NOTIFY, [this.channel, payload]);

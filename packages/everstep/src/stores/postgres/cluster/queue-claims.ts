@@ -1,15 +1,15 @@
 /**
  * Claims of queued messages. Only the node that holds the gates of an instance claims them, in the order of the queue.
  *
- * The gate lease is the claim; `claimed_by` only marks what the node has read. So a message is returned even when another
- * transaction has its row locked: to skip it would let the messages behind it overtake it.
+ * The gate lease is the claim; `claimed_by` only records what the node has read. A message is therefore returned even if another
+  * transaction has its row locked: if it were skipped, the messages behind it would overtake it.
  */
 import type { QueuedQuery } from '../../../ports/cluster.js';
 import type { DueTask } from '../../../ports/stores/store.js';
 import { type Session, statement } from '../connection/connection.js';
 import { DUE_COLUMNS, dueTaskOf } from '../runs/due-tasks.js';
 
-/** Gates that nobody holds, of instances with queued messages due. In one order, so that nodes wait for each other and not in a circle. */
+/** Gates without a holder, of instances with due messages in queues. In one order, so that nodes do not deadlock. */
 const takeGates = (where: string) =>
   statement(`
   WITH waiting AS MATERIALIZED (
@@ -33,11 +33,11 @@ const unclaimed = (from: string) => `${from} AND p.claimed_by IS NULL
     AND EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id AND g.node_id = $2)`;
 
 /**
- * Messages with the same due time are never split over two pages: within it the order is that of `place`, which the page is
- * sorted by.
+ * Messages with the same due time are never split across two pages: their order is that of `place`, by which the page is
+ * sorted.
  *
- * The locks make other nodes wait that take over from this one, so that they see what it has marked. The row of the node
- * comes first there, too. A node that another one has taken over from finds no row, and claims nothing.
+ * The locks make nodes that take over from this one wait, so that they see what it has marked. The takeover also locks the row
+ * of the node first. A node that another one has taken over from finds no row and claims nothing.
  */
 const claim = (from: string) =>
   statement(`
@@ -64,7 +64,7 @@ const claim = (from: string) =>
   ORDER BY t.due_at, r.place, t.slot`);
 
 const CLAIM = claim(unclaimed(DUE));
-/** Written so that the index of all queued messages cannot be used: those of others may be many. */
+/** Written so that the index of all queued messages is not used: other instances may have many. */
 const CLAIM_OF_INSTANCE = claim(unclaimed(due('p.instance_id = $5 AND num_nonnulls(p.queue) = 1')));
 /** One snapshot for both: a claim whose answer was lost may become visible at any moment. */
 const CLAIM_ANEW = claim(`${unclaimed(DUE)} UNION ALL ${DUE} AND p.claimed_by = $2`);
@@ -75,7 +75,7 @@ export async function claimQueued(
   { before, after, anew, limit, instanceId }: QueuedQuery,
 ): Promise<readonly DueTask[]> {
   const parameters = [before, nodeId, limit, after ?? -1];
-  // A statement of its own: the next one has to see what an earlier claim has marked that this one has waited for.
+  // A separate statement: the next one must see what an earlier claim, for which this one has waited, has marked.
   if (instanceId !== undefined && !anew) {
     if (after === null) await session.execute(TAKE_GATES_OF_INSTANCE, [before, nodeId, instanceId]);
     return (await session.query(CLAIM_OF_INSTANCE, [...parameters, instanceId])).map(dueTaskOf);

@@ -1,4 +1,4 @@
-/** The order of a queue over nodes that are wrong about the time, each in its own way. */
+/** The order of a queue on nodes whose clocks are wrong, each differently. */
 import assert from 'node:assert/strict';
 import { after, afterEach, describe, test } from 'node:test';
 import type { Run } from '../../../engine/runs/run.js';
@@ -16,7 +16,7 @@ const schemas = await openTestSchemas();
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 const events = { work() {}, suspended() {}, resumed() {}, changed() {} };
 
-/** One that is wrong about the time by so many ms. */
+/** A clock that is wrong by the given number of milliseconds. */
 class Mistaken extends PostgresCluster {
   aheadMs = 0;
   override now(): number {
@@ -31,7 +31,7 @@ interface Node {
 
 interface OpenTransaction {
   commit(): Promise<void>;
-  /** Resolves when somebody waits for it. */
+  /** Resolves when a transaction waits for it. */
   blocks(): Promise<void>;
 }
 
@@ -63,21 +63,21 @@ if (typeof schemas === 'string') {
   }
 
   let made = 0;
-  /** A message as a node makes it: its key and its times are of the clock of that node. */
+  /** A message as a node creates it: its key and times are from that node's clock. */
   function message(
     { cluster }: Node,
     inMs = 0,
     instanceId = INSTANCE,
   ): { readonly run: Run; readonly writes: readonly StoreWrite[] } {
     const now = cluster.now();
-    // Keys of one node sort by its time, and within a millisecond anyhow.
+    // Keys of one node sort by its time, and in any order within a millisecond.
     const key = `${now}${['Z', 'M', 'A'][made % 3]}${made}`;
     const settings = { message: { method: 'POST', queue: 'q' } };
     const run: Run = { ...sampleRun(++made, { settings, instanceId }), key, createdAt: now };
     const task = { kind: 'message', slot: 0, messageId: `msg_${key}`, dueAt: now + inMs, createdAt: now, retried: 0 } as const;
     return { run, writes: [creation(run), ...putTasks(key, [task])] };
   }
-  /** Keys of what a look takes, in pages of that length. */
+  /** Keys that a read claims, in pages of that length. */
   const claimed = async ({ cluster }: Node, { anew = false, limit = 500 } = {}) => {
     const all: string[] = [];
     let after: number | null = null;
@@ -89,7 +89,7 @@ if (typeof schemas === 'string') {
     }
   };
 
-  /** Sends messages one after the other, through these nodes in turn. Resolves with their keys. */
+  /** Sends messages one after the other through these nodes in turn. Resolves with their keys. */
   async function send(count: number, through: readonly Node[], instanceId = INSTANCE): Promise<readonly string[]> {
     const sent: string[] = [];
     for (let n = 0; n < count; n++) {
@@ -104,7 +104,7 @@ if (typeof schemas === 'string') {
   const PID = statement('SELECT pg_backend_pid() AS pid');
   const BLOCKED = statement('SELECT 1 FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))');
 
-  /** A transaction that stays open until it is told to commit. */
+  /** A transaction that stays open until `commit` is called. */
   async function open(work: (session: TransactionSession) => Promise<unknown>): Promise<OpenTransaction> {
     let commit = (): void => {};
     const committing = new Promise<void>((resolve) => {
@@ -134,14 +134,14 @@ if (typeof schemas === 'string') {
     return held;
   }
 
-  /** The lease of a node ends without anybody being told, as when its process was killed. */
+  /** Ends the lease of a node without notice to others, as if its process was killed. */
   const kill = ({ cluster }: Node) =>
     database.execute(statement(`UPDATE node SET lease_until = clock_timestamp() - interval '1 second' WHERE node_id = $1`), [
       cluster.nodeId,
     ]);
 
   describe('the order of a queue on PostgreSQL', { timeout: 60_000 }, () => {
-    test('messages that are sent one after the other through nodes that differ about the time are taken in their order', async () => {
+    test('messages sent one after the other through nodes whose clocks differ are claimed in the order in which they were sent', async () => {
       const three = [await join(0), await join(-40), await join(40)];
       const [first] = three;
       assert.ok(first);
@@ -157,7 +157,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(await claimed(first), sent);
     });
 
-    test('those of one batch keep their order, though they are due in the same millisecond', async () => {
+    test('messages of one batch keep their order although they are due in the same millisecond', async () => {
       const node = await join(0);
       const batch = Array.from({ length: 50 }, () => message(node));
       await apply(
@@ -170,7 +170,7 @@ if (typeof schemas === 'string') {
       );
     });
 
-    test('one that is due later keeps the time that it was given, and one that was tried before its place', async () => {
+    test('a message that is due later keeps its due time, and a retried message keeps its position', async () => {
       const node = await join(-40);
       const [later, tried] = [message(node, 3_600_000), message(node)];
       await apply(node.store, [...later.writes, ...tried.writes]);
@@ -186,7 +186,7 @@ if (typeof schemas === 'string') {
       );
     });
 
-    test('a node that leaves claims nothing that it writes, and puts it in its place all the same', async () => {
+    test('a leaving node claims none of the messages it writes, but puts them in their position', async () => {
       const [leaving, other] = [await join(40), await join(-40)];
       await leaving.cluster.giveBack({ tasks: [], gates: [] });
       const sent: string[] = [];
@@ -207,12 +207,12 @@ if (typeof schemas === 'string') {
       const held = await open((session) => session.query(lock, [[sent[0] ?? '', sent[2] ?? '']]));
       assert.deepEqual(await claimed(node), sent);
       await held.commit();
-      // They are marked at the next look.
+      // They are marked at the next read.
       assert.deepEqual(await claimed(node), [sent[0], sent[2]]);
       assert.deepEqual(await claimed(node), []);
     });
 
-    test('only the node that holds the gates claims messages, though others look at the same time', async () => {
+    test('only the node that holds the gates claims messages, although others read at the same time', async () => {
       const three = [await join(0), await join(0), await join(0)];
       for (let round = 0; round < 10; round++) {
         const sent = await send(5, three);
@@ -224,18 +224,18 @@ if (typeof schemas === 'string') {
           const all = [...(taken[n] ?? []), ...(await claimed(node))];
           assert.deepEqual(all, node.cluster.nodeId === holder ? [...sent, ...later] : []);
         }
-        // Then nobody has them again.
+        // After that, no node claims them again.
         await database.execute(statement('DELETE FROM gate_lease'));
       }
     });
 
-    test('messages that are sent while another node takes over come behind those that the dead node had claimed', async () => {
+    test('messages sent while another node takes over come after those that the dead node had claimed', async () => {
       const [dead, two, three] = [await join(0), await join(0), await join(0)];
       await dead.cluster.gateHolderOf(INSTANCE);
       const before = await send(4, [dead, two]);
       assert.deepEqual(await claimed(dead), before);
       await kill(dead);
-      // The takeover is stopped in its middle by a message that is being written.
+      // A message that is being written stops the takeover in its middle.
       const lock = statement('SELECT 1 FROM task WHERE run_key = $1 FOR UPDATE');
       const held = await open((session) => session.query(lock, [before[0] ?? '']));
       const joining = join(0);
@@ -252,12 +252,12 @@ if (typeof schemas === 'string') {
       );
     });
 
-    test('what a node claims while others take over from it is theirs, in its place; what it claims after that is nothing', async () => {
+    test('a claim that completes before a takeover goes to the new node in its position; a later claim is empty', async () => {
       const one = await join(0);
       await one.cluster.gateHolderOf(INSTANCE);
       const sent = await send(4, [one]);
       await kill(one);
-      // Its claim has begun, and is not committed.
+      // Its claim has started and is not committed.
       const held = await open((session) =>
         claimQueued(session, one.cluster.nodeId, { before: Number.MAX_SAFE_INTEGER, after: null, anew: false, limit: 500 }),
       );
@@ -272,7 +272,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(await claimed(one), []);
     });
 
-    test('gates that a node takes while others take over from it are theirs', async () => {
+    test('gates that a node acquires before a takeover completes go to the new node', async () => {
       const one = await join(0);
       await kill(one);
       const held = await open((session) => gateHolderOf(session, INSTANCE, one.cluster.nodeId));
@@ -284,7 +284,7 @@ if (typeof schemas === 'string') {
       await assert.rejects(one.cluster.gateHolderOf(OTHER_INSTANCE).then((holder) => assert.equal(holder, 'nobody')));
     });
 
-    test('a claim whose answer was lost leaves no message out when the node looks anew, whenever the claim is committed', async () => {
+    test('a claim whose answer was lost omits no message when the node reads again, whenever the claim is committed', async () => {
       const node = await join(0);
       await node.cluster.gateHolderOf(INSTANCE);
       const sent = await send(4, [node]);
@@ -297,7 +297,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(await claimed(node), []);
     });
 
-    test('gates whose taking was lost on its way are known before a node looks anew', async () => {
+    test('gates whose acquisition was lost on the wire are known before a node reads again', async () => {
       const node = await join(0);
       const sent = await send(4, [node]);
       const { nodeId } = node.cluster;
@@ -310,7 +310,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(await looking, sent);
     });
 
-    test('messages with the same due time are not split over pages', async () => {
+    test('messages with the same due time are not split across pages', async () => {
       const node = await join(0);
       const batches = Array.from({ length: 6 }, () => Array.from({ length: 20 }, () => message(node)));
       for (const batch of batches) {
@@ -338,7 +338,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(await claimed(two), others);
     });
 
-    test('a node that leaves hands over its messages in their order, and those that it was about to deliver first', async () => {
+    test('a leaving node hands over its messages in their order, with the messages that it was about to deliver first', async () => {
       const [one, two] = [await join(0), await join(0)];
       await one.cluster.gateHolderOf(INSTANCE);
       const sent = await send(4, [one]);

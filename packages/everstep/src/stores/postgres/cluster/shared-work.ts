@@ -1,15 +1,15 @@
-/** Work whose result must be newer than the call that asks for it, done for many callers at once. */
+/** Work whose result must be newer than the call that requests it, done once for many callers. */
 export class SharedWork<Result> {
   private readonly work: () => Promise<Result>;
   private running: Promise<unknown> = Promise.resolve();
   private next: Promise<Result> | null = null;
 
-  /** `work` must not reject. It is done once at a time. */
+  /** `work` must not reject. Only one runs at a time. */
   constructor(work: () => Promise<Result>) {
     this.work = work;
   }
 
-  /** Resolves with the result of work that starts after this call. Callers that come before it starts share it. */
+  /** Resolves with the result of work that starts after this call. Calls before the start share it. */
   run(): Promise<Result> {
     this.next ??= this.start();
     return this.next;
