@@ -37,24 +37,24 @@ export interface SqliteStoreOptions extends ConnectionOptions {
   /** Created if it does not exist (its directory must); `:memory:` keeps nothing. */
   readonly file: string;
   /**
-   * Called once when the disk failed to take what was committed. Nothing is acknowledged from then on, but reads may show
-   * what the disk does not hold: the process should end at once and start again from what the disk has.
+   * Called once when the disk failed to store what was committed. Nothing is acknowledged from then on, but reads may show what the
+   * disk does not contain: the process should end at once and restart from the state on the disk.
    */
   readonly onDiskFailure?: (error: Error) => void;
 }
 
-/** A store that lies on the service's own disk, so that the service is who can back it up. */
+/** A store on the service's own disk, which the service therefore backs up itself. */
 export interface EmbeddedStore extends Store {
-  /** Copies the store into another file while it goes on being written; the copy is of one moment, that of its end. */
+  /** Copies the store into another file while writes continue; the copy is of one moment, that of its end. */
   copyTo(request: CopyRequest): Promise<void>;
 }
 
-/** Rejects with StoreOpenError when the file is in use, was written by a newer version, is no store, or has lost commits. */
+/** Rejects with StoreOpenError if the file is in use, was written by a newer version, is not a store, or has lost commits. */
 export async function openSqliteStore({ file, ...options }: SqliteStoreOptions): Promise<EmbeddedStore> {
   return createSqliteStore(openConnection(file, options));
 }
 
-/** A store on an open connection, which it closes in the end. */
+/** A store on an open connection, which `close` closes. */
 export function createSqliteStore(connection: Connection, prefixLimits?: PrefixLimits): EmbeddedStore {
   const parts = createStoreParts(connection, prefixLimits);
   const transaction = new Transaction(parts);
@@ -82,7 +82,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     repairs,
     audit,
   });
-  // What an earlier process staged has lost the run that it was for.
+  // The run for which an earlier process staged this is lost.
   if (parts.staged.any) transaction.run(() => parts.staged.abandonAll());
   const probe = new ProbeWrite(connection);
   const reader = new RunReader(parts, events);
@@ -104,7 +104,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     loadJournal: async ({ runKey, from }) => reader.loadJournal(runKey, from),
     dueTasks: async (query) => {
       const due = reader.dueTasks(query);
-      // Tasks are acted on, so what is shown here has to be on the disk.
+      // The service acts on tasks, so what is returned here must be on the disk.
       if (due.length > 0) await connection.durable();
       return due;
     },

@@ -41,7 +41,7 @@ class Heard implements ClusterEvents {
     this.tell();
   }
 
-    /** Resolves when the condition holds. The timeout of the test ends a wait that never ends. */
+  /** Resolves when the condition holds. The timeout of the test ends a wait that never ends. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) await new Promise<void>((resolve) => this.waiting.push(resolve));
   }

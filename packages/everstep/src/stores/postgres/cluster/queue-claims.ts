@@ -2,7 +2,7 @@
  * Claims of queued messages. Only the node that holds the gates of an instance claims them, in the order of the queue.
  *
  * The gate lease is the claim; `claimed_by` only records what the node has read. A message is therefore returned even if another
-  * transaction has its row locked: if it were skipped, the messages behind it would overtake it.
+ * transaction has its row locked: if it were skipped, the messages behind it would overtake it.
  */
 import type { QueuedQuery } from '../../../ports/cluster.js';
 import type { DueTask } from '../../../ports/stores/store.js';

@@ -1,4 +1,4 @@
-/** Reading columns with their types checked: a row that is not as the schema says is a fault, not a value. */
+/** Reads columns and checks their types: a row that does not match the schema is a fault, not a value. */
 import type { SQLOutputValue } from 'node:sqlite';
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
@@ -24,12 +24,12 @@ export function bytes(row: Row, column: string): Uint8Array {
   return value instanceof Uint8Array ? value : unexpected(row, column, 'bytes');
 }
 
-/** Bytes as they are written. Node 22 writes empty ones as null, unless they are a part of some memory. */
+/** Bytes as they are written. Node 22 writes empty bytes as null unless they are part of a memory buffer. */
 export const blob = (value: Uint8Array): Uint8Array => (value.length === 0 ? NO_BYTES : value);
 
 export const integerOrNull = (row: Row, column: string): number | null => (row[column] === null ? null : integer(row, column));
 
-/** Fractions too. */
+/** Includes fractions. */
 export const numberOrNull = integerOrNull;
 
 export const textOrNull = (row: Row, column: string): string | null => (row[column] === null ? null : text(row, column));

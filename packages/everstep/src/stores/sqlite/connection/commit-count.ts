@@ -1,6 +1,6 @@
 /**
- * The commits that a database counts, each in the transaction that it ends, and the random id that it shares with its
- * durable mark.
+ * Counts the commits of a database, each in the transaction that it ends, and stores the random id that the database shares with
+ * its durable mark.
  */
 import { randomInt } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
@@ -18,7 +18,7 @@ export interface CountedStore {
   readonly commits: number;
 }
 
-/** What a database says of itself; no id and no commits when it has no tables yet. */
+/** Returns what a database says about itself: no id and no commits if it has no tables yet. */
 export function countedIn(database: DatabaseSync): CountedStore {
   const hasCounters = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'counter'").get();
   if (!hasCounters) return { storeId: null, commits: 0 };
@@ -28,7 +28,7 @@ export function countedIn(database: DatabaseSync): CountedStore {
   return { storeId, commits: counterOf(select, COMMITS) };
 }
 
-/** Returns the id of the store, which gets one if it has none. */
+/** Returns the id of the store, and creates one if it has none. */
 export function identify(database: DatabaseSync): string {
   database
     .prepare('INSERT INTO counter (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING')
@@ -54,7 +54,7 @@ export class CommitCount {
     this.increment.run(COMMITS);
   }
 
-  /** Commits so far; asked between transactions. */
+  /** Commits so far; read between transactions. */
   get now(): number {
     return counterOf(this.select, COMMITS);
   }

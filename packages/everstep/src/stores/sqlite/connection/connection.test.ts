@@ -26,7 +26,7 @@ const isOpenError = (code: StoreOpenErrorCode, words: RegExp) => (error: unknown
   return true;
 };
 
-/** Starts a process that writes again and again and says so each time; resolves when it has said `count`. */
+/** Starts a process that writes repeatedly and prints a number each time; resolves when it has printed `count`. */
 async function startWriter(file: string, count: number, fixture = './killed-writer.fixture.js') {
   const script = fileURLToPath(new URL(fixture, import.meta.url));
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, file], {
@@ -41,7 +41,7 @@ async function startWriter(file: string, count: number, fixture = './killed-writ
     child.on('exit', () => reject(new Error('the writer ended by itself')));
   });
   return {
-    /** Returns the last number that it said. */
+    /** Returns the last number that it printed. */
     async kill(): Promise<number> {
       child.kill('SIGKILL');
       await once(child, 'close');
@@ -58,7 +58,7 @@ function integrityOf(file: string): unknown {
 }
 
 describe('a store file', () => {
-  test('is refused in plain words while another process has it, and free when that was killed, with all it acknowledged', async () => {
+  test('is refused with a clear error while another process uses it, and opens with every acknowledged write when that process was killed', async () => {
     const file = join(directory, 'killed.db');
     const writer = await startWriter(file, 50);
     const refused = await openSqliteStore({ file }).catch((error: unknown) => error);
@@ -73,7 +73,7 @@ describe('a store file', () => {
     await store.close();
   });
 
-  test('has exactly the messages and the runs counted of what it holds when its process was killed', async () => {
+  test('counts exactly the messages and runs that it contains after its process was killed', async () => {
     const file = join(directory, 'killed-counting.db');
     const writer = await startWriter(file, 50);
     const acknowledged = await writer.kill();
@@ -87,7 +87,7 @@ describe('a store file', () => {
     await store.close();
   });
 
-  test('has all of a run or nothing of it when a process was killed that removed runs and gave their space back', async () => {
+  test('contains a run completely or not at all when a process was killed while it removed runs and freed their space', async () => {
     const file = join(directory, 'killed-remover.db');
     const remover = await startWriter(file, 60, '../runs/killed-remover.fixture.js');
     await remover.kill();
@@ -110,7 +110,7 @@ describe('a store file', () => {
     database.close();
   });
 
-  test('is refused while this process has it, and free after close, which may be called twice', async () => {
+  test('is refused while this process uses it, and is free after close, which may be called twice', async () => {
     const file = join(directory, 'twice.db');
     const store = await openSqliteStore({ file });
     await assert.rejects(openSqliteStore({ file }), isOpenError('in-use', /in use/));
@@ -119,7 +119,7 @@ describe('a store file', () => {
     await (await openSqliteStore({ file })).close();
   });
 
-  test('of a newer version is refused and left as it is', async () => {
+  test('of a newer version is refused and left unchanged', async () => {
     const file = join(directory, 'newer.db');
     await (await openSqliteStore({ file })).close();
     const database = new DatabaseSync(file);
@@ -131,7 +131,7 @@ describe('a store file', () => {
     again.close();
   });
 
-  test('of another program is refused and left as it is', async () => {
+  test('of another program is refused and left unchanged', async () => {
     const file = join(directory, 'foreign.db');
     const database = new DatabaseSync(file);
     database.exec('CREATE TABLE notes (text TEXT)');
@@ -148,13 +148,13 @@ describe('a store file', () => {
     again.close();
   });
 
-  test('that is no database is refused', async () => {
+  test('that is not a database is refused', async () => {
     const file = join(directory, 'garbage.db');
     await writeFile(file, 'this is not a database, whatever its name says. '.repeat(100));
     await assert.rejects(openSqliteStore({ file }), isOpenError('not-a-store', /not a database/));
   });
 
-  test('is readable by its owner alone, and so is its log', async () => {
+  test('is readable by its owner only, and so is its log', async () => {
     const file = join(directory, 'private.db');
     const store = await openSqliteStore({ file });
     for (const path of [file, `${file}-wal`]) assert.equal((await stat(path)).mode & 0o777, 0o600, path);
@@ -165,7 +165,7 @@ describe('a store file', () => {
     await assert.rejects(openSqliteStore({ file: join(directory, 'nowhere', 'x.db') }), /ENOENT.*nowhere/);
   });
 
-  test('syncs every commit to the disk and keeps its log from growing without end', () => {
+  test('syncs every commit to the disk and limits the size of its log', () => {
     const connection = openConnection(join(directory, 'pragmas.db'));
     const pragma = (name: string) => Object.values(connection.prepare(`PRAGMA ${name}`).get() ?? {})[0];
     assert.equal(pragma('journal_mode'), 'wal');
@@ -178,7 +178,7 @@ describe('a store file', () => {
 });
 
 describe('migrations', () => {
-  test('continue from the version of the file, each in a transaction of its own', () => {
+  test('continue from the version of the file, each in its own transaction', () => {
     const database = new DatabaseSync(':memory:');
     const version = () => database.prepare('PRAGMA user_version').get()?.user_version;
     migrate(database, 'm.db', ['CREATE TABLE one (a TEXT)']);
@@ -196,23 +196,23 @@ describe('migrations', () => {
     database.close();
   });
 
-  test('give the schema that every statement expects, and no statement looks at a whole table', () => {
+  test('give the schema that every statement expects, and no statement scans a whole table', () => {
     const connection = openConnection(':memory:');
     createSqliteStore(connection);
-    // Of accounts there are few, and these list all of them.
+    // There are few accounts, and these statements list all of them.
     const whole = new Set([
       'SELECT * FROM queue_instance ORDER BY seq',
       'SELECT * FROM account_user ORDER BY seq',
       'SELECT name, value FROM secret ORDER BY name',
       'SELECT * FROM deleted_instance ORDER BY instance_id',
     ]);
-    // json_each is the list that a statement is given.
+    // json_each is the list that a statement receives.
     assert.ok(connection.statements.length > 50);
     for (const sql of [...connection.statements]) {
       if (!/^\s*(SELECT|UPDATE|DELETE|INSERT)/.test(sql) || whole.has(sql)) continue;
       const steps = connection.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
       for (const { detail } of steps) {
-        // That index has operators alone, and sqlite_sequence a row for each of two tables.
+        // That index contains operators only, and sqlite_sequence has a row for each of two tables.
         const isScan =
           /^SCAN (?!CONSTANT|\(|json_each |sqlite_sequence|account_user USING INDEX account_user_operator)/.test(
             String(detail),
@@ -224,7 +224,7 @@ describe('migrations', () => {
     connection.close();
   });
 
-  test('give the same schema when a second database is made of it at once', () => {
+  test('give the same schema when a second database is created from it at once', () => {
     const schemaOf = (database: DatabaseSync) => ({
       entries: database.prepare('SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name').all(),
       version: database.prepare('PRAGMA user_version').get(),
@@ -250,7 +250,7 @@ describe('migrations', () => {
 describe('free space', () => {
   const bodies = 5000;
 
-  /** Fills a file with runs that have ended and removes them; returns its size in bytes before and after. */
+  /** Fills a file with ended runs and removes them; returns its size in bytes before and after. */
   async function fillAndRemove(file: string): Promise<{ readonly full: number; readonly released: number }> {
     const store = await openSqliteStore({ file });
     const payload = { body: new Uint8Array(4096).fill(97), contentType: null, forwardHeaders: {} };
@@ -278,7 +278,7 @@ describe('free space', () => {
     return { full, released: (await stat(file)).size };
   }
 
-  test('is given back step by step, and the file is smaller by most of what was removed', async () => {
+  test('is released step by step, and the file becomes smaller by most of what was removed', async () => {
     const file = join(directory, 'released.db');
     const { full, released } = await fillAndRemove(file);
     assert.ok(full > bodies * 4096, `${full} bytes`);
@@ -286,7 +286,7 @@ describe('free space', () => {
     assert.equal(integrityOf(file), 'ok');
   });
 
-  test('is given back by a file of an early version too, which is written anew when it is opened', async () => {
+  test('is also released by a file of an early version, which is rewritten when it is opened', async () => {
     const file = join(directory, 'early.db');
     const early = new DatabaseSync(file);
     migrate(early, file, MIGRATIONS.slice(0, 1));

@@ -1,4 +1,4 @@
-/** The one connection to the database file: opened exclusively, migrated, with every statement prepared once. */
+/** The one connection to the database file: opened exclusively and migrated, with every statement prepared once. */
 import { rmSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { MIGRATIONS } from '../migrations/index.js';
@@ -10,13 +10,13 @@ import { type CopyRequest, copyOnline } from './online-copy.js';
 import { createPrivately } from './private-file.js';
 import { doubtsOf, findLoss, keepDamaged, lossIn, type StoreNotice } from './store-loss.js';
 
-/** Marks the file as ours ("EVST"), so that another program's database is not taken for one. */
+/** Marks the file as a store ("EVST"), so that the database of another program is not mistaken for one. */
 export const APPLICATION_ID = 0x45565354;
 const BUSY_TIMEOUT_MS = 1000;
 const PAGE_CACHE_KIB = 16 * 1024;
 /** Pages in the write-ahead log at which SQLite moves them into the file: about 16 MiB. */
 const CHECKPOINT_PAGES = 4000;
-/** Free pages given back at a time: 1 MiB. */
+/** Free pages released at a time: 1 MiB. */
 const PAGES_RELEASED = 256;
 const KEPT_LOG_BYTES = 64 * 1024 * 1024;
 
@@ -31,7 +31,7 @@ const SQLITE_NOTADB = 26;
 
 export type StoreOpenErrorCode = 'in-use' | 'damaged' | 'newer-schema' | 'older-schema' | 'not-a-store' | 'unreadable';
 
-/** Why a store file cannot be used; the message is fit for the operator. */
+/** Why a store file cannot be used. The message is for the operator. */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError';
   readonly code: StoreOpenErrorCode;
@@ -47,7 +47,7 @@ export interface ConnectionOptions {
   readonly onNotice?: (notice: StoreNotice) => void;
   /** Opens a store that has lost commits, after a copy of its files was made. */
   readonly acceptLoss?: boolean;
-  /** Files or directories that exist only beside a store that was in use: then a missing or empty database is a loss. */
+  /** Files or directories that exist only beside a store that was in use: with them, a missing or empty database is a loss. */
   readonly belongings?: readonly string[];
 }
 
@@ -55,17 +55,17 @@ export interface Connection {
   /** Each statement is prepared once and kept by its caller. */
   prepare(sql: string): StatementSync;
   exec(sql: string): void;
-  /** Counts the open transaction, right before it commits, so that its loss is found. */
+  /** Counts the open transaction immediately before it commits, so that its loss can be detected. */
   countCommit(): void;
-  /** Resolves when everything that was committed before is on the disk. `alone`: nothing else goes on. */
+  /** Resolves when everything that was committed before is on the disk. `alone`: nothing else is in progress. */
   durable(alone?: boolean): Promise<void>;
-  /** A sync that SQLite itself made has failed: nothing is acknowledged any more. */
+  /** Called when a sync that SQLite itself made has failed: nothing is acknowledged from then on. */
   onSyncFailure(error: Error): void;
-  /** Gives back some of the pages that hold nothing any more; false when none are left. The file is cut at a checkpoint. */
+  /** Releases some of the empty pages; returns false when none are left. The file is truncated at a checkpoint. */
   releaseSpace(): boolean;
-  /** Copies the database into another file while it goes on being written. */
+  /** Copies the database into another file while writes continue. */
   copyTo(request: CopyRequest): Promise<void>;
-  /** The SQL of every statement that was prepared. */
+  /** The SQL of every prepared statement. */
   readonly statements: readonly string[];
   close(): Promise<void>;
 }
@@ -77,7 +77,7 @@ function countOf(statement: StatementSync): number {
 
 const pragma = (database: DatabaseSync, name: string): number => countOf(database.prepare(`PRAGMA ${name}`));
 
-/** Runs `work` in one transaction, which is counted if the connection counts; what it throws undoes it. */
+/** Runs `work` in one transaction, which is counted if the connection counts. If it throws, everything is rolled back. */
 export function transact<Result>(
   connection: Pick<Connection, 'exec'> & Partial<Pick<Connection, 'countCommit'>>,
   work: () => Result,
@@ -99,13 +99,13 @@ export function rollBack(connection: Pick<Connection, 'exec'>, cause: unknown): 
   try {
     connection.exec('ROLLBACK');
   } catch (error) {
-    // SQLite undoes a transaction itself after some faults (disk full, I/O): then there is none to undo.
+    // SQLite rolls back a transaction itself after some faults (disk full, I/O), so there may be none to roll back.
     if (!(error instanceof Error) || !error.message.includes('no transaction is active'))
       throw new AggregateError([cause, error], 'a batch failed and could not be rolled back');
   }
 }
 
-/** Brings the file to the latest schema; each step is one transaction together with its number. */
+/** Migrates the file to the latest schema. Each step is one transaction, together with its number. */
 export function migrate(database: DatabaseSync, file: string, migrations: readonly string[] = MIGRATIONS): void {
   const version = pragma(database, 'user_version');
   if (pragma(database, 'application_id') !== APPLICATION_ID) {
@@ -137,12 +137,12 @@ export function migrate(database: DatabaseSync, file: string, migrations: readon
 }
 
 /**
- * What all migrations made of the first new database of this process. The next ones are made with it at once: that takes a
- * fifth of the time, of which tests with a store of their own have hundreds.
+ * Schema that all migrations gave the first new database of this process. Later ones are created with it directly, which takes a
+ * fifth of the time; tests open hundreds of stores.
  */
 let wholeSchema: string | null = null;
 
-/** Null when there is more than the schema: rows, which a migration has put there. */
+/** Null if there is more than the schema: rows that a migration has inserted. */
 function schemaOf(database: DatabaseSync): string | null {
   const entries = database.prepare(
     `SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid`,
@@ -155,7 +155,7 @@ function schemaOf(database: DatabaseSync): string | null {
   return statements.join(';\n');
 }
 
-/** What the operator is told of an error at the opening of `file`. */
+/** Converts an error at the opening of `file` into one for the operator. */
 export function explained(error: unknown, file: string): unknown {
   switch (resultCode(error)) {
     case SQLITE_BUSY:
@@ -174,8 +174,8 @@ export function explained(error: unknown, file: string): unknown {
 }
 
 /**
- * A file of an early version does not know where its pages belong, so that free ones cannot be given back: it is
- * written anew, once. That takes as much space again for a while; without it the file stays as it is until the next start.
+ * A file of an early version does not record where its pages belong, so free pages cannot be released. It is rewritten once, which
+ * temporarily needs as much space again. If that fails, the file stays unchanged until the next start.
  */
 function trackFreePages(database: DatabaseSync): void {
   if (pragma(database, 'auto_vacuum') === AUTO_VACUUM_INCREMENTAL) return;
@@ -187,7 +187,7 @@ function trackFreePages(database: DatabaseSync): void {
 }
 
 /**
- * Throws StoreOpenError unless the loss is accepted; then copies the files of the store, which nobody may have open, before
+ * Throws StoreOpenError unless the loss is accepted. Then copies the files of the store, which no process may have open, before
  * anything is written to them.
  */
 function judge(file: string, loss: string, { acceptLoss, onNotice }: ConnectionOptions): void {
@@ -196,12 +196,12 @@ function judge(file: string, loss: string, { acceptLoss, onNotice }: ConnectionO
   onNotice?.({ event: 'opened a damaged store because --accept-loss is set', fields: { file, loss, keptIn } });
 }
 
-/** Opens the file and takes its lock. Throws StoreOpenError when another process has it, or it is no database. */
+/** Opens the file and takes its lock. Throws StoreOpenError if another process has it or it is not a database. */
 function openLocked(file: string): DatabaseSync {
   const database = new DatabaseSync(file);
   try {
-    // NORMAL and not FULL, because the sync at the end of a commit is ours to make: LogSync.
-    // Exclusive before the first access: the lock is taken then, kept until the end, and given back by the
+    // NORMAL instead of FULL, because LogSync makes the sync at the end of a commit.
+    // Exclusive before the first access: the lock is taken then, kept until the end, and released by the operating
     // system when the process dies. It also lets the log's index live in plain memory.
     database.exec(`
       PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS};
@@ -222,11 +222,11 @@ function openLocked(file: string): DatabaseSync {
 
 interface Checked {
   readonly database: DatabaseSync;
-  /** Whether what is lost was accepted. */
+  /** Whether the loss was accepted. */
   readonly lossAccepted: boolean;
 }
 
-/** Opens a file of which nothing acknowledged is lost, or what is lost is accepted. */
+/** Opens a file that has lost nothing acknowledged, or whose loss is accepted. */
 function openChecked(file: string, options: ConnectionOptions): Checked {
   const { belongings = [], acceptLoss = false, onNotice } = options;
   const found = findLoss(file, belongings);
@@ -236,7 +236,7 @@ function openChecked(file: string, options: ConnectionOptions): Checked {
   if (found !== null) return { database, lossAccepted: true };
   let foundNow: string | null;
   try {
-    // Where files cannot be read before they are locked, the loss shows only now.
+    // Where files cannot be read before they are locked, the loss is detected only now.
     foundNow = lossIn(database, file, belongings);
     if (foundNow === null) for (const doubt of doubtsOf(database, file)) onNotice?.(doubt);
   } catch (error) {
@@ -253,8 +253,8 @@ function openChecked(file: string, options: ConnectionOptions): Checked {
 }
 
 /**
- * Throws StoreOpenError when the file is in use, of a newer version, or no store, and when it has lost commits that were on
- * the disk.
+ * Throws StoreOpenError if the file is in use, of a newer version or not a store, and if it has lost commits that were on the
+ * disk.
  */
 export function openConnection(file: string, options: ConnectionOptions = {}): Connection {
   const { onDiskFailure, onNotice } = options;
@@ -271,7 +271,7 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
     database.close();
     throw explained(error, file);
   }
-  // What a reader before the lock has left; whoever has the lock needs none.
+  // A file left by a reader before the lock. The holder of the lock needs none.
   if (!inMemory) rmSync(`${file}-shm`, { force: true });
   const commits = new CommitCount(database);
   const statements: string[] = [];
@@ -294,7 +294,7 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
       if (before === 0) return false;
       database.exec(`PRAGMA incremental_vacuum(${PAGES_RELEASED})`);
       const left = countOf(freePages);
-      // A file that does not know where its pages belong keeps them.
+      // A file that does not record where its pages belong keeps them.
       return left > 0 && left < before;
     },
     copyTo: (request) => copyOnline(database, request),

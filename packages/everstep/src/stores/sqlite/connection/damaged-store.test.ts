@@ -14,7 +14,7 @@ import type { StoreNotice } from './store-loss.js';
 import { openWholeStore } from './whole-store.js';
 
 const RUNS = 60;
-/** Of a log of SQLite. */
+/** Size in SQLite's log format. */
 const HEADER_BYTES = 32;
 const FRAME_BYTES = 24 + 4096;
 
@@ -29,7 +29,7 @@ before(async () => {
 });
 after(() => rm(directory, { recursive: true }));
 
-/** Copies the files of a store that is open, which is what a killed process leaves. */
+/** Copies the files of an open store, which is what a killed process leaves. */
 async function killedStore(live: string, options: Partial<SqliteStoreOptions> = {}): Promise<string> {
   await mkdir(live, { recursive: true });
   const store = await openSqliteStore({ file: join(live, 'store.db'), ...options });
@@ -60,7 +60,7 @@ interface Opened {
   readonly notices: readonly StoreNotice[];
 }
 
-/** Opens the store and counts the runs of the 60 that it has. */
+/** Opens the store and counts how many of the 60 runs it has. */
 async function opened(file: string, options: Partial<SqliteStoreOptions> = {}): Promise<Opened> {
   const notices: StoreNotice[] = [];
   const store = await openSqliteStore({ file, onNotice: (notice) => notices.push(notice), ...options });
@@ -127,12 +127,12 @@ async function framesBefore(file: string): Promise<number | null> {
 }
 
 describe('a store that was in use', () => {
-  test('opens with all runs after its process was killed, and without a notice', async () => {
+  test('opens with all runs after its process was killed, without a notice', async () => {
     assert.deepEqual(await opened(await copyOf()), { runs: RUNS, notices: [] });
   });
 
   for (const [what, damage, words] of damages) {
-    test(`with ${what} is refused again and again, and its files stay as they are`, async () => {
+    test(`with ${what} is refused each time, and its files stay unchanged`, async () => {
       const file = await copyOf();
       await damage(file);
       const contents = async () => {
@@ -149,7 +149,7 @@ describe('a store that was in use', () => {
       assert.deepEqual(await contents(), before);
     });
 
-    test(`with ${what} continues when the loss is accepted, beside a copy of its files, and opens as usual from then on`, async () => {
+    test(`with ${what} continues when the loss is accepted, beside a copy of its files, and then opens as usual`, async () => {
       const file = await copyOf();
       await damage(file);
       const names = (await readdir(join(file, '..'))).sort();
@@ -167,7 +167,7 @@ describe('a store that was in use', () => {
     });
   }
 
-  test('is refused where only its belongings are left, and a new one is not', async () => {
+  test('is refused if only its belongings are left; a new store is not', async () => {
     const place = join(directory, 'left');
     const credentials = join(place, 'credentials.json');
     const file = join(place, 'store.db');
@@ -189,7 +189,7 @@ describe('a store that was in use', () => {
     await assert.rejects(openSqliteStore(options), isDamaged(/store\.db is empty, but .*credentials\.json/));
   });
 
-  test('is refused when an older copy of its database was put there', async () => {
+  test('is refused if its database was replaced by an older copy', async () => {
     const file = await copyOf();
     const older = `${file}.older`;
     assert.equal((await opened(file)).runs, RUNS);
@@ -201,10 +201,10 @@ describe('a store that was in use', () => {
     await assert.rejects(openSqliteStore({ file }), isDamaged(/or the database is an older copy/));
   });
 
-  test('is refused by its lock holder too, where its files cannot be read before they are locked', async () => {
+  test('is also refused by the lock holder, where its files cannot be read before they are locked', async () => {
     const file = await copyOf();
     await rm(`${file}-wal`);
-    // A journal that may have to be undone, which only who writes can find out.
+    // A journal that may require a rollback, which only a writer can find out.
     const journal = () => writeFile(`${file}-journal`, 'x'.repeat(4096));
     await journal();
     await assert.rejects(openSqliteStore({ file }), isDamaged(/lost acknowledged changes/));
@@ -215,7 +215,7 @@ describe('a store that was in use', () => {
     assert.deepEqual((await opened(file)).notices, []);
   });
 
-  test('reports an accepted loss only when there is one', async () => {
+  test('reports an accepted loss only if there is one', async () => {
     const { runs, notices } = await opened(await copyOf(), { acceptLoss: true });
     assert.equal(runs, RUNS);
     assert.deepEqual(
@@ -233,20 +233,20 @@ describe('a store that was in use', () => {
     assert.deepEqual(await opened(file), { runs: RUNS, notices: [] });
   });
 
-  test('opens when it has no mark, as one that an earlier version wrote or that was moved without it', async () => {
+  test('opens without a mark, as an earlier version wrote it or as it was moved without its mark', async () => {
     const file = await copyOf();
     await rm(`${file}-mark`);
     assert.deepEqual(await opened(file), { runs: RUNS, notices: [] });
   });
 
-  test('opens when its mark was made and never written, as a process leaves it that is killed at its first start', async () => {
+  test('opens if its mark was created and never written, as when a process is killed at its first start', async () => {
     const file = await copyOf();
     const { size } = await stat(`${file}-mark`);
     await writeFile(`${file}-mark`, Buffer.alloc(size));
     assert.deepEqual(await opened(file), { runs: RUNS, notices: [] });
   });
 
-  test('without a mark opens with a notice when commits follow a damaged frame', async () => {
+  test('without a mark opens with a notice if commits follow a damaged frame', async () => {
     const file = await copyOf();
     await rm(`${file}-mark`);
     await flip(`${file}-wal`, await part(`${file}-wal`, 0.3));
@@ -258,7 +258,7 @@ describe('a store that was in use', () => {
     );
   });
 
-  test('opens with a notice when its mark is damaged, which is then written anew', async () => {
+  test('opens with a notice if its mark is damaged; the mark is then rewritten', async () => {
     for (const damage of [
       (mark: string) => flip(mark, 30),
       (mark: string) => truncate(mark, 0),

@@ -1,13 +1,13 @@
 /**
- * The durable mark: a small file beside the database that says how many commits are on the disk.
+ * The durable mark: a small file beside the database that records how many commits are on the disk.
  *
- * SQLite takes a log that ends early for one whose end was never written, so a damaged or missing log looks like an older
- * store. The database counts its commits; this file has the count that was durable last. A database that has fewer has
- * lost some of them.
+ * SQLite treats a log that ends early as one whose end was never written, so a damaged or missing log looks like an older store.
+ * The database counts its commits, and this file contains the count that was last durable. A database with fewer commits has lost
+ * some of them.
  *
- * The mark is written after the sync of the log, so it never says more than the disk has, whatever order the disk writes
- * in. It is written in place and without waiting for the disk: a killed process leaves it exact, a power cut leaves it at
- * most about a second old. See docs/decisions/0002-embedded-store.md.
+ * The mark is written after the sync of the log, so it never exceeds what is on the disk, in whatever order the disk writes. It is
+ * written in place and without waiting for the disk: a killed process leaves it exact, and a power failure leaves it at most about
+ * one second old. See docs/decisions/0002-embedded-store.md.
  */
 import { closeSync, fsync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
@@ -19,7 +19,7 @@ const BYTES = 55;
 const PATTERN = /^(everstep-mark-1 ([0-9a-f]{12}) (\d{16})) ([0-9a-f]{8})\n$/;
 
 export interface MarkedStore {
-  /** Random, in the database as well: tells a store from another one that was put in its place. */
+  /** Random, and also in the database: distinguishes a store from another one that replaced it. */
   readonly storeId: string;
   /** Commits that are on the disk; there may be more. */
   readonly commits: number;
@@ -27,7 +27,7 @@ export interface MarkedStore {
 
 export type FoundMark = { readonly kind: 'none' | 'damaged' } | ({ readonly kind: 'found' } & MarkedStore);
 
-/** Where the mark of a database is. */
+/** Path of the mark of a database. */
 export const markFile = (databaseFile: string): string => `${databaseFile}-mark`;
 
 const sumOf = (text: string): string => crc32(text).toString(16).padStart(8, '0');
@@ -45,7 +45,7 @@ export function readMark(databaseFile: string): FoundMark {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { kind: 'none' };
     throw error;
   }
-  // `open` made it, and the process was killed before its first commit.
+  // `open` created it, and the process was killed before its first commit.
   if (text === '\0'.repeat(BYTES)) return { kind: 'none' };
   const [, marked = '', storeId = '', commits = '', sum] = PATTERN.exec(text) ?? [];
   if (sum === undefined || sum !== sumOf(marked)) return { kind: 'damaged' };
@@ -59,19 +59,19 @@ export class DurableMark {
   private descriptor: number | null = null;
   private timer: NodeJS.Timeout | null = null;
   private syncing = false;
-  /** Whether it was written while a sync was under way, which may not have it. */
+  /** Whether it was written during a sync, which may not include it. */
   private writtenMeanwhile = false;
   private closed = false;
   private hasFailed = false;
 
-  /** `onFailure` is called once, when the mark could not be written: then a later loss may not be found. */
+  /** `onFailure` is called once if the mark could not be written. A later loss may then not be detected. */
   constructor(databaseFile: string, storeId: string, onFailure: (error: Error) => void) {
     this.file = markFile(databaseFile);
     this.storeId = storeId;
     this.onFailure = onFailure;
   }
 
-  /** Makes sure that the file exists; its name is on the disk once its directory is synced. Never throws. */
+  /** Ensures that the file exists; its name is on the disk once its directory is synced. Never throws. */
   open(): void {
     try {
       this.descriptor ??= openToOverwrite(this.file);
@@ -82,7 +82,7 @@ export class DurableMark {
     }
   }
 
-  /** Says that so many commits are on the disk, which must be true. Never throws. */
+  /** Records that so many commits are on the disk, which must be true. Never throws. */
   write(commits: number): void {
     if (this.descriptor === null) return;
     try {
@@ -137,7 +137,7 @@ function openToOverwrite(file: string): number {
   }
 }
 
-/** Forgets what the mark said, for a store that continues with what is left. Throws when it cannot be written. */
+/** Discards the content of the mark, for a store that continues with what is left. Throws if it cannot be written. */
 export function resetMark(databaseFile: string, storeId: string): void {
   const mark = openToOverwrite(markFile(databaseFile));
   try {

@@ -1,4 +1,4 @@
-/** What the embedded store says when it does not take writes. */
+/** Errors of the embedded store when it rejects writes. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ async function withStore(work: (store: ReturnType<typeof createSqliteStore>, con
 
 const refuses = (reason: string) => (error: unknown) => error instanceof StoreRefusesWritesError && error.reason === reason;
 
-test('a full database refuses commits, changes of accounts and probes, can be read, and takes writes when there is room', async () => {
+test('a full database rejects commits, account changes and probes, can be read, and accepts writes when there is space', async () => {
   await withStore(async (store, connection) => {
     await store.accounts.secret({ name: 'known', value: 'kept' });
     const { page_count: pages } = connection.prepare('PRAGMA page_count').get() as { page_count: number };
@@ -52,7 +52,7 @@ test('a full database refuses commits, changes of accounts and probes, can be re
   });
 });
 
-test('a database that became read-only refuses writes, and a secret that it has can be read', async () => {
+test('a database that became read-only rejects writes, and a stored secret can be read', async () => {
   await withStore(async (store, connection) => {
     await store.accounts.secret({ name: 'known', value: 'kept' });
     connection.exec('PRAGMA query_only = 1');
@@ -64,7 +64,7 @@ test('a database that became read-only refuses writes, and a secret that it has 
   });
 });
 
-test('extended result codes are read, and what waiting does not heal is another error', () => {
+test('extended result codes are read; errors that waiting does not resolve are different', () => {
   const of = (errcode: number) => storeErrorOf(Object.assign(new Error('said by SQLite'), { errcode }));
   const reasons = { 778: 'I/O error', 13: 'disk full', 1032: 'read-only', 7: 'out of memory', 14: 'a file cannot be opened' };
   for (const [code, reason] of Object.entries(reasons)) assert.ok(refuses(reason)(of(Number(code))), code);
@@ -74,7 +74,7 @@ test('extended result codes are read, and what waiting does not heal is another 
   assert.equal(storeErrorOf(other), other);
 });
 
-test('a sync that SQLite itself made and that failed ends the store', () => {
+test('a failed sync that SQLite itself made ends the store', () => {
   for (const errcode of [1034, 1290]) {
     const failures: Error[] = [];
     const error = Object.assign(new Error('disk I/O error'), { errcode });

@@ -1,13 +1,13 @@
 /**
- * Which errors of SQLite mean that the store does not take writes for the time being, by their result codes
+ * Errors of SQLite that mean that the store temporarily rejects writes, by their result codes
  * (https://www.sqlite.org/rescode.html). `errcode` of node:sqlite is the extended code; its low byte is the primary one.
  *
  * - SQLITE_FULL: the disk or the quota is full. SQLite has rolled the transaction back.
  * - SQLITE_IOERR with its extended codes, such as SQLITE_IOERR_WRITE: the disk failed. Rolled back as well.
  * - SQLITE_READONLY: the file system was remounted read-only, or permissions were changed.
- * - SQLITE_NOMEM, SQLITE_CANTOPEN (no file descriptor is left for the log): the machine is short of something.
+ * - SQLITE_NOMEM, SQLITE_CANTOPEN (no file descriptor is left for the log): the machine lacks a resource.
  *
- * Others are faults of one write or need a person, such as SQLITE_CORRUPT: waiting does not help.
+ * Other errors are faults of one write or require a person, such as SQLITE_CORRUPT: waiting does not help.
  */
 import { StoreRefusesWritesError } from '../../../ports/stores/store-unavailable.js';
 
@@ -32,7 +32,7 @@ export function resultCode(error: unknown): number | null {
 }
 
 /**
- * What a write rejects with in place of the error. After a failed sync of SQLite itself nobody knows what is on the disk:
+ * Returns the error with which a write rejects instead. After a failed sync of SQLite itself, the state on the disk is unknown:
  * `onSyncFailure` is called, as for the syncs that the store makes.
  */
 export function storeErrorOf(error: unknown, { onSyncFailure }: { onSyncFailure?(error: Error): void } = {}): unknown {

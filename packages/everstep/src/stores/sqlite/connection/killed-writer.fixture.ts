@@ -1,4 +1,4 @@
-/** Commits runs with a step each, five messages counted for it, and itself counted for the day, one after the other, and prints the number of each when it is durable; until killed. */
+/** Until it is killed: commits runs one after the other, each with a step, five counted messages and its own daily count, and prints the number of each when it is durable. */
 import { writeSync } from 'node:fs';
 import type { CountOfDay } from '../../../engine/writes.js';
 import type { StoreWrite } from '../../../ports/stores/store.js';

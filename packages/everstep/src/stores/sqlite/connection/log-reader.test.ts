@@ -27,7 +27,7 @@ function endsOf(bytes: Buffer): number[] {
   return found;
 }
 
-/** Makes a database with `commits` rows in `n`, a row in each commit, and returns its files while it is open. */
+/** Creates a database with `commits` rows in `n`, one row per commit, and returns its files while it is open. */
 async function filesOf(name: string, prepare: string, commits = COMMITS) {
   const file = join(directory, `${name}.db`);
   const open = new DatabaseSync(file);
@@ -54,7 +54,7 @@ const flipped = (at: number): Buffer => {
 
 const frameAt = (frame: number): number => HEADER_BYTES + (frame - 1) * FRAME_BYTES;
 
-/** How many of the rows SQLite finds with this log. */
+/** Returns how many of the rows SQLite finds with this log. */
 async function rowsWith(bytes: Buffer): Promise<number> {
   const file = join(directory, 'recovered.db');
   await writeFile(file, database);
@@ -92,13 +92,13 @@ describe('the reader of a log', () => {
     assert.ok(ends.length > COMMITS);
   });
 
-  test('finds no log where there is no file, or less than a header', async () => {
+  test('finds no log if there is no file, or less than a header', async () => {
     assert.equal(readLog(join(directory, 'nowhere')), null);
     assert.equal(await contentsOf(Buffer.alloc(0)), null);
     assert.equal(await contentsOf(log.subarray(0, HEADER_BYTES - 1)), null);
   });
 
-  test('finds the frames behind one whose page or numbers are damaged', async () => {
+  test('finds the frames after a frame whose page or numbers are damaged', async () => {
     const middle = ends[10] ?? 0;
     for (const offset of [FRAME_HEADER_BYTES, FRAME_HEADER_BYTES + 2000, FRAME_BYTES - 1, 0, 4]) {
       const found = await contentsOf(flipped(frameAt(middle) + offset));
@@ -111,18 +111,18 @@ describe('the reader of a log', () => {
     }
   });
 
-  test('finds all but one of the frames behind one whose own checksum is damaged', async () => {
+  test('finds all frames except one after a frame whose own checksum is damaged', async () => {
     const middle = ends[10] ?? 0;
     const found = await contentsOf(flipped(frameAt(middle) + 17));
     assert.deepEqual([found?.frames, found?.framesBehind], [middle - 1, whole.frames - middle - 1]);
   });
 
-  test('finds frames behind a header that is damaged anywhere', async () => {
+  test('finds frames after a header that is damaged anywhere', async () => {
     for (let at = 0; at < HEADER_BYTES; at++) {
       const found = await contentsOf(flipped(at));
       assert.equal(found?.headerValid, false, `byte ${at}`);
       assert.equal(found?.frames, 0);
-      // Without the size of a page nothing can be found; in the other order all sums differ.
+      // Without the page size nothing can be found; in the other byte order all checksums differ.
       if (at !== 3 && (at < 8 || at >= 12)) assert.ok((found?.framesBehind ?? 0) >= whole.frames - 2, `byte ${at}`);
     }
   });

@@ -1,16 +1,16 @@
 /**
  * Reads a write-ahead log as SQLite wrote it, without SQLite and without changing anything.
  *
- * SQLite takes frames from the start of a log until the first one whose checksum is wrong, and ignores what follows. This
- * reader also looks at what follows: each checksum continues from the one before, which is stored, so a frame behind a
- * broken one can be checked as well. The format is described at https://www.sqlite.org/fileformat2.html#walformat.
+ * SQLite accepts frames from the start of a log to the first one whose checksum is wrong, and ignores the rest. This reader also
+ * inspects the rest: each checksum continues from the previous one, which is stored, so a frame after a broken one can be checked
+ * as well. The format is described at https://www.sqlite.org/fileformat2.html#walformat.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { endianness } from 'node:os';
 
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
-/** The lowest bit says that the checksums are of big-endian words. */
+/** The lowest bit indicates that the checksums are of big-endian words. */
 const MAGIC = 0x377f0682;
 const VERSION = 3007000;
 const CHUNK_BYTES = 1024 * 1024;
@@ -24,7 +24,7 @@ export interface LogContents {
   readonly committedFrames: number;
   /** Commits that SQLite uses. */
   readonly commits: number;
-  /** Valid frames of the same generation behind the first invalid one. */
+  /** Valid frames of the same generation after the first invalid one. */
   readonly framesBehind: number;
   /** Commits among `framesBehind`. */
   readonly commitsBehind: number;
@@ -48,7 +48,7 @@ function sumOf(words: Int32Array, start: number, count: number, [first, second]:
 function wordsOf(bytes: Buffer, bigEndian: boolean): Int32Array {
   const same = bigEndian === (endianness() === 'BE');
   const source = same ? bytes : Buffer.from(bytes).swap32();
-  // A view needs an aligned start, which a buffer of its own always has.
+  // A view needs an aligned start, which a separate buffer always has.
   if (source.byteOffset % 4 === 0) return new Int32Array(source.buffer, source.byteOffset, source.length >> 2);
   return new Int32Array(new Uint8Array(source).buffer, 0, source.length >> 2);
 }
@@ -83,7 +83,7 @@ function read(descriptor: number): LogContents | null {
 
   const frameBytes = FRAME_HEADER_BYTES + pageBytes;
   const chunk = Buffer.alloc(Math.max(1, Math.floor(CHUNK_BYTES / frameBytes)) * frameBytes);
-  /** Frames of an earlier generation have other salts. With a broken header, those of the first frame count. */
+  /** Frames of an earlier generation have other salts. With a broken header, the salts of the first frame count. */
   let salts: Sum | null = headerValid ? storedSum(header, 16) : null;
   let previous: Sum = headerSum;
   let whole = headerValid;
@@ -113,7 +113,7 @@ function read(descriptor: number): LogContents | null {
   }
 }
 
-/** Null when the file does not exist or is shorter than a header, which is how SQLite leaves an empty log. */
+/** Null if the file does not exist or is shorter than a header, which is how SQLite leaves an empty log. */
 export function readLog(file: string): LogContents | null {
   let descriptor: number;
   try {

@@ -11,7 +11,7 @@ import { openSqliteStore } from '../index.js';
 
 type Done = (error: Error | null) => void;
 
-/** Syncs that were asked for and are not answered yet. */
+/** Syncs that were requested and are not finished yet. */
 let asked: Done[] = [];
 let directory: string;
 let store: Store;
@@ -35,7 +35,7 @@ afterEach(async () => {
 
 const flowControl = { key: 'k', parallelism: 1 };
 const unit: CommitUnit = { guards: [], writes: [{ kind: 'put-flow-control', instanceId: 'qi_1', flowControl, at: 1 }] };
-/** Two units: what more than one run waits for. */
+/** Two units, so more than one run waits. */
 const commit = () => store.commit([unit, unit]);
 
 function follow(promise: Promise<unknown>): { state: string } {
@@ -53,7 +53,7 @@ function follow(promise: Promise<unknown>): { state: string } {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('a commit is answered only after the log is on the disk', async () => {
+test('a commit is acknowledged only after the log is on the disk', async () => {
   const answer = follow(commit());
   await turn();
   assert.equal(asked.length, 1);
@@ -63,7 +63,7 @@ test('a commit is answered only after the log is on the disk', async () => {
   assert.equal(answer.state, 'resolved');
 });
 
-test('what is committed while a sync is under way shares the next one', async () => {
+test('commits during a sync share the next one', async () => {
   const first = follow(commit());
   const others = [follow(commit()), follow(commit()), follow(commit())];
   await turn();
@@ -81,7 +81,7 @@ test('what is committed while a sync is under way shares the next one', async ()
   assert.ok(others.every(({ state }) => state === 'resolved'));
 });
 
-test('after a sync that failed nothing is acknowledged any more', async () => {
+test('after a failed sync nothing is acknowledged', async () => {
   const first = follow(commit());
   await turn();
   asked[0]?.(new Error('EIO: i/o error'));
@@ -91,7 +91,7 @@ test('after a sync that failed nothing is acknowledged any more', async () => {
   assert.equal(failures.length, 1, 'the owner is told once, so that the process can end');
 });
 
-test('accounts are durable when they are answered, too', async () => {
+test('account changes are also durable when they are acknowledged', async () => {
   const answer = follow(
     store.accounts.createToken({ tokenId: 't', instanceId: 'qi_1', access: 'read-only', createdAt: 1, revokedAt: null }),
   );
@@ -102,7 +102,7 @@ test('accounts are durable when they are answered, too', async () => {
   assert.equal(answer.state, 'resolved');
 });
 
-test('what one run alone waits for is synced on the spot, once the disk has proved quick', async () => {
+test('a commit of one run alone is synced at once if the disk has been fast', async () => {
   const syncs: string[] = [];
   mock.method(fs, 'fdatasync', (_descriptor: number, done: Done) => {
     syncs.push('beside');

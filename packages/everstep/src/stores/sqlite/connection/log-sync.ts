@@ -1,30 +1,28 @@
 /**
- * Makes the write-ahead log durable without holding up the event loop.
+ * Makes the write-ahead log durable without blocking the event loop.
  *
- * SQLite with `synchronous=FULL` calls fdatasync on the log at the end of
- * every commit, on the calling thread, which then stands still. We leave that
- * one call out (`NORMAL`: SQLite still syncs around checkpoints, so the file
- * stays sound) and make it ourselves, on another thread, before anything is
- * acknowledged. What is committed while one call is under way shares the
- * next. See docs/decisions/0002-embedded-store.md.
+ * With `synchronous=FULL`, SQLite calls fdatasync on the log at the end of every commit, on the calling thread, which blocks. This
+ * store omits that call (`NORMAL`: SQLite still syncs around checkpoints, so the file stays consistent) and makes it itself on
+ * another thread, before anything is acknowledged. Commits during one call share the next. See
+ * docs/decisions/0002-embedded-store.md.
  */
 import { closeSync, fdatasync, fdatasyncSync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DurableMark } from './durable-mark.js';
 import { logFile } from './store-loss.js';
 
-/** A disk this quick holds nobody up: then a sync that only one run waits for is not worth two changes of thread. */
+/** A disk this fast delays nothing: a sync for which only one run waits is then not worth two thread switches. */
 const QUICK_MS = 0.5;
 const WEIGHT_OF_LATEST = 0.2;
 
 export interface LogSyncOptions {
-  /** The log lies beside it. */
+  /** The log is beside it. */
   readonly databaseFile: string;
   /** Commits so far. */
   readonly commits: () => number;
-  /** Says how many of them are on the disk. */
+  /** Records how many of them are on the disk. */
   readonly mark: DurableMark;
-  /** Called once, when a sync failed. */
+  /** Called once when a sync failed. */
   readonly onFailure: ((error: Error) => void) | undefined;
 }
 
@@ -38,9 +36,9 @@ export class LogSync {
   private descriptor: number | null = null;
   private waiting: Waiter[] = [];
   private syncing = false;
-  /** After a failed sync nobody knows what is on the disk: nothing is acknowledged any more. */
+  /** After a failed sync the state on the disk is unknown: nothing is acknowledged. */
   private broken: Error | null = null;
-  /** How long syncs took lately. */
+  /** Recent durations of syncs. */
   private usualMs = Number.POSITIVE_INFINITY;
   private whenIdle: (() => void) | null = null;
 
@@ -49,8 +47,8 @@ export class LogSync {
   }
 
   /**
-   * Resolves when everything that was committed before this call is on the disk. `alone`: nothing else goes on, so that
-   * the event loop may stand still for a moment.
+   * Resolves when everything that was committed before this call is on the disk. `alone`: nothing else is in progress, so the event
+   * loop may block for a moment.
    */
   reached(alone = false): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -59,14 +57,14 @@ export class LogSync {
     });
   }
 
-  /** Nobody knows what is on the disk. */
+  /** The state on the disk is unknown. */
   failed(error: Error): void {
     if (this.broken) return;
     this.broken = new Error(`the store's log could not be synced to the disk: ${error.message}`, { cause: error });
     this.options.onFailure?.(this.broken);
   }
 
-  /** Resolves when no sync is under way; then lets the log go. */
+  /** Resolves when no sync is in progress; then closes the log. */
   async close(): Promise<void> {
     if (this.syncing) {
       await new Promise<void>((resolve) => {
@@ -89,7 +87,7 @@ export class LogSync {
       const known = Number.isFinite(this.usualMs) ? this.usualMs : tookMs;
       this.usualMs = known + WEIGHT_OF_LATEST * (tookMs - known);
       if (error) this.failed(error);
-      // Before the answers: so a process that is killed has no answered commit beyond the mark.
+      // Before the acknowledgements: a killed process then has no acknowledged commit beyond the mark.
       if (!this.broken) this.options.mark.write(commits);
       for (const waiter of waiters) {
         if (this.broken) waiter.reject(this.broken);
@@ -119,7 +117,7 @@ export class LogSync {
     const { databaseFile, mark } = this.options;
     mark.open();
     this.descriptor = openSync(logFile(databaseFile), 'r+');
-    // The names of the log and of the mark have to be on the disk as well as what is in them.
+    // The names of the log and the mark must be on the disk as well as their content.
     if (process.platform !== 'win32') {
       const directory = openSync(dirname(databaseFile), 'r');
       fsyncSync(directory);

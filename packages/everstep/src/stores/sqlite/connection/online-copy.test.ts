@@ -32,7 +32,7 @@ function read(file: string) {
   }
 }
 
-test('a copy that is made while transactions are committed holds whole transactions, and all from before it', async (t) => {
+test('a copy made while transactions are committed contains whole transactions, and all of those from before it', async (t) => {
   const { connection, copy, write } = await opened(t);
   write(0, 5000);
   let copying = true;
@@ -56,7 +56,7 @@ test('a copy that is made while transactions are committed holds whole transacti
   assert.equal(found.last, Number(found.rows) - 1, 'nothing is missing in between');
 });
 
-test('a copy waits for a transaction that is open when it is to begin', async (t) => {
+test('a copy waits for an open transaction before it starts', async (t) => {
   const { connection, copy, write } = await opened(t);
   write(0, 10);
   connection.exec('BEGIN IMMEDIATE');
@@ -67,7 +67,7 @@ test('a copy waits for a transaction that is open when it is to begin', async (t
   assert.deepEqual(read(copy), { sound: 'ok', rows: 11, last: 10 });
 });
 
-test('a copy that is ended rejects with the reason, and the connection goes on', async (t) => {
+test('an aborted copy rejects with the reason, and the connection continues', async (t) => {
   const { connection, copy, write } = await opened(t);
   write(0, 5000);
   const end = new AbortController();
@@ -78,14 +78,14 @@ test('a copy that is ended rejects with the reason, and the connection goes on',
   await connection.durable();
 });
 
-test('a copy never writes over a file, and is its owner\u2019s alone', async (t) => {
+test('a copy never overwrites a file, and only its owner can read it', async (t) => {
   const { connection, copy } = await opened(t);
   await connection.copyTo({ file: copy });
   assert.equal((await stat(copy)).mode & 0o777, 0o600);
   await assert.rejects(connection.copyTo({ file: copy }), /copy\.db is there already/);
 });
 
-test('what is wrong with the source is told', async (t) => {
+test('a fault of the source is reported', async (t) => {
   const { copy } = await opened(t);
   const closed = new DatabaseSync(':memory:');
   closed.close();

@@ -1,49 +1,49 @@
 /**
- * Copies an open database into a file of its own while it goes on being written, by SQLite's own backup.
+ * Copies an open database into another file while writes continue, with SQLite's own backup.
  *
- * The copy is taken through the connection that writes: what changes meanwhile is changed in the copy too, so it never
- * begins anew however busy the service is, and in the end it is the database at one moment: that of its end. Between two
- * pieces everything else goes on.
+ * The copy is made through the connection that writes: changes made meanwhile are also made in the copy, so it never restarts
+ * however busy the service is, and finally it is the database at one moment: that of its end. Between two pieces everything else
+ * continues.
  */
 import { closeSync, fdatasync, openSync } from 'node:fs';
 import { backup, type DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 export interface CopyPace {
-  /** Of 4 KiB, copied at a time: for so long the connection is not free. */
+  /** Pages of 4 KiB copied at a time: the connection is busy for that long. */
   readonly pages: number;
-  /** From one piece to the next. */
+  /** Interval between pieces. */
   readonly intervalMs: number;
 }
 /**
- * 64 MiB a second at most. A copy as quick as the disk would leave the disk no time for the log, and commits would wait
- * for hundreds of ms. Node begins a piece in the turn after the last one, whatever it is told; so a turn that was shorter
- * than the interval is made longer, and the event loop goes on once in two ms. Turns that have work to do cost nothing.
+ * At most 64 MiB per second. A copy as fast as the disk would leave no time for the log, and commits would wait for hundreds of
+ * milliseconds. Node starts a piece in the turn after the last one, whatever it is asked; so a turn shorter than the interval is
+ * extended, and the event loop continues once in two milliseconds. Turns that have work to do cost nothing.
  */
 const BESIDE_WORK: CopyPace = { pages: 32, intervalMs: 2 };
-/** Where nobody else waits for the database. */
+/** For a database that nothing else uses. */
 export const UNHINDERED: CopyPace = { pages: 4096, intervalMs: 0 };
 
 /**
- * A piece that falls into a transaction copies nothing, and what is written meanwhile is to be copied too: so a busy service
- * could outrun its copy for ever. Of so many pieces this part has to come of something, or the copy begins anew with
- * pieces so many times larger.
+ * A piece that falls into a transaction copies nothing, and what is written meanwhile must also be copied: a busy service could
+ * outrun its copy indefinitely. Of so many pieces this fraction must make progress, or the copy restarts with pieces that are so
+ * many times larger.
  */
 const PIECES_WATCHED = 500;
 const LEAST_PART = 0.25;
 const LARGER = 8;
 
-/** Thrown to end a copy that is outrun. */
+/** Thrown to end a copy that cannot keep up. */
 class Outrun extends Error {}
 
 const OWNER_ONLY = 0o600;
-/** A copy cannot begin while a transaction is open, and transactions are short. */
+/** A copy cannot start while a transaction is open, and transactions are short. */
 const MAX_BEGINNINGS = 1000;
 
 export interface CopyRequest {
-  /** Must not exist; is readable by its owner alone. */
+  /** Must not exist; is readable by its owner only. */
   readonly file: string;
-  /** Ends the copy, which then rejects and leaves a file that is to be removed. */
+  /** Aborts the copy, which then rejects and leaves a file that must be removed. */
   readonly signal?: AbortSignal;
 }
 
@@ -57,8 +57,8 @@ function openNew(file: string): number {
 }
 
 /**
- * Hands the copy to the disk while it is being made. Otherwise all of it would be synced at its end, for which SQLite
- * holds the connection.
+ * Syncs the copy to the disk while it is being made. Otherwise all of it would be synced at its end, during which SQLite holds the
+ * connection.
  */
 class SyncedAlong {
   private readonly descriptor: number;
@@ -72,7 +72,7 @@ class SyncedAlong {
   next(): void {
     if (this.syncing || this.over) return;
     this.syncing = true;
-    // An error is not lost: SQLite syncs the copy itself in the end.
+    // An error is not lost: SQLite finally syncs the copy itself.
     fdatasync(this.descriptor, () => {
       this.syncing = false;
       if (this.over) closeSync(this.descriptor);
@@ -86,10 +86,10 @@ class SyncedAlong {
 }
 
 const never = new Int32Array(new SharedArrayBuffer(4));
-/** Stands still without work for the processor. */
+/** Waits without using the CPU. */
 const standStill = (forMs: number): void => void Atomics.wait(never, 0, 0, forMs);
 
-/** Whether the copy gets on; `remaining` is in pages. */
+/** Whether the copy makes progress; `remaining` is in pages. */
 function watchProgress({ pages }: CopyPace): (remaining: number) => boolean {
   let pieces = 0;
   let before: number | null = null;
@@ -102,7 +102,7 @@ function watchProgress({ pages }: CopyPace): (remaining: number) => boolean {
   };
 }
 
-/** Resolves when the copy is whole and on the disk. */
+/** Resolves when the copy is complete and on the disk. */
 export async function copyOnline(
   database: DatabaseSync,
   { file, signal }: CopyRequest,
@@ -133,7 +133,7 @@ export async function copyOnline(
       } catch (error) {
         signal?.throwIfAborted();
         if (stopped instanceof Outrun) pace = { ...pace, pages: Math.min(pace.pages * LARGER, UNHINDERED.pages) };
-        // Its first piece fell into a transaction: then Node gives up, with an error that is none (code 0).
+        // Its first piece fell into a transaction: Node then gives up with an error without a cause (code 0).
         else if (begun || beginnings >= MAX_BEGINNINGS || !isNoError(error)) throw error;
         await nextTurn();
       }

@@ -1,9 +1,9 @@
-/** Files that nobody but the service's own user reads: the store keeps signing keys, and search indexes what users wrote. */
+/** Creates files that only the service's own user can read: the store contains signing keys, and search indexes contain user data. */
 import { closeSync, openSync } from 'node:fs';
 
 const OWNER_ONLY = 0o600;
 
-/** Nothing when the file is there already. SQLite gives the log of a database the same mode. */
+/** Does nothing if the file exists. SQLite gives the log of a database the same mode. */
 export function createPrivately(file: string): void {
   try {
     closeSync(openSync(file, 'wx', OWNER_ONLY));

@@ -1,4 +1,4 @@
-/** Store files that no service runs on: what a back-up holds, and a stopped service's store, to be copied. */
+/** Store files that no service uses: those in a backup, and those of a stopped service. */
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { MIGRATIONS } from '../migrations/index.js';
@@ -10,7 +10,7 @@ import { doubtsOf, findLoss, openToRead, type StoreNotice } from './store-loss.j
 const BUSY_TIMEOUT_MS = 1000;
 const MAX_PROBLEMS = 5;
 
-/** What is counted in a store, by the tables that hold it. */
+/** Counts of a store, by the tables that contain them. */
 const COUNTED = {
   runs: 'run',
   journalEntries: 'step',
@@ -24,7 +24,7 @@ const COUNTED = {
 export type StoreCounts = { readonly [Name in keyof typeof COUNTED]: number };
 
 export interface Inspection {
-  /** What `PRAGMA integrity_check` found, some of it; empty when the file is sound. */
+  /** Findings of `PRAGMA integrity_check`, some of them; empty if the file is consistent. */
   readonly problems: readonly string[];
 }
 
@@ -53,7 +53,7 @@ function problemsOf(database: DatabaseSync): readonly string[] {
   return found.map((row) => text(row, 'integrity_check')).filter((line) => line !== 'ok');
 }
 
-/** The version of its schema. Throws StoreOpenError when the file is no store, or newer than this version. */
+/** Returns the version of its schema. Throws StoreOpenError if the file is not a store or is newer than this version. */
 export function assertStore(database: DatabaseSync, file: string): number {
   const schema = numberOf(database, 'PRAGMA user_version');
   if (numberOf(database, 'PRAGMA application_id') !== APPLICATION_ID || schema === 0)
@@ -69,21 +69,21 @@ export function assertStore(database: DatabaseSync, file: string): number {
 const has = (database: DatabaseSync, table: string): boolean =>
   database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== undefined;
 
-/** Reads all of the file. Throws StoreOpenError when it is no store, too damaged to be read, or newer than this version. */
+/** Reads the whole file. Throws StoreOpenError if it is not a store, too damaged to be read, or newer than this version. */
 export function inspectStore(file: string): StoreInspection {
   return reading(file, (database) => {
     const schema = assertStore(database, file);
     const problems = problemsOf(database);
     const count = (table: string) => (has(database, table) ? numberOf(database, `SELECT count(*) FROM ${table}`) : 0);
-    // What the type says of the entries follows from the table above.
+    // The entries have this type because of the table above.
     const counts = Object.fromEntries(Object.entries(COUNTED).map(([name, table]) => [name, count(table)])) as StoreCounts;
     return { schema, problems, counts };
   });
 }
 
 /**
- * As `inspectStore`, for the files of a store in use that nobody has open, with its log; null when there are none.
- * `belongings` are as in `findLoss`. Throws StoreOpenError as well when the store has lost commits, or is in use.
+ * Like `inspectStore`, for the files of a stopped service with their log; null if there are none. `belongings` are as in
+ * `findLoss`. Also throws StoreOpenError if the store has lost commits or is in use.
  */
 export function inspectLiveStore(
   file: string,
@@ -95,7 +95,7 @@ export function inspectLiveStore(
   return { ...inspectStore(file), doubts: reading(file, (database) => doubtsOf(database, file)) };
 }
 
-/** Of the file of a search index. Throws StoreOpenError when it is none, or too damaged to be read. */
+/** For the file of a search index. Throws StoreOpenError if it is not one, or too damaged to be read. */
 export function inspectDocuments(file: string): Inspection & { readonly documents: number } {
   return reading(file, (database) => {
     if (!has(database, 'namespace')) throw new StoreOpenError('not-a-store', `${file} is not the file of a search index.`);
@@ -104,13 +104,13 @@ export function inspectDocuments(file: string): Inspection & { readonly document
   });
 }
 
-/** A file opened to be copied, which no service may use meanwhile. Throws StoreOpenError when one does. */
+/** A file opened to be copied, which no service may use meanwhile. Throws StoreOpenError if one does. */
 export interface FileAtRest {
   copyTo(request: CopyRequest): Promise<void>;
   close(): void;
 }
 
-/** Opens a file for this process alone. Throws StoreOpenError when a service has it, or it has lost commits. */
+/** Opens a file for this process alone. Throws StoreOpenError if a service uses it or it has lost commits. */
 export function openAlone(file: string): DatabaseSync {
   const loss = findLoss(file);
   if (loss !== null) throw new StoreOpenError('damaged', loss);
@@ -136,7 +136,7 @@ export interface StoreAtRest extends FileAtRest {
   readonly searchIndexIds: readonly string[];
 }
 
-/** Null when there is no such file. */
+/** Null if there is no such file. */
 export function openStoreAtRest(file: string): StoreAtRest | null {
   if (!existsSync(file)) return null;
   const { database, copyTo, close } = openFile(file);
@@ -152,7 +152,7 @@ export function openStoreAtRest(file: string): StoreAtRest | null {
   }
 }
 
-/** Null when the index has no documents. */
+/** Null if the index has no documents. */
 export function openDocumentsAtRest(file: string): FileAtRest | null {
   return existsSync(file) ? openFile(file) : null;
 }

@@ -1,9 +1,9 @@
 /**
- * Finds out whether a store has lost commits that were on the disk, before anything is written.
+ * Detects whether a store has lost commits that were on the disk, before anything is written.
  *
- * The database is taken as SQLite recovers it, and its number of commits is compared with the durable mark. The log itself
- * is read only to say what is wrong with it: frames behind a broken one prove no loss, because a power cut can leave frames
- * that were never durable without those before them.
+ * The database is read as SQLite recovers it, and its number of commits is compared with the durable mark. The log itself is read
+ * only to describe its damage: frames after a broken one do not prove a loss, because a power failure can leave frames that were
+ * never durable without those before them.
  */
 import { closeSync, constants, copyFileSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -15,7 +15,7 @@ import { readLog } from './log-reader.js';
 
 const OWNER_ONLY = 0o700;
 
-/** Opens a file that nobody writes, and leaves nothing beside it, so that it may lie on a medium that cannot be written. */
+/** Opens a file that no process writes and leaves nothing beside it, so that it may be on a read-only medium. */
 export function openUnwritten(file: string): DatabaseSync {
   const url = pathToFileURL(file);
   url.searchParams.set('immutable', '1');
@@ -26,7 +26,7 @@ const ADVICE =
   'Restore a backup, or start with --accept-loss to continue with what is left; ' +
   'see "Damaged files" in docs/operations/durability.md.';
 
-/** An event that the operator should know of; `fields` say more. */
+/** An event for the operator; `fields` contain the details. */
 export interface StoreNotice {
   readonly event: string;
   readonly fields: Readonly<Record<string, string | number>>;
@@ -56,7 +56,7 @@ function lossOfDatabase(file: string, state: 'missing' | 'empty', belongings: re
 }
 
 /**
- * What an open database has lost, in sentences for the operator; null when nothing is known to be lost. `belongings` are
+ * Describes what an open database has lost, in sentences for the operator; null if nothing is known to be lost. `belongings` are
  * files or directories that exist only beside a store that was in use.
  */
 export function lossIn(database: DatabaseSync, file: string, belongings: readonly string[] = []): string | null {
@@ -71,7 +71,7 @@ export function lossIn(database: DatabaseSync, file: string, belongings: readonl
   return isEmpty ? lossOfDatabase(file, 'empty', belongings) : null;
 }
 
-/** What is odd about the files of an open database but proves no loss. */
+/** Irregularities in the files of an open database that do not prove a loss. */
 export function doubtsOf(database: DatabaseSync, file: string): readonly StoreNotice[] {
   const doubts: StoreNotice[] = [];
   const { storeId } = countedIn(database);
@@ -91,20 +91,20 @@ export function doubtsOf(database: DatabaseSync, file: string): readonly StoreNo
   return doubts;
 }
 
-/** A connection that leaves the files as they are; SQLite only adds its `-shm` file beside a log. */
+/** A connection that leaves the files unchanged; SQLite only adds its `-shm` file beside a log. */
 export function openToRead(file: string): DatabaseSync {
-  // One that may write would delete the log when it is closed.
+  // A connection that can write would delete the log when it is closed.
   if (hasContent(logFile(file))) return new DatabaseSync(file, { readOnly: true });
   if (hasContent(`${file}-journal`)) throw new Error('a transaction has to be undone first, which writes');
   return openUnwritten(file);
 }
 
 /**
- * What the files have lost that nobody has open, as above. Changes nothing. Null as well when the database cannot be read
- * this way, which whoever opens it finds out.
+ * Describes what files that no process has open have lost, as above. Changes nothing. Also null if the database cannot be read
+ * this way, which is detected when it is opened.
  */
 export function findLoss(file: string, belongings: readonly string[] = []): string | null {
-  // SQLite takes an empty database for a new one, and deletes its log.
+  // SQLite treats an empty database as a new one, and deletes its log.
   if (!hasContent(file)) return lossOfDatabase(file, existsSync(file) ? 'empty' : 'missing', belongings);
   let database: DatabaseSync | null = null;
   try {
@@ -127,7 +127,7 @@ function copyDurably(from: string, to: string): void {
   }
 }
 
-/** Copies the files of a store into a directory beside them, named with the time, which it returns. */
+/** Copies the files of a store into a directory beside them, named with the time, and returns the directory. */
 export function keepDamaged(file: string): string {
   const directory = `${file}.damaged-${new Date().toISOString().replace(/[:.]/g, '-')}`;
   mkdirSync(directory, { mode: OWNER_ONLY });

@@ -1,4 +1,4 @@
-/** What the parts of the store share: one connection and what is kept in memory beside it. */
+/** What the parts of the store share: one connection and its state in memory. */
 
 import { DayCounts } from '../accounts/day-counts.js';
 import { UsageCounts } from '../accounts/usage-counts.js';
@@ -54,7 +54,7 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
   };
 }
 
-/** After a rollback: what memory holds may never have happened. */
+/** After a rollback: the state in memory may never have happened. */
 export function forgetUnwritten(parts: StoreParts): void {
   const { tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days, groups, stored } = parts;
   for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days, groups, stored]) part.forget();

@@ -1,4 +1,4 @@
-/** That no end of a log which a crash or a power cut can leave is taken for a loss. */
+/** No end of a log that a crash or a power failure can leave is mistaken for a loss. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,12 +19,12 @@ const FILES = ['', '-wal', '-mark'];
 const MARKED_RUNS = 20;
 const LATER_RUNS = 6;
 const SECTOR_BYTES = 512;
-/** Of a log of SQLite. */
+/** Size in SQLite's log format. */
 const HEADER_BYTES = 32;
 const FRAME_BYTES = 24 + 4096;
 
 let directory = '';
-/** A store whose mark is older than its log, as a power cut leaves it. */
+/** A store whose mark is older than its log, as a power failure leaves it. */
 let file = '';
 let log: Buffer;
 /** Where the log ended when the mark was written. */
@@ -34,7 +34,7 @@ before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'everstep-torn-'));
   const live = join(directory, 'live.db');
   file = join(directory, 'cut.db');
-  // Closing moves the schema from the log to the database: a short log is quick to read many times.
+  // Closing moves the schema from the log to the database, and a short log can be read many times quickly.
   await (await openSqliteStore({ file: live })).close();
   const store = await openSqliteStore({ file: live });
   const run = async (n: number) => store.commit([unit([creation(sampleRun(n))])]);
@@ -54,14 +54,14 @@ const lossWith = (bytes: Buffer): string | null => {
   return findLoss(file);
 };
 
-test('a log that is cut anywhere behind the mark is no loss, and any byte before it is one', () => {
+test('a log that is truncated anywhere after the mark is not a loss, and any byte before it is one', () => {
   for (let bytes = markedBytes; bytes < log.length; bytes += 509)
     assert.equal(lossWith(log.subarray(0, bytes)), null, `${bytes}`);
   for (const bytes of [markedBytes - 1, markedBytes - 4096, 4096, 32, 31, 0])
     assert.match(lossWith(log.subarray(0, bytes)) ?? '', /lost acknowledged changes/, `${bytes}`);
 });
 
-test('sectors behind the mark that never reached the disk are no loss, whichever they are', async () => {
+test('sectors after the mark that never reached the disk are not a loss, whichever they are', async () => {
   const random = new SeededRandom(7);
   for (let round = 0; round < 100; round++) {
     const bytes = Buffer.from(log);
@@ -75,9 +75,9 @@ test('sectors behind the mark that never reached the disk are no loss, whichever
   }
 });
 
-test('a flipped bit in front of the mark is a loss, wherever it is', () => {
+test('a flipped bit before the mark is a loss, wherever it is', () => {
   const random = new SeededRandom(8);
-  // Of the fields of a header, the number of the checkpoint alone is never used, but the checksum covers it.
+  // Of the fields of a header, only the number of the checkpoint is never used, but the checksum covers it.
   for (let round = 0; round < 100; round++) {
     const bytes = Buffer.from(log.subarray(0, markedBytes));
     const at = random.below(bytes.length);
@@ -86,7 +86,7 @@ test('a flipped bit in front of the mark is a loss, wherever it is', () => {
   }
 });
 
-/** Copies the files as they are, under another name. */
+/** Copies the files unchanged, under another name. */
 function copied(name: string, from = file): string {
   const to = join(directory, `${name}.db`);
   for (const suffix of FILES) if (existsSync(from + suffix)) cpSync(from + suffix, to + suffix);
@@ -114,14 +114,14 @@ function startWriter(path: string): { readonly child: ChildProcess; acknowledged
   return { child, acknowledged: () => acknowledged };
 }
 
-/** A busy system stops a process later than it was asked to. Without /proc there is only waiting. */
+/** A busy system stops a process later than requested. Without /proc the test can only wait. */
 async function stopped({ pid }: ChildProcess): Promise<void> {
   const status = `/proc/${pid}/status`;
   do await pause(5);
   while (existsSync(status) && !/^State:\s*T/m.test(readFileSync(status, 'utf8')));
 }
 
-test('a process that is stopped or killed at any moment leaves a store that opens with all that it acknowledged', async () => {
+test('a process that is stopped or killed at any moment leaves a store that opens with every acknowledged write', async () => {
   const random = new SeededRandom(9);
   for (let life = 0; life < 12; life++) {
     const path = join(directory, `life-${life}.db`);
@@ -141,7 +141,7 @@ test('a process that is stopped or killed at any moment leaves a store that open
   }
 });
 
-test('the mark of a killed process is exact: of its commits only the one under way can be cut off without a loss', async () => {
+test('the mark of a killed process is exact: only the commit in progress can be removed without a loss', async () => {
   const path = join(directory, 'exact.db');
   const { child, acknowledged } = startWriter(path);
   while (acknowledged() < 30) await pause(5);

@@ -15,7 +15,7 @@ export class Transaction {
     this.commit = parts.connection.prepare('COMMIT');
   }
 
-  /** Writes what `work` does, with the index, the counters and the usage that it changed; what it throws undoes all of it. */
+  /** Writes the changes of `work` with the index, counters and usage that they affect. If it throws, everything is rolled back. */
   run<Result>(work: () => Result): Result {
     try {
       this.begin.run();

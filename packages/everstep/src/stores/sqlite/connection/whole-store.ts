@@ -1,4 +1,4 @@
-/** Everything in the files of an embedded store that no service runs on, row by row, for whoever takes it elsewhere. */
+/** Reads everything in the files of an embedded store that no service uses, row by row, to copy it elsewhere. */
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { MIGRATIONS } from '../migrations/index.js';
@@ -8,7 +8,7 @@ import { assertStore, openAlone } from './store-at-rest.js';
 import { openUnwritten } from './store-loss.js';
 
 export interface WholeFile {
-  /** Rows of a statement, read as they are asked for: memory holds one at a time. */
+  /** Rows of a statement, read on demand: only one is in memory at a time. */
   rows(sql: string): IterableIterator<Row>;
   count(table: string): number;
   close(): void;
@@ -16,17 +16,17 @@ export interface WholeFile {
 
 export interface WholeFileOptions {
   readonly file: string;
-  /** Nobody writes the file, ever (it is a back-up): it is read without a lock, and nothing is left beside it. */
+  /** Set for a file that is never written (a backup): it is read without a lock, and nothing is left beside it. */
   readonly unwritten: boolean;
 }
 
 const open = ({ file, unwritten }: WholeFileOptions): DatabaseSync => (unwritten ? openUnwritten(file) : openAlone(file));
 
-/** Early versions of Node end a text that they read at a character 0. */
+/** Early versions of Node end a text at a character 0 when they read it. */
 const cutsTexts = (database: DatabaseSync): boolean =>
   String(database.prepare("SELECT 'a' || char(0) || 'b' AS read").get()?.read).length < 3;
 
-/** Throws StoreOpenError when this Node would not read all of what is there. */
+/** Throws StoreOpenError if this Node would not read everything. */
 function assertRead(database: DatabaseSync, file: string): void {
   if (!cutsTexts(database)) return;
   const columns = database
@@ -57,8 +57,8 @@ const wholeFile = (database: DatabaseSync): WholeFile => ({
 });
 
 /**
- * Null when there is no such file. Throws StoreOpenError when a service uses it, or it is no store, or its schema is
- * another than that of this version: what reads all of it must know all of it.
+ * Null if there is no such file. Throws StoreOpenError if a service uses it, if it is not a store, or if its schema is of another
+ * version: a complete copy requires that every table is known.
  */
 export function openWholeStore(options: WholeFileOptions): WholeFile | null {
   const { file } = options;
@@ -92,7 +92,7 @@ export interface WholeIndex extends WholeFile {
   readonly namespaces: readonly WholeNamespace[];
 }
 
-/** The file of a search index; null when there is none, as of an index without documents. */
+/** The file of a search index; null if there is none, as for an index without documents. */
 export function openWholeIndex(options: WholeFileOptions): WholeIndex | null {
   const { file } = options;
   if (!existsSync(file)) return null;
