@@ -67,11 +67,11 @@ import { removeStagedSteps } from './storage/staged-journals.js';
 
 export { StoreOpenError, type StoreOpenErrorCode } from './connection/errors.js';
 
-/** A commit takes several times as long where everybody waits for the processor. */
+/** A commit takes several times as long where the CPU is the bottleneck. */
 const GATHER_MS = 10;
 /**
- * A batch costs the database about as much as twenty units, however many it has: so units are gathered while one is under
- * way, until they are worth another one; and where the processor is what is short, also before the first.
+ * A batch costs the database about as much as twenty units, however many it has. Units are therefore gathered while a batch is in
+ * progress, until they are worth another one; and where the CPU is scarce, also before the first.
  */
 const SIDE_BY_SIDE = { most: 3, minUnits: 32, gatherMs: gatherWhenBusy(GATHER_MS) };
 
@@ -79,18 +79,18 @@ export interface PostgresStoreOptions {
   /** Such as `postgres://user:password@host:5432/database`. Never logged. */
   readonly url: string;
   readonly log: Log;
-  /** At most so many connections; absent: 10. */
+  /** Maximum number of connections; absent: 10. */
   readonly maxConnections?: number;
-  /** Absent: together. By instance where the tables are spread by it over several servers. */
+  /** Absent: together. By instance where the tables are sharded by it over several servers. */
   readonly commits?: Commits;
 }
 
 export interface OpenedNode {
   readonly store: Store;
   readonly cluster: Cluster;
-  /** Runs that plans bound, counted for all nodes together. */
+  /** Runs limited by plans, counted for all nodes together. */
   readonly sharedDailyRuns: SharedDailyRuns;
-  /** For people: the URL without what is secret in it. */
+  /** For people: the URL without its secrets. */
   readonly place: string;
   /** Does the work while no other process on the same database does such work; the others wait. */
   exclusively<Result>(work: () => Promise<Result>): Promise<Result>;
@@ -100,7 +100,7 @@ export interface OpenedNode {
 export async function openPostgresNode(
   options: PostgresStoreOptions & Pick<PostgresClusterOptions, 'facts' | 'leaseMs'>,
 ): Promise<OpenedNode> {
-  // Who stands still in a transaction must not keep what it has locked for longer than all else that it has.
+  // An idle transaction must not hold its locks for longer than the node holds everything else.
   checkTls(options.url, placeOfUrl(options.url));
   const primary = new Primary(options);
   const notice = tlsNotice(options.url);
@@ -119,7 +119,7 @@ export async function openPostgresNode(
   };
 }
 
-/** Rejects with StoreOpenError when the database cannot be reached, was written by a newer version, or is too old. */
+/** Rejects with StoreOpenError if the database cannot be reached, was written by a newer version, or is too old. */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   return createPostgresStore(await openDatabase(options), null, options.commits);
 }
@@ -147,8 +147,8 @@ async function openDatabase(options: DatabaseOptions): Promise<Database> {
 }
 
 /**
- * A store on an open database with the latest schema, which it closes in the end. With a cluster it gives what is due to
- * this node alone.
+ * A store on an open database with the latest schema, which `close` closes. With a cluster it returns only what is due to this
+ * node.
  */
 export function createPostgresStore(
   database: Database,
@@ -214,7 +214,7 @@ export function createPostgresStore(
     removeEndedRuns: (query) => retention.remove(query),
     removeStagedSteps: () => removeStagedSteps(database),
     removeInstanceRows: (query) => removeInstanceRows(database, query),
-    // Space is the server's: its autovacuum uses it again.
+    // The space belongs to the server: its autovacuum makes it reusable.
     releaseSpace: async () => false,
     deadLetterGroups: createDeadLetterGroups(database),
     accounts: createAccounts(database),

@@ -11,8 +11,8 @@ const log = { debug() {}, info() {}, warn() {}, error() {} };
 if (typeof schemas === 'string') {
   describe('PostgreSQL as a store', { skip: schemas }, () => {});
 } else {
-  // One schema for all tests, emptied after each: making the tables anew would take longer than most of them. And one store,
-  // but for those that open another: what it remembers from one call to the next it does not believe.
+  // One schema for all tests, emptied after each: creating the tables again would take longer than most of them. One store,
+  // except for tests that open another: it does not rely on what it remembers from one call to the next.
   const schema = await schemas.make();
   const { url } = schema;
   let opened: Store | null = null;

@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks';
 import { test } from 'node:test';
 import { gatherWhenBusy, processorWanted } from './busy.js';
 
-test('batches wait for more only while the process has been busy for a moment, and not because it was long ago', () => {
+test('batches wait for more units only while the process has been busy for a moment, and not because it was busy long ago', () => {
   let time = 0;
   let wanted = 0;
   let busy = 1;
@@ -39,7 +39,7 @@ test('batches wait for more only while the process has been busy for a moment, a
   assert.equal(after(100), 10, 'it is known again');
 });
 
-test('a process has something to do while it has a processor, and while it waits for one', (context) => {
+test('a process is busy while it has a processor and while it waits for one', (context) => {
   const directory = mkdtempSync(join(tmpdir(), 'everstep-busy-'));
   context.after(() => rmSync(directory, { recursive: true }));
   const file = join(directory, 'schedstat');
@@ -52,7 +52,7 @@ test('a process has something to do while it has a processor, and while it waits
   assert.ok(Number.isNaN(wantedMs()), 'a process that can open no more files has other worries than this');
 });
 
-test('where the system does not count that, the time in which the event loop is active stands for it', (context) => {
+test('where the system does not report that, the active time of the event loop is used instead', (context) => {
   const directory = mkdtempSync(join(tmpdir(), 'everstep-busy-'));
   context.after(() => rmSync(directory, { recursive: true }));
   const file = join(directory, 'schedstat');

@@ -1,26 +1,26 @@
-/** Whether it pays to let a batch wait for more units: where the processor is what everybody waits for. */
+/** Decides whether a batch should wait for more units: only where the CPU is the bottleneck. */
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 
 const LOOK_EVERY_MS = 100;
-/** What was longer ago says nothing of now. */
+/** Older measurements say nothing about the present. */
 const OLD_AFTER_MS = 500;
-/** The part of its time in which the process has something to do, from which on more batches only make it more. */
+/** Fraction of time in which the process is busy, from which on more batches only increase the load. */
 const BUSY = 0.7;
-/** Half of what a batch costs. */
+/** Half of the cost of a batch. */
 const MANY_UNITS = 10;
 
-/** What Linux counts of this thread: ns on a processor, ns in which it was ready and had none, and how often it got one. */
+/** Counters of Linux for this thread: ns on a processor, ns ready without one, and how often it got one. */
 const COUNTED = '/proc/thread-self/schedstat';
 const FIRST_TWO = /^(\d+) (\d+) /;
 const NS_PER_MS = 1e6;
 
-/** Ms since some moment in which this thread had something to do, with a processor for it or waiting for one; NaN: not known now. */
+/** Milliseconds since some moment in which this thread was busy, with a processor or waiting for one; NaN if unknown. */
 export type WantedMs = () => number;
 
 /**
- * As the system counts it; where it does not, the time in which the event loop was active. That leaves out how long a loop
- * that has slept waits until it gets a processor: most of what a process on a crowded machine waits for.
+ * As the system counts it; where it does not, the active time of the event loop. That omits how long a loop that was asleep waits
+ * for a processor, which is most of what a process on a crowded machine waits for.
  */
 export function processorWanted(file = COUNTED): WantedMs {
   const counted = (): number => {
@@ -36,8 +36,8 @@ export function processorWanted(file = COUNTED): WantedMs {
 }
 
 /**
- * Gives `gatherMs` while the process has been busy for the last tenth of a second and batches have many units, else 0:
- * small ones come of few runs, all of which may be waiting for this very batch, and nobody else would come.
+ * Returns `gatherMs` while the process has been busy for the last tenth of a second and batches have many units, else 0: small
+ * batches come from few runs, all of which may be waiting for this very batch, so no other unit would arrive.
  */
 export function gatherWhenBusy(
   gatherMs: number,

@@ -1,4 +1,4 @@
-/** Reading columns with their types checked: a row that is not as the schema says is a fault, not a value. */
+/** Reads columns and checks their types: a row that does not match the schema is a fault, not a value. */
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -6,7 +6,7 @@ function unexpected(row: Row, column: string, wanted: string): never {
   throw new TypeError(`column ${column} is ${row[column] === null ? 'null' : typeof row[column]}, not ${wanted}`);
 }
 
-/** Also a bigint, which comes as a number: times and counts are far below 2^53. */
+/** Includes a bigint, which arrives as a number: times and counts are far below 2^53. */
 export function integer(row: Row, column: string): number {
   const value = row[column];
   return typeof value === 'number' ? value : unexpected(row, column, 'a number');
@@ -22,7 +22,7 @@ export function flag(row: Row, column: string): boolean {
   return typeof value === 'boolean' ? value : unexpected(row, column, 'true or false');
 }
 
-/** A copy as a plain Uint8Array: a Buffer would be shown and compared as something else. */
+/** A copy as a plain Uint8Array: a Buffer would be shown and compared differently. */
 export function bytes(row: Row, column: string): Uint8Array {
   const value = row[column];
   return value instanceof Uint8Array ? new Uint8Array(value) : unexpected(row, column, 'bytes');

@@ -1,4 +1,4 @@
-/** The connections: what happens when they break, and what is said about it. */
+/** Connections: what happens when they break, and which errors are reported. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import pg from 'pg';
@@ -30,7 +30,7 @@ if (typeof schemas === 'string') {
   });
 
   describe('connections to PostgreSQL', () => {
-    test('every call of a database that is away says so, and one that is refused for another reason does not', async () => {
+    test('every call to an unavailable database reports that, and a call that is rejected for another reason does not', async () => {
       const away = new Database({ url: 'postgres://nobody@127.0.0.1:1/none', log: silent });
       const calls = [
         away.query(statement('SELECT 1')),
@@ -50,7 +50,7 @@ if (typeof schemas === 'string') {
       assert.equal((await database.query(planned('SELECT 1 AS one')))[0]?.one, 1);
     });
 
-    test('what waits for a server that is the primary no more is broken off, and what is asked next goes to the other one', async () => {
+    test('a call that waits for a server that is no longer the primary is aborted, and the next one goes to the new primary', async () => {
       // Two names of one server.
       const { host, port } = new URL(url);
       let promoted = false;
@@ -103,7 +103,7 @@ if (typeof schemas === 'string') {
       commits = () => new Promise(() => {});
       for (const read of reads) await assert.rejects(read, StoreUnavailableError);
       await lease.query(one);
-      // Nobody has looked since it was promoted.
+      // Not probed since it was promoted.
       other = 2;
       await assert.rejects(reading.query(one), StoreUnavailableError);
       for (const read of reads) await read();
@@ -112,7 +112,7 @@ if (typeof schemas === 'string') {
       await reading.close();
     });
 
-    test('one that breaks under a commit makes it fail, and the next commit has another', async () => {
+    test('a commit fails if its connection breaks, and the next commit gets another connection', async () => {
       const [held, other] = [sampleRun(1), sampleRun(2)];
       await apply(store, [creation(held)]);
       const client = new pg.Client({ connectionString: url });
@@ -125,8 +125,8 @@ if (typeof schemas === 'string') {
           [{ kind: 'run-active', runKey: held.key }],
         ),
       ]);
-      // It waits for the row that is locked; then its connection is ended under it.
-      // Nobody else's: other tests wait for locks on this server, too.
+      // It waits for the locked row; then its connection is ended.
+      // Only this one: other tests wait for locks on this server, too.
       const waiting = 'SELECT pid FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))';
       const ended = (async () => {
         for (;;) {
@@ -146,7 +146,7 @@ if (typeof schemas === 'string') {
       assert.equal((await store.loadRun({ runKey: held.key }))?.journalLength, 1);
     });
 
-    test('what a transaction threw or the server refused is undone, and says what was wrong first', async () => {
+    test('a transaction that threw or was rejected by the server is rolled back, and the first error is reported', async () => {
       const insert = statement(`INSERT INTO run_directory VALUES ($1, '${INSTANCE}')`);
       const broken = planned('SELECT 1 / (SELECT 0)');
       const rows = () => database.query(planned(`SELECT 1 FROM run_directory WHERE run_key = 'K'`));
@@ -166,7 +166,7 @@ if (typeof schemas === 'string') {
       assert.equal((await rows()).length, 1);
     });
 
-    test('a transaction whose owner stands still is undone, and keeps nobody waiting any longer', async () => {
+    test('an idle transaction is rolled back, so nothing waits for it any longer', async () => {
       const run = sampleRun(7);
       await apply(store, [creation(run)]);
       const frozen = new Database({ url, log: silent, idleTransactionMs: 200 });
@@ -184,7 +184,7 @@ if (typeof schemas === 'string') {
         });
         lost = assert.rejects(first, StoreUnavailableError);
       });
-      // Waits for the lock until the other is undone: were it not, the limit on waiting for locks would end this.
+      // Waits for the lock until the other is rolled back. Otherwise the lock timeout would end this.
       await database.transaction(async (session) => session.query(lock));
       thaw();
       await lost;
@@ -192,7 +192,7 @@ if (typeof schemas === 'string') {
       await frozen.close();
     });
 
-    test('every one of them waits for the disk at a commit, whatever the database says', async () => {
+    test("every connection waits for the disk at a commit, whatever the database's default is", async () => {
       const setting = async () => (await database.query(planned(`SELECT current_setting('synchronous_commit') AS it`)))[0]?.it;
       assert.equal(await setting(), 'on');
       const loose = new URL(url);
@@ -203,7 +203,7 @@ if (typeof schemas === 'string') {
       await other.close();
     });
 
-    test('many that start at once make the tables once', async () => {
+    test('many that start at once create the tables once', async () => {
       const fresh = await schemas.make();
       const opened = await Promise.all([1, 2, 3, 4, 5].map(() => openPostgresStore({ url: fresh.url, log: silent })));
       await Promise.all(opened.map((one) => one.close()));
@@ -243,7 +243,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual([b?.workflowOrigins, c?.workflowOrigins?.length], [undefined, 100]);
     });
 
-    test('a database of a newer version is left alone', async () => {
+    test('a database of a newer version is left unchanged', async () => {
       const fresh = await schemas.make();
       const newer = new Database({ url: fresh.url, log: silent });
       await migrate(newer, fresh.url, [...MIGRATIONS, 'CREATE TABLE later ()']);
@@ -256,7 +256,7 @@ if (typeof schemas === 'string') {
       });
     });
 
-    test('why a database cannot be used is said without the password', async () => {
+    test('the reason why a database cannot be used is reported without the password', async () => {
       const cases = [
         ['unreachable', (it: URL) => Object.assign(it, { port: '1' })],
         ['refused', (it: URL) => Object.assign(it, { pathname: '/no-such-database' })],

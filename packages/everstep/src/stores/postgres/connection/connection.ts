@@ -1,8 +1,8 @@
 /**
- * The connections to the database: statements and transactions over a bounded pool.
+ * Connections to the database: statements and transactions over a bounded pool.
  *
- * Statements of a connection are sent without waiting for the answers of those before them, so what a transaction sends
- * in one go costs one round trip. When one of them fails the server refuses the others, the COMMIT among them.
+ * Statements of a connection are sent without waiting for the answers of earlier ones, so what a transaction sends together costs
+ * one round trip. If one of them fails, the server rejects the others, including the COMMIT.
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -21,7 +21,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
 const LOCK_TIMEOUT_MS = 15_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
-/** Longer than the server's own limit: only a connection that is dead gets so far. */
+/** Longer than the server's own limit, so only a dead connection reaches it. */
 const ANSWER_TIMEOUT_MS = 45_000;
 const IDLE_CONNECTION_MS = 60_000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
@@ -35,56 +35,56 @@ const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 const UNIQUE_VIOLATION = '23505';
 
-// Every call of a database that is away rejects with StoreUnavailableError.
+// Every call to an unavailable database rejects with StoreUnavailableError.
 
-/** A statement that each connection prepares once under its name; without one it is prepared each time. */
+/** A statement that each connection prepares once under its name; without a name it is prepared each time. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
 }
 
-/** Named after its text, so that processes that share a connection (through a pooler) mean the same by a name. */
+/** Named after its text, so that processes that share a connection (through a pooler) use a name for the same statement. */
 export function statement(text: string): Statement {
   return { name: `everstep_${createHash('sha256').update(text).digest('hex').slice(0, 20)}`, text };
 }
 
-/** One that is planned each time, for the values that it is sent with. */
+/** A statement that is planned each time, for the values of the call. */
 export const planned = (text: string): Statement => ({ name: '', text });
 
-/** Where statements go: the pool, or one transaction. */
+/** Where statements are sent: the pool, or one transaction. */
 export interface Session {
   /** Sends the statement and resolves with its rows. */
   query(statement: Statement, values?: readonly SqlValue[]): Promise<readonly Row[]>;
-  /** Like query, for what returns no rows: resolves with the number of rows that it touched. */
+  /** Like query, for statements that return no rows: resolves with the number of affected rows. */
   execute(statement: Statement, values?: readonly SqlValue[]): Promise<number>;
 }
 
 /** A session in which statements are one transaction. */
 export interface TransactionSession extends Session {
-  /** Sends a write without waiting. When it fails the transaction fails: what is wrong has to be an error of SQL. */
+  /** Sends a write without waiting. If it fails, the transaction fails; the fault must be reported as an SQL error. */
   send(statement: Statement, values?: readonly SqlValue[]): void;
 }
 
 export interface PlanOptions {
   /**
-   * Its statements go by the plans that were made once for their names, whatever the values are: where each is answered in
-   * a fraction of a millisecond, and a plan made for the values of each time costs more than that.
+   * Its statements use the plans made once for their names, whatever the values are: each is answered in a fraction of a millisecond,
+   * and planning for the values of each call costs more.
    */
   readonly fixedPlans?: boolean;
 }
 
-/** With what begins the transaction: one round of messages for both. */
+/** Sent with the statement that starts the transaction: one round trip for both. */
 const fixPlans = (begin: string): string => `${begin}; SET LOCAL plan_cache_mode = force_generic_plan`;
 
 export interface TransactionOptions extends PlanOptions {
-  /** Constraints whose violation means that somebody else was faster: the work is done again from its beginning. */
+  /** Constraints whose violation means that another transaction was faster: the work is repeated from its start. */
   readonly retryOn?: readonly string[];
 }
 
-/** A table that is spread has an index of that name and a number on each of its parts. */
+/** A sharded table has an index of that name plus a number on each of its shards. */
 const NUMBER_OF_PART = /_\d+$/;
 
-/** Thrown in a transaction for which something was taken for granted that is not so: it is done again at once. */
+/** Thrown in a transaction whose assumption is wrong: it is repeated at once. */
 export class MistakenError extends Error {
   override readonly name = 'MistakenError';
 }
@@ -103,13 +103,13 @@ function int8(digits: string): number {
 }
 
 /**
- * First of all on each connection. What was acknowledged must be on the disk, whatever the server's default is. Every
- * statement has an index to go by: a table that grew since the server last counted its rows must not be read through.
+ * Sent first on each connection. What was acknowledged must be on the disk, whatever the server's default is. Every statement has an
+ * index to use: a table that grew since the server last counted its rows must not be scanned.
  */
 const SESSION_SETTINGS = `${SYNCHRONOUS_COMMIT};
   SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off`;
 
-/** Reads bigint as a number, in these connections alone. */
+/** Reads bigint as a number, in these connections only. */
 export const TYPES: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
     if (oid === INT8_OID && format !== 'binary') return int8;
@@ -145,19 +145,19 @@ class ClientSession implements TransactionSession {
     this.track(run(this.client, statement, values));
   }
 
-  /** BEGIN, COMMIT, ROLLBACK. Resolves with what the server says that it did. */
+  /** BEGIN, COMMIT, ROLLBACK. Resolves with the command that the server reports. */
   control(text: string): Promise<string> {
     this.gather();
     return this.track(this.client.query(text).then(({ command }) => command));
   }
 
-  /** Rejects with the first error of all that was sent: those behind it say only that the transaction has failed. */
+  /** Rejects with the first error of all statements sent: later ones report only that the transaction has failed. */
   async answered(): Promise<void> {
     const results = await Promise.allSettled(this.sent);
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
-  /** What is sent before anything else happens goes out together: one call of the system, and the server wakes up once. */
+  /** Statements sent in the same turn are written together: one system call, and the server wakes up once. */
   private gather(): void {
     if (this.gathering) return;
     this.gathering = true;
@@ -170,14 +170,14 @@ class ClientSession implements TransactionSession {
   }
 
   private track<Result>(answer: Promise<Result>): Promise<Result> {
-    // Who sent it may never look at it; `answered` does.
+    // The caller may never await it; `answered` does.
     answer.catch(() => undefined);
     this.sent.push(answer);
     return answer;
   }
 }
 
-/** Of clients that lead to the server that is the primary when they are made. */
+/** For clients connected to the server that is the primary when they are created. */
 const clientsOf = (primary: Primary) =>
   class extends pg.Client {
     readonly serverUrl: string;
@@ -191,20 +191,20 @@ const clientsOf = (primary: Primary) =>
 export interface DatabaseOptions {
   readonly url: string;
   readonly log: Log;
-  /** Of the servers that the URL names, shared with others until the first of them is closed; absent: one of its own. */
+  /** Selects among the servers that the URL names, shared with others until the first of them is closed; absent: its own. */
   readonly primary?: Primary;
-  /** At most so many connections; absent: 10. */
+  /** Maximum number of connections; absent: 10. */
   readonly maxConnections?: number;
-  /** Gives up after so long to wait for a connection, or for an answer; absent: long after the server itself should have. */
+  /** Maximum wait for a connection or an answer; absent: far longer than the server's own limit. */
   readonly timeoutMs?: number;
   /**
-   * A transaction that is idle for so long has lost its owner: it is undone, so that nobody waits for its locks any longer;
-   * absent: 60,000.
+   * A transaction that is idle for this long has lost its owner. It is rolled back so that its locks block nothing; absent:
+   * 60,000.
    */
   readonly idleTransactionMs?: number;
   /**
-   * Answers are taken without a confirmation that the server is still the primary: for the lease and the time, which say
-   * nothing about runs and have to be answered at once. Absent: false.
+   * Answers are used without a confirmation that the server is still the primary: for the lease and the time, which are not about
+   * runs and must be answered at once. Absent: false.
    */
   readonly unconfirmed?: boolean;
 }
@@ -239,19 +239,19 @@ export class Database implements Session {
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     });
-    // A connection that breaks is replaced, and whoever used it is told by what it asked. Without listeners, here for one
-    // that nobody uses and below for one in use, the process would end.
+    // A connection that breaks is replaced, and its user learns of it from the pending calls. Without listeners, here for an
+    // idle connection and below for one in use, the process would end.
     const lost = (error: Error) => log.warn({ error: error.message }, 'database connection lost');
     this.pool.on('error', lost);
     this.pool.on('remove', (client) => {
       if (client instanceof Client) this.clients.delete(client);
     });
-    // What another server has not answered yet it will never answer rightly.
+    // Another server's unanswered statements will never be answered correctly.
     const leaveOthers = () => {
       for (const client of [...this.clients]) {
         if (client.serverUrl === this.primary.url) continue;
         client.connection.stream.destroy();
-        // The pool lets an idle one go at this, and not only when it sees that the stream is closed: nobody gets it meanwhile.
+        // The pool removes an idle client at this event, and not only when the stream closes, so no caller gets it meanwhile.
         client.emit('error', new Error('its server is the primary no more'));
       }
     };
@@ -259,7 +259,7 @@ export class Database implements Session {
     this.pool.on('connect', (client) => {
       client.on('error', lost);
       if (client instanceof Client) this.clients.add(client);
-      // It may have moved while this one was made.
+      // The primary may have changed while this connection was opened.
       leaveOthers();
       client
         .query(SESSION_SETTINGS)
@@ -278,9 +278,9 @@ export class Database implements Session {
   }
 
   /**
-   * Runs `work` in one transaction (READ COMMITTED), durable when this resolves; what it throws undoes it. It may be run
-   * several times: when the server had to break a deadlock, when it throws a MistakenError, or as `retryOn` says. When the
-   * connection is lost nobody knows whether it happened: then this rejects. What `work` sends last goes out in one go with
+   * Runs `work` in one transaction (READ COMMITTED), durable when this resolves; if it throws, the transaction is rolled back. `work`
+   * may run several times: if the server broke a deadlock, if it throws a MistakenError, or as `retryOn` specifies. If the connection
+   * is lost, it is unknown whether the transaction took effect, and this rejects. The last statements of `work` are sent together with
    * the COMMIT.
    */
   async transaction<Result>(
@@ -298,7 +298,7 @@ export class Database implements Session {
   }
 
   /**
-   * Reads that see one state of the database, in one round trip: `work` sends all of them before it waits for the first.
+   * Reads one state of the database in one round trip: `work` sends all statements before it awaits the first.
    */
   snapshot<Result>(work: (session: Session) => Promise<Result>, { fixedPlans = false }: PlanOptions = {}): Promise<Result> {
     return this.confirmed(async (client) => {
@@ -322,7 +322,7 @@ export class Database implements Session {
     });
   }
 
-  /** One connection for as long as `work` takes, outside of any transaction; it is closed afterwards. */
+  /** One connection for the duration of `work`, outside any transaction; it is closed afterwards. */
   async withConnection<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
     const client = await this.connect();
     try {
@@ -358,7 +358,7 @@ export class Database implements Session {
     }
   }
 
-  /** A statement that is a transaction by itself. A connection that failed to carry it is not used again. */
+  /** A statement that is a transaction by itself. A connection that failed to execute it is not used again. */
   private alone(statement: Statement, values: readonly SqlValue[]) {
     return this.confirmed(async (client) => {
       let usable = true;
@@ -374,8 +374,8 @@ export class Database implements Session {
   }
 
   /**
-   * Runs `work`, which releases the connection, and resolves with its result once it is confirmed that the connection led
-   * to the primary. Rejects with StoreUnavailableError when it is not: then no client may see what the server answered.
+   * Runs `work`, which releases the connection, and resolves with its result once the connection's server is confirmed as the
+   * primary. Rejects with StoreUnavailableError otherwise: no client may see what that server answered.
    */
   private async confirmed<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
     const client = await this.connect();
@@ -391,7 +391,7 @@ export class Database implements Session {
     throw new StoreUnavailableError(`the answer of the database was discarded: ${why}`);
   }
 
-  /** When it says that the server is away, or no primary any more, it is looked which one is. */
+  /** If the error means that the server is unavailable or not the primary, looks for the primary. */
   private storeErrorOf(error: unknown): unknown {
     const told = storeErrorOf(error);
     if (told instanceof StoreUnavailableError) void this.primary.find();
@@ -415,7 +415,7 @@ export class Database implements Session {
             () => true,
             () => false,
           );
-          // When it failed because of an answer, that of the statement that failed first says why.
+          // If it failed because of an answer, the error of the first failed statement is the reason.
           await session.answered();
           throw error;
         }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DatabaseTime } from './database-time.js';
 
-/** The database is so far ahead of the monotonic clock, in ms. */
+/** Milliseconds by which the database's clock is ahead of the monotonic clock. */
 const AHEAD = 1_800_000_000_000.25;
 
-/** A database whose answers take their time, on the way there and on the way back. */
+/** A database whose answers take time in both directions. */
 class Simulated {
   at = 1_000;
   ahead = AHEAD;
@@ -18,27 +18,27 @@ class Simulated {
     this.at += backMs;
     this.time.learn({ askedAt, answeredAt: this.at, now });
   }
-  /** How far the time that is told is ahead of the database's. */
+  /** How far the reported time is ahead of the database's. */
   get error(): number {
     return this.time.now() - (this.at + this.ahead);
   }
 }
 
 describe('the database’s clock as a node knows it', () => {
-  test('before anything was told it is the machine’s', () => {
+  test("before the first answer it is the machine's clock", () => {
     const time = new DatabaseTime();
     assert.ok(Math.abs(time.now() - Date.now()) < 1_000);
     assert.equal(time.uncertaintyMs, Number.POSITIVE_INFINITY);
   });
 
-  test('an answer that took long on one way alone is wrong by half of that at most, and says so', () => {
+  test('an answer that was slow in one direction only has an error of at most half of that, and reports it', () => {
     const simulated = new Simulated();
     simulated.ask(40, 0);
     assert.equal(simulated.time.uncertaintyMs, 20);
     assert.ok(Math.abs(simulated.error) <= 21, `${simulated.error}`);
   });
 
-  test('answers that are slow in different ways make it exact together', () => {
+  test('answers that are slow in different directions make the time exact together', () => {
     const simulated = new Simulated();
     simulated.ask(40, 0.2);
     simulated.ask(0.2, 40);
@@ -46,7 +46,7 @@ describe('the database’s clock as a node knows it', () => {
     assert.ok(Math.abs(simulated.error) <= 1.3, `${simulated.error}`);
   });
 
-  test('a slow answer does not make worse what was known well; only time does', () => {
+  test('a slow answer does not increase a small error; only time does', () => {
     const simulated = new Simulated();
     simulated.ask(0.2, 0.2);
     for (let n = 0; n < 50; n++) {
@@ -58,7 +58,7 @@ describe('the database’s clock as a node knows it', () => {
     }
   });
 
-  test('clocks that drift apart do not make it wrong by more than it says', () => {
+  test('clocks that drift apart do not exceed the reported error', () => {
     const simulated = new Simulated();
     for (let n = 0; n < 500; n++) {
       simulated.at += 1_600;
@@ -69,9 +69,9 @@ describe('the database’s clock as a node knows it', () => {
     }
   });
 
-  test('what is known better later makes it stand still, and neither go back nor stay ahead', () => {
+  test('when the time is known better, the clock stands still, and neither runs backwards nor stays ahead', () => {
     const simulated = new Simulated();
-    // Ahead by 20 ms for all that is known.
+    // Ahead by 20 ms as far as is known.
     simulated.ask(0, 40);
     const first = simulated.time.now();
     assert.ok(simulated.error < -18);
@@ -90,7 +90,7 @@ describe('the database’s clock as a node knows it', () => {
     assert.ok(Math.abs(ahead.error) <= 1.3, `${ahead.error}`);
   });
 
-  test('a database whose clock was set is believed at once', () => {
+  test('a database whose clock was set is followed at once', () => {
     const simulated = new Simulated();
     for (const ms of [-60_000, 45_000]) {
       simulated.ask(0.2, 0.2);

@@ -1,29 +1,29 @@
 /**
- * The database's clock, as this process knows it. What the database told it told at some moment between the question
- * and the answer: so each answer says between which bounds its clock is ahead of the monotonic one, and all of them
- * together say it closer than any. What is kept of earlier ones grows wider as the two clocks drift apart.
+ * The database's clock as this process knows it. The database read its clock at some moment between request and answer. Each answer
+ * therefore bounds how far its clock is ahead of the monotonic one, and all answers together give narrower bounds than any single
+ * one. Bounds from earlier answers widen as the two clocks drift apart.
  */
 import type { Told } from '../cluster/node-lease.js';
 
-/** Two clocks that nobody sets drift apart by less than this, in ms of each ms. */
+/** Two clocks that are not set drift apart by less than this, in ms per ms. */
 const DRIFT = 1e-4;
-/** What is known better may make this clock stand still for so long; when it was that far ahead, the database's was set back. */
+/** A correction may make this clock stand still for this long; if it was further ahead, the database's clock was set back. */
 const LONGEST_STANDSTILL_MS = 1_000;
 
 export class DatabaseTime {
   private readonly monotonic: () => number;
-  /** Between these the database's clock is ahead of the monotonic one, as it was known at `learntAt`. */
+  /** The database's clock is ahead of the monotonic one by a value between these, as known at `learntAt`. */
   private low = Number.NEGATIVE_INFINITY;
   private high = Number.POSITIVE_INFINITY;
   private learntAt = 0;
   private latest = Number.NEGATIVE_INFINITY;
 
-  /** `monotonic`: ms of the clock that the samples are measured by. */
+  /** `monotonic`: milliseconds of the clock by which the samples are measured. */
   constructor(monotonic: () => number = () => performance.now()) {
     this.monotonic = monotonic;
   }
 
-  /** An answer that contradicts those before says that the database's clock was set, or is another's: then it alone counts. */
+  /** An answer that contradicts earlier ones means that the database's clock was set or is another one: then only it counts. */
   learn({ askedAt, answeredAt, now }: Told): void {
     const drift = this.driftUntil(answeredAt);
     const told = { low: now - answeredAt, high: now - askedAt };
@@ -33,12 +33,12 @@ export class DatabaseTime {
     this.learntAt = Math.max(this.learntAt, answeredAt);
   }
 
-  /** By how much `now` may be wrong at most, in ms; infinite before anything was told. */
+  /** Maximum error of `now` in ms; infinite before the first answer. */
   get uncertaintyMs(): number {
     return (this.high - this.low) / 2 + this.driftUntil(this.monotonic());
   }
 
-  /** Unix ms; the machine's own time before anything was told. What is known better later does not make it go backwards. */
+  /** Unix ms; the machine's own time before the first answer. Corrections never make it run backwards. */
   now(): number {
     if (this.high === Number.POSITIVE_INFINITY) return Date.now();
     const told = Math.floor(this.monotonic() + (this.low + this.high) / 2);

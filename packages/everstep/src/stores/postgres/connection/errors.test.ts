@@ -1,4 +1,4 @@
-/** What errors of the server and of the network mean. */
+/** Meaning of errors of the server and of the network. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { StoreRefusesWritesError, StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
@@ -7,14 +7,14 @@ import { sqlStateOf, storeErrorOf } from './errors.js';
 const ofServer = (code: string) => Object.assign(new Error('said by the server'), { code, severity: 'ERROR' });
 const ofSystem = (code: string) => Object.assign(new Error(`write ${code}`), { code, errno: -32, syscall: 'write' });
 
-test('an error of the operating system is no SQLSTATE, also when it has five characters', () => {
+test('an error of the operating system is not an SQLSTATE even if it has five characters', () => {
   for (const code of ['EPIPE', 'E2BIG', 'EPERM', 'ECONNRESET']) assert.equal(sqlStateOf(ofSystem(code)), null);
   assert.equal(sqlStateOf(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })), null);
   for (const code of ['23505', 'XX001', '0A000', '57P01', 'HV00B']) assert.equal(sqlStateOf(ofServer(code)), code);
   assert.ok(storeErrorOf(ofSystem('EPIPE')) instanceof StoreUnavailableError);
 });
 
-test('a server that cannot write says why, and the transaction is known to have had no effect', () => {
+test('a server that cannot write reports the reason, and the transaction certainly had no effect', () => {
   const reasons = {
     '25006': 'the database is read-only',
     '53000': 'the server is out of resources',
@@ -35,7 +35,7 @@ test('a server that cannot write says why, and the transaction is known to have 
   }
 });
 
-test('a server that ends connections or takes none is away', () => {
+test('a server that ends connections or accepts none is unavailable', () => {
   for (const code of [
     '08006',
     '08007',
@@ -55,14 +55,14 @@ test('a server that ends connections or takes none is away', () => {
   }
 });
 
-test('what waiting does not heal is another error: damaged data, a faulty statement, a missing privilege', () => {
+test('errors that waiting does not resolve are different: damaged data, a faulty statement, a missing privilege', () => {
   for (const code of ['XX000', 'XX001', 'XX002', '22021', '23505', '42501', '42P01', '54000', '40001']) {
     const error = ofServer(code);
     assert.equal(storeErrorOf(error), error);
   }
 });
 
-test('a server whose certificate is not good is away until that is mended', () => {
+test('a server whose certificate is invalid is unavailable until that is fixed', () => {
   const coded = (code: string) => Object.assign(new Error('tls'), { code });
   for (const code of [
     'CERT_HAS_EXPIRED',

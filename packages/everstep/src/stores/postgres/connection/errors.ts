@@ -1,9 +1,9 @@
-/** Why a database cannot be used or a write was not made, in words for the operator and without a password. */
+/** Why a database cannot be used or a write was not made, for the operator and without a password. */
 import { StoreRefusesWritesError, StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
 
 export type StoreOpenErrorCode = 'unreachable' | 'refused' | 'newer-schema' | 'unsupported-server' | 'not-empty';
 
-/** Why the database cannot be used as a store; the message is fit for the operator. */
+/** Why the database cannot be used as a store. The message is for the operator. */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError';
   readonly code: StoreOpenErrorCode;
@@ -16,7 +16,7 @@ export class StoreOpenError extends Error {
 /** SQLSTATE of an error of the server; null for others, such as a lost connection. */
 export function sqlStateOf(error: unknown): string | null {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return null;
-  // Some codes of the operating system have five characters as well: EPIPE, EPERM, E2BIG.
+  // Some codes of the operating system also have five characters: EPIPE, EPERM, E2BIG.
   if ('syscall' in error || 'errno' in error) return null;
   return /^(?=.*\d)[0-9A-Z]{5}$/.test(error.code) ? error.code : null;
 }
@@ -27,37 +27,37 @@ export function constraintOf(error: unknown): string | null {
 }
 
 /**
- * SQLSTATEs (PostgreSQL, appendix A, "PostgreSQL Error Codes") with which the server ends the connection, or takes none.
- * Whether what was sent last had an effect is not known.
+ * SQLSTATEs (PostgreSQL, appendix A, "PostgreSQL Error Codes") with which the server ends the connection or accepts none. It is
+ * unknown whether the last statements had an effect.
  *
  * - 08: connection exceptions, such as 08007, the outcome of a transaction is unknown.
  * - 25P03, 25P04: the transaction was idle or took too long, so the session was ended.
- * - 28: the server does not accept the credentials any more. 3D000, 57P04: the database is gone.
+ * - 28: the server no longer accepts the credentials. 3D000, 57P04: the database is gone.
  * - 53300: too many connections.
  * - 57P01, 57P02, 57P03, 57P05: shutdown, crash of another server process, starting up, idle session.
  */
 const AWAY_STATES = /^(08...|25P0[34]|28...|3D000|53300|57P0[1-5])$/;
 /**
- * SQLSTATEs with which the server says that it cannot write for the time being. It has rolled the transaction back.
+ * SQLSTATEs with which the server reports that it temporarily cannot write. It has rolled the transaction back.
  *
- * Not among them: XX001 and XX002 (data or an index is damaged) and 42501 (a privilege is missing), because waiting does
- * not help; 54 (a limit of the program) and 22 (data), because they are faults of one statement.
+ * Not included: XX001 and XX002 (data or an index is damaged) and 42501 (a privilege is missing), because waiting does not help; 54
+ * (a limit of the program) and 22 (data), because they are faults of one statement.
  */
 const REFUSALS: readonly (readonly [state: RegExp, reason: string])[] = [
-  // A replica, also one that was the primary, or default_transaction_read_only.
+  // A replica, including a former primary, or default_transaction_read_only.
   [/^25006$/, 'the database is read-only'],
   [/^53100$/, 'disk full'],
   [/^53200$/, 'out of memory'],
   // 53000 and 53400: resources, such as temp_file_limit.
   [/^53/, 'the server is out of resources'],
-  // A lock is held for too long, as by a LOCK TABLE or a change of the schema.
+  // A lock is held for too long, for example by a LOCK TABLE or a change of the schema.
   [/^55P03$/, 'a lock was not available in time'],
   // statement_timeout, or pg_cancel_backend.
   [/^57014$/, 'a statement timed out or was canceled'],
-  // 58000, 58030 and 58P01: errors of the server's operating system, such as EIO, or a file that is missing.
+  // 58000, 58030 and 58P01: errors of the server's operating system, such as EIO or a missing file.
   [/^58(000|030|P01)$/, 'I/O error'],
 ];
-/** Of the network, as Node tells it. */
+/** Network error codes of Node. */
 const AWAY_CODES: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -71,9 +71,9 @@ const AWAY_CODES: ReadonlySet<string> = new Set([
   'EAI_AGAIN',
   'ENOENT',
 ]);
-/** Of TLS: the certificate of the server has expired, for instance. Until that is mended nobody can ask the server anything. */
+/** TLS error codes: for example, the certificate of the server has expired. Until that is fixed no request is possible. */
 const TLS_CODES = /^(CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED)/;
-/** Of the library, which gives them no codes. */
+/** Messages of the library, which has no codes for them. */
 const AWAY_WORDS =
   /^(Connection terminated|timeout e|Query read timeout|Client has encountered a connection error|Client was closed|The server does not support SSL|There was an error establishing an SSL)/;
 
@@ -86,7 +86,7 @@ function saysAway(error: Error): boolean {
   return AWAY_WORDS.test(error.message);
 }
 
-/** What is thrown in place of the error: that the store cannot be reached or refuses writes, if it says so. */
+/** Converts the error if it means that the store cannot be reached or rejects writes. */
 export function storeErrorOf(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StoreUnavailableError) return error;
   if (saysAway(error)) return awayError(error);
@@ -99,7 +99,7 @@ function awayError(error: Error): StoreUnavailableError {
   return new StoreUnavailableError(error.message || 'the database cannot be reached', { cause: error });
 }
 
-/** Where the database is, without user and password: what may be shown. */
+/** Where the database is, without user and password, so it may be shown. */
 export function placeOfUrl(url: string): string {
   const [, hosts, path] = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)([^?#]*)/i.exec(url) ?? [];
   return hosts === undefined ? 'the given database URL' : `postgres://${hosts}${path}`;

@@ -30,7 +30,7 @@ test('a service that is started while a schema is filled waits, and finds all of
   await store.close();
 });
 
-test('what was not committed leaves the schema empty, and it can be filled again', { skip }, async () => {
+test('an uncommitted load leaves the schema empty, and it can be filled again', { skip }, async () => {
   const { url } = await made();
   const load = await beginFirstLoad(url);
   await load.insert('secret', { name: 'text', value: 'text' }, [{ name: 'cursors', value: 'abc' }]);
@@ -41,7 +41,7 @@ test('what was not committed leaves the schema empty, and it can be filled again
   await assert.rejects(beginFirstLoad(url), /is not empty/);
 });
 
-test('what the database refuses is said, and nothing is committed behind it', { skip }, async () => {
+test('a rejection by the database is reported, and nothing is committed after it', { skip }, async () => {
   const { url } = await made();
   const load = await beginFirstLoad(url);
   const columns = { name: 'text', value: 'text' } as const;
@@ -52,7 +52,7 @@ test('what the database refuses is said, and nothing is committed behind it', { 
   await (await beginFirstLoad(url)).close();
 });
 
-test('a URL that leads nowhere is said without the password', { skip }, async () => {
+test('a URL that cannot be reached is reported without the password', { skip }, async () => {
   const { url } = await made();
   for (const [change, words] of [
     [(it: URL) => Object.assign(it, { port: '1' }), /cannot be reached/],

@@ -1,7 +1,7 @@
 /**
- * Fills an empty schema from elsewhere, in one transaction: its tables are made, filled and read again, and others see
- * either nothing of it or all of it, also when the process or the server ends in the middle. The lock of the migrations is
- * held meanwhile: a service that is started on the database waits.
+ * Fills an empty schema from another store, in one transaction: its tables are created, filled and read again. Others see either
+ * nothing of it or all of it, even if the process or the server ends in the middle. The lock of the migrations is held meanwhile, so
+ * a service that is started on the database waits.
  */
 import pg from 'pg';
 import { LIMITS } from '../../../config/limits.js';
@@ -23,13 +23,13 @@ export type { Columns, RowOf } from './row-sets.js';
 const CONNECT_TIMEOUT_MS = 10_000;
 const ROWS_READ_AT_ONCE = 500;
 
-/** What a schema holds that no extension has brought. */
+/** Objects in a schema that do not belong to an extension. */
 const PRESENT = `
   SELECT c.relname AS name FROM pg_class c
   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
     AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
   ORDER BY 1 LIMIT 1`;
-/** Columns that get their numbers from a sequence, which has to go on behind the numbers that are there. */
+/** Columns numbered by a sequence, which must continue after the existing numbers. */
 const NUMBERED = `
   SELECT c.relname AS name, a.attname AS column FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attidentity <> '' ORDER BY 1`;
@@ -63,13 +63,13 @@ class OneTransaction implements TransactionSession {
 }
 
 export interface FirstLoad {
-  /** Columns with numbers of their own keep those that they are given. */
+  /** Generated columns keep the given numbers. */
   insert<Set extends Columns>(table: string, columns: Set, rows: readonly RowOf<Set>[]): Promise<void>;
-  /** All rows of the table, some at a time. */
+  /** All rows of the table, in parts. */
   read(table: string, columns: Columns): AsyncIterable<readonly Row[]>;
-  /** Where the documents of a namespace go: it is made, also when it stays empty. */
+  /** Where the documents of a namespace are stored: it is created even if it stays empty. */
   namespace(indexId: string, name: string): Promise<LoadedNamespace>;
-  /** Makes all of it seen. Rejects when the connection is lost meanwhile: then nobody knows whether it was. */
+  /** Makes all of it visible. Rejects if the connection is lost meanwhile: it is then unknown whether it took effect. */
   commit(): Promise<void>;
   /** Leaves nothing behind, unless it was committed. */
   close(): Promise<void>;
@@ -80,7 +80,7 @@ export interface LoadedNamespace {
   read(): AsyncIterable<readonly Row[]>;
 }
 
-/** Rejects with StoreOpenError when the database cannot be reached, is too old, in use by such work, or not empty. */
+/** Rejects with StoreOpenError if the database cannot be reached, is too old, is being loaded, or is not empty. */
 async function begin(client: pg.Client, place: string): Promise<void> {
   const facts = await factsOf(client);
   if (facts.version < OLDEST_SERVER)
@@ -124,12 +124,12 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
     pipeline: true,
     application_name: 'everstep copy-store',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    // Reading all of a large table, or a pause of whoever gives the rows, takes as long as it takes.
+    // Reading a large table, or a pause of the source of the rows, takes as long as it takes.
     statement_timeout: 0,
     idle_in_transaction_session_timeout: 0,
     keepAlive: true,
   });
-  // What is asked next says that the connection is lost.
+  // The next statement reports that the connection is lost.
   client.on('error', () => undefined);
   const close = () => client.end().catch(() => undefined);
   try {
@@ -182,7 +182,7 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
         const last = row ? integer(row, 'last') : 0;
         if (last > 0) await session.query(once(`SELECT setval(pg_get_serial_sequence('${name}', '${column}'), $1)`), [last]);
       }
-      // The server knows nothing of tables that are new: plans made without that look at everything.
+      // The server has no statistics of new tables: plans made without them scan everything.
       const tables = await session.query(once(TABLES));
       await client.query(`ANALYZE ${tables.map((row) => text(row, 'name')).join(', ')}`);
       await session.query(once('SELECT 1'));

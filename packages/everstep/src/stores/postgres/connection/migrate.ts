@@ -1,11 +1,11 @@
-/** Brings the database to the latest schema, however many processes start at once. */
+/** Migrates the database to the latest schema, however many processes start at once. */
 import type pg from 'pg';
 import { StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
 import { MIGRATIONS } from '../migrations/index.js';
 import type { Database } from './connection.js';
 import { placeOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
 
-/** "EVST": marks the lock as ours. The schema is the second half of it, so that those who use several do not wait for each other. */
+/** "EVST" marks the lock as Everstep's. The schema is its second half, so that services with different schemas do not wait for each other. */
 export const LOCK_CLASS = 0x45565354;
 export const OLDEST_SERVER = 150_000;
 const INVALID_CATALOG = '3D000';
@@ -60,7 +60,7 @@ async function bringUpToDate(client: pg.ClientBase, place: string, migrations: r
   }
 }
 
-/** Rejects with StoreOpenError when the database cannot be used. */
+/** Rejects with StoreOpenError if the database cannot be used. */
 export async function migrate(database: Database, url: string, migrations: readonly string[] = MIGRATIONS): Promise<ServerFacts> {
   const place = placeOfUrl(url);
   try {
@@ -72,7 +72,7 @@ export async function migrate(database: Database, url: string, migrations: reado
           `${place} is PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep needs version 15 or newer.`,
         );
       }
-      // One of those who start at once migrates; the others wait for it, as long as it takes.
+      // One of several starting processes migrates; the others wait for it, as long as it takes.
       await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
       await client.query('SELECT pg_advisory_lock($1, hashtext(current_schema()))', [LOCK_CLASS]);
       // The lock ends with the connection.

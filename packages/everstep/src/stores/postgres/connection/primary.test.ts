@@ -47,7 +47,7 @@ const primaryOf = ({ probe }: Servers, confirmWithinMs = 3_600_000) =>
   new Primary({ url: URL_OF_TWO, log, probe, lookEveryMs: 3_600_000, confirmWithinMs });
 
 describe('the servers that a URL names', () => {
-  test('are each given a URL with all of the rest, without the word for which of them is wanted', () => {
+  test('each get a URL with everything else unchanged, without the parameter that selects one', () => {
     assert.deepEqual(serverUrls(URL_OF_TWO), [ONE, TWO]);
     assert.deepEqual(serverUrls('postgresql://u:a%2Cb@[::1]:5432,h/db'), [
       'postgresql://u:a%2Cb@[::1]:5432/db',
@@ -56,7 +56,7 @@ describe('the servers that a URL names', () => {
     assert.deepEqual(serverUrls('postgres://a,b/db?target_session_attrs=any'), ['postgres://a/db', 'postgres://b/db']);
   });
 
-  test('are one when it names one, which is used as it is', () => {
+  test('are one server if the URL names one, which is used unchanged', () => {
     const url = 'postgres://u:p,q@host/db?target_session_attrs=any';
     assert.deepEqual(serverUrls(url), [url]);
   });
@@ -69,7 +69,7 @@ describe('the servers that a URL names', () => {
 });
 
 describe('the primary', () => {
-  test('is not looked for when there is one server', async () => {
+  test('is not looked for if there is one server', async () => {
     const servers = new Servers({});
     const primary = new Primary({ url: ONE, log, probe: servers.probe });
     await primary.ready();
@@ -77,7 +77,7 @@ describe('the primary', () => {
     assert.deepEqual([primary.url, primary.isKnown, servers.asked], [ONE, true, []]);
   });
 
-  test('is the one that takes writes', async () => {
+  test('is the one that accepts writes', async () => {
     const servers = new Servers({ [ONE]: 'standby', [TWO]: 3 });
     const primary = primaryOf(servers);
     assert.equal(primary.isKnown, false);
@@ -87,7 +87,7 @@ describe('the primary', () => {
     assert.equal(await primaryUrl(URL_OF_TWO, servers.probe), TWO);
   });
 
-  test('is unknown while none takes writes, and is found when one does', async () => {
+  test('is unknown while none accepts writes, and is found when one does', async () => {
     const servers = new Servers({});
     const primary = primaryOf(servers);
     await primary.ready();
@@ -98,7 +98,7 @@ describe('the primary', () => {
     primary.close();
   });
 
-  test('is the promoted server while the one that it followed still takes writes, and those that listen are told', async () => {
+  test('is the promoted server while its former primary still accepts writes, and listeners are notified', async () => {
     const servers = new Servers({ [ONE]: 1, [TWO]: 'standby' });
     const primary = primaryOf(servers);
     const moves: string[] = [];
@@ -111,7 +111,7 @@ describe('the primary', () => {
     primary.close();
   });
 
-  test('is the promoted server as soon as that answers, however long another one takes', async () => {
+  test('is the promoted server as soon as it answers, however long another one takes', async () => {
     const servers = new Servers({ [ONE]: 1, [TWO]: 'standby' });
     const primary = primaryOf(servers);
     const moved = new Promise<void>((resolve) => primary.onMoved(resolve));
@@ -124,21 +124,21 @@ describe('the primary', () => {
     primary.close();
   });
 
-  test('is never an older one, even when no other answers, and stays who it was while none does', async () => {
+  test('is never an older one, even if no other answers, and stays the same while none does', async () => {
     const servers = new Servers({ [ONE]: 1, [TWO]: 2 });
     const primary = primaryOf(servers);
     await primary.ready();
     servers.standing[TWO] = 'unknown';
     await primary.find();
     assert.equal(primary.url, TWO);
-    // It follows the other one now, which was promoted in its turn.
+    // It follows the other one now, which was promoted in turn.
     servers.standing[ONE] = 3;
     await primary.find();
     assert.equal(primary.url, ONE);
     primary.close();
   });
 
-  test('is looked for once at a time, however many ask', async () => {
+  test('is looked for once at a time, however many callers ask', async () => {
     const servers = new Servers({ [ONE]: 1 });
     const primary = primaryOf(servers);
     await Promise.all([primary.find(), primary.find(), primary.find()]);
@@ -159,7 +159,7 @@ describe('the confirmation of the primary', () => {
     return { servers, primary };
   }
 
-  test('needs no commit while every server answers, and a server that was replaced does not disturb it', async () => {
+  test('needs no commit while every server answers, and a replaced server does not disturb it', async () => {
     for (const other of ['standby', 0] as const) {
       const { servers, primary } = await started({ [TWO]: other });
       assert.equal(await primary.confirm(), ONE);
@@ -168,7 +168,7 @@ describe('the confirmation of the primary', () => {
     }
   });
 
-  test('names the promoted server, though the old primary still answers as before', async () => {
+  test('names the promoted server although the old primary still answers as before', async () => {
     const { servers, primary } = await started({ [TWO]: 2 });
     assert.equal(await primary.confirm(), TWO);
     assert.equal(primary.url, TWO);
@@ -176,7 +176,7 @@ describe('the confirmation of the primary', () => {
     primary.close();
   });
 
-  test('asks every server after the call, and once for all calls that wait', async () => {
+  test('asks every server after the call, and once for all waiting calls', async () => {
     const { servers, primary } = await started({});
     const pending = () => {
       let answer = (_: Standing): void => {};
@@ -198,7 +198,7 @@ describe('the confirmation of the primary', () => {
     primary.close();
   });
 
-  test('takes a commit of the primary when another server does not answer', async () => {
+  test('accepts a commit of the primary if another server does not answer', async () => {
     const { servers, primary } = await started({ [TWO]: 'unknown' });
     servers.commits[ONE] = Promise.resolve(true);
     assert.equal(await primary.confirm(), ONE);
@@ -206,7 +206,7 @@ describe('the confirmation of the primary', () => {
     primary.close();
   });
 
-  test('takes a commit as well when a connected server is silent', async () => {
+  test('also accepts a commit if a connected server is silent', async () => {
     const { servers, primary } = await started({});
     servers.standing[TWO] = new Promise(() => {});
     servers.commits[ONE] = Promise.resolve(true);
@@ -215,7 +215,7 @@ describe('the confirmation of the primary', () => {
     primary.close();
   });
 
-  test('takes the answer of a slow server as well', async () => {
+  test('also accepts the answer of a slow server', async () => {
     const { servers, primary } = await started({});
     let answer = (_: Standing): void => {};
     servers.standing[TWO] = new Promise((resolve) => {
@@ -229,7 +229,7 @@ describe('the confirmation of the primary', () => {
     primary.close();
   });
 
-  test('fails when the commit waits for the standby, fails, or the primary has become a standby', async () => {
+  test('fails if the commit waits for the standby or fails, or if the primary has become a standby', async () => {
     const waiting = new Promise<boolean>(() => {});
     for (const commit of [waiting, Promise.resolve(false)]) {
       const { servers, primary } = await started({ [TWO]: 'unknown' }, 20);
@@ -242,7 +242,7 @@ describe('the confirmation of the primary', () => {
     primary.close();
   });
 
-  test('fails when the standby was promoted while the primary made the commit', async () => {
+  test('fails if the standby was promoted while the primary made the commit', async () => {
     const { servers, primary } = await started({ [TWO]: 'unknown' });
     let acknowledge = (_: boolean): void => {};
     servers.commits[ONE] = new Promise((resolve) => {

@@ -1,9 +1,9 @@
 /**
- * Which of the servers that a URL names is the primary. A URL that names one leads to it, whatever it is. Of several, one
- * that takes writes is the primary; of two that say so, the one whose history is newer: the other was replaced and does not
- * know it yet. A server with an older history than one that was seen is never gone back to.
+ * Determines which of the servers that a URL names is the primary. A URL that names one server leads to it, whatever it is. Of
+ * several, one that accepts writes is the primary; of two such servers, the one with the newer history: the other was replaced and
+ * does not know it yet. A server with an older history than one seen before is never used again.
  *
- * A server that was replaced still answers. `confirm` says whether an answer may be believed.
+ * A server that was replaced still answers. `confirm` determines whether an answer can be trusted.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../../ports/log.js';
@@ -12,17 +12,17 @@ import { placeOfUrl } from './errors.js';
 import { probeServer, type ServerProbe, type Standing } from './server-probe.js';
 import { withVerification } from './tls.js';
 
-/** How often all servers are asked while nobody reads. */
+/** How often all servers are asked while there are no reads. */
 const LOOK_EVERY_MS = 250;
-/** How often a connection to a server that cannot be reached is tried. */
+/** How often a connection to an unreachable server is tried. */
 const RECONNECT_EVERY_MS = 1_000;
-/** A read does not wait longer than this for a server that does not answer. */
+/** Maximum wait of a read for a server that does not answer. */
 const PATIENCE_MS = 100;
-/** A read is refused when nothing has confirmed the primary within this time. */
+/** A read is rejected if nothing has confirmed the primary within this time. */
 const CONFIRM_WITHIN_MS = 5_000;
 
 const URL_PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]+)([^?#]*)(?:\?([^#]*))?/i;
-/** Says of which servers one is to be taken: here always the one that takes writes. */
+/** Parameter that selects one of several servers: here always the one that accepts writes. */
 const WANTED_SERVER = 'target_session_attrs';
 
 const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -46,7 +46,7 @@ export interface PrimaryOptions {
   readonly confirmWithinMs?: number;
 }
 
-/** For one connection: the URL of the primary, or of the first server when there is none. */
+/** For one connection: the URL of the primary, or of the first server if there is none. */
 export async function primaryUrl(url: string, probe?: PrimaryOptions['probe']): Promise<string> {
   const primary = new Primary({ url, log: SILENT, ...(probe ? { probe } : {}) });
   await primary.ready();
@@ -58,11 +58,11 @@ interface Server {
   readonly url: string;
   readonly probe: ServerProbe;
   readonly commits: SharedWork<boolean>;
-  /** Whether it answered when it was asked last. */
+  /** Whether it answered the last request. */
   answers: boolean;
 }
 
-/** What each server says, in the order of the URL. */
+/** The state that each server reports, in the order of the URL. */
 interface Answers {
   /** `unknown` for a server that did not answer at once. */
   readonly soon: readonly Standing[];
@@ -97,7 +97,7 @@ export class Primary {
     });
   }
 
-  /** For a connection that is made now. */
+  /** For a connection that is opened now. */
   get url(): string {
     return this.current;
   }
@@ -105,24 +105,24 @@ export class Primary {
   get isOneOfSeveral(): boolean {
     return this.urls.length > 1;
   }
-  /** Whether the one that `url` leads to has said that it is. */
+  /** Whether the server of `url` has reported that it is the primary. */
   get isKnown(): boolean {
     return !this.isOneOfSeveral || this.timeline >= 0;
   }
 
-  /** Resolves when it was looked for once, whether or not it was found. It is looked for again and again from then on. */
+  /** Resolves after the first search, whether or not it found one. The search is repeated from then on. */
   async ready(): Promise<void> {
     if (this.isKnown) return;
     await this.find();
     this.lookLater();
   }
 
-  /** It is another one from now on. */
+  /** Called when the primary changed. */
   onMoved(listener: () => void): void {
     this.listeners.add(listener);
   }
 
-  /** Looks for it now, and waits for servers that have to be connected to first. Never rejects. */
+  /** Looks for it now, and waits for servers that must be connected to first. Never rejects. */
   async find(): Promise<void> {
     if (!this.isOneOfSeveral || this.closed) return;
     this.looking ??= this.lookAtAll().finally(() => {
@@ -132,12 +132,12 @@ export class Primary {
   }
 
   /**
-   * Resolves with the URL of the server that was the primary at a moment after this call, or with null when nothing
-   * confirms it. What that server had answered before the call ends may be given to a client: no other server had been
-   * used as the primary when the client asked. Never rejects.
+   * Resolves with the URL of the server that was the primary at a moment after this call, or with null if nothing confirms it.
+   * Answers that this server gave before the call ends may be returned to a client: no other server had been used as the primary
+   * when the client asked. Never rejects.
    *
-   * All other servers must say that they are not the primary. When one of them does not answer at once, it is enough that
-   * the primary acknowledges a commit. It cannot do that after its synchronous standby was promoted.
+   * All other servers must report that they are not the primary. If one of them does not answer at once, it is sufficient that the
+   * primary acknowledges a commit, which it cannot do after its synchronous standby was promoted.
    */
   async confirm(): Promise<string | null> {
     const { soon, late } = await this.asking.run();
@@ -166,7 +166,7 @@ export class Primary {
     this.timer.unref();
   }
 
-  /** Asks the servers that are connected. It is never delayed by one that is not. */
+  /** Asks the connected servers. Servers without a connection never delay it. */
   private async askConnected(): Promise<Answers> {
     const reconnects = !this.closed && performance.now() >= this.reconnectAt;
     if (reconnects) this.reconnectAt = performance.now() + RECONNECT_EVERY_MS;
@@ -179,7 +179,7 @@ export class Primary {
     return { soon: await Promise.all(soon), late: Promise.all(answers) };
   }
 
-  /** Whether the current server says that it is the primary, and each of the others that it is not. */
+  /** Whether the current server reports that it is the primary, and each of the others that it is not. */
   private allAgree(standings: readonly Standing[]): boolean {
     return this.servers.every(({ url }, index) => {
       const standing = standings[index] ?? 'unknown';
@@ -187,7 +187,7 @@ export class Primary {
     });
   }
 
-  /** A server with a newer history is the primary as soon as it says so, whatever else does not answer. */
+  /** A server with a newer history is the primary as soon as it reports it, even if others do not answer. */
   private async ask(server: Server): Promise<Standing> {
     const standing = await server.probe.standing();
     if (this.closed) return 'unknown';

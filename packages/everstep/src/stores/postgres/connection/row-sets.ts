@@ -1,11 +1,11 @@
-/** Many rows as the values of one statement: an array for each column, which `unnest` makes rows of again. */
+/** Many rows as the values of one statement: an array for each column, which `unnest` converts back to rows. */
 import type { SqlValue } from './connection.js';
 
 export type ColumnType = 'text' | 'integer' | 'bigint' | 'boolean' | 'bytea' | 'double precision';
 export type Columns = Readonly<Record<string, ColumnType>>;
 export type RowOf<Set extends Columns> = Readonly<Record<keyof Set, SqlValue>>;
 
-/** `unnest($1::text[], ...) `, its values beginning at the given number. */
+/** `unnest($1::text[], ...) `, with values from the given number. */
 export const unnest = (columns: Columns, first = 1): string =>
   `unnest(${Object.values(columns)
     .map((type, index) => `$${first + index}::${type}[]`)
@@ -19,7 +19,7 @@ export function columnArrays<Set extends Columns>(columns: Set, rows: readonly R
   return Object.keys(columns).map((name) => rows.map((row) => row[name] ?? null));
 }
 
-/** Something with a name of its own in its instance. */
+/** Something with a name that is unique in its instance. */
 export interface InstancesThing {
   readonly instanceId: string;
   readonly id: string;
@@ -36,7 +36,7 @@ export const insertInto = (table: string, columns: Columns): string =>
   `INSERT INTO ${table} (${names(columns)}) SELECT * FROM ${unnest(columns)}`;
 
 /**
- * Places in the order in which rows are written: microseconds of the server's clock times 1000, to which the number of
- * the row in its statement is added.
+ * Positions in the order in which rows are written: microseconds of the server's clock times 1000, plus the number of the row in its
+ * statement.
  */
 export const PLACE_BASE = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000';

@@ -4,21 +4,21 @@ import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
 
 /** A server that does not answer within this time counts as unreachable. */
 const ANSWER_WITHIN_MS = 1_500;
-/** A commit that waits for longer than this is given up with its connection. */
+/** A commit that waits for longer than this is abandoned with its connection. */
 const COMMIT_WITHIN_MS = 60_000;
 const KEEP_ALIVE_AFTER_MS = 5_000;
 
-/** The timeline of a primary: it increases with each promotion. A standby has the word, and so has a server that does not answer. */
+/** The timeline of a primary, which increases with each promotion; words for a standby and for a server that does not answer. */
 export type Standing = number | 'standby' | 'unknown';
 
 export interface ServerProbe {
   /** Whether `standing` can ask without connecting first. */
   readonly isConnected: boolean;
-  /** Resolves with what the server says now, or with `unknown` when it does not answer. Never rejects. */
+  /** Resolves with the current state of the server, or with `unknown` if it does not answer. Never rejects. */
   standing(): Promise<Standing>;
   /**
-   * Makes a commit and resolves with true once it is acknowledged, with false when it fails. A commit that waits for the
-   * confirmation of a standby may take forever. Never rejects.
+   * Makes a commit and resolves with true once it is acknowledged, with false if it fails. A commit that waits for the confirmation
+   * of a standby may take forever. Never rejects.
    */
   commits(): Promise<boolean>;
   close(): void;
@@ -26,10 +26,10 @@ export interface ServerProbe {
 
 const STANDING = `
   SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline`;
-/** Writes to the log and nowhere else. A transaction that wrote nothing would not wait for the standby. */
+/** Writes only to the log. A transaction that wrote nothing would not wait for the standby. */
 const COMMIT = `SELECT pg_logical_emit_message(true, 'everstep', ''::text)`;
 
-/** A connection that is made when it is needed, and again after it was lost. */
+/** A connection that is opened on demand, and again after it was lost. */
 class Line {
   private readonly options: pg.ClientConfig;
   private readonly prepare: string | null;
@@ -46,7 +46,7 @@ class Line {
     return this.client !== null;
   }
 
-  /** Resolves with the rows, or with null when the server did not answer. */
+  /** Resolves with the rows, or with null if the server did not answer. */
   async query<Row extends pg.QueryResultRow>(text: string): Promise<readonly Row[] | null> {
     const client = this.client ?? (await this.connect());
     if (!client) return null;
@@ -97,7 +97,7 @@ class Line {
 
   private drop(client: pg.Client): void {
     if (this.client === client) this.client = null;
-    // A server that has stopped answering would not answer a farewell either.
+    // A server that has stopped answering would not answer a termination message either.
     client.connection.stream.destroy();
   }
 }

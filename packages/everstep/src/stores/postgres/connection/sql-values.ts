@@ -1,13 +1,13 @@
-/** Values of statements as the library takes them. */
+/** Values of statements as the library accepts them. */
 
-/** Texts, numbers, flags, bytes, null, and arrays of them (`unnest($1::text[])`). */
+/** Texts, numbers, booleans, bytes, null, and arrays of them (`unnest($1::text[])`). */
 export type SqlValue = string | number | boolean | Uint8Array | null | readonly SqlValue[];
 
 type PgValue = string | number | boolean | Buffer | null;
 
 const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** In an array's text: quoted, so that no text is taken for NULL, for a bracket or for the end. */
+/** In the text of an array: quoted, so that no text is mistaken for NULL, a bracket or the end. */
 function elementOf(value: SqlValue): string {
   if (value === null) return 'NULL';
   if (typeof value === 'string') return /["\\]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : `"${value}"`;
@@ -15,10 +15,10 @@ function elementOf(value: SqlValue): string {
   return value instanceof Uint8Array ? `"\\\\x${bufferOf(value).toString('hex')}"` : arrayOf(value);
 }
 
-/** Arrays are most of what is sent: written here in one go, they cost half of what the library takes for them. */
+/** Most values are arrays: encoded here at once, they cost half of what the library needs for them. */
 const arrayOf = (values: readonly SqlValue[]): string => `{${values.map(elementOf).join(',')}}`;
 
-/** PostgreSQL takes no character 0 in a text, and a batch with one would fail for ever: another stands for it. */
+/** PostgreSQL accepts no character 0 in a text, and a batch with one would never succeed: another character replaces it. */
 const textOf = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text);
 
 /** The value as the library sends it. */

@@ -1,16 +1,16 @@
 /**
- * Keeps the server's statistics from lagging far behind tables that grow fast. A new database has none, and a plan made
- * without them may look at all rows of an instance where it should look at one; the server's own autovacuum comes by
- * once a minute, which is late for a table that has grown from nothing to a hundred thousand rows.
+ * Keeps the server's statistics close to tables that grow fast. A new database has none, and a plan made without them may scan all
+ * rows of an instance instead of one. The server's own autovacuum runs once a minute, which is late for a table that has grown from
+ * nothing to a hundred thousand rows.
  */
 import { text } from './columns.js';
 import { type Database, planned, statement } from './connection.js';
 
-/** Writes until the tables are looked at for the first time; then twice as many each time. */
+/** Writes until the tables are checked for the first time; then twice as many each time. */
 const FIRST_LOOK = 200;
 const MOST_BETWEEN_LOOKS = 1_000_000;
 
-/** Tables more than twice as large as when they were analyzed last. */
+/** Tables more than twice as large as when they were last analyzed. */
 const GROWN = statement(`
   SELECT quote_ident(relname) AS name FROM pg_class
   WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
@@ -26,12 +26,12 @@ export class TableStatistics {
     this.database = database;
   }
 
-  /** Notes that a commit has made so many writes. Never throws, and nobody waits for what it leads to. */
+  /** Notes the number of writes of a commit. Never throws; no caller waits for the work that it starts. */
   noteWrites(count: number): void {
     this.written += count;
     if (this.written < this.lookAt || this.looking) return;
     this.looking = true;
-    // What fails here is tried again later; without it only plans are worse.
+    // A failure is retried later; until then only plans are worse.
     this.look()
       .catch(() => undefined)
       .finally(() => {

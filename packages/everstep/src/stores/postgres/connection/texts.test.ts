@@ -16,7 +16,7 @@ import { openTestSchemas } from '../testing/schemas.js';
 
 const schemas = await openTestSchemas();
 
-test('a text with the one character that PostgreSQL does not take holds up neither its run nor those beside it', {
+test('a text with the one character that PostgreSQL does not accept blocks neither its run nor others', {
   skip: typeof schemas === 'string' ? schemas : false,
 }, async () => {
   if (typeof schemas === 'string') return;

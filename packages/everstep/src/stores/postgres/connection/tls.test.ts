@@ -1,4 +1,4 @@
-/** TLS to the database, with the certificates of the tests: what is verified, and what is refused. */
+/** TLS to the database, with the certificates of the tests: what is verified and what is rejected. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import { checkTls, tlsNotice, withVerification } from './tls.js';
 
 const schemas = await openTestSchemas();
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
-/** Whether the server is one that these tests have started, with a certificate of theirs. */
+/** Whether the server was started by these tests, with their certificate. */
 const hasCertificate = async (url: string): Promise<boolean> => {
   const database = new Database({ url, log: silent });
   const [row] = await database.query(planned("SELECT current_setting('ssl') AS ssl, current_setting('ssl_cert_file') AS file"));
@@ -22,7 +22,7 @@ const hasCertificate = async (url: string): Promise<boolean> => {
   return row?.ssl === 'on' && String(row.file).includes('everstep-postgres-');
 };
 
-test('modes that the library means to weaken are pinned to verify-full, and nothing else of a URL is changed', () => {
+test('modes that the library intends to weaken are pinned to verify-full, and nothing else of a URL is changed', () => {
   const table = {
     'postgres://u:p@h/db?sslmode=require': 'postgres://u:p@h/db?sslmode=verify-full',
     'postgres://h/db?a=b&sslmode=prefer&c=d': 'postgres://h/db?a=b&sslmode=verify-full&c=d',
@@ -36,7 +36,7 @@ test('modes that the library means to weaken are pinned to verify-full, and noth
   for (const [given, used] of Object.entries(table)) assert.equal(withVerification(given), used);
 });
 
-test('a start tells what is weaker than it may seem', () => {
+test('a warning at startup names what is weaker than it may seem', () => {
   const notices: readonly (readonly [url: string, words: RegExp | null])[] = [
     ['postgres://db.internal/e', /not encrypted; use sslmode=verify-full/],
     ['postgres://127.0.0.1:5432,db.internal/e?sslmode=disable', /not encrypted/],
@@ -54,7 +54,7 @@ test('a start tells what is weaker than it may seem', () => {
   }
 });
 
-test('a mode that does not exist and a file that is not there stop the start, without the password', () => {
+test('an unknown mode and a missing file stop the start, without showing the password', () => {
   for (const [query, words] of [
     ['sslmode=verify_full', /sslmode must be one of disable, no-verify, .*; it is "verify_full"/],
     ['sslmode=verify-full&sslrootcert=/none/ca.pem', /the file of sslrootcert cannot be read: ENOENT/],
@@ -95,7 +95,7 @@ if (typeof schemas === 'string') {
       assert.equal(await encrypted(url), false, 'without sslmode nothing is encrypted');
     });
 
-    test('another authority, and that of the machine, are refused at the start', async () => {
+    test('another authority, and that of the machine, are rejected at startup', async () => {
       const queries = [
         `sslmode=verify-full&sslrootcert=${ca('other.pem')}`,
         'sslmode=verify-full',
@@ -111,13 +111,13 @@ if (typeof schemas === 'string') {
         );
     });
 
-    test('a certificate for another name is refused, though its authority is right', async () => {
-      // It is the address of this machine as the system reads it, and no address for whoever reads certificates.
+    test('a certificate for another name is rejected although its authority is right', async () => {
+      // It is the address of this machine as the system reads it, and not an address for the certificate check.
       const elsewhere = asking(`sslmode=verify-full&sslrootcert=${ca('ca.pem')}`, '127.1');
       await assert.rejects(openPostgresStore({ url: elsewhere, log: silent }), /cannot be reached: .*does not match certificate/);
     });
 
-    test('no-verify encrypts and verifies nothing, which the log says', async () => {
+    test('no-verify encrypts and verifies nothing, and the log says so', async () => {
       const lines: string[] = [];
       const log: Log = { ...silent, warn: (fields) => lines.push(JSON.stringify(fields)) };
       const facts = { host: 'here', version: '1' };

@@ -1,8 +1,8 @@
 /**
- * TLS to the database, as its URL says: `sslmode`, and files of certificates.
+ * TLS to the database, as its URL specifies: `sslmode`, and files of certificates.
  *
- * The library takes `prefer`, `require` and `verify-ca` for `verify-full`, and announces to weaken them in its next major
- * version. Here they mean `verify-full` for good: a URL never becomes weaker by an upgrade.
+ * The library treats `prefer`, `require` and `verify-ca` as `verify-full`, and announces that its next major version will weaken
+ * them. Here they permanently mean `verify-full`: an upgrade never makes a URL weaker.
  */
 import { accessSync, constants } from 'node:fs';
 import { StoreOpenError } from './errors.js';
@@ -15,13 +15,13 @@ const LOCAL = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|)(:\d+)?$/i;
 
 const parametersOf = (url: string): URLSearchParams => new URLSearchParams(/\?([^#]*)/.exec(url)?.[1] ?? '');
 
-/** The URL as the library gets it. Who asks for the meaning of libpq gets that. */
+/** The URL as the library receives it. A URL that requests the meaning of libpq gets it. */
 export function withVerification(url: string): string {
   if (parametersOf(url).get('uselibpqcompat') === 'true') return url;
   return url.replace(MODE, (whole, name: string, mode: string) => (VERIFIED.includes(mode) ? `${name}verify-full` : whole));
 }
 
-/** Throws StoreOpenError for a mode that does not exist, and for a file that cannot be read. `place`: without a password. */
+/** Throws StoreOpenError for an unknown mode and for a file that cannot be read. `place`: without a password. */
 export function checkTls(url: string, place: string): void {
   const parameters = parametersOf(url);
   const mode = parameters.get('sslmode');
@@ -39,7 +39,7 @@ export function checkTls(url: string, place: string): void {
   }
 }
 
-/** For the operator: what is weaker than it may seem; null when nothing is. */
+/** For the operator: what is weaker than it may seem; null if nothing is. */
 export function tlsNotice(url: string): string | null {
   const parameters = parametersOf(url);
   const mode = parameters.get('sslmode');

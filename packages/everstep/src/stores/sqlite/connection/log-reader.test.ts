@@ -127,7 +127,7 @@ describe('the reader of a log', () => {
     }
   });
 
-  test('agrees with SQLite about a log that is cut at any byte of its last frames, and finds nothing behind', async () => {
+  test('agrees with SQLite about a log that is truncated at any byte of its last frames, and finds nothing after it', async () => {
     const lastTwo = log.subarray(0, frameAt((ends.at(-3) ?? 0) + 1)).length;
     for (let bytes = lastTwo; bytes <= log.length; bytes += 61) {
       const found = await contentsOf(log.subarray(0, bytes));
@@ -147,8 +147,8 @@ describe('the reader of a log', () => {
     }
   });
 
-  test('takes frames of an earlier generation for what they are', async () => {
-    // The second generation overwrites the start of the log, and leaves the rest of the first one behind it.
+  test('recognizes frames of an earlier generation', async () => {
+    // The second generation overwrites the start of the log, and leaves the rest of the first one after it.
     const file = join(directory, 'restarted.db');
     const open = new DatabaseSync(file);
     open.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; CREATE TABLE n (value INTEGER, filler TEXT)');
@@ -163,7 +163,7 @@ describe('the reader of a log', () => {
     assert.deepEqual([found?.framesBehind, found?.commitsBehind], [0, 0]);
   });
 
-  test('reads a log that is larger than what it has in memory at a time', async () => {
+  test('reads a log that is larger than its buffer', async () => {
     const [, large] = await filesOf('large', 'PRAGMA wal_autocheckpoint = 0', 700);
     assert.ok(large.length > 3 * 1024 * 1024, `${large.length} bytes`);
     const found = await contentsOf(large);
