@@ -1,6 +1,6 @@
 /**
- * What happens behind the scenes: documents that nobody sees any more are removed, their space is given back, and the server
- * is told to look at a table that has grown.
+ * Background work: hidden documents are removed, their space is released, and the server is asked to analyze a table that has
+ * grown.
  */
 import type pg from 'pg';
 import { integer, textOrNull } from '../connection/columns.js';
@@ -8,15 +8,15 @@ import { type Database, statement } from '../connection/connection.js';
 import { createTable, findTable, lockCollection, once, type Place, tableOf, whileTablesChange } from './collection.js';
 import { rowsCounted } from './ranked-search.js';
 
-/** In one transaction. */
+/** Documents removed in one transaction. */
 const REMOVED_AT_ONCE = 2000;
 /**
- * Where most is gone and little is left, what is left is copied to a new table: nobody writes in the index meanwhile, some
- * seconds. Else the space is used again by what comes.
+ * If most documents are gone and few are left, the rest is copied to a new table, which blocks writes to the index for some seconds.
+ * Otherwise later documents reuse the space.
  */
 const MOST_COPIED = 50_000;
 const GONE_TO_LEFT = 3;
-/** So many documents written here, and the table is asked whether the server knows how large it is. */
+/** After this many documents are written by this process, it checks whether the server knows the size of the table. */
 const LOOKED_AT_AFTER = 20_000;
 
 const MAINTENANCE_TIMEOUT_MS = 6 * 60 * 60 * 1000;
@@ -46,10 +46,10 @@ export class Cleaner {
     this.onFailure = onFailure;
   }
 
-  /** Removes what is marked as gone; resolves when nothing of it is left, or when it failed. Need not be waited for. */
+  /** Removes what is marked as gone; resolves when nothing of it is left, or when it failed. Need not be awaited. */
   clean(indexId: string): Promise<void> {
     const known = this.cleaning.get(indexId);
-    // What was marked meanwhile may have been overlooked.
+    // The running removal may have missed what was marked meanwhile.
     const work = (known ?? Promise.resolve()).then(() => this.reported(() => this.removeGone(indexId)));
     this.cleaning.set(indexId, work);
     return work.finally(() => {
@@ -57,7 +57,7 @@ export class Cleaner {
     });
   }
 
-  /** At once, with the space. Documents that are on their way are refused from then on. */
+  /** Immediately, including the space. Documents in transit are rejected from then on. */
   async drop(indexId: string): Promise<void> {
     await this.database.transaction(async (session) => {
       const [row] = await session.query(DROP, [indexId]);
@@ -66,7 +66,7 @@ export class Cleaner {
     });
   }
 
-  /** To be told of documents that were written: the server looks at a table by itself, but not at once. */
+  /** Notes written documents: the server analyzes a table by itself, but not at once. */
   grown({ table, documents }: Place, count: number): void {
     const written = (this.written.get(table) ?? 0) + count;
     this.written.set(table, written < LOOKED_AT_AFTER ? written : 0);
@@ -101,11 +101,11 @@ export class Cleaner {
         after = await this.removeSome(table, namespace, after);
     if (this.closed) return;
     await this.database.execute(FORGET, [namespaces]);
-    // If it fails, the server does so by itself some time.
+    // If it fails, the server does so by itself later.
     await this.maintain(`VACUUM ${table}`);
   }
 
-  /** Copies what is left to another table, and drops the one there was. False when that would take too long. */
+  /** Copies what is left to another table, and drops the old one. Returns false if that would take too long. */
   private copied(indexId: string): Promise<boolean> {
     return this.database.transaction(async (session) => {
       const collection = await lockCollection(session, indexId);
@@ -126,7 +126,7 @@ export class Cleaner {
     });
   }
 
-  /** The id behind which there may be more, or null. */
+  /** The id after which there may be more, or null. */
   private async removeSome(table: string, namespace: number, after: string): Promise<string | null> {
     const [row] = await this.database.query(
       once(`
@@ -139,11 +139,11 @@ export class Cleaner {
     return row ? textOrNull(row, 'last') : null;
   }
 
-  /** What cannot be done in a transaction, and may take its time. */
+  /** For statements that cannot run in a transaction and may take long. */
   private maintain(sql: string): Promise<void> {
     return this.database.withConnection(async (client) => {
       await client.query('SET statement_timeout = 0');
-      // The types of the library do not name it.
+      // The types of the library do not include it.
       const patiently: pg.QueryConfig & { readonly query_timeout: number } = { text: sql, query_timeout: MAINTENANCE_TIMEOUT_MS };
       await client.query(patiently);
     });

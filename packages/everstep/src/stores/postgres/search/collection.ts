@@ -1,4 +1,4 @@
-/** Where the documents of an index are: its table, and the numbers of its namespaces. */
+/** Where the documents of an index are stored: its table, and the numbers of its namespaces. */
 import { flag, integer, text } from '../connection/columns.js';
 import { type Session, type Statement, statement, type TransactionSession } from '../connection/connection.js';
 import { sqlStateOf } from '../connection/errors.js';
@@ -13,7 +13,7 @@ const FIND_TABLE = statement('SELECT number FROM search_collection WHERE index_i
 const NAMESPACES = statement('SELECT name, documents FROM search_namespace WHERE index_id = $1 AND NOT gone ORDER BY name');
 const LOCK_NAMESPACE = statement(`
   SELECT number, documents FROM search_namespace WHERE index_id = $1 AND name = $2 AND NOT gone FOR UPDATE`);
-/** Not where the namespace is still to be made: two that make it at once would wait for each other's share. */
+/** Does not lock a namespace that must still be created: two creators would wait for each other's shared lock. */
 const SHARE_COLLECTION = statement(`
   SELECT number, dropped FROM search_collection c
   WHERE index_id = $1 AND EXISTS (SELECT 1 FROM search_namespace n WHERE n.index_id = $1 AND n.name = $2 AND NOT n.gone)
@@ -29,17 +29,17 @@ const BYTES = statement('SELECT coalesce(pg_total_relation_size(to_regclass($1))
 export interface Place {
   /** Name of the table of its index. */
   readonly table: string;
-  /** Stands in every row and every word of its index. */
+  /** Part of every row and every word of its index. */
   readonly namespace: number;
   readonly documents: number;
 }
 
 export const tableOf = (collection: number): string => `search_document_${collection}`;
 
-/** Not prepared: each table has statements of its own, and a connection would keep them all. */
+/** Not prepared: each table has its own statements, and a connection would keep them all. */
 export const once = (sql: string): Statement => ({ name: '', text: sql });
 
-/** `repeats`: how often a word stands in the text that does so more than once. `fields`: see document-text.ts. */
+/** `repeats`: how often a word occurs that occurs more than once. `fields`: see document-text.ts. */
 export const createTable = (table: string): readonly string[] => [
   `CREATE TABLE ${table} (
     namespace bigint NOT NULL,
@@ -56,7 +56,7 @@ export const createTable = (table: string): readonly string[] => [
   `CREATE INDEX ${table}_words ON ${table} USING gin (terms, tags) WITH (gin_pending_list_limit = 1024)`,
 ];
 
-/** Null when there are no documents, and none have been. */
+/** Null if there are no documents and have never been any. */
 export async function findPlace(session: Session, indexId: string, namespace: string): Promise<Place | null> {
   const [row] = await session.query(FIND, [indexId, namespace]);
   if (!row) return null;
@@ -64,7 +64,7 @@ export async function findPlace(session: Session, indexId: string, namespace: st
   return { table, namespace: integer(row, 'number'), documents: integer(row, 'documents') };
 }
 
-/** Does `work` again when a table that it looked up was replaced or dropped meanwhile. */
+/** Repeats `work` if a table that it looked up was replaced or dropped meanwhile. */
 export async function whileTablesChange<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
@@ -75,7 +75,7 @@ export async function whileTablesChange<Result>(work: () => Promise<Result>): Pr
   }
 }
 
-/** What `work` makes of the place; null when there is none. */
+/** The result of `work` for the place; null if there is none. */
 export function atPlace<Result>(
   session: Session,
   { indexId, namespace }: { readonly indexId: string; readonly namespace: string },
@@ -87,7 +87,7 @@ export function atPlace<Result>(
   });
 }
 
-/** Locks the namespace against others who write in it or take it away; null when there is none. */
+/** Locks the namespace against other writes and its removal; null if there is none. */
 export async function lockPlace(session: TransactionSession, indexId: string, namespace: string): Promise<Place | null> {
   const collections = session.query(SHARE_COLLECTION, [indexId, namespace]);
   const namespaces = session.query(LOCK_NAMESPACE, [indexId, namespace]);
@@ -97,13 +97,13 @@ export async function lockPlace(session: TransactionSession, indexId: string, na
   return { table, namespace: integer(row, 'number'), documents: integer(row, 'documents') };
 }
 
-/** Like lockPlace, of the whole index: nobody else writes in it until the transaction ends. Its number, or null. */
+/** Like lockPlace, for the whole index: no other transaction writes to it until this one ends. Its number, or null. */
 export async function lockCollection(session: TransactionSession, indexId: string): Promise<number | null> {
   const [row] = await session.query(LOCK_COLLECTION, [indexId]);
   return row && !flag(row, 'dropped') ? integer(row, 'number') : null;
 }
 
-/** Like lockPlace; what is not there is made. */
+/** Like lockPlace; creates what does not exist. */
 export async function makePlace(
   session: TransactionSession,
   indexId: string,
@@ -116,7 +116,7 @@ export async function makePlace(
   if (made) for (const sql of createTable(tableOf(integer(made, 'number')))) session.send(once(sql));
   const collection = await lockCollection(session, indexId);
   if (collection === null) return 'gone';
-  // Somebody else may have made it just now.
+  // Another transaction may have created it just now.
   const [row] = await session.query(LOCK_NAMESPACE, [indexId, namespace]);
   const place = { table: tableOf(collection), documents: row ? integer(row, 'documents') : 0 };
   if (row) return { ...place, namespace: integer(row, 'number') };
@@ -127,19 +127,19 @@ export async function makePlace(
   return { ...place, namespace: integer(created, 'number') };
 }
 
-/** Null when the index has no documents, and had none. */
+/** Null if the index has no documents and had none. */
 export async function findTable(session: Session, indexId: string): Promise<string | null> {
   const [row] = await session.query(FIND_TABLE, [indexId]);
   return row ? tableOf(integer(row, 'number')) : null;
 }
 
-/** Bytes on disk of the table with all that belongs to it; 0 when it is gone. */
+/** Bytes on disk of the table with everything that belongs to it; 0 if it is gone. */
 export async function bytesOf(session: Session, table: string): Promise<number> {
   const [row] = await session.query(BYTES, [table]);
   return row ? integer(row, 'bytes') : 0;
 }
 
-/** The name of a namespace with how many documents it has. */
+/** The names of the namespaces with their number of documents. */
 export async function namespacesOf(session: Session, indexId: string) {
   const rows = await session.query(NAMESPACES, [indexId]);
   return rows.map((row) => ({ name: text(row, 'name'), documents: integer(row, 'documents') }));

@@ -1,16 +1,16 @@
 /**
- * What of a document goes into the index: the words of its content, and a tag for each short value, so that a filter on
- * values narrows a search before any document is read.
+ * Parts of a document in the index: the words of its content, and a tag for each short value, so that a filter on values narrows a
+ * search before any document is read.
  */
 import { createHash } from 'node:crypto';
 import type { FieldPath, Filter, FilterValue, SearchDocument } from '../../../ports/stores/search-store.js';
 import { termsOf } from './words.js';
 
-/** Longer texts get no tag: few filter by them. */
+/** Longer texts get no tag: few filters use them. */
 const MAX_TAGGED_LENGTH = 64;
-/** A document that has more values gets none of their tags: one that is missing would hide it. */
+/** A document with more values gets no tags at all, because a missing tag would hide it. */
 const MAX_TAGS = 64;
-/** Stands for all tags in a document that has too many values. */
+/** Replaces all tags in a document that has too many values. */
 const UNTAGGED = '*';
 
 type Steps = FieldPath['steps'];
@@ -42,12 +42,12 @@ function gather(value: unknown, of: FieldPath['of'], steps: Steps, gathered: Gat
   }
 }
 
-/** A word or tag of a namespace, as it stands in the index: other namespaces have others. It has no quote in it. */
+/** A word or tag of a namespace as it is in the index: other namespaces have others. It contains no quote. */
 export const lexeme = (namespace: number, word: string): string => `'${namespace.toString(36)}:${word}'`;
 
-/** What the database cannot read as JSON of its own: characters that are no text there, and numbers that are too large. */
+/** Content that the database cannot read as JSON: characters that it does not accept in text, and numbers that are too large. */
 const UNREADABLE = /\\u0000|\\ud[89a-f]|\de[+-]?\d{4}/i;
-/** Halves of pairs, and the character 0. */
+/** Halves of surrogate pairs, and the character 0. */
 const NO_TEXT = /\p{Surrogate}|\0/gu;
 
 function readable(value: unknown): unknown {
@@ -65,11 +65,11 @@ export interface DocumentText {
   /** As the text of a tsvector. */
   readonly terms: string;
   readonly tags: string;
-  /** How many words there are. */
+  /** The number of words. */
   readonly length: number;
-  /** JSON: how often those words stand there that do so more than once; null when none does. */
+  /** JSON: how often words occur that occur more than once; null if none does. */
   readonly repeats: string | null;
-  /** JSON, in place of the content and metadata where the database cannot read those; null when it can. */
+  /** JSON that replaces content and metadata if the database cannot read them; null if it can. */
   readonly fields: string | null;
 }
 
@@ -90,10 +90,10 @@ export function documentText(namespace: number, { content, metadata }: SearchDoc
   };
 }
 
-/** What every document that fulfils a filter has among its tags, unless it has too many values. */
+/** Tags that every document matching a filter has, unless it has too many values. */
 export type TagWish = string | { readonly kind: 'and' | 'or'; readonly parts: readonly TagWish[] };
 
-/** Null: nothing is known of their tags. */
+/** Null: nothing is known about their tags. */
 function wishOf(filter: Filter): TagWish | null {
   const one = (kind: 'is' | 'has', { of, steps }: FieldPath, value: FilterValue): TagWish | null =>
     isTagged(value) && steps.every((step) => typeof step === 'string') ? tagOf(kind, of, steps, value) : null;
@@ -119,7 +119,7 @@ function wishOf(filter: Filter): TagWish | null {
   }
 }
 
-/** What the tags of a document must be for it to fulfil the filter; null when the filter says nothing of them. */
+/** Condition on the tags of a document for it to match the filter; null if the filter implies none. */
 export function tagWish(filter: Filter): TagWish | null {
   const wish = wishOf(filter);
   return wish && { kind: 'or', parts: [wish, UNTAGGED] };
@@ -131,5 +131,5 @@ export const tagQuery = (namespace: number, wish: TagWish): string =>
     ? lexeme(namespace, wish)
     : `(${wish.parts.map((part) => tagQuery(namespace, part)).join(wish.kind === 'and' ? ' & ' : ' | ')})`;
 
-/** All tags that it names. */
+/** All tags in it. */
 export const tagsOf = (wish: TagWish): readonly string[] => (typeof wish === 'string' ? [wish] : wish.parts.flatMap(tagsOf));

@@ -10,7 +10,7 @@ const GLOBS: readonly (readonly [pattern: string, regex: string])[] = [
   ['[[:x]', '^(?:[\\[:x])$'],
 ];
 
-test('a pattern becomes a regular expression that means nothing else', () => {
+test('a pattern becomes a regular expression with exactly the same meaning', () => {
   assert.deepEqual(
     GLOBS.map(([pattern]) => [pattern, regexOf(pattern)]),
     GLOBS,

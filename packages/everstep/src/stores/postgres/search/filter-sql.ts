@@ -1,4 +1,4 @@
-/** Filters as SQL over the JSON of a document, every value bound. */
+/** Converts filters to SQL over the JSON of a document. Every value is bound. */
 import type { FieldPath, Filter, FilterValue } from '../../../ports/stores/search-store.js';
 import type { SqlValue } from '../connection/connection.js';
 
@@ -6,7 +6,7 @@ import type { SqlValue } from '../connection/connection.js';
 export class Values {
   readonly list: SqlValue[] = [];
 
-  /** The place of a value, with its type. */
+  /** The placeholder of a value, with its type. */
   add(value: SqlValue, type: string): string {
     this.list.push(value);
     return `$${this.list.length}::${type}`;
@@ -21,7 +21,7 @@ export function regexOf(pattern: string): string {
     if (char === '*') regex += '.*';
     else if (char === '?') regex += '.';
     else if (char === '[') {
-      // A bracket that stands first is one of the characters.
+      // A bracket in first position is one of the characters.
       const not = pattern[at + 1] === '^' ? 1 : 0;
       const end = pattern.indexOf(']', at + 2 + not);
       if (end < 0) return '(?!)';
@@ -33,7 +33,7 @@ export function regexOf(pattern: string): string {
   return `^(?:${regex})$`;
 }
 
-/** The value of the field as jsonb; null where there is none. Only an array has positions. */
+/** The value of the field as jsonb; null if there is none. Only an array has positions. */
 function fieldOf({ of, steps }: FieldPath, json: string, values: Values): string {
   return steps.reduce<string>(
     (value, step) =>
@@ -44,12 +44,12 @@ function fieldOf({ of, steps }: FieldPath, json: string, values: Values): string
   );
 }
 
-/** Values of JSON are the same when they are of the same type. */
+/** JSON values are equal only if they have the same type. */
 const jsonOf = (value: FilterValue, values: Values): string => values.add(JSON.stringify(value), 'jsonb');
 
-/** False where the field has another type, null where there is none. */
+/** False if the field has another type, null if there is none. */
 function ordered(field: string, operator: '<' | '<=' | '>' | '>=', value: FilterValue, values: Values): string {
-  // Of two different truth values neither comes first.
+  // Two different booleans have no order.
   if (typeof value === 'boolean')
     return operator.endsWith('=') ? `(${field} = ${jsonOf(value, values)})` : `(${field} <> ${field})`;
   const [type, as, bound] =

@@ -33,28 +33,28 @@ import { endOfPrefix } from './prefix.js';
 import { documentOf, filterCondition, rankedSearch, withinBytes } from './ranked-search.js';
 
 const REMOVED_AT_ONCE = 1000;
-/** Documents that a filter looks at in one statement. */
+/** Documents that a filter examines in one statement. */
 const FILTERED_AT_ONCE = 2000;
 
 const COUNT = statement('UPDATE search_namespace SET documents = documents + $2, bytes = bytes + $3 WHERE number = $1');
 const STORED_BYTES = statement(`
   SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM search_namespace WHERE index_id = ANY ($1::text[]) AND NOT gone`);
-/** SQL: what a document counts. */
+/** SQL: the bytes of a document. */
 const BYTES = `(${RECORD_BYTES} + octet_length(content) + coalesce(octet_length(metadata), 0))`;
 const MARK_GONE = statement(`
   UPDATE search_namespace SET gone = true WHERE index_id = $1 AND ($2::text IS NULL OR name = $2) AND NOT gone RETURNING name`);
 const INSERT_NAMESPACES = statement('INSERT INTO search_namespace (index_id, name) SELECT $1, unnest($2::text[])');
 
-/** Searches and what is removed behind the scenes have connections of their own: they hold up nothing else. */
+/** Searches and background removal have their own connections, so they block nothing else. */
 const DEFAULT_CONNECTIONS = 4;
 
 export interface SearchDocumentsOptions {
-  /** Of the database of the store, which is open: so its tables are there. Never logged. */
+  /** URL of the store's database, which is open, so its tables exist. Never logged. */
   readonly url: string;
   readonly log: Log;
-  /** At most so many connections; absent: 4. */
+  /** Maximum number of connections; absent: 4. */
   readonly maxConnections?: number;
-  /** Told when what is removed behind the scenes cannot be; it is tried again at the next start. */
+  /** Called when the background removal fails; it is retried at the next start. */
   readonly onFailure?: (error: Error) => void;
 }
 
@@ -64,9 +64,9 @@ export async function writeDocuments(
   { table, namespace }: Place,
   documents: readonly SearchDocument[],
 ) {
-  // The last one of an id counts.
+  // Of several documents with one id, the last counts.
   const last = [...new Map(documents.map((document) => [document.id, document])).values()];
-  // The namespace is locked, so these are still there when they are replaced.
+  // The namespace is locked, so these still exist when they are replaced.
   const replaced = session
     .query(
       once(`SELECT coalesce(sum(${BYTES}), 0)::bigint AS bytes FROM ${table} WHERE namespace = $1 AND id = ANY ($2::text[])`),
@@ -155,7 +155,7 @@ class PostgresSearchDocuments implements SearchDocuments {
             '$6',
           ),
         ),
-        // No id is empty, so that every id is behind the empty text.
+        // No id is empty, so every id comes after the empty text.
         [namespace, prefix, after ?? '', endOfPrefix(prefix), limit, maxBytes],
       ),
     );
@@ -257,7 +257,7 @@ class PostgresSearchDocuments implements SearchDocuments {
     }
   }
 
-  /** Ids of documents that fulfil the filter, of the next few behind `after`; `next` is null when none are left. */
+  /** Ids among the next documents after `after` that match the filter; `next` is null when none are left. */
   private async matching(query: Namespace, filter: Filter, after: string) {
     const found = await atPlace(this.database, query, async ({ table, namespace }) => {
       const some = `SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${FILTERED_AT_ONCE}`;

@@ -1,11 +1,11 @@
-/** Behind every text that begins with `prefix`, in the order of code points; null: every text may. */
+/** The end of all texts that begin with `prefix`, exclusive, in the order of code points; null: there is no end. */
 export function endOfPrefix(prefix: string): string | null {
   const points = [...prefix];
   for (;;) {
     const last = points.pop()?.codePointAt(0);
     if (last === undefined) return null;
     if (last === 0x10ffff) continue;
-    // Half of a pair is no character.
+    // Half of a surrogate pair is not a character.
     return points.join('') + String.fromCodePoint(last + 1 === 0xd800 ? 0xe000 : last + 1);
   }
 }

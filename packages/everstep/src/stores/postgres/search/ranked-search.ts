@@ -1,9 +1,9 @@
 /**
- * Full-text search in one namespace by BM25, in bounded work.
+ * Full-text search in one namespace by BM25, with bounded work.
  *
- * Words of very many documents tell them hardly apart, and to score all of those documents would take seconds. So where the
- * words of a query are in more documents than are scored at once, only those are that have one of the rarer words; where no
- * word is rare, those that have all the words. How frequent a word is, is what the server's statistics say.
+ * Words in very many documents hardly distinguish them, and scoring all of those documents would take seconds. If the words of a query
+ * are in more documents than are scored at once, only documents with one of the rarer words are scored; if no word is rare, only
+ * those with all the words. The server's statistics provide the frequency of a word.
  */
 import type { DocumentBound, Filter, FoundDocument, SearchDocument } from '../../../ports/stores/search-store.js';
 import { integer, type Row, text, textOrNull } from '../connection/columns.js';
@@ -13,17 +13,17 @@ import { lexeme, type TagWish, tagQuery, tagsOf, tagWish } from './document-text
 import { filterSql, Values } from './filter-sql.js';
 import { termsOf } from './words.js';
 
-/** Documents that are scored at once: some ten ms. */
+/** Documents scored at once: some ten milliseconds. */
 const MAX_SCORED = 10_000;
-/** Documents that are looked at for a filter that no tag narrows, before a search takes what it has. */
+/** Documents examined for a filter that no tag narrows, before a search returns what it has. */
 const MAX_FILTERED = 50_000;
 const MAX_QUERY_WORDS = 32;
 
-/** As usual for BM25: how soon a word that is repeated counts no more, and how much a long text counts against it. */
+/** As usual for BM25: how soon repetitions of a word stop counting, and how much the length of a text counts against it. */
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
-/** Lexemes that are in many rows, with their share of the rows; and how many rows there are. */
+/** Lexemes that are in many rows, with their share of the rows, and the number of rows. */
 const STATISTICS = statement(`
   SELECT e.lexeme, e.share * greatest(c.reltuples, 0) AS documents
   FROM pg_stats s
@@ -39,7 +39,7 @@ const HALF = double(0.5);
 
 interface Word {
   readonly term: string;
-  /** Documents that have it, roughly; 0: few enough that the statistics do not tell. */
+  /** Approximate number of documents that have it; 0: too few to be in the statistics. */
   readonly documents: number;
 }
 
@@ -51,8 +51,8 @@ export const documentOf = (row: Row): SearchDocument => ({
 });
 
 /**
- * Of documents with their order `n`: those behind the bytes come without their content. Lengths are known without reading the
- * texts. `more`: columns that are kept besides.
+ * Of documents with their order `n`: those beyond the bytes are returned without their content. Lengths are known without reading
+ * the texts. `more`: additional columns to keep.
  */
 export const withinBytes = (documents: string, maxBytes: string, more = ''): string => `
   SELECT b.id${more}, CASE WHEN b.total <= ${maxBytes}::bigint THEN b.content ELSE '{}' END AS content,
@@ -69,7 +69,7 @@ function foundOf(row: Row): FoundDocument {
   return { ...documentOf(row), score };
 }
 
-/** Words, the rarest first, as long as they are in no more documents than may be scored. */
+/** The rarest words first, as long as they are in no more documents than may be scored. */
 function rarest(words: readonly Word[]): readonly Word[] {
   let sum = 0;
   return words.filter(({ documents }) => {
@@ -82,13 +82,13 @@ interface Asked {
   readonly place: Place;
   readonly words: readonly Word[];
   readonly filter: Filter | null;
-  /** What its tags must be for a document to fulfil the filter. */
+  /** Condition on the tags of a document for it to match the filter. */
   readonly wish: TagWish | null;
   readonly limit: number;
   readonly maxBytes: number;
 }
 
-/** The best of the first so many documents that match: that have any of the words, or all of them. */
+/** The best of the first documents that match, with any of the words or all of them. */
 function scored({ place, words, filter, wish, limit, maxBytes }: Asked, matching: readonly Word[], operator: '|' | '&') {
   const values = new Values();
   const { table, namespace, documents } = place;
@@ -101,11 +101,11 @@ function scored({ place, words, filter, wish, limit, maxBytes }: Asked, matching
   });
   const all = values.add(documents, 'double precision');
   const weights = words.map((word, index) => {
-    // A word that the statistics know is in more documents than those that are looked at here.
+    // A word in the statistics is in more documents than are examined here.
     const having = `greatest(count(*) FILTER (WHERE n${index} > 0), ${values.add(Math.round(word.documents), 'bigint')})`;
     return `ln(1 + greatest(${all} - ${having} + ${HALF}, ${HALF}) / (${having} + ${HALF})) AS w${index}`;
   });
-  // All in double precision: what is not marked so would be reckoned in decimal digits, ten times as slowly.
+  // All in double precision: unmarked values would be computed as decimals, ten times as slowly.
   const part = (_: Word, index: number): string =>
     `s.w${index} * c.n${index} * ${double(SATURATION + 1)} / (c.n${index} + c.norm)`;
   const columns = 'id, length, repeats, terms';
@@ -133,20 +133,20 @@ function scored({ place, words, filter, wish, limit, maxBytes }: Asked, matching
   };
 }
 
-/** On a row `d` of documents. Their JSON is read once, whatever number of fields is asked for. */
+/** On a row `d` of documents. Its JSON is read once, for any number of fields. */
 export function filterCondition(filter: Filter, values: Values): string {
   return `EXISTS (SELECT 1 FROM (SELECT coalesce(d.fields -> 'content', d.content::jsonb) AS content,
       coalesce(d.fields -> 'metadata', d.metadata::jsonb) AS metadata OFFSET 0) j WHERE ${filterSql(filter, 'j', values)})`;
 }
 
-/** How many documents may have such tags, when nothing is known of rare ones. */
+/** How many documents may have such tags, if nothing is known about rare ones. */
 function boundOf(wish: TagWish, documentsOf: (tag: string) => number): number {
   if (typeof wish === 'string') return documentsOf(wish);
   const bounds = wish.parts.map((part) => boundOf(part, documentsOf));
   return wish.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
 }
 
-/** In how many documents words and tags are, roughly; 0 where the statistics do not tell. */
+/** Approximate number of documents with words and tags; 0 if the statistics do not contain them. */
 async function frequencies(session: Session, { table, namespace }: Place, terms: readonly string[], tags: readonly string[]) {
   const bare = (word: string): string => lexeme(namespace, word).slice(1, -1);
   const rows = await session.query(STATISTICS, [table, terms.map(bare), tags.map(bare)]);
@@ -180,7 +180,7 @@ export async function rankedSearch(
   return [...found, ...others.filter(({ id }) => !known.has(id))].slice(0, limit);
 }
 
-/** How many rows the server thinks that the table has; below 0 when it was never looked at, null when there is no table. */
+/** The server's estimate of the number of rows; below 0 if it was never analyzed, null if there is no table. */
 export async function rowsCounted(session: Session, table: string): Promise<number | null> {
   const [row] = await session.query(ROWS, [table]);
   return row ? integer(row, 'rows') : null;

@@ -11,7 +11,7 @@ const schemas = await openTestSchemas();
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 
 if (typeof schemas === 'string') {
-  describe('PostgreSQL as the keeper of documents', { skip: schemas }, () => {});
+  describe('PostgreSQL as storage of documents', { skip: schemas }, () => {});
 } else {
   const schema = await schemas.make();
   const database = new Database({ url: schema.url, log });
@@ -37,7 +37,7 @@ if (typeof schemas === 'string') {
     };
   };
 
-  describe('PostgreSQL as the keeper of documents', () => searchDocumentsConformance(opened));
+  describe('PostgreSQL as storage of documents', () => searchDocumentsConformance(opened));
 
   const place = { indexId: 'idx_a', namespace: 'n' } as const;
   const numbered = (count: number, text: (n: number) => object) =>
@@ -66,7 +66,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(await tables(), []);
     });
 
-    test('JSON that the database has no text or number for is kept as it is, and filtered and found all the same', async (t) => {
+    test('JSON that the database cannot represent as text or number is kept unchanged, and is filtered and found', async (t) => {
       const documents = await world(t);
       const odd = [
         { id: 'zero', content: '{"text":"needle \\u0000 end","n":1}', metadata: null },
@@ -80,7 +80,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(found.map(({ id }) => id).sort(), ['half', 'zero']);
     });
 
-    test('fields are those of objects and arrays alone, and patterns mean what they say', async (t) => {
+    test('fields are only those of objects and arrays, and patterns have their documented meaning', async (t) => {
       const documents = await world(t);
       await documents.upsert({ ...place, documents: [sampleDocument('a', { w: 'x', s: 'a.b\n[c]', l: ['y'], o: { 0: 'z' } })] });
       const finds = async (filter: Filter) =>
@@ -113,7 +113,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(await ids('common', 5, { kind: 'compare', field, operator: '>=', value: 'z' }), []);
       assert.deepEqual(await ids('usual', 5, { kind: 'glob', field, not: false, pattern: '*filler23999' }), ['d023999']);
 
-      // Most of it goes, and little stays: the space is given back all the same.
+      // Most of it is removed and little is left: the space is released.
       const other = { ...place, namespace: 'other' };
       await documents.upsert({ ...other, documents: numbered(100, (n) => ({ n })) });
       const { diskBytes } = await documents.info(place);
@@ -124,7 +124,7 @@ if (typeof schemas === 'string') {
       assert.ok(left.diskBytes < diskBytes / 20, `${left.diskBytes} of ${diskBytes} bytes are left`);
     });
 
-    test('where much is left, what is gone is removed beside it', async (t) => {
+    test('if much is left, removed documents are deleted in place', async (t) => {
       const documents = await world(t);
       const [gone, kept] = [place, { ...place, namespace: 'kept' }];
       for (const each of [gone, kept])
@@ -149,7 +149,7 @@ if (typeof schemas === 'string') {
       );
     });
 
-    test('of several that write, empty and drop at once, each sees all or nothing of the others', async (t) => {
+    test('when several write, empty and drop at once, each sees all or nothing of the others', async (t) => {
       const nodes = [await world(t), open(), open()];
       const writes = nodes.flatMap((node, n) =>
         Array.from({ length: 6 }, (_, i) =>

@@ -75,14 +75,14 @@ const STEMS: readonly (readonly [word: string, stem: string])[] = [
   ] as const),
 ];
 
-test('words of one stem are one word', () => {
+test('words with the same stem are one word', () => {
   assert.deepEqual(
     STEMS.map(([word]) => [word, stemOf(word)]),
     STEMS,
   );
 });
 
-test('a text is taken apart into words of letters and digits, in lower case and without accents', () => {
+test('a text is split into words of letters and digits, in lower case and without accents', () => {
   assert.deepEqual(termsOf('Café-RÉPUBLIQUE, 3.5 (Наука) 東京; i̇stanbul'), [
     'cafe',
     'republiqu',

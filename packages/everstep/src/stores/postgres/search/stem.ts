@@ -1,4 +1,4 @@
-/** The stem of an English word, by the rules of M. F. Porter (1980). Words of other languages come out with little change. */
+/** The stem of an English word, by the rules of M. F. Porter (1980). Words of other languages change little. */
 
 type Rule = readonly [suffix: string, replacement: string];
 
@@ -48,21 +48,21 @@ const STEP_4: readonly string[] = [
   ...['ous', 'ive', 'ize'],
 ];
 
-/** `v` for each vowel and `c` for each consonant; a y behind a consonant is a vowel. */
+/** `v` for each vowel and `c` for each consonant; a y after a consonant is a vowel. */
 function soundsOf(word: string): string {
   let sounds = '';
   for (const letter of word) sounds += /[aeiou]/.test(letter) || (letter === 'y' && sounds.endsWith('c')) ? 'v' : 'c';
   return sounds;
 }
 
-/** How often consonants follow on vowels. */
+/** How often consonants follow vowels. */
 const measure = (word: string): number => soundsOf(word).match(/v+c+/g)?.length ?? 0;
 const hasVowel = (word: string): boolean => soundsOf(word).includes('v');
 const endsDouble = (word: string): boolean => word.at(-1) === word.at(-2) && soundsOf(word).endsWith('c');
 /** Consonant, vowel, consonant, such as `hop`. */
 const endsShort = (word: string): boolean => soundsOf(word).endsWith('cvc') && !/[wxy]$/.test(word);
 
-/** The rule of the longest suffix that the word has decides, whether it holds or not. */
+/** The rule of the longest suffix of the word decides, whether it applies or not. */
 function replaced(word: string, rules: readonly Rule[]): string {
   const rule = rules.filter(([suffix]) => word.endsWith(suffix)).sort(([a], [b]) => b.length - a.length)[0];
   if (!rule) return word;
@@ -99,7 +99,7 @@ function withoutLastE(word: string): string {
   return count > 1 || (count === 1 && !endsShort(stem)) ? stem : word;
 }
 
-/** Of a word in lower case. What is no word of plain Latin letters is its own stem. */
+/** For a word in lower case. A word with anything except plain Latin letters is its own stem. */
 export function stemOf(word: string): string {
   if (word.length < 3 || !/^[a-z]+$/.test(word)) return word;
   let stem = withoutPast(withoutPlural(word));

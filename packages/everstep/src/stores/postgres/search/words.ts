@@ -1,7 +1,7 @@
-/** Texts as the words by which they are found: letters and digits in lower case, without accents, by their English stems. */
+/** Splits texts into the words by which they are found: letters and digits in lower case, without accents, as English stems. */
 import { stemOf } from './stem.js';
 
-/** Of a longer word, its beginning counts. */
+/** Only the beginning of a longer word counts. */
 const MAX_LENGTH = 64;
 const MAX_REMEMBERED = 20_000;
 
@@ -20,5 +20,5 @@ function termOf(word: string): string {
   return term;
 }
 
-/** In their order; what consists of accents alone is no word. */
+/** In their order; accents alone are not a word. */
 export const termsOf = (text: string): readonly string[] => (text.match(WORD) ?? []).map(termOf).filter((term) => term !== '');

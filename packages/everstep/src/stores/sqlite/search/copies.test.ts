@@ -34,7 +34,7 @@ test('the documents of an index are copied while more are written', async (t) =>
   assert.ok(found.documents >= 3000);
 });
 
-test('of an index without documents there is nothing to copy', async (t) => {
+test('an index without documents has nothing to copy', async (t) => {
   const { documents, copy } = await opened(t);
   assert.equal(await documents.copyTo({ indexId: 'idx_none', file: copy }), false);
 });
@@ -46,7 +46,7 @@ test('an index that is deleted while it is copied is gone at once, and has nothi
   assert.equal(copied, false);
 });
 
-test('a copy that is ended rejects, and so does one that is under way when the documents are closed', async (t) => {
+test('an aborted copy rejects, and so does a copy in progress when the documents are closed', async (t) => {
   const { documents, copy } = await opened(t);
   await documents.upsert({ ...place, documents: numbered(0, 3000) });
   const ended = assert.rejects(documents.copyTo({ indexId: place.indexId, file: copy }), /the copy was ended/);

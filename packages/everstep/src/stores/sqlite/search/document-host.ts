@@ -1,4 +1,4 @@
-/** The documents of all indexes: a file for each, of which some are open. Work that may be long lets others go on in between. */
+/** The documents of all indexes: one file each, of which some are open. Long work yields to other work. */
 import { existsSync, mkdirSync } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,30 +19,30 @@ import { IndexFile } from './index-file.js';
 const OWNER_ONLY = 0o700;
 const MAX_OPEN_FILES = 64;
 const REMOVED_AT_ONCE = 500;
-/** Documents that a filter looks at before others may go on. */
+/** Documents that a filter examines before it yields to other work. */
 const FILTERED_AT_ONCE = 2000;
-/** A file is cut by so much at a time, as the system may take long to free a huge one. */
+/** A file is truncated by this much at a time, because the system may take long to free a huge one. */
 const BYTES_CUT_AT_ONCE = 64 * 1024 * 1024;
 const SAFE_ID = /^[\w-]+$/;
 const NOTHING: SearchIndexInfo = Object.freeze({ namespaces: [], diskBytes: 0 });
 
 export interface DocumentHostOptions {
-  /** Made if it does not exist. Null: everything is kept in memory. */
+  /** Created if it does not exist. Null: everything is kept in memory. */
   readonly directory: string | null;
-  /** Told when what is removed behind the scenes cannot be; it is tried again at the next start. */
+  /** Called when the background removal fails; it is retried at the next start. */
   readonly onFailure?: (error: Error) => void;
 }
 
 export class DocumentHost implements EmbeddedDocuments {
   private readonly directory: string | null;
   private readonly onFailure: (error: Error) => void;
-  /** The one used last stands last. */
+  /** The most recently used one is last. */
   private readonly files = new Map<string, IndexFile>();
   private readonly cleaning = new Map<string, Promise<void>>();
-  /** Copies that are being made, by where to. */
+  /** Copies in progress, by destination. */
   private readonly copies = new Map<string, AbortController>();
   private readonly dropped = new Set<string>();
-  /** What the documents of an index count, until its file is used again: then it may have changed. */
+  /** Bytes of the documents of an index, until its file is used again, because that may change them. */
   private readonly stored = new Map<string, number>();
   private closed = false;
 
@@ -53,7 +53,7 @@ export class DocumentHost implements EmbeddedDocuments {
   }
 
   async upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult> {
-    // What was on its way when the index was deleted must not bring its file back.
+    // A request that was queued when the index was deleted must not create its file again.
     if (this.dropped.has(query.indexId)) return 'gone';
     return this.file(query.indexId).upsert(query.namespace, query.documents, LIMITS.maxSearchNamespaces);
   }
@@ -153,12 +153,12 @@ export class DocumentHost implements EmbeddedDocuments {
     this.files.clear();
   }
 
-  /** In the background: nobody waits for it. */
+  /** Runs in the background; no caller waits for it. */
   private clean(indexId: string): void {
     if (this.cleaning.has(indexId)) return;
     const work = async (): Promise<void> => {
       try {
-        // Each time anew: the file may have been closed or dropped meanwhile.
+        // Looked up each time: the file may have been closed or dropped meanwhile.
         while (!this.closed && this.existing(indexId)?.removeSome()) await nextTurn();
       } catch (error) {
         this.onFailure(error instanceof Error ? error : new Error(String(error)));
@@ -166,7 +166,7 @@ export class DocumentHost implements EmbeddedDocuments {
         this.cleaning.delete(indexId);
       }
     };
-    // Begun in a turn of its own, so that it is noted before it ends.
+    // Starts in its own turn, so that it is registered before it ends.
     this.cleaning.set(indexId, nextTurn().then(work));
   }
 
@@ -198,7 +198,7 @@ export class DocumentHost implements EmbeddedDocuments {
     return this.directory === null ? null : join(this.directory, `${indexId}.db`);
   }
 
-  /** Null when the index has no documents yet. */
+  /** Null if the index has no documents yet. */
   private existing(indexId: string): IndexFile | null {
     const path = this.pathOf(indexId);
     if (!this.files.has(indexId) && (path === null || !existsSync(path))) return null;
@@ -218,7 +218,7 @@ export class DocumentHost implements EmbeddedDocuments {
 
   private closeOldest(): void {
     for (const [indexId, file] of this.files) {
-      // One that is being copied or searched stays open until that is done.
+      // A file that is being copied or searched stays open until that is done.
       if (file.isInUse) continue;
       file.close();
       this.files.delete(indexId);

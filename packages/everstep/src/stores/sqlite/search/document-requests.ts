@@ -1,11 +1,11 @@
-/** What goes between the service and the thread that keeps the documents. */
+/** Messages between the service and the thread that stores the documents. */
 import type { SearchDocuments } from '../../../ports/stores/search-store.js';
 
-/** Documents that lie on the service's own disk, so that the service is who can back them up. */
+/** Documents on the service's own disk, which the service therefore backs up itself. */
 export interface EmbeddedDocuments extends SearchDocuments {
-  /** Copies the documents of an index while they go on being written; `file` must not exist. False when there are none. */
+  /** Copies the documents of an index while writes continue; `file` must not exist. False if there are none. */
   copyTo(query: { readonly indexId: string; readonly file: string }): Promise<boolean>;
-  /** The copy into that file rejects soon, if there is one. */
+  /** Aborts the copy into that file, if there is one; it then rejects soon. */
   endCopy(query: { readonly file: string }): Promise<void>;
 }
 
@@ -25,10 +25,10 @@ export type DocumentRequest =
 export type DocumentReply =
   | { readonly kind: 'answer'; readonly number: number; readonly answer: unknown }
   | { readonly kind: 'failed'; readonly number: number; readonly message: string }
-  /** Of work that nobody waits for. */
+  /** Failure of background work. */
   | { readonly kind: 'trouble'; readonly message: string };
 
-/** What the thread is started with. */
+/** Options with which the thread is started. */
 export interface DocumentThreadData {
   readonly directory: string;
 }

@@ -1,23 +1,22 @@
 /**
- * What of a document goes into the full-text index: the words of its content,
- * and a tag for each short value, so that a filter on values narrows a search
- * before any document is read.
+ * Parts of a document in the full-text index: the words of its content, and a tag for each short value, so that a filter on values
+ * narrows a search before any document is read.
  */
 import { createHash } from 'node:crypto';
 import type { FieldPath, Filter, FilterValue } from '../../../ports/stores/search-store.js';
 
-/** Longer texts get no tag: few filter by them. */
+/** Longer texts get no tag: few filters use them. */
 const MAX_TAGGED_LENGTH = 64;
-/** Values of a document beyond these get no tag either, and then none of its values does: a tag that is missing hides it. */
+/** A document with more values than this gets no tags at all, because a missing tag would hide it. */
 const MAX_TAGS = 64;
-/** Stands for all tags in a document that has too many values. */
+/** Replaces all tags in a document that has too many values. */
 export const UNTAGGED = 'tqqqx';
 
 const tag = (kind: 'is' | 'has', of: string, path: string, value: FilterValue): string => {
   const hash = createHash('sha1')
     .update(`${kind} ${of} ${path} ${typeof value} ${value}`)
     .digest();
-  // Letters alone: one token for any tokenizer, and no stem of another.
+  // Letters only: one token for any tokenizer, and not the stem of another word.
   return `t${BigInt(`0x${hash.toString('hex', 0, 8)}`)
     .toString()
     .replace(/\d/g, (digit) => 'bcdfghjklm'[Number(digit)] ?? '')}x`;
@@ -60,10 +59,10 @@ export function documentText(content: string, metadata: string | null): Document
   return { words: leaves.words.join('\n'), tags: leaves.tags.size > MAX_TAGS ? UNTAGGED : [...leaves.tags].join(' ') };
 }
 
-/** What every document that fulfils a filter has among its tags. */
+/** Tags that every document matching a filter has. */
 export type TagWish = string | { readonly kind: 'and' | 'or'; readonly parts: readonly TagWish[] };
 
-/** Null: nothing is known of their tags. */
+/** Null: nothing is known about their tags. */
 export function tagWish(filter: Filter): TagWish | null {
   const one = (kind: 'is' | 'has', field: FieldPath, value: FilterValue): TagWish | null =>
     isTagged(value) && field.steps.every((step) => typeof step === 'string')

@@ -1,4 +1,4 @@
-/** Filters as SQL over the JSON of a document, every value bound. */
+/** Converts filters to SQL over the JSON of a document. Every value is bound. */
 import type { FieldPath, Filter, FilterValue } from '../../../ports/stores/search-store.js';
 
 export interface Condition {
@@ -6,7 +6,7 @@ export interface Condition {
   readonly values: readonly (string | number)[];
 }
 
-/** As SQLite writes places in JSON: `$."a"[0][#-1]`. A name is quoted, and the parser lets no quote into one. */
+/** JSON paths as SQLite writes them: `$."a"[0][#-1]`. A name is quoted, and the parser accepts no quote in one. */
 export function jsonPath({ steps }: FieldPath): string {
   return `$${steps.map((step) => (typeof step === 'string' ? `."${step}"` : step < 0 ? `[#${step}]` : `[${step}]`)).join('')}`;
 }
@@ -14,7 +14,7 @@ export function jsonPath({ steps }: FieldPath): string {
 const TYPES = { string: "'text'", number: "'integer', 'real'", boolean: "'true', 'false'" } as const;
 const typesOf = (value: FilterValue): string =>
   typeof value === 'boolean' ? `'${value}'` : typeof value === 'number' ? TYPES.number : TYPES.string;
-/** A boolean is told by its type alone. */
+/** A boolean is identified by its type only. */
 const boundOf = (value: FilterValue): string | number => (typeof value === 'boolean' ? Number(value) : value);
 
 const negated = (not: boolean, sql: string): string => (not ? `NOT (${sql})` : sql);
@@ -30,7 +30,7 @@ export function filterSql(filter: Filter, column: string): Condition {
   const path = jsonPath(filter.field);
   const type = `json_type(${json}, ?)`;
   const value = `json_extract(${json}, ?)`;
-  /** The type of a field that is not there is null, and so is what is said of it. */
+  /** The type of a missing field is null, and so is every condition on it. */
   const same = (wanted: FilterValue): Condition => ({
     sql: `(${type} IN (${typesOf(wanted)}) AND ${value} = ?)`,
     values: [path, path, boundOf(wanted)],

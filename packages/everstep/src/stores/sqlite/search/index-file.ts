@@ -16,7 +16,7 @@ import { RankedSearch } from './ranked-search.js';
 import { Remains } from './remains.js';
 import { namespaceTables, openIndexDatabase } from './schema.js';
 
-/** Of one index. */
+/** Query on one index. */
 type Query<Name extends 'fetch' | 'range' | 'search'> = Omit<QueryOf<Name>, 'indexId'>;
 
 interface OpenNamespace {
@@ -74,7 +74,7 @@ export class IndexFile {
     return this.find(namespace)?.rows.ids(prefix, limit) ?? [];
   }
 
-  /** `turn`: lets others have their turn. The search finds nothing more when its namespace is taken away meanwhile. */
+  /** `turn` yields to other work. The search finds nothing more if its namespace is removed meanwhile. */
   async search(
     { namespace, text: query, limit, filter, maxBytes }: Query<'search'>,
     turn: () => Promise<void>,
@@ -96,7 +96,7 @@ export class IndexFile {
     }
   }
 
-  /** How many there were. */
+  /** Returns how many existed. */
   remove(namespace: string, ids: readonly string[]): number {
     const found = this.find(namespace);
     if (!found || ids.length === 0) return 0;
@@ -105,12 +105,12 @@ export class IndexFile {
     });
   }
 
-  /** Ids of documents that fulfil the filter among some rows, and where to go on; see NamespaceRows. */
+  /** Ids of documents among some rows that match the filter, and where to continue; see NamespaceRows. */
   matching(namespace: string, filter: Filter, from: number, rows: number) {
     return this.find(namespace)?.rows.matching(filter, from, rows) ?? { ids: [], next: null };
   }
 
-  /** Nobody sees the namespace (null: any of them) from now on; its rows are removed by `removeSome`. */
+  /** Hides the namespace (null: all of them) from now on; its rows are removed by `removeSome`. */
   takeAway(namespace: string | null): number {
     return transact(this.database, () => {
       const taken = Number(this.markGone.run(namespace, namespace).changes);
@@ -119,7 +119,7 @@ export class IndexFile {
     });
   }
 
-  /** Empties namespaces, which stay. */
+  /** Empties namespaces, which remain. */
   empty(namespace: string | null): void {
     transact(this.database, () => {
       const names = this.namespaces().map(({ name }) => name);
@@ -130,12 +130,12 @@ export class IndexFile {
     });
   }
 
-  /** Removes some of the rows that nobody sees, and gives back some disk space; false when nothing is left of them. */
+  /** Removes some of the hidden rows and releases some disk space; returns false when none are left. */
   removeSome(): boolean {
     return this.remains.removeSome();
   }
 
-  /** What its documents count. */
+  /** Bytes of its documents. */
   storedBytes(): number {
     const row = this.selectBytes.get();
     return row ? integer(row, 'bytes') : 0;
@@ -147,7 +147,7 @@ export class IndexFile {
     return { namespaces: this.namespaces(), diskBytes };
   }
 
-  /** While it goes on being written. */
+  /** Copies the file while writes continue. */
   async copyTo({ file, signal }: CopyRequest): Promise<void> {
     const end = new AbortController();
     const either = signal ? AbortSignal.any([signal, end.signal]) : end.signal;
@@ -161,12 +161,12 @@ export class IndexFile {
     }
   }
 
-  /** A copy of this file is being made, or a search goes on in it: it must stay open. */
+  /** A copy or a search of this file is in progress: it must stay open. */
   get isInUse(): boolean {
     return this.copies.size > 0 || this.searches > 0;
   }
 
-  /** Resolves when no copy is being made any more. */
+  /** Resolves when no copy is in progress. */
   async endCopies(): Promise<void> {
     for (const { end } of this.copies) end.abort(new Error('the documents are closed'));
     await Promise.all([...this.copies].map(({ settled }) => settled));

@@ -1,4 +1,4 @@
-/** The documents of search indexes, in files of their own, kept by a thread of their own, which begins with the first call. */
+/** The documents of search indexes, in files of their own, stored by a separate thread that starts with the first call. */
 import { Worker } from 'node:worker_threads';
 import { DocumentHost, type DocumentHostOptions } from './document-host.js';
 import type {
@@ -31,7 +31,7 @@ class DocumentThread {
     this.onFailure = onFailure;
   }
 
-  /** What the thread answers to a method is what the method answers. */
+  /** The method returns what the thread replies to it. */
   async ask<Name extends MethodName>(method: Name, query: QueryOf<Name>): Promise<AnswerOf<Name>> {
     if (this.closed) throw new Error('the documents are closed');
     return (await this.send({ method, query } as Unnumbered)) as AnswerOf<Name>;
@@ -50,7 +50,7 @@ class DocumentThread {
     return new Promise((resolve, reject) => {
       this.waiting.set(number, { resolve, reject });
       this.worker ??= this.start();
-      // The process stays as long as somebody waits for an answer, and no longer.
+      // The process stays alive as long as a caller waits for a reply, and no longer.
       this.worker.ref();
       this.worker.postMessage({ ...request, number });
     });
@@ -76,7 +76,7 @@ class DocumentThread {
     else waiter?.reject(new Error(reply.message));
   }
 
-  /** The next call starts another thread; the files hold what was acknowledged. */
+  /** The next call starts another thread; the files contain what was acknowledged. */
   private lost(error: Error): void {
     this.worker = null;
     this.onFailure(error);
@@ -91,7 +91,7 @@ type Unnumbered = DocumentRequest extends infer Request
     : never
   : never;
 
-/** Of a service that keeps its data in memory, the documents are there too. */
+/** For a service that keeps its data in memory, the documents are there too. */
 export function openSearchDocuments({ directory, onFailure = () => {} }: DocumentHostOptions): EmbeddedDocuments {
   if (directory === null) return new DocumentHost({ directory, onFailure });
   const thread = new DocumentThread(directory, onFailure);

@@ -1,4 +1,4 @@
-/** Fills a namespace and empties it, again and again, with what was removed going behind the scenes; prints a number per round, until killed. */
+/** Until it is killed: fills a namespace and empties it repeatedly, with removal in the background, and prints a number per round. */
 import { writeSync } from 'node:fs';
 import { sampleDocument } from '../../conformance/search-documents.js';
 import { openSearchDocuments } from './index.js';

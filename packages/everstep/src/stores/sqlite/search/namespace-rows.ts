@@ -1,4 +1,4 @@
-/** The documents of one namespace in the file of its index. Each method is a part of a transaction of its caller. */
+/** The documents of one namespace in the file of its index. Each method is part of a transaction of its caller. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Filter, SearchDocument } from '../../../ports/stores/search-store.js';
 import { contentBytes, RECORD_BYTES } from '../../../ports/stores/stored-bytes.js';
@@ -7,7 +7,7 @@ import { documentText } from './document-text.js';
 import { filterSql } from './filter-sql.js';
 import { DOCUMENT_BYTES, STORED_BYTES } from './schema.js';
 
-/** Bytes that one answer may have of documents: once they are used up, documents come without their content. */
+/** Bytes of documents in one response: once they are used up, documents are returned without their content. */
 export class DocumentRoom {
   private left: number;
 
@@ -15,7 +15,7 @@ export class DocumentRoom {
     this.left = maxBytes;
   }
 
-  /** `head` has the id and the bytes; `read` gives the document. */
+  /** `head` has the id and the bytes; `read` returns the document. */
   documentOf(head: Row, read: () => Row | undefined): SearchDocument {
     const bytes = integer(head, 'bytes');
     this.left -= bytes;
@@ -30,19 +30,19 @@ const documentOf = (row: Row): SearchDocument => ({
   metadata: textOrNull(row, 'metadata'),
 });
 
-/** Behind every text that begins with `prefix`; null: every text may. */
+/** The end of all texts that begin with `prefix`, exclusive; null: there is no end. */
 export function endOfPrefix(prefix: string): string | null {
   const points = [...prefix];
   for (;;) {
     const last = points.pop()?.codePointAt(0);
     if (last === undefined) return null;
     if (last === 0x10ffff) continue;
-    // Half of a pair is no character.
+    // Half of a surrogate pair is not a character.
     return points.join('') + String.fromCodePoint(last + 1 === 0xd800 ? 0xe000 : last + 1);
   }
 }
 
-/** By how much a namespace becomes more. */
+/** The increase of a namespace. */
 export interface Difference {
   readonly documents: number;
   readonly bytes: number;
@@ -80,7 +80,7 @@ export class NamespaceRows {
     this.countDocuments = database.prepare('UPDATE namespace SET documents = documents + ?, bytes = bytes + ? WHERE seq = ?');
   }
 
-  /** Makes or replaces one document. */
+  /** Creates or replaces one document. */
   upsert({ id, content, metadata }: SearchDocument): Difference {
     const before = this.selectHead.get(id);
     const row = this.insertDocument.get(id, content, metadata);
@@ -92,7 +92,7 @@ export class NamespaceRows {
     return { documents: 1, bytes: RECORD_BYTES + bytes };
   }
 
-  /** Nothing when there is none. */
+  /** No difference if there is none. */
   remove(id: string): Difference {
     const row = this.deleteDocument.get(id);
     if (!row) return { documents: 0, bytes: 0 };
@@ -100,7 +100,7 @@ export class NamespaceRows {
     return { documents: -1, bytes: -integer(row, 'bytes') };
   }
 
-  /** Returns the documents that were made, less those that were removed. */
+  /** Returns the number of created documents minus that of removed ones. */
   count(differences: readonly Difference[]): number {
     let [documents, bytes] = [0, 0];
     for (const difference of differences) {
@@ -120,18 +120,18 @@ export class NamespaceRows {
     return this.heads(prefix, after, limit).map((head) => room.documentOf(head, () => this.selectById.get(text(head, 'id'))));
   }
 
-  /** The next ids alone. */
+  /** The next ids only. */
   ids(prefix: string, limit: number): string[] {
     return this.heads(prefix, null, limit).map((head) => text(head, 'id'));
   }
 
   private heads(prefix: string, after: string | null, limit: number): readonly Row[] {
-    // No id is empty, so that every id is behind the empty text.
+    // No id is empty, so every id comes after the empty text.
     const end = endOfPrefix(prefix);
     return this.selectRange.all(prefix, after ?? '', end, end, limit);
   }
 
-  /** Ids of documents that fulfil the filter, of those numbered from `from` on; `next` is null when none are left. */
+  /** Ids of documents that match the filter, among those numbered from `from`; `next` is null when none are left. */
   matching(filter: Filter, from: number, rows: number): { readonly ids: string[]; readonly next: number | null } {
     const { sql, values } = filterSql(filter, 'd');
     const upTo = this.database

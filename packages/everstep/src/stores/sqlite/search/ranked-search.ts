@@ -1,11 +1,9 @@
 /**
- * Full-text search in one namespace, in bounded work.
+ * Full-text search in one namespace, with bounded work.
  *
- * FTS5 scores every document that has one of the words, some 0.7 microseconds
- * each, so that a word of every second document costs seconds among millions.
- * Words like that tell documents hardly apart. So where the words of a query are
- * in more documents than are scored at once, only those are that have one of the
- * rarer words; where no word is rare, those that have all the words.
+ * FTS5 scores every document that has one of the words, in about 0.7 microseconds each, so a word in every second document costs
+ * seconds among millions. Such words hardly distinguish documents. If the words of a query are in more documents than are scored at
+ * once, only documents with one of the rarer words are scored; if no word is rare, only those with all the words.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Filter, FoundDocument } from '../../../ports/stores/search-store.js';
@@ -15,15 +13,15 @@ import { filterSql } from './filter-sql.js';
 import { DocumentRoom } from './namespace-rows.js';
 import { DOCUMENT_BYTES } from './schema.js';
 
-/** Documents that are scored at once: some ten ms. */
+/** Documents scored at once: some ten milliseconds. */
 const MAX_SCORED = 10_000;
-/** Documents of the frequent words that count for the score: counting them takes some ten ms. */
+/** Documents with frequent words that count for the score: counting them takes some ten milliseconds. */
 const MAX_COUNTED = 150_000;
-/** Up to so many words, as many documents are scored as may be. */
+/** Up to this number of words, as many documents are scored as the maximum. */
 const WORDS_AT_FULL = 3;
-/** Documents that are looked at for a filter that no tag narrows, before a search takes what it has. */
+/** Documents examined for a filter that no tag narrows, before a search returns what it has. */
 const MAX_FILTERED = 50_000;
-/** Of them, before others have their turn. */
+/** Documents examined before the search yields to other work. */
 const FILTERED_AT_ONCE = 500;
 const MAX_QUERY_WORDS = 32;
 const REMEMBERED_WORDS = 10_000;
@@ -33,7 +31,7 @@ const WORD = /[\p{L}\p{N}\p{M}\p{Co}]+/gu;
 
 interface Word {
   readonly text: string;
-  /** Documents that have it, at most. */
+  /** Maximum number of documents that have it. */
   readonly documents: number;
 }
 
@@ -45,9 +43,9 @@ interface Hit {
 interface Asked {
   readonly filter: Filter | null;
   readonly limit: number;
-  /** Of the documents; those behind are given without their content. */
+  /** Bytes of the documents; documents beyond them are returned without their content. */
   readonly maxBytes: number;
-  /** Lets others have their turn; false when the search has to end. */
+  /** Yields to other work; returns false when the search must end. */
   readonly pause: () => Promise<boolean>;
 }
 
@@ -56,7 +54,7 @@ const byRarity = (a: Word, b: Word): number => a.documents - b.documents;
 const quoted = (words: readonly Word[]): string[] => words.map(({ text: word }) => `"${word}"`);
 const anyOf = (words: readonly Word[]): string => quoted(words).join(' OR ');
 
-/** Words, the rarest first, as long as they are in no more documents than `most` together. */
+/** The rarest words first, as long as they are in at most `most` documents together. */
 function within(words: readonly Word[], most: number): Word[] {
   let sum = 0;
   return words.filter(({ documents }) => {
@@ -78,7 +76,7 @@ export class RankedSearch {
   private readonly insertWord: StatementSync;
   private readonly deleteWords: StatementSync;
   private readonly selectTokens: StatementSync;
-  /** How many documents have a frequent token, as counted once: roughly is enough there. Others are counted each time. */
+  /** Number of documents with a frequent token, counted once: an estimate suffices. Others are counted each time. */
   private readonly counts = new Map<string, number>();
 
   constructor(database: DatabaseSync, seq: number) {
@@ -106,7 +104,7 @@ export class RankedSearch {
         ? await this.score(`body : (${anyOf(words)})${tagged}`, MAX_SCORED, asked)
         : await this.amongMany(words, tagged, asked, documents);
     const best = hits.sort(byScore).slice(0, limit);
-    // The namespace may have been taken away meanwhile.
+    // The namespace may have been removed meanwhile.
     if (!(await pause())) return [];
     const room = new DocumentRoom(maxBytes);
     return best.flatMap(({ seq, score }) => {
@@ -118,16 +116,16 @@ export class RankedSearch {
   }
 
   private async amongMany(all: readonly Word[], tagged: string, asked: Asked, documents: number): Promise<Hit[]> {
-    // A word of more than half of the documents counts nothing in BM25.
+    // A word in more than half of the documents has no weight in BM25.
     const telling = all.filter((word) => word.documents <= documents / 2);
     const words = telling.length > 0 ? telling : all.slice(0, 1);
-    // Each further word makes it dearer to score a document.
+    // Each further word makes scoring a document more expensive.
     const most = Math.round(MAX_SCORED / Math.max(1, words.length / WORDS_AT_FULL));
     const rare = within(words, most);
     if (rare.length > 0) {
       // A document that has all the words is among these.
       const frequent = within(words.slice(rare.length), MAX_COUNTED);
-      // The rare words stand on both sides and so count twice; the others do likewise.
+      // The rare words are on both sides and therefore count twice; so do the others.
       const rest = [...rare, ...frequent, ...frequent];
       const hits = await this.score(`body : ((${anyOf(rare)}) AND (${anyOf(rest)}))${tagged}`, MAX_SCORED, asked);
       return hits.map(({ seq, score }) => ({ seq, score: score / 2 }));
@@ -141,7 +139,7 @@ export class RankedSearch {
     return [...hits, ...others.filter(({ seq }) => !known.has(seq))];
   }
 
-  /** The best of the first `most` documents that match; with a filter, goes on until enough fulfil it. */
+  /** The best of the first `most` matching documents; with a filter, continues until enough match it. */
   private async score(expression: string, most: number, { filter, limit, pause }: Asked): Promise<Hit[]> {
     const { sql, values } = filter ? filterSql(filter, 'd') : NO_FILTER;
     const condition = filter ? `WHERE EXISTS (SELECT 1 FROM document_${this.seq} d WHERE d.seq = m.seq AND ${sql})` : '';
@@ -156,7 +154,7 @@ export class RankedSearch {
     const hits: Hit[] = [];
     let gathered: Hit[] = [];
     let after = 0;
-    // Those of `most` documents compete with each other; they are looked at in slices, between which others have their turn.
+    // All of the `most` documents are compared with each other; they are examined in slices, with yields in between.
     for (let seen = 0, inRound = 0; ; ) {
       const slice = Math.min(FILTERED_AT_ONCE, most - inRound);
       gathered.push(...best.all(expression, after, slice, ...values, slice).map(hitOf));
@@ -194,11 +192,11 @@ export class RankedSearch {
     return count;
   }
 
-  /** The words of a query that some document has, the rarest first. */
+  /** The words of a query that occur in some document, the rarest first. */
   private wordsOf(query: string): Word[] {
     const texts = [...new Set(query.toLowerCase().match(WORD) ?? [])].slice(0, MAX_QUERY_WORDS);
     for (const [index, word] of texts.entries()) this.insertWord.run(index + 1, word);
-    /** By word: its tokens, of which all have to be there. */
+    /** By word: its tokens, all of which must occur. */
     const fewest = new Map<string, number>();
     const tokens = new Map<string, string>();
     for (const row of this.selectTokens.all()) {
@@ -208,7 +206,7 @@ export class RankedSearch {
       fewest.set(word, Math.min(fewest.get(word) ?? Number.POSITIVE_INFINITY, this.countOf(token)));
     }
     this.deleteWords.run();
-    // Words of one stem are one word.
+    // Words with the same stem are one word.
     const distinct = new Map([...fewest].map(([word, count]) => [tokens.get(word), { text: word, documents: count }]));
     return [...distinct.values()].filter((word) => word.documents > 0).sort(byRarity);
   }
@@ -216,6 +214,6 @@ export class RankedSearch {
 
 const hitOf = (row: Row): Hit => {
   const { score } = row;
-  if (typeof score !== 'number') throw new TypeError('a score is no number');
+  if (typeof score !== 'number') throw new TypeError('a score is not a number');
   return { seq: integer(row, 'seq'), score: -score };
 };

@@ -1,18 +1,16 @@
 /**
- * What is left of namespaces that were taken away: their rows go some at a
- * time, then their tables, which are empty by then, then free pages of the
- * file. Where it stopped, it goes on: the namespace stays listed until nothing
- * is left of it.
+ * Removes the remains of removed namespaces: their rows in small numbers, then their empty tables, then free pages of the file. An
+ * interrupted removal continues where it stopped: the namespace stays listed until nothing of it is left.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { integer } from '../connection/columns.js';
 import { transact } from '../connection/connection.js';
 
-/** Rows removed in one transaction: some ten ms. */
+/** Rows removed in one transaction: some ten milliseconds. */
 const ROWS_AT_ONCE = 500;
-/** Free pages given back at a time: 1 MiB. */
+/** Free pages released at a time: 1 MiB. */
 const PAGES_AT_ONCE = 256;
-/** Rows of a full-text index up to here say how it is built, and it cannot be dropped without them. */
+/** Rows of a full-text index up to this one describe its structure, and it cannot be dropped without them. */
 const LAST_RECORD_OF_STRUCTURE = 10;
 
 export class Remains {
@@ -44,7 +42,7 @@ export class Remains {
     return true;
   }
 
-  /** False when there are none. The index of the text is taken apart from behind: nobody searches it any more. */
+  /** False when there are none. The text index is removed from its end; no search uses it any more. */
   private removeRows(seq: number): boolean {
     const parts = [
       `DELETE FROM document_${seq} WHERE seq IN (SELECT seq FROM document_${seq} LIMIT ${ROWS_AT_ONCE})`,

@@ -1,4 +1,4 @@
-/** The tables of the file of one index: a list of namespaces, and three tables for each of them. */
+/** The tables in the file of one index: a list of namespaces, and three tables for each of them. */
 import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite';
 import { RECORD_BYTES } from '../../../ports/stores/stored-bytes.js';
 import { transact } from '../connection/connection.js';
@@ -8,11 +8,11 @@ const BUSY_TIMEOUT_MS = 1000;
 const PAGE_CACHE_KIB = 32 * 1024;
 const KEPT_LOG_BYTES = 16 * 1024 * 1024;
 
-/** Words by their letters and digits, without accents, by their English stems. */
+/** Words of letters and digits, without accents, reduced to their English stems. */
 export const TOKENIZER = 'porter unicode61 remove_diacritics 2';
 
 export const DOCUMENT_BYTES = 'octet_length(content) + coalesce(octet_length(metadata), 0)';
-/** What a document counts. */
+/** SQL: the bytes of a document. */
 export const STORED_BYTES = `${RECORD_BYTES} + ${DOCUMENT_BYTES}`;
 
 const LIST = `
@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS namespace (
 CREATE UNIQUE INDEX IF NOT EXISTS namespace_name ON namespace (name) WHERE gone = 0;
 `;
 
-/** The text is not kept twice: its index has no content, and a row of it is found by the document's number. */
+/** The text is not stored twice: its index has no content, and its rows are found by the number of the document. */
 export const namespaceTables = (seq: number): string => `
 CREATE TABLE document_${seq} (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -40,13 +40,13 @@ CREATE VIRTUAL TABLE text_${seq} USING fts5 (body, tags, content = '', contentle
 CREATE VIRTUAL TABLE word_${seq} USING fts5vocab ('text_${seq}', 'row');
 `;
 
-/** For the tokens of a query: the tokenizer itself takes them apart. */
+/** For the tokens of a query: the tokenizer itself splits them. */
 const QUERY_WORDS = `
 CREATE VIRTUAL TABLE temp.query_word USING fts5 (word, tokenize = '${TOKENIZER}');
 CREATE VIRTUAL TABLE temp.query_token USING fts5vocab ('temp', 'query_word', 'instance');
 `;
 
-/** Not defensive (as later versions of Node are): rows of a text index that nobody searches any more are removed some at a time. */
+/** Not defensive (as later versions of Node are): rows of an unused text index are removed in small numbers. */
 const OPTIONS: DatabaseSyncOptions & { readonly defensive: boolean } = { defensive: false };
 
 /** In a file of a version that did not count bytes. */
@@ -65,7 +65,7 @@ function countBytes(database: DatabaseSync): void {
 
 const IN_MEMORY = ':memory:';
 
-/** Opens the file of an index, which is made if it does not exist. `:memory:` keeps nothing. */
+/** Opens the file of an index, which is created if it does not exist. `:memory:` stores nothing. */
 export function openIndexDatabase(file: string): DatabaseSync {
   if (file !== IN_MEMORY) createPrivately(file);
   const database = new DatabaseSync(file, OPTIONS);

@@ -1,9 +1,9 @@
 /**
- * How long searches take among very many documents. Fills an index and asks:
+ * Measures searches among very many documents. Fills an index and queries it:
  *
  *   node search.bench.js [documents = 1000000] [directory]
  *
- * Prints a line per kind of query, in ms, and the times of deletion. A directory that is filled already is used as it is.
+ * Prints a line per kind of query, in ms, and the times of deletion. A filled directory is used as it is.
  */
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
@@ -22,7 +22,7 @@ const WORDS_PER_DOCUMENT = 12;
 const count = Number(process.argv[2] ?? 1_000_000);
 const numbers = seededNumbers(7);
 
-/** The n-th word is n times as rare as the first, as in texts. */
+/** The n-th word is n times as rare as the first, as in natural texts. */
 const cumulated: number[] = [];
 for (let n = 1; n <= WORDS; n++) cumulated.push((cumulated.at(-1) ?? 0) + 1 / n);
 function word(): string {

@@ -33,9 +33,9 @@ async function inFiles() {
   };
 }
 
-describe('SQLite files as the keeper of documents', () => searchDocumentsConformance(inFiles));
+describe('SQLite files as storage of documents', () => searchDocumentsConformance(inFiles));
 
-describe('SQLite in memory as the keeper of documents', () =>
+describe('SQLite in memory as storage of documents', () =>
   searchDocumentsConformance(async () => {
     const documents = openSearchDocuments({ directory: null });
     return { documents, reopen: null, dispose: () => documents.close() };
@@ -59,7 +59,7 @@ test('a dropped index leaves no file', async (t) => {
   assert.deepEqual(readdirSync(directory), []);
 });
 
-test('nobody but the user of the service reads the files', async (t) => {
+test('only the user of the service can read the files', async (t) => {
   const { directory } = await opened(t);
   const within = join(directory, 'search');
   const documents = openSearchDocuments({ directory: within });
@@ -69,12 +69,12 @@ test('nobody but the user of the service reads the files', async (t) => {
   await documents.close();
 });
 
-test('an id that could lead out of the directory is refused', async (t) => {
+test('an id that could lead out of the directory is rejected', async (t) => {
   const { documents } = await opened(t);
   await assert.rejects(documents.info({ indexId: '../x' }), /not fit for the name of a file/);
 });
 
-test('more indexes than files may be open at once are served all the same', async (t) => {
+test('more indexes work than files may be open at once', async (t) => {
   const { documents } = await opened(t);
   for (let n = 0; n < 70; n++)
     await documents.upsert({ indexId: `idx_${n}`, namespace: 'n', documents: [sampleDocument('a', { n })] });
@@ -107,7 +107,7 @@ test('among very many documents, a rare word beside frequent ones finds its docu
   );
 });
 
-test('a filter that looks at very many documents lets others have their turn, and ends with its namespace', async (t) => {
+test('a filter that examines very many documents yields to other work, and ends with its namespace', async (t) => {
   const documents = openSearchDocuments({ directory: null });
   t.after(() => documents.close());
   await documents.upsert({ ...place, documents: numbered(6_000, (n) => ({ text: 'word', n })) });
@@ -127,7 +127,7 @@ test('a filter that looks at very many documents lets others have their turn, an
   assert.deepEqual(await ended, []);
 });
 
-test('a service that is killed while it removes goes on where it stood, and the file is sound', async (t) => {
+test('a service that is killed while it removes rows continues where it stopped, and the file is consistent', async (t) => {
   const { directory, documents, reopen } = await opened(t);
   await documents.close();
   const fixture = fileURLToPath(new URL('./killed-cleaner.fixture.js', import.meta.url));
