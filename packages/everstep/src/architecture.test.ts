@@ -1,6 +1,7 @@
 /**
  * Rules of this repository that a compiler does not check, as tests over the TypeScript sources: allowed imports, and
  * code that is not allowed.
+ * Keeps invariants 31 and 33.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -2,6 +2,7 @@
  * Parses JSON from outside within bounds. `JSON.parse` has no bounds: it turns 9 MiB of brackets into 400 MB of
  * objects. The text is therefore scanned for its depth and its number of values first. The scan takes a few
  * milliseconds for 10 MiB and uses no memory.
+ * Keeps invariants 35 and 42 of ARCHITECTURE.md.
  */
 
 /** Maximum nesting depth of objects and arrays. Code that reads the value later uses recursion. */

@@ -1,6 +1,7 @@
 /**
  * Shared parts of all account rules: IDs, audit entries, rights, and turns. Changes run in turn, so that nothing
  * changes between the check of a right and the write.
+ * Keeps invariant 37.
  */
 import { ofThisRequest } from '../audit/audited-request.js';
 import { newKey } from '../engine/ids.js';

@@ -2,6 +2,7 @@
  * The audit log entry of the request being handled. It follows the request through asynchronous calls, so that the
  * first unit of writes of the request includes it, whichever part of the service makes that unit. Operations only
  * declare that they are audited.
+ * Keeps invariant 46.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AuditNote, AuditRequest, CommitUnit, StoreWrite } from '../engine/writes.js';

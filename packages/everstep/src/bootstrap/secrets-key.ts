@@ -1,6 +1,7 @@
 /**
  * Selects the keys that encrypt the secrets in the store: the configured keys, or those in the data directory. An embedded store
  * creates its own key at the first start. A database shared by several nodes requires a configured key.
+ * Keeps invariant 34.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';

@@ -1,6 +1,7 @@
 /**
  * All limits and defaults of the server. The relations between them are asserted at startup, so that a contradicting change
  * fails the start.
+ * Keeps invariant 35.
  */
 const KiB = 1024;
 const MiB = 1024 * KiB;

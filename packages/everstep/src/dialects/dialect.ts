@@ -1,4 +1,7 @@
-/** A dialect defines the header names of one family of clients, and the protocol for step deliveries to its endpoints. */
+/**
+ * A dialect defines the header names of one family of clients, and the protocol for step deliveries to its endpoints.
+ * Keeps invariant 33.
+ */
 import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER } from '@everstep/sdk/protocol';
 import type { EndpointAnswer } from '../answers/endpoint-failure.js';
 import type { DialectName } from '../engine/runs/run.js';

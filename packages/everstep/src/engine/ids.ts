@@ -1,6 +1,7 @@
 /**
  * Identifiers in Crockford's base 32: unguessable (80 random bits), and sortable by creation as text (48 bits of Unix
  * ms first).
+ * Keeps invariant 22.
  */
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const TIME_CHARACTERS = 10;

@@ -1,6 +1,7 @@
 /**
  * Calls the user's code. The engine and the runtime do not depend on the transport. Today each step is one HTTP
  * request; a connection that a worker opens to the service is another implementation of this port.
+ * Keeps invariant 32.
  */
 import type { CheckRequest, StepReply, StepRequest } from '@everstep/sdk/protocol';
 import type { SentRequest } from '../engine/runs/exchanges.js';

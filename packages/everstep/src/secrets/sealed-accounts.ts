@@ -1,4 +1,7 @@
-/** An account store that encrypts secrets. All sealing and opening happens here, for every kind of store. */
+/**
+ * An account store that encrypts secrets. All sealing and opening happens here, for every kind of store.
+ * Keeps invariant 34.
+ */
 import type { AccountStore, InstanceKeys, QueueInstance, SigningKeyPairs } from '../ports/stores/account-store.js';
 import { isSealed, type Sealer } from './sealed-values.js';
 

@@ -12,6 +12,7 @@
  * 5. Only the holder of the turn delivers results to the code.
  *
  * An execution without references can be garbage-collected: its promises never settle.
+ * Keeps invariant 4 of ARCHITECTURE.md.
  */
 
 import { JournalMismatchError, NonRetryableError } from '../errors.js';

@@ -3,6 +3,7 @@
  * URL. An alert is stored before it is sent, and stays pending until it is accepted or given up. After a crash it may
  * be sent twice, but it is never lost. If several processes deliver alerts, the sender first postpones the alert, so
  * that no other process sends it too. When the budget or the owner changes, the store resets the alerts.
+ * Keeps invariant 19.
  */
 
 import type { Clock } from '../../ports/clock.js';

@@ -1,6 +1,7 @@
 /**
  * Message prices in dollars per 100,000. The store counts messages at the current price of their instance, so a later
  * change of the plan or the plans file does not affect messages already counted.
+ * Keeps invariant 20.
  */
 import { newKey } from '../../engine/ids.js';
 import type { Random } from '../../ports/random.js';

@@ -2,6 +2,7 @@
  * Decides which origins receive plain messages signed with the signing keys. A receiver could forward such a message
  * to a workflow endpoint, and endpoints of the published SDK cannot distinguish it from a step. So only origins that
  * belong to the queue instance receive them. Messages to all other origins are signed with the message key.
+ * Keeps invariant 41.
  */
 import type { QueueInstance } from '../../ports/stores/account-store.js';
 

@@ -1,6 +1,7 @@
 /**
  * Quotas for stored bytes and active runs of an account. They are checked when something new is created. Started work
  * continues.
+ * Keeps invariant 44.
  */
 import type { StorageStanding } from '../account-service.js';
 import type { InstanceCache } from '../instances/instance-cache.js';

@@ -1,4 +1,7 @@
-/** Runs the changes of one account one at a time. Changes of different accounts do not wait for each other. */
+/**
+ * Runs the changes of one account one at a time. Changes of different accounts do not wait for each other.
+ * Keeps invariant 37.
+ */
 
 export class Turns {
   /** The latest change of each account with a change in progress. */

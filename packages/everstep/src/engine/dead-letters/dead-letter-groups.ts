@@ -1,4 +1,4 @@
-/** Changes to groups of dead letters as their entries are added and removed. */
+/** Changes to groups of dead letters as their entries are added and removed. Keeps invariant 7. */
 
 /** The group of a dead letter: properties that similar failures share. */
 export interface FailureGroup {

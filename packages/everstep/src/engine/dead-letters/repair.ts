@@ -2,6 +2,7 @@
  * The decisions of a repair: a bulk job over dead letters that were frozen when it was planned. A repair can try a
  * few entries first (the canary), runs at a set rate, and can be paused and aborted. This module only decides; the
  * runtime starts entries and reports their outcomes.
+ * Keeps invariant 16.
  */
 export type RepairAction = 'resume' | 'restart' | 'delete';
 

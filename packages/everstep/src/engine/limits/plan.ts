@@ -1,6 +1,7 @@
 /**
  * The steps that an endpoint plans. Each new step becomes a task. A result that is already known (an event that
  * arrived earlier, the URL of a webhook) is recorded at once, in the same decision.
+ * Keeps invariant 18.
  */
 import type { EncodedBody, PlannedStep, WebhookOutcome } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';

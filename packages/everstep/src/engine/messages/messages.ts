@@ -2,6 +2,7 @@
  * Plain messages: runs without code, whose only task is a request. A success ends the run. A failure is retried, and
  * finally becomes a dead letter. A callback that reports responses is a separate message. It is created in the unit
  * that records the response, so there is exactly one per response.
+ * Keeps invariant 14.
  */
 import { LIMITS } from '../../config/limits.js';
 import type { Draft } from '../runs/decision.js';

@@ -1,6 +1,7 @@
 /**
  * A decision under construction: the new state of the run, and the writes that produce it. Each method changes both,
  * so that no rule of the engine can change one and forget the other.
+ * Keeps invariants 7 and 8.
  */
 import type { StepResult } from '@everstep/sdk/protocol';
 import { groupOf } from '../dead-letters/fingerprint.js';

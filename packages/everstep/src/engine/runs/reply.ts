@@ -2,6 +2,7 @@
  * Applies the reply of an endpoint. The reply was computed on a prefix of the journal (`base`). Steps that the code
  * planned on a prefix are valid on every longer journal. Whatever the code did after its own result (`advanced`) is
  * valid only if that result became the next entry, that is, if nothing was recorded in between.
+ * Keeps invariant 9.
  */
 import type { FailedReply, ProgressReply, StepReply, StepResult } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';

@@ -1,4 +1,4 @@
-/** Creates runs: from a trigger, or from a dead letter. */
+/** Creates runs: from a trigger, or from a dead letter. Keeps invariants 6 and 7. */
 import { LIMITS } from '../../config/limits.js';
 import { type DecisionContext, messageIdOf, newId, newKey } from '../ids.js';
 import { countStart } from '../limits/metering.js';

@@ -2,6 +2,7 @@
  * Steps that arrive in separate requests. In some protocols the endpoint submits its results while it processes a
  * delivery. A submission is handled as the reply to the task that requested its steps, whether that attempt is still
  * in flight or was given up. A repeated submission of the same steps has no effect.
+ * Keeps invariant 4.
  */
 import type { PlannedStep, ProgressReply, RunEnd, StepResult } from '@everstep/sdk/protocol';
 import { PROTOCOL_VERSION } from '@everstep/sdk/protocol';

@@ -1,4 +1,7 @@
-/** Authenticates requests by token, HTTP Basic or session, and checks whether they may use the operation. */
+/**
+ * Authenticates requests by token, HTTP Basic or session, and checks whether they may use the operation.
+ * Keeps invariant 38.
+ */
 import type { FastifyRequest } from 'fastify';
 import type { InstanceAccess, Outcome, Session } from '../../accounts/account-service.js';
 import type { Caller } from '../../accounts/tokens/authority.js';

@@ -1,4 +1,7 @@
-/** Checks requests against the plan and the budget of the queue instance, and converts refusals to API errors. */
+/**
+ * Checks requests against the plan and the budget of the queue instance, and converts refusals to API errors.
+ * Keeps invariant 18.
+ */
 import { type Refusal, sizeMessage } from '../../accounts/plans/limits.js';
 import type { RefusalKind } from '../../accounts/plans/refusals.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';

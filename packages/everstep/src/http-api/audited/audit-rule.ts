@@ -1,4 +1,4 @@
-/** Audit rules of operations. The audit log entries of a request are derived from the rule. */
+/** Audit rules of operations. The audit log entries of a request are derived from the rule. Keeps invariant 46. */
 import type { OperationInput } from '../operation.js';
 
 interface Named {

@@ -1,4 +1,4 @@
-/** Writes audit log entries of requests according to the audit rules of their operations. */
+/** Writes audit log entries of requests according to the audit rules of their operations. Keeps invariant 46. */
 import type { Principal } from '../../accounts/account-service.js';
 import { networkOf } from '../../accounts/users/network-of.js';
 import type { AuditRecords, NewEntry } from '../../audit/audit-records.js';

@@ -2,6 +2,7 @@
  * Masks responses for callers without write access: read-only tokens, and sessions of roles without write access. Anyone
  * with the URL of a webhook can write to its run, and a forwarded credential gives access to the endpoint of the user. So
  * both are masked in the finished response of every operation, in every dialect.
+ * Keeps invariant 43.
  */
 import { parseJson } from '@everstep/sdk/protocol';
 import { mayBeSecret } from '../../engine/runs/exchanges.js';

@@ -1,6 +1,7 @@
 /**
  * Signed cursors. They are opaque to clients and bound to the operation, the queue instance and the filters, so that a
  * cursor that was modified or is used elsewhere is rejected.
+ * Keeps invariant 36.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ApiError } from '../../contract/error-codes.js';

@@ -1,6 +1,7 @@
 /**
  * Collects request bodies within limits per request, per owner and in total. Bytes count from their arrival until the
  * response, so slow or unfinished uploads cannot exhaust the memory.
+ * Keeps invariant 42.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LIMITS } from '../../config/limits.js';

@@ -1,4 +1,7 @@
-/** Request ids, which connect responses with log lines of the server and of proxies, and the request log. */
+/**
+ * Request ids, which connect responses with log lines of the server and of proxies, and the request log.
+ * Keeps invariant 34.
+ */
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';

@@ -1,4 +1,4 @@
-/** Converts paths of operations between OpenAPI, the router and regular expressions. */
+/** Converts paths of operations between OpenAPI, the router and regular expressions. Keeps invariant 40. */
 import type { Operation } from '../operation.js';
 import { ENQUEUE_PATH, PAGES_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRIGGER_PATH, withWholeIds } from './target.js';
 

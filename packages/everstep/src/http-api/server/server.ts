@@ -1,4 +1,7 @@
-/** The operations on Fastify: routes, limits on requests, who is calling, and what becomes of errors. */
+/**
+ * The operations on Fastify: routes, limits on requests, who is calling, and what becomes of errors.
+ * Keeps invariants 40 and 43.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerFactory } from 'fastify';

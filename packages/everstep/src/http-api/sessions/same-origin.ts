@@ -1,4 +1,7 @@
-/** Checks whether a request that changes something comes from a page of the service, as far as browsers report it. */
+/**
+ * Checks whether a request that changes something comes from a page of the service, as far as browsers report it.
+ * Keeps invariant 38.
+ */
 import { ApiError } from '../../contract/error-codes.js';
 import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
 import { shown } from '../parameters/unacceptable.js';

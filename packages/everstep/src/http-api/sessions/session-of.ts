@@ -1,4 +1,7 @@
-/** Authenticates requests by session. A request that changes something must prove that a page of the service sent it. */
+/**
+ * Authenticates requests by session. A request that changes something must prove that a page of the service sent it.
+ * Keeps invariant 38.
+ */
 import type { FastifyRequest } from 'fastify';
 import type { AccountService, Session } from '../../accounts/account-service.js';
 import { isCsrfToken } from '../../accounts/users/sessions.js';

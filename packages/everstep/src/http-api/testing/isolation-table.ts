@@ -1,6 +1,7 @@
 /**
  * Expected responses of each operation by caller. Every operation of all APIs needs a row; a new one without a row fails
  * the test. A missing or invalid credential always gets 401 and needs no row.
+ * Keeps invariant 39.
  */
 import { apiKeyOf, emailOf, type Person } from '../../accounts/people.fixture.js';
 import { REGION, SDK, type Things } from './isolation-things.js';

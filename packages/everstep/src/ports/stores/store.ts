@@ -8,6 +8,7 @@
  *
  * Texts are well-formed Unicode without U+0000. Not every store supports other texts, so they are rejected at the
  * API. JSON text always qualifies.
+ * Keeps invariant 5.
  */
 import type {
   DeadLetter,

@@ -1,6 +1,7 @@
 /**
  * Rules for counting the stored bytes of a queue instance. The bytes of its contents count, and a fixed number for
  * each record, so that many small records count too. Every store uses these rules when it writes or deletes a record.
+ * Keeps invariant 44.
  */
 import type { CommitUnit } from '../../engine/writes.js';
 

@@ -1,4 +1,4 @@
-/** What a node does when it loses its lease, gets one again, or hears of others. */
+/** What a node does when it loses its lease, gets one again, or hears of others. Keeps invariant 15. */
 import type { FlowControl } from '../../engine/runs/run.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster, ClusterEvents, SharedChange } from '../../ports/cluster.js';

@@ -6,6 +6,7 @@
  * A store that gains by it has several batches under way at once. Units that
  * name something in common are written in their order all the same: the later
  * one waits until the batch of the earlier one is durable.
+ * Keeps invariant 1.
  */
 import { withEntry } from '../../audit/audited-request.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';

@@ -3,6 +3,7 @@
  * starts, because its result could not be recorded and the delivery would be repeated. Results of deliveries that are
  * already in flight are kept in memory. Probe writes, with growing delays, find out when the store takes writes again. The
  * kept results are recorded before deliveries start again.
+ * Keeps invariant 3.
  */
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';

@@ -1,4 +1,4 @@
-/** One delivery, from the slot that it was given to what the engine makes of its answer. */
+/** One delivery, from the slot that it was given to what the engine makes of its answer. Keeps invariants 23 and 24. */
 import type { RunEvent } from '../../engine/runs/decide.js';
 import type { Decision } from '../../engine/runs/decision.js';
 import { CALLBACK_SLOT, type Run, type Task } from '../../engine/runs/run.js';

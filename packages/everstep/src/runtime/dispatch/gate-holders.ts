@@ -3,6 +3,7 @@
  * them at a time: what is limited over all deliveries (a flow control key, a
  * queue, the plan) is limited there, exactly. What nothing limits is
  * delivered by whoever comes to it.
+ * Keeps invariant 25.
  */
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';

@@ -1,4 +1,4 @@
-/** What is sent for a task: the run, and of its journal only what the worker does not hold. */
+/** What is sent for a task: the run, and of its journal only what the worker does not hold. Keeps invariant 2. */
 import { type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '@everstep/sdk/protocol';
 import { ADVANCE_SLOT, type RecordedStep, type RunPayload, type StepTask, type Task } from '../../engine/runs/run.js';
 import type { StepCall } from '../../ports/step-caller.js';

@@ -3,6 +3,7 @@
  * stands at the earliest due time there is, and a scan reads what became due
  * since the scan before. Tasks that are due at once never pass through here
  * but after a restart.
+ * Keeps invariants 3, 10 and 25.
  */
 import { inTurns } from '../../fairness/turns.js';
 import type { Clock } from '../../ports/clock.js';

@@ -2,6 +2,7 @@
  * Creates runs that take over the journal of another one. A short journal is copied in the unit that creates the run. A long
  * one would hold up everything else, so it is staged before, in slices that are transactions of their own; the unit adopts it.
  * Until then the run is not visible, and a crash leaves only steps that are deleted after the next start.
+ * Keeps invariant 45.
  */
 import { LIMITS, PART } from '../../config/limits.js';
 import type { CommitResult, CommitUnit, StoreWrite } from '../../engine/writes.js';

@@ -2,6 +2,7 @@
  * One queue: messages in the order in which they came to be due, so many at a
  * time. A message that was let through holds its place until it has ended,
  * over all its retries, so that none behind it overtakes it.
+ * Keeps invariant 15.
  */
 import type { Queue } from '../../engine/runs/run.js';
 import type { WaitReason } from '../services/workflow-service.js';

@@ -8,6 +8,7 @@
  * around its border there is time for what is on its way. Where that is not
  * known exactly, nothing more starts in it from the end of the shortest
  * window that it may be, and the next one begins after the longest.
+ * Keeps invariant 13.
  */
 
 /** A rate limit: so many starts in a window of this length. */

@@ -2,6 +2,7 @@
  * Queues and groups of URLs. Changes of one instance happen one after the
  * other, so that none writes over what another has read; what another process
  * has read and changed meanwhile is refused, and read and decided again.
+ * Keeps invariant 28.
  */
 import type { GroupEndpoint, Queue, UrlGroup } from '../../engine/runs/run.js';
 import type { CommitResult, CommitUnit, ControlWrite, StoreGuard } from '../../engine/writes.js';

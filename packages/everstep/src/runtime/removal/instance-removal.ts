@@ -1,6 +1,7 @@
 /**
  * What happens with queue instances that were deleted: what they have under way stops at once, and their rows are removed in small
  * steps with pauses between them. The store says which were deleted, so a restart continues, and of several nodes one removes.
+ * Keeps invariant 21.
  */
 import { LIMITS } from '../../config/limits.js';
 import type { Clock } from '../../ports/clock.js';

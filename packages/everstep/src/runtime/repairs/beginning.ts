@@ -1,6 +1,7 @@
 /**
  * Begins entries of a repair: each in one unit with what becomes of it, so that a process which is killed in between has
  * done both or neither. The unit is written on the version of the repair that let it begin.
+ * Keeps invariant 16.
  */
 import type { Begin, ItemMove, LimitReason, RepairItemState } from '../../engine/dead-letters/repair.js';
 import type { Started } from '../../engine/runs/start.js';

@@ -2,6 +2,7 @@
  * One round of a repair: what has ended since the last one is noted, the engine decides, that is written, and then what
  * may begin is begun. The pace is written before what it lets begin, so a crash in between makes a repair slower and
  * never faster.
+ * Keeps invariant 16.
  */
 import {
   type Begin,

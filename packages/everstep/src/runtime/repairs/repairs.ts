@@ -2,6 +2,7 @@
  * Drives repairs, and takes what people say to them. The store is the timetable: one timer stands at the earliest time at
  * which one of them has something to do. Commands and rounds happen one after the other; what another process does at
  * the same time is told by the version of the repair, and then it is read again.
+ * Keeps invariant 16.
  */
 
 import {

@@ -2,6 +2,7 @@
  * Takes events to the engine, one after the other for each run, and makes
  * what it decides durable before anybody acts on it. Decisions are taken on
  * the state in memory without waiting for the disk.
+ * Keeps invariants 22 and 23.
  */
 
 import type { DecisionContext, MessageLimit } from '../../engine/ids.js';

@@ -1,4 +1,4 @@
-/** Clients that wait for the end of a run. Nothing polls: the decision that ends a run wakes them. */
+/** Clients that wait for the end of a run. Nothing polls: the decision that ends a run wakes them. Keeps invariant 10. */
 import type { Clock } from '../../ports/clock.js';
 
 export class EndWatch {

@@ -2,6 +2,7 @@
  * What a worker holds of a run, as far as the service relies on it. The service relies only on entries that it has recorded:
  * those that it sent, and the result that it recorded out of the worker's own reply as the entry right behind them. So a
  * result that came and was not recorded is never taken for held, whatever the worker says it holds.
+ * Keeps invariant 4.
  */
 import { EMPTY_JOURNAL_DIGEST, extendJournalDigest, type JournalEntry, type StepReply } from '@everstep/sdk/protocol';
 import type { Decision } from '../../engine/runs/decision.js';

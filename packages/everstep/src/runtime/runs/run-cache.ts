@@ -4,6 +4,7 @@
  *
  * The number of runs and their bytes are limited. The account that has most is the one whose runs are let go, so a flood of
  * runs or of events of one account does not make the runs of others slow.
+ * Keeps invariant 23.
  */
 import type { Run, RunPayload } from '../../engine/runs/run.js';
 import type { CommitUnit } from '../../engine/writes.js';

@@ -2,6 +2,7 @@
  * Drives runs: acts on what is due, takes each outcome to the engine, and
  * acts on what it decided once that is durable. A crash at any point is safe,
  * because what is owed stands in the store as tasks.
+ * Keeps invariant 3.
  */
 import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../../engine/ids.js';

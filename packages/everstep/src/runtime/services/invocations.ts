@@ -2,6 +2,7 @@
  * Runs that steps invoke. The task of the step is due until its run is made,
  * then waits without a due time, and is due again from the decision that ends
  * that run: so a crash at any point leaves it where a scan finds it.
+ * Keeps invariant 12.
  */
 import type { InvokeOutcome, InvokeSpec } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';

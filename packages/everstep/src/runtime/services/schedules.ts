@@ -5,6 +5,7 @@
  * also when another process or a tick has changed it.
  *
  * When more schedules tick together than one page has, accounts take turns, then their instances.
+ * Keeps invariants 18 and 28.
  */
 import type { DecisionContext } from '../../engine/ids.js';
 import type { GroupEndpoint, RunPayload, Schedule } from '../../engine/runs/run.js';

@@ -1,4 +1,4 @@
-/** Signs outgoing requests: selects the key and the headers. */
+/** Signs outgoing requests: selects the key and the headers. Keeps invariant 41. */
 import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER, type SignedKind } from '@everstep/sdk/protocol';
 import { DIALECTS } from '../../dialects/index.js';
 import type { DialectName } from '../../engine/runs/run.js';

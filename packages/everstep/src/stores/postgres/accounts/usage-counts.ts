@@ -3,6 +3,7 @@
  * at that moment, and at its price of that moment. What was counted before there was a price has the first one there was,
  * which the instance remembers: so nobody who counts has to wait for whoever sets it. Each connection adds to rows of its own, and the sum counts: so no commit waits for another's count.
  * The column `month` holds days (`2026-11-21`); of what earlier versions counted, months.
+ * Keeps invariants 17 and 20.
  */
 import type { DayUsageRecord, UsageRecord } from '../../../ports/stores/account-store.js';
 import type { StoreWrite } from '../../../ports/stores/store.js';

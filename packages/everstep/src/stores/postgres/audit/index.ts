@@ -1,4 +1,7 @@
-/** The audit log as a whole, in the database: its hash chain, its retention, and how far it was pushed. */
+/**
+ * The audit log as a whole, in the database: its hash chain, its retention, and how far it was pushed.
+ * Keeps invariant 47.
+ */
 import { GENESIS, hashOf, linksOf } from '../../../audit/chain.js';
 import type { AuditStore, ChainPosition } from '../../../ports/stores/audit-store.js';
 import { integer, json, type Row, text } from '../connection/columns.js';

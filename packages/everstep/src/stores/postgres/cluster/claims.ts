@@ -1,4 +1,4 @@
-/** Claims: which node acts on which task. */
+/** Claims: which node acts on which task. Keeps invariant 23. */
 import type { ClaimQuery, Kept } from '../../../ports/cluster.js';
 import type { DueTask, TaskReference } from '../../../ports/stores/store.js';
 import { integer } from '../connection/columns.js';

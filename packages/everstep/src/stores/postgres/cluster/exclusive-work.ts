@@ -1,4 +1,4 @@
-/** Work that only one process on a schema does at a time. The others wait for it or skip it. */
+/** Work that only one process on a schema does at a time. The others wait for it or skip it. Keeps invariant 37. */
 import type pg from 'pg';
 import type { Database } from '../connection/connection.js';
 

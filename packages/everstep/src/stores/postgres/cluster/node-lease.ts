@@ -1,6 +1,7 @@
 /**
  * The lease of this node in the table of nodes. Other nodes judge it by the database's clock. The node itself judges it by the
  * machine's monotonic clock, from before the lease was requested, so it stops before the others consider it expired.
+ * Keeps invariant 24.
  */
 import { randomBytes } from 'node:crypto';
 import type { NodeStatus } from '../../../ports/cluster.js';

@@ -1,6 +1,7 @@
 /**
  * Notices between nodes: LISTEN and NOTIFY on a connection of its own. A notice may be lost when the connection is lost; the
  * listener is notified when that may have happened.
+ * Keeps invariant 26.
  */
 import { createHash } from 'node:crypto';
 import pg from 'pg';

@@ -3,6 +3,7 @@
  *
  * The gate lease is the claim; `claimed_by` only records what the node has read. A message is therefore returned even if another
  * transaction has its row locked: if it were skipped, the messages behind it would overtake it.
+ * Keeps invariant 25.
  */
 import type { QueuedQuery } from '../../../ports/cluster.js';
 import type { DueTask } from '../../../ports/stores/store.js';

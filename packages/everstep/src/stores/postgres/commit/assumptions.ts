@@ -3,6 +3,7 @@
  * was committed by this process, too: how the run is at that version is known. A batch of such units and of beginnings only
  * brings the runs from the versions that they should be at to those at which it leaves them. Where one of them is not, all
  * is undone and done again, reading.
+ * Keeps invariant 22.
  */
 import type { CommitUnit, StoreGuard, StoreWrite } from '../../../ports/stores/store.js';
 import { isWaitingForRun } from '../runs/task-rows.js';

@@ -4,6 +4,7 @@
  *
  * Rows are locked in one order, kind by kind and by key within a kind, so that batches of several processes wait for
  * each other instead of blocking each other. What is read after a lock is what its last holder left.
+ * Keeps invariants 6 and 22.
  */
 
 import type { CommitResult, CommitUnit, RunReference, StoreGuard, StoreWrite } from '../../../ports/stores/store.js';

@@ -1,6 +1,7 @@
 /**
  * Commits batches of units: one transaction each; or, where the tables are spread by instance, one for each instance in
  * it, so that none is on more than one shard.
+ * Keeps invariants 5 and 29.
  */
 import type { CommitResult, CommitUnit } from '../../../ports/stores/store.js';
 import { OldDays } from '../accounts/day-counts.js';

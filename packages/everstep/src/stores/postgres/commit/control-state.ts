@@ -2,6 +2,7 @@
  * What the guards of a batch ask of queues, groups of URLs and schedules: whether they are as they were read. Whoever
  * changes one of them holds a lock on its name until the commit, also when there is none yet; so of two processes that have
  * read the same the second is refused.
+ * Keeps invariant 28.
  */
 import type { Queue, UrlGroup } from '../../../engine/runs/run.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../../ports/stores/store.js';

@@ -2,6 +2,7 @@
  * Fills an empty schema from another store, in one transaction: its tables are created, filled and read again. Others see either
  * nothing of it or all of it, even if the process or the server ends in the middle. The lock of the migrations is held meanwhile, so
  * a service that is started on the database waits.
+ * Keeps invariant 30.
  */
 import pg from 'pg';
 import { LIMITS } from '../../../config/limits.js';

@@ -4,6 +4,7 @@
  * does not know it yet. A server with an older history than one seen before is never used again.
  *
  * A server that was replaced still answers. `confirm` determines whether an answer can be trusted.
+ * Keeps invariant 30.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../../ports/log.js';

@@ -1,6 +1,7 @@
 /**
  * What is counted of groups of dead letters. A transaction sends all that it changes of them as the last thing, in the order
  * of the groups, whose rows it locks first: so transactions wait for each other here and never in a circle.
+ * Keeps invariant 7.
  */
 import type { GroupChange, GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { statement, type TransactionSession } from '../connection/connection.js';

@@ -1,6 +1,7 @@
 /**
  * Where rows of a queue instance are, all of them by `instance_id`. Each table of the schema with that column is in one of these
  * lists; `instance-rows.test.ts` compares them with the schema.
+ * Keeps invariant 21.
  */
 
 /**

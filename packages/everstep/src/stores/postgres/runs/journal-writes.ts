@@ -1,4 +1,4 @@
-/** Writes of journals and of failed attempts: the hot path. */
+/** Writes of journals and of failed attempts: the hot path. Keeps invariant 4. */
 import type { FailedAttempt, RecordedStep } from '../../../engine/runs/run.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import { statement, type TransactionSession } from '../connection/connection.js';

@@ -1,6 +1,7 @@
 /**
  * Writes of tasks and of those who wait for events. What a batch does to one slot comes down to what it is in the end:
  * the last task put there, or none.
+ * Keeps invariant 27.
  */
 import { CALLBACK_SLOT, type Task } from '../../../engine/runs/run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';

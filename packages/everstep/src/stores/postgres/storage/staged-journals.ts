@@ -1,6 +1,7 @@
 /**
  * Journals that are copied in slices, each in a transaction of its own, to the key of a run that is still to be created.
  * They are not visible before that. Those of runs that will not be created are deleted in slices, too.
+ * Keeps invariant 45.
  */
 import { LIMITS } from '../../../config/limits.js';
 import type { StoreWrite } from '../../../ports/stores/store.js';

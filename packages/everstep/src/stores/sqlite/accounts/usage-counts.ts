@@ -2,6 +2,7 @@
  * Messages that instances are billed for. They are summed in memory over a batch and written once for each instance and
  * day when the batch is, to whoever owns the instance at that moment, and at its price of that moment. The column `month`
  * holds days (`2026-11-21`); of what earlier versions counted, months.
+ * Keeps invariants 17 and 20.
  */
 import type { StatementSync } from 'node:sqlite';
 import type { DayUsageRecord, UsageRecord } from '../../../ports/stores/account-store.js';

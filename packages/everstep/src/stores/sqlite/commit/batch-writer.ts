@@ -1,4 +1,4 @@
-/** Applies batches of units: one transaction each. */
+/** Applies batches of units: one transaction each. Keeps invariants 5 and 6. */
 import type { StatementSync } from 'node:sqlite';
 import { isDeepStrictEqual } from 'node:util';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../../ports/stores/store.js';

@@ -8,6 +8,7 @@
  * The mark is written after the sync of the log, so it never exceeds what is on the disk, in whatever order the disk writes. It is
  * written in place and without waiting for the disk: a killed process leaves it exact, and a power failure leaves it at most about
  * one second old. See docs/decisions/0002-embedded-store.md.
+ * Keeps invariant 1.
  */
 import { closeSync, fsync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';

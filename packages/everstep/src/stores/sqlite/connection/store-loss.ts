@@ -4,6 +4,7 @@
  * The database is read as SQLite recovers it, and its number of commits is compared with the durable mark. The log itself is read
  * only to describe its damage: frames after a broken one do not prove a loss, because a power failure can leave frames that were
  * never durable without those before them.
+ * Keeps invariant 1.
  */
 import { closeSync, constants, copyFileSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';

@@ -1,6 +1,7 @@
 /**
  * What is counted of groups of dead letters. Changes are summed in memory over a batch and written once for each group when
  * the batch is.
+ * Keeps invariant 7.
  */
 import type { StatementSync } from 'node:sqlite';
 import { GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';

@@ -1,6 +1,7 @@
 /**
  * Where rows of a queue instance are, and how they are found. Each table of the schema that has such rows is in one of these
  * lists; `instance-rows.test.ts` compares them with the schema.
+ * Keeps invariant 21.
  */
 
 /** By `run_seq`. Removed with their run, by retention too. */

@@ -1,4 +1,4 @@
-/** Writes of runs as a whole: begun, ended, brought into the index. */
+/** Writes of runs as a whole: begun, ended, brought into the index. Keeps invariant 4. */
 import type { StatementSync } from 'node:sqlite';
 import type { MessageSettings, Run, RunOutcome, RunPayload, RunStatus } from '../../../engine/runs/run.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';

@@ -1,6 +1,7 @@
 /**
  * Journals that are copied in slices, each in a transaction of its own, to a row number that is reserved for a run which is
  * still to be created. They are not visible before that. Those of runs that will not be created are deleted in slices, too.
+ * Keeps invariant 45.
  */
 import type { StatementSync } from 'node:sqlite';
 import { LIMITS } from '../../../config/limits.js';
