@@ -3,49 +3,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PlannedStep } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
+import { at, begin, progress, replied, T0 } from '../engine.fixture.js';
 import { decide, type RunEvent } from '../runs/decide.js';
 import { ADVANCE_SLOT, type Run, type Task } from '../runs/run.js';
-import { startRun } from '../runs/start.js';
 
-const T0 = 1_800_000_000_000;
-let counter = 0;
-const at = (ms: number) => ({
-  now: T0 + ms,
-  random: { bytes: (count: number) => Uint8Array.from({ length: count }, () => counter++ & 0xff) },
-  publicUrl: 'https://everstep.example',
-});
-const NO_ANSWER = { status: null, responseHeaders: {}, responseBody: new Uint8Array() };
 const content = { kind: 'data', body: { encoding: 'utf8', data: 'x' } } as const;
 
 /** Returns a run without retries that has planned this step, with a journal as full as `journal` specifies. */
 function planned(step: PlannedStep, journal: Partial<Pick<Run, 'journalBytes' | 'journalLength' | 'keptEvents'>> = {}) {
-  const { run } = startRun(
-    {
-      instanceId: 'qi_1',
-      dialect: 'native',
-      workflowUrl: 'http://app/flow',
-      payload: { body: new Uint8Array(), contentType: null, forwardHeaders: {} },
-      settings: {
-        maxRetries: 3,
-        retryDelay: null,
-        deliveryTimeoutMs: 1000,
-        labels: [],
-        flowControl: null,
-        failureCallback: null,
-      },
-      callerIp: '127.0.0.1',
-      workflowRunId: null,
-      notBefore: null,
-      deduplicationId: null,
-    },
-    at(0),
-  );
-  const task = run.tasks.get(ADVANCE_SLOT);
-  assert.ok(task?.kind === 'advance');
-  const full = { ...run, ...journal };
-  const frame = { protocol: 1, kind: 'progress', base: full.journalLength, done: [], advanced: true, planned: [step] } as const;
-  const attempt = { slot: ADVANCE_SLOT, messageId: task.messageId, retried: 0 };
-  return decide(full, { kind: 'replied', attempt, envelope: NO_ANSWER, reply: frame }, at(1));
+  const full = { ...begin({ maxRetries: 3, retryDelay: null }), ...journal };
+  return replied(full, ADVANCE_SLOT, progress(full, { planned: [step] }));
 }
 
 const STEP = { stepId: 1, name: 's' } as const;

@@ -2,61 +2,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EncodedBody, PlannedStep, ProgressReply } from '@everstep/sdk/protocol';
+import { at, progress, replied, begin as start, T0 } from '../engine.fixture.js';
 import { decide } from '../runs/decide.js';
 import type { Decision } from '../runs/decision.js';
-import { ADVANCE_SLOT, type Run, type RunSettings } from '../runs/run.js';
-import { recoverRun, startRun } from '../runs/start.js';
+import { ADVANCE_SLOT, type Run } from '../runs/run.js';
+import { recoverRun } from '../runs/start.js';
 import { bytesOf } from './message-size.js';
 
-const T0 = 1_800_000_000_000;
-let counter = 0;
-const context = {
-  now: T0,
-  random: { bytes: (count: number) => Uint8Array.from({ length: count }, () => counter++ & 0xff) },
-  publicUrl: 'http://everstep',
-};
+const context = at(0);
 const LIMITED = { ...context, messageLimit: { plan: 'small', maxBytes: 10 } };
-const SETTINGS: RunSettings = {
-  maxRetries: 3,
-  retryDelay: null,
-  deliveryTimeoutMs: 1000,
-  labels: [],
-  flowControl: null,
-  failureCallback: null,
-};
-const ENVELOPE = { status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
+/** Starts a run with a payload above the limit: only what the run itself sends is limited. */
+const begin = (): Run => start({}, { payload: { body: new Uint8Array(100), contentType: null, forwardHeaders: {} } });
 
-const begin = (): Run =>
-  startRun(
-    {
-      instanceId: 'qi_1',
-      dialect: 'native',
-      workflowUrl: 'http://app/flow',
-      payload: { body: new Uint8Array(100), contentType: null, forwardHeaders: {} },
-      settings: SETTINGS,
-      callerIp: '127.0.0.1',
-      workflowRunId: null,
-      notBefore: null,
-      deduplicationId: null,
-    },
-    context,
-  ).run;
-
-function answered(run: Run, more: Partial<ProgressReply>, within = LIMITED): Decision {
-  const task = run.tasks.get(ADVANCE_SLOT);
-  assert.ok(task && 'retried' in task);
-  const attempt = { slot: ADVANCE_SLOT, messageId: task.messageId, retried: task.retried };
-  const reply: ProgressReply = {
-    protocol: 1,
-    kind: 'progress',
-    base: run.journalLength,
-    done: [],
-    advanced: true,
-    planned: [],
-    ...more,
-  };
-  return decide(run, { kind: 'replied', attempt, envelope: ENVELOPE, reply }, within);
-}
+const answered = (run: Run, more: Partial<ProgressReply>, within = LIMITED): Decision =>
+  replied(run, ADVANCE_SLOT, progress(run, more), within);
 
 const utf8 = (bytes: number): EncodedBody => ({ encoding: 'utf8', data: 'x'.repeat(bytes) });
 const SENDING: Readonly<Record<string, (stepId: number, body: EncodedBody) => PlannedStep>> = {

@@ -1,44 +1,18 @@
 /** Which deliveries count as messages, from the trigger to the failure callback. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CallSpec, PlannedStep, ProgressReply, StepReply } from '@everstep/sdk/protocol';
+import type { CallSpec, PlannedStep, StepReply } from '@everstep/sdk/protocol';
+import { at, attemptOf, begin, command, ENVELOPE, progress, replied, T0 } from '../engine.fixture.js';
 import { retryCallback } from '../messages/callback.js';
 import { decide, type RunEvent } from '../runs/decide.js';
 import type { Decision } from '../runs/decision.js';
-import { ADVANCE_SLOT, type Run, type RunSettings } from '../runs/run.js';
-import { recoverRun, type StartCommand, startRun } from '../runs/start.js';
+import { ADVANCE_SLOT, type Run } from '../runs/run.js';
+import { recoverRun, startRun } from '../runs/start.js';
 import type { StoreWrite } from '../writes.js';
 
-const T0 = 1_800_000_000_000;
-let counter = 0;
-const context = {
-  now: T0,
-  random: { bytes: (count: number) => Uint8Array.from({ length: count }, () => counter++ & 0xff) },
-  publicUrl: 'http://everstep',
-};
-const SETTINGS: RunSettings = {
-  maxRetries: 1,
-  retryDelay: '1000',
-  deliveryTimeoutMs: 1000,
-  labels: [],
-  flowControl: null,
-  failureCallback: null,
-};
-const ENVELOPE = { status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
+const context = at(0);
+const answered = (run: Run, slot: number, reply: StepReply): Decision => replied(run, slot, reply, context);
 const CALL: CallSpec = { url: 'http://third/', method: 'GET', headers: {} };
-
-const command = (settings: Partial<RunSettings> = {}): StartCommand => ({
-  instanceId: 'qi_1',
-  dialect: 'native',
-  workflowUrl: 'http://app/flow',
-  payload: { body: new Uint8Array(), contentType: null, forwardHeaders: {} },
-  settings: { ...SETTINGS, ...settings },
-  callerIp: '127.0.0.1',
-  workflowRunId: null,
-  notBefore: null,
-  deduplicationId: null,
-});
-const begin = (settings: Partial<RunSettings> = {}): Run => startRun(command(settings), context).run;
 
 /** Returns the number of messages counted by these writes: at most one write, of this instance and time. */
 function counted(writes: readonly StoreWrite[]): number {
@@ -49,26 +23,6 @@ function counted(writes: readonly StoreWrite[]): number {
   assert.deepEqual([count.instanceId, count.at], ['qi_1', T0]);
   return count.messages;
 }
-
-function attemptOf(run: Run, slot: number) {
-  const task = run.tasks.get(slot);
-  assert.ok(task && 'retried' in task);
-  return { slot, messageId: task.messageId, retried: task.retried };
-}
-
-function answered(run: Run, slot: number, reply: StepReply): Decision {
-  return decide(run, { kind: 'replied', attempt: attemptOf(run, slot), envelope: ENVELOPE, reply }, context);
-}
-
-const progress = (run: Run, more: Partial<ProgressReply>): StepReply => ({
-  protocol: 1,
-  kind: 'progress',
-  base: run.journalLength,
-  done: [],
-  advanced: true,
-  planned: [],
-  ...more,
-});
 
 const failing = (run: Run, slot: number, retry: 'never' | 'backoff'): RunEvent => ({
   kind: 'attempt-failed',

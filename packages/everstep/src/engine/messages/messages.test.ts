@@ -1,26 +1,11 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import type { DecisionContext } from '../ids.js';
+import { at, command, T0 } from '../engine.fixture.js';
 import { runKeyOfMessage } from '../ids.js';
 import { decide, type RunEvent } from '../runs/decide.js';
-import { ADVANCE_SLOT, type DeliveryFailure, type MessageSettings, type Run, type RunSettings } from '../runs/run.js';
+import { ADVANCE_SLOT, type DeliveryFailure, type MessageSettings, type Run } from '../runs/run.js';
 import { recoverRun, startRun } from '../runs/start.js';
 
-const T0 = 1_800_000_000_000;
-const at = (now: number): DecisionContext => ({
-  now,
-  random: { bytes: (count) => randomBytes(count) },
-  publicUrl: 'http://everstep',
-});
-const SETTINGS: RunSettings = {
-  maxRetries: 1,
-  retryDelay: '1000',
-  deliveryTimeoutMs: 60_000,
-  labels: ['l'],
-  flowControl: null,
-  failureCallback: null,
-};
 const down: DeliveryFailure = {
   cause: 'http',
   message: 'the endpoint answered 500',
@@ -31,10 +16,9 @@ const down: DeliveryFailure = {
 };
 
 function begin(message: Partial<MessageSettings> = {}, notBefore: number | null = null) {
-  const settings = { ...SETTINGS, message: { method: 'POST', ...message } };
   const payload = { body: new Uint8Array([1]), contentType: null, forwardHeaders: {} };
-  const base = { instanceId: 'qi_1', dialect: 'upstash', workflowUrl: 'http://app/', callerIp: '10.0.0.1' } as const;
-  return startRun({ ...base, payload, settings, workflowRunId: null, notBefore, deduplicationId: null }, at(T0));
+  const settings = { labels: ['l'], message: { method: 'POST', ...message } };
+  return startRun(command(settings, { dialect: 'upstash', workflowUrl: 'http://app/', payload, notBefore }), at(0));
 }
 
 function answered(run: Run, more: Partial<Extract<RunEvent, { kind: 'message-answered' }>> = {}): RunEvent {
@@ -62,7 +46,7 @@ test('a response is applied once; its callback is created in the same unit', () 
   const callback = { url: 'http://app/called', headers: { 'x-a': 'b' }, delayMs: 50, timeoutMs: 7 };
   const { run } = begin({ callback, queue: 'q' });
   const event = answered(run, { notice: new Uint8Array([9]) });
-  const decision = decide(run, event, at(T0 + 1));
+  const decision = decide(run, event, at(1));
   assert.equal(decision.outcome?.status, 'succeeded');
   const [made, ...others] = decision.newRuns ?? [];
   assert.ok(made && others.length === 0);
@@ -76,24 +60,24 @@ test('a response is applied once; its callback is created in the same unit', () 
     decision.writes.map(({ kind }) => kind),
     ['create-run', 'put-task', 'count-messages', 'delete-tasks', 'end-run'],
   );
-  assert.deepEqual(decide(decision.run, event, at(T0 + 2)).writes, []);
+  assert.deepEqual(decide(decision.run, event, at(2)).writes, []);
 });
 
 test('a response to a finished attempt has no effect', () => {
   const { run } = begin();
   const event = answered(run, { failure: down });
-  const retried = decide(run, event, at(T0 + 1));
+  const retried = decide(run, event, at(1));
   assert.equal(retried.run.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 1001);
-  assert.deepEqual(decide(retried.run, event, at(T0 + 2)).writes, []);
+  assert.deepEqual(decide(retried.run, event, at(2)).writes, []);
 });
 
 test('a failed message is restarted with its settings except its time; it cannot be resumed', () => {
   const { run } = begin({ queue: 'q', urlGroup: 'g', scheduleId: 's' }, T0 + 5);
-  const first = decide(run, answered(run, { failure: down }), at(T0 + 6)).run;
-  const failed = decide(first, answered(first, { failure: down }), at(T0 + 7));
+  const first = decide(run, answered(run, { failure: down }), at(6)).run;
+  const failed = decide(first, answered(first, { failure: down }), at(7));
   assert.match(failed.deadLetter?.error ?? '', /^the message failed after 2 attempts/);
   const request = { kind: 'resume', dlqId: 'dlq_1', overrides: {}, workflowRunId: 'mine' } as const;
-  const again = recoverRun(failed.run, request, at(T0 + 100));
+  const again = recoverRun(failed.run, request, at(100));
   assert.ok(again !== 'no-flow-control-key');
   assert.equal(again.run.workflowRunId, `msg_${again.run.key}`);
   assert.equal(again.run.origin?.kind, 'restart');

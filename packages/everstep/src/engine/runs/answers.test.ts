@@ -2,27 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FailedReply, PlannedStep, StepReply, StepResult } from '@everstep/sdk/protocol';
-import { decide } from './decide.js';
+import { at, begin, replied, T0 } from '../engine.fixture.js';
 import type { Decision } from './decision.js';
 import { ADVANCE_SLOT, type Run } from './run.js';
-import { recoverRun, startRun } from './start.js';
+import { recoverRun } from './start.js';
 
-const T0 = 1_800_000_000_000;
-const at = (ms: number) => ({
-  now: T0 + ms,
-  random: { bytes: (count: number) => new Uint8Array(count) },
-  publicUrl: 'http://everstep',
-});
 const step = (stepId: number): PlannedStep & StepResult => ({ stepId, name: `s${stepId}`, type: 'Run' });
 const nap = (stepId: number): PlannedStep => ({ stepId, name: `s${stepId}`, type: 'SleepFor', sleepMs: 1000 });
 
-function answered(run: Run, slot: number, reply: StepReply, ms: number): Decision {
-  const task = run.tasks.get(slot);
-  assert.ok(task && 'retried' in task);
-  const attempt = { slot, messageId: task.messageId, retried: task.retried };
-  const envelope = { status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
-  return decide(run, { kind: 'replied', attempt, reply, envelope }, at(ms));
-}
+const answered = (run: Run, slot: number, reply: StepReply, ms: number): Decision => replied(run, slot, reply, at(ms));
 
 const progress = (base: number, done: readonly StepResult[], planned: readonly PlannedStep[], advanced = true): StepReply => ({
   protocol: 1,
@@ -45,28 +33,7 @@ const failed = (base: number, more: Partial<FailedReply> = {}): StepReply => ({
 
 /** Returns a run whose code waits for the given steps. */
 function waitingFor(...planned: readonly PlannedStep[]): Run {
-  const { run } = startRun(
-    {
-      instanceId: 'qi_1',
-      dialect: 'native',
-      workflowUrl: 'http://app/flow',
-      payload: { body: new Uint8Array(), contentType: null, forwardHeaders: {} },
-      settings: {
-        maxRetries: 2,
-        retryDelay: '1000',
-        deliveryTimeoutMs: 1000,
-        labels: [],
-        flowControl: null,
-        failureCallback: null,
-      },
-      callerIp: '127.0.0.1',
-      workflowRunId: null,
-      notBefore: null,
-      deduplicationId: null,
-    },
-    at(0),
-  );
-  return answered(run, ADVANCE_SLOT, progress(0, [], planned), 1).run;
+  return answered(begin({ maxRetries: 2 }), ADVANCE_SLOT, progress(0, [], planned), 1).run;
 }
 
 test('retries a step if the code failed before it reached the step', () => {

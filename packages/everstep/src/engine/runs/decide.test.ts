@@ -2,44 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { PlannedStep, ProgressReply, StepResult } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
+import { at, attemptOf, begin as beginWith, ENVELOPE, SETTINGS as FEW, progress, T0 } from '../engine.fixture.js';
 import { decide, type RunEvent } from './decide.js';
 import type { Decision } from './decision.js';
 import { ADVANCE_SLOT, type DeliveryFailure, type Run, type RunSettings } from './run.js';
-import { recoverRun, startRun } from './start.js';
+import { recoverRun } from './start.js';
 
-const T0 = 1_800_000_000_000;
-let counter = 0;
-const at = (ms: number) => ({
-  now: T0 + ms,
-  random: { bytes: (count: number) => Uint8Array.from({ length: count }, () => counter++ & 0xff) },
-  publicUrl: 'http://everstep',
-});
-const SETTINGS: RunSettings = {
-  maxRetries: 2,
-  retryDelay: '1000 * (retried + 1)',
-  deliveryTimeoutMs: 1000,
-  labels: ['a'],
-  flowControl: null,
-  failureCallback: null,
-};
-const ENVELOPE = { status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
+const SETTINGS: RunSettings = { ...FEW, maxRetries: 2, retryDelay: '1000 * (retried + 1)', labels: ['a'] };
 
-function begin(settings: Partial<RunSettings> = {}, notBefore: number | null = null): Run {
-  return startRun(
-    {
-      instanceId: 'qi_1',
-      dialect: 'native',
-      workflowUrl: 'http://app/flow',
-      payload: { body: new Uint8Array(), contentType: null, forwardHeaders: {} },
-      settings: { ...SETTINGS, ...settings },
-      callerIp: '127.0.0.1',
-      workflowRunId: null,
-      notBefore,
-      deduplicationId: null,
-    },
-    at(0),
-  ).run;
-}
+const begin = (settings: Partial<RunSettings> = {}, notBefore: number | null = null): Run =>
+  beginWith({ ...SETTINGS, ...settings }, { notBefore });
 
 const runStep = (stepId: number): PlannedStep => ({ stepId, name: `s${stepId}`, type: 'Run' });
 const done = (stepId: number, out?: string): StepResult => ({
@@ -52,29 +24,20 @@ const done = (stepId: number, out?: string): StepResult => ({
 const SENT = { durationMs: 1, method: 'POST', url: 'http://app/flow', headers: [], bodyBytes: 0, body: null, answerBytes: 0 };
 
 function replied(run: Run, slot: number, reply: Partial<ProgressReply>, ms = 1, sentAt?: number): Decision {
-  const task = run.tasks.get(slot);
-  assert.ok(task && 'retried' in task);
-  const event: RunEvent = {
-    kind: 'replied',
-    attempt: { slot, messageId: task.messageId, retried: task.retried },
-    envelope: sentAt === undefined ? ENVELOPE : { ...ENVELOPE, sent: { ...SENT, startedAt: sentAt } },
-    reply: { protocol: 1, kind: 'progress', base: run.journalLength, done: [], advanced: true, planned: [], ...reply },
-  };
-  return decide(run, event, at(ms));
+  const envelope = sentAt === undefined ? ENVELOPE : { ...ENVELOPE, sent: { ...SENT, startedAt: sentAt } };
+  return decide(run, { kind: 'replied', attempt: attemptOf(run, slot), envelope, reply: progress(run, reply) }, at(ms));
 }
 
 function failed(run: Run, slot: number, failure: Partial<DeliveryFailure>, ms = 1): Decision {
-  const task = run.tasks.get(slot);
-  assert.ok(task && 'retried' in task);
-  return decide(
-    run,
-    {
-      kind: 'attempt-failed',
-      attempt: { slot, messageId: task.messageId, retried: task.retried },
-      failure: { cause: 'http', message: 'HTTP 500', ...ENVELOPE, status: 500, retry: { kind: 'backoff' }, ...failure },
-    },
-    at(ms),
-  );
+  const full: DeliveryFailure = {
+    cause: 'http',
+    message: 'HTTP 500',
+    ...ENVELOPE,
+    status: 500,
+    retry: { kind: 'backoff' },
+    ...failure,
+  };
+  return decide(run, { kind: 'attempt-failed', attempt: attemptOf(run, slot), failure: full }, at(ms));
 }
 
 const recorded = (decision: Decision): number[] =>

@@ -1,41 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { at, begin, SETTINGS as FEW, T0 } from '../engine.fixture.js';
 import { type Forked, type ForkRequest, forkRun } from './fork.js';
 import { ADVANCE_SLOT, type RecordedStep, type Run, type RunSettings, type Task } from './run.js';
-import { startRun } from './start.js';
 
-const NOW = 1_800_000_000_000;
-let counter = 0;
-const context = {
-  now: NOW,
-  random: { bytes: (count: number) => Uint8Array.from({ length: count }, () => counter++ & 0xff) },
-  publicUrl: 'http://everstep',
-};
-const SETTINGS: RunSettings = {
-  maxRetries: 2,
-  retryDelay: null,
-  deliveryTimeoutMs: 1000,
-  labels: ['a'],
-  flowControl: null,
-  failureCallback: null,
-};
+/** The runs started a minute ago. */
+const STARTED_MS_AGO = 60_000;
+const NOW = T0 + STARTED_MS_AGO;
+const context = at(STARTED_MS_AGO);
+const SETTINGS: RunSettings = { ...FEW, maxRetries: 2, retryDelay: null, labels: ['a'] };
 const PAYLOAD = { body: Buffer.from('{"n":1}'), contentType: 'application/json', forwardHeaders: { 'x-a': 'b' } };
 
 function original(more: Partial<Run> = {}, settings: Partial<RunSettings> = {}): Run {
-  const { run } = startRun(
-    {
-      instanceId: 'qi_1',
-      dialect: 'native',
-      workflowUrl: 'http://app/flow',
-      payload: PAYLOAD,
-      settings: { ...SETTINGS, ...settings },
-      callerIp: '127.0.0.1',
-      workflowRunId: 'order-1',
-      notBefore: null,
-      deduplicationId: null,
-    },
-    { ...context, now: NOW - 60_000 },
-  );
+  const run = begin({ ...SETTINGS, ...settings }, { payload: PAYLOAD, workflowRunId: 'order-1' });
   return { ...run, tasks: new Map(), ...more };
 }
 

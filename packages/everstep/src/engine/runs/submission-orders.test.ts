@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PlannedStep } from '@everstep/sdk/protocol';
 import fc from 'fast-check';
+import { begin, T0 } from '../engine.fixture.js';
 import { decide, type RunEvent } from './decide.js';
 import { ADVANCE_SLOT, type Run, type Task } from './run.js';
-import { startRun } from './start.js';
 import type { Submission } from './submissions.js';
 
 /** Groups of steps. A group of a single step is executed or specified immediately. */
@@ -59,34 +59,12 @@ function submissionFor(recorded: ReadonlySet<number>, target: number | null): Su
   return { done: [], planned: [], end: { kind: 'finished', result: '"done"' } };
 }
 
-function begin(): Run {
-  return startRun(
-    {
-      instanceId: 'qi_1',
-      dialect: 'upstash',
-      workflowUrl: 'http://app/flow',
-      payload: { body: new Uint8Array(), contentType: null, forwardHeaders: {} },
-      settings: {
-        maxRetries: 100,
-        retryDelay: '5',
-        deliveryTimeoutMs: 1000,
-        labels: [],
-        flowControl: null,
-        failureCallback: null,
-        steps: { joined: true, introduced: true },
-      },
-      callerIp: '127.0.0.1',
-      workflowRunId: null,
-      notBefore: null,
-      deduplicationId: null,
-    },
-    { now: 0, random: { bytes: (count) => new Uint8Array(count) }, publicUrl: 'http://everstep' },
-  ).run;
-}
-
 class Play {
-  private run = begin();
-  private now = 0;
+  private run: Run = begin(
+    { maxRetries: 100, retryDelay: '5', steps: { joined: true, introduced: true } },
+    { dialect: 'upstash' },
+  );
+  private now = T0;
   private drawn = 0;
   private ended: string | null = null;
   readonly recorded: number[] = [];

@@ -2,24 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CallSpec, PlannedStep, StepResult } from '@everstep/sdk/protocol';
+import { at, attemptOf, begin, ENVELOPE, T0 } from '../engine.fixture.js';
 import { decide } from './decide.js';
 import type { Decision } from './decision.js';
 import { ADVANCE_SLOT, type DeliveryFailure, type Run } from './run.js';
-import { recoverRun, startRun } from './start.js';
+import { recoverRun } from './start.js';
 import type { Submission } from './submissions.js';
 
-const T0 = 1_800_000_000_000;
-let drawn = 0;
-const at = (ms: number) => ({
-  now: T0 + ms,
-  random: {
-    bytes: (count: number) => {
-      drawn++;
-      return new Uint8Array(count).map((_, index) => (index < 4 ? (drawn >> (8 * index)) & 255 : 0));
-    },
-  },
-  publicUrl: 'http://everstep',
-});
 const done = (stepId: number, type: StepResult['type'] = 'Run'): StepResult => ({
   stepId,
   name: `s${stepId}`,
@@ -37,44 +26,14 @@ const CALL: CallSpec = { url: 'http://third/', method: 'GET', headers: {} };
 const call = (stepId: number): PlannedStep => ({ stepId, name: `s${stepId}`, type: 'Call', call: CALL });
 const wait = (stepId: number): PlannedStep => ({ stepId, name: `s${stepId}`, type: 'Wait', eventIds: ['e'], timeoutMs: 5000 });
 
-function started(introduced = true): Run {
-  return startRun(
-    {
-      instanceId: 'qi_1',
-      dialect: 'upstash',
-      workflowUrl: 'http://app/flow',
-      payload: { body: new Uint8Array(), contentType: null, forwardHeaders: {} },
-      settings: {
-        maxRetries: 1,
-        retryDelay: '1000',
-        deliveryTimeoutMs: 1000,
-        labels: [],
-        flowControl: null,
-        failureCallback: null,
-        steps: { joined: true, introduced },
-      },
-      callerIp: '127.0.0.1',
-      workflowRunId: null,
-      notBefore: null,
-      deduplicationId: null,
-    },
-    at(0),
-  ).run;
-}
+const started = (introduced = true): Run => begin({ steps: { joined: true, introduced } }, { dialect: 'upstash' });
 
 const submit = (run: Run, submission: Partial<Submission>, ms: number): Decision =>
   decide(run, { kind: 'submitted', submission: { done: [], planned: [], ...submission } }, at(ms));
 
-function attemptOf(run: Run, slot: number) {
-  const task = run.tasks.get(slot);
-  assert.ok(task && 'retried' in task, `slot ${slot} has an attempted task`);
-  return { slot, messageId: task.messageId, retried: task.retried };
-}
-const envelope = { status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
-
 /** Ends the delivery of that attempt with an empty response. */
 const exchangeEnded = (run: Run, attempt: ReturnType<typeof attemptOf>, ms: number): Decision =>
-  decide(run, { kind: 'exchange-ended', attempt, envelope }, at(ms));
+  decide(run, { kind: 'exchange-ended', attempt, envelope: ENVELOPE }, at(ms));
 
 const TIMEOUT: DeliveryFailure = {
   cause: 'timeout',

@@ -3,62 +3,22 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { EventContent, PlannedStep, ProgressReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
+import { at, begin, NO_RESPONSE, progress, replied, T0 } from '../engine.fixture.js';
 import { decideCallback, retryCallback } from '../messages/callback.js';
 import type { StoreWrite } from '../writes.js';
 import { decide, type RunEvent } from './decide.js';
 import type { Decision } from './decision.js';
 import type { SentRequest } from './exchanges.js';
-import { ADVANCE_SLOT, CALLBACK_SLOT, type DeliveryFailure, type Run, type RunSettings, type Task } from './run.js';
-import { recoverRun, type StartCommand, startRun } from './start.js';
+import { ADVANCE_SLOT, CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from './run.js';
+import { recoverRun } from './start.js';
 
-const T0 = 1_800_000_000_000;
-let counter = 0;
-const at = (ms: number) => ({
-  now: T0 + ms,
-  random: { bytes: (count: number) => Uint8Array.from({ length: count }, () => counter++ & 0xff) },
-  publicUrl: 'https://everstep.example',
-});
-const SETTINGS: RunSettings = {
-  maxRetries: 1,
-  retryDelay: '1000',
-  deliveryTimeoutMs: 1000,
-  labels: [],
-  flowControl: null,
-  failureCallback: null,
-};
-const NO_ANSWER = { status: null, responseHeaders: {}, responseBody: new Uint8Array() };
 const data = (text: string): Extract<EventContent, { kind: 'data' }> => ({
   kind: 'data',
   body: { encoding: 'utf8', data: text },
 });
-const down: DeliveryFailure = { ...NO_ANSWER, cause: 'network', message: 'connection refused', retry: { kind: 'backoff' } };
+const down: DeliveryFailure = { ...NO_RESPONSE, cause: 'network', message: 'connection refused', retry: { kind: 'backoff' } };
 
-function begin(settings: Partial<RunSettings> = {}, more: Partial<StartCommand> = {}): Run {
-  return startRun(
-    {
-      instanceId: 'qi_1',
-      dialect: 'native',
-      workflowUrl: 'http://app/flow',
-      payload: { body: new Uint8Array(), contentType: null, forwardHeaders: {} },
-      settings: { ...SETTINGS, ...settings },
-      callerIp: '127.0.0.1',
-      workflowRunId: null,
-      notBefore: null,
-      deduplicationId: null,
-      ...more,
-    },
-    at(0),
-  ).run;
-}
-
-function reply(run: Run, more: Partial<ProgressReply>, ms = 1): Decision {
-  const task = run.tasks.get(ADVANCE_SLOT);
-  assert.ok(task && 'retried' in task);
-  const attempt = { slot: ADVANCE_SLOT, messageId: task.messageId, retried: task.retried };
-  const envelope = { ...NO_ANSWER, status: 200 };
-  const frame = { protocol: 1, kind: 'progress', base: run.journalLength, done: [], advanced: true, planned: [] } as const;
-  return decide(run, { kind: 'replied', attempt, envelope, reply: { ...frame, ...more } }, at(ms));
-}
+const reply = (run: Run, more: Partial<ProgressReply>): Decision => replied(run, ADVANCE_SLOT, progress(run, more));
 
 const planned = (...steps: PlannedStep[]): Run => reply(begin(), { planned: steps }).run;
 
@@ -187,7 +147,7 @@ describe('calls', () => {
   });
   const answer = { status: 503, headers: { 'x-a': ['1', '2'] }, body: { encoding: 'utf8', data: 'busy' } } as const;
   const refusal: DeliveryFailure = {
-    ...NO_ANSWER,
+    ...NO_RESPONSE,
     cause: 'http',
     message: 'the endpoint answered 503',
     status: 503,
