@@ -27,7 +27,7 @@ const steps = async (store: Store, runKey: string) => (await store.loadJournal({
 export function commitConformance(open: OpenStore): void {
   describe('commits', () => {
     test(
-      'a batch of nothing changes nothing',
+      'an empty batch changes nothing',
       withStore(open, async (store) => {
         assert.deepEqual(await store.commit([]), []);
         assert.equal(await store.latestTime(), 0);
@@ -35,7 +35,7 @@ export function commitConformance(open: OpenStore): void {
     );
 
     test(
-      'results are in the order of the units, and a refused unit leaves the others alone',
+      'results are in the order of the units, and a rejected unit does not affect the others',
       withStore(open, async (store) => {
         const [ended, active] = [sampleRun(1), sampleRun(2)];
         await apply(store, [creation(ended), creation(active), ...failure(ended)]);
@@ -52,7 +52,7 @@ export function commitConformance(open: OpenStore): void {
     );
 
     test(
-      'no write of a unit happens when its last guard does not hold',
+      'no write of a unit takes effect if its last guard fails',
       withStore(open, async (store) => {
         const run = sampleRun(1);
         await apply(store, [creation(run)]);
@@ -94,7 +94,7 @@ export function commitConformance(open: OpenStore): void {
     );
 
     test(
-      'a run id is free again when its run has ended, and never taken by another instance',
+      'a run id is free again when its run has ended, and is never taken by another instance',
       withStore(open, async (store) => {
         const free = (instanceId: string) => ({ kind: 'run-id-free', instanceId, workflowRunId: 'mine' }) as const;
         const [first, second, foreign] = [
@@ -115,7 +115,7 @@ export function commitConformance(open: OpenStore): void {
     );
 
     test(
-      'missing dead letters are named, those of another instance among them',
+      'missing dead letters are named, including those of another instance',
       withStore(open, async (store) => {
         const [mine, foreign] = [sampleRun(1), sampleRun(2, { instanceId: OTHER_INSTANCE })];
         await apply(store, [creation(mine), creation(foreign), ...failure(mine), ...failure(foreign)]);
@@ -174,7 +174,7 @@ export function commitConformance(open: OpenStore): void {
     ];
     for (const [fault, writes] of faults) {
       test(
-        `${fault} is a fault: the whole batch is refused and undone`,
+        `${fault} is a fault: the whole batch is rejected and rolled back`,
         withStore(open, async (store) => {
           await apply(store, [creation(run), creation(other), { kind: 'record-step', runKey, step: sampleStep(0) }]);
           const before = await store.loadRun({ runKey });
@@ -200,7 +200,7 @@ export function commitConformance(open: OpenStore): void {
           );
           assert.deepEqual((await store.listDeadLetterIds(page)).items, []);
 
-          // And the next batch is as if there had been none.
+          // The next batch works as if the faulty one had not existed.
           await apply(store, [creation(bystander), { kind: 'record-step', runKey, step: sampleStep(1) }]);
           assert.deepEqual(
             (await store.listRuns(page)).items.map((item) => item.key),
@@ -212,7 +212,7 @@ export function commitConformance(open: OpenStore): void {
     }
 
     test(
-      'what is committed is there when the store is opened again',
+      'committed data is there when the store is opened again',
       withStore(open, async (store, underTest) => {
         const [kept, failed] = [sampleRun(1), sampleRun(2)];
         await apply(store, [
@@ -235,7 +235,7 @@ export function commitConformance(open: OpenStore): void {
     );
 
     test(
-      'the latest time is that of the latest write, whatever it was, and never goes back',
+      'the latest time is that of the latest write of any kind, and never decreases',
       withStore(open, async (store) => {
         const at: readonly (readonly [number, StoreWrite])[] = [
           [T0 + 10, creation(sampleRun(10))],

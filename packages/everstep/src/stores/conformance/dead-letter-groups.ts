@@ -24,7 +24,7 @@ import { apply, INSTANCE, OTHER_INSTANCE, sampleRun, seededNumbers, T0, unit } f
 export function deadLetterGroupConformance(open: OpenStore): void {
   describe('groups of dead letters', () => {
     test(
-      'begin with their first entry, and count those that are there and those that ever came',
+      'start with their first entry, and count current entries and all entries ever',
       withStore(open, async (store) => {
         await apply(store, failed(1, T0));
         await apply(store, failed(2, T0 + 5, group('no stock', 'https://app.test/b')));
@@ -61,7 +61,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
     );
 
     test(
-      'are those of their instance alone',
+      'belong to their instance only',
       withStore(open, async (store) => {
         await apply(store, failed(1, T0));
         const other = { instanceId: OTHER_INSTANCE, fingerprint: NO_STOCK.fingerprint };
@@ -73,7 +73,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
     );
 
     test(
-      'are written with the units that change them: one that is refused changes none',
+      'are written with the units that change them: a rejected one changes none',
       withStore(open, async (store) => {
         await apply(store, failed(1, T0));
         const gone = { kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: ['none'] } as const;
@@ -112,7 +112,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
     );
 
     test(
-      'find their entries in the queue, and the entries tell them',
+      'find their entries in the queue, and the entries name their group',
       withStore(open, async (store) => {
         const other = group('broken');
         await apply(store, failed(1, T0));
@@ -142,13 +142,13 @@ export function deadLetterGroupConformance(open: OpenStore): void {
       }),
     );
 
-    describe('of which the last entry', () => {
+    describe('whose last entry', () => {
       for (const [how, recoveredAt, expected] of [
         ['was resumed or restarted is resolved', T0 + 50, T0 + 50],
         ['was deleted is not resolved', null, null],
       ] as const)
         test(
-          `${how}, and remembered`,
+          `${how}, remember it`,
           withStore(open, async (store) => {
             await apply(store, failed(1, T0));
             await apply(store, failed(2, T0));
@@ -164,7 +164,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
         );
 
       test(
-        'was removed by retention is not resolved',
+        'was removed by retention are not resolved',
         withStore(open, async (store) => {
           await apply(store, failed(1, T0));
           await apply(store, failed(2, T0 + 10, group('other')));
@@ -179,7 +179,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
 
     describe('that were resolved', () => {
       test(
-        'are regressed by an entry that comes afterwards, until somebody acknowledges it',
+        'are regressed by a later entry until a user acknowledges them',
         withStore(open, async (store) => {
           await apply(store, failed(1, T0));
           assert.equal(await mark(store, 'resolve', T0 + 10), true);
@@ -212,7 +212,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
       );
 
       test(
-        'are not regressed by an entry of before that is grouped only now',
+        'are not regressed by an earlier entry that is grouped only now',
         withStore(open, async (store) => {
           await apply(store, failed(1, T0 + 10));
           await apply(store, failed(2, T0, null));
@@ -228,7 +228,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
     });
 
     test(
-      'are marked with an entry of the audit log, and those that do not exist without one',
+      'are marked with an entry of the audit log, and unknown ones without an entry',
       withStore(open, async (store) => {
         await apply(store, failed(1, T0));
         const count = async () => (await store.accounts.listAudit({ accountIds: ['usr_1'], after: null, limit: 99 })).length;
@@ -242,7 +242,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
     );
 
     test(
-      'are acknowledged by whoever resolves them, unless somebody has done so before',
+      'are acknowledged by the user who resolves them, unless another user did so before',
       withStore(open, async (store) => {
         await apply(store, failed(1, T0));
         await mark(store, 'resolve', T0 + 5);
@@ -255,7 +255,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
 
     describe('are listed', () => {
       test(
-        'regressed ones first, then new ones, then known ones, and by when they were seen last; in pages',
+        'regressed ones first, then new ones, then known ones, and by when they were last seen; in pages',
         withStore(open, async (store) => {
           const now = T0 + 3 * NEW_FOR_MS;
           const random = seededNumbers(7);
@@ -267,7 +267,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
             if (random(3) === 0) await mark(store, 'resolve', at + 2, of);
             if (random(2) === 0) await apply(store, failed(100 + n, at + 3, of));
           }
-          // Some have the rank of those that are too old to be new, some are still to get it.
+          // Some have the rank of groups that are too old to be new; some do not have it yet.
           await store.deadLetterGroups.tidy({ now, limit: 5 });
           const all = await list(store, {}, now);
           const key = (each: DeadLetterGroupRecord) => [
@@ -309,7 +309,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
       );
 
       test(
-        'by kind, by the URLs of entries that are there, and by when they were seen',
+        'by kind, by the URLs of current entries, and by when they were seen',
         withStore(open, async (store) => {
           await apply(store, failed(1, T0, group('a')));
           await apply(store, failed(2, T0 + 10, group('a', 'https://app.test/b')));

@@ -49,7 +49,7 @@ export function deadLetterConformance(open: OpenStore): void {
     }
 
     test(
-      'of a run that failed it is known how often the delivery was retried that failed it',
+      'a failed run records how often its failed delivery was retried',
       withStore(open, async (store) => {
         const [run, other] = [sampleRun(1), sampleRun(2)];
         const at = T0 + 50;
@@ -112,7 +112,7 @@ export function deadLetterConformance(open: OpenStore): void {
     );
 
     test(
-      'an entry whose state changes is found under the new state alone, and is gone from it when it was taken',
+      'an entry whose state changes is found only under the new state, and is gone from it when it was taken',
       withStore(open, async (store, underTest) => {
         const [changed, other] = [sampleRun(1), sampleRun(2)];
         const inProgress = { failureFunctionState: 'CALLBACK_INPROGRESS' } as const;
@@ -131,7 +131,7 @@ export function deadLetterConformance(open: OpenStore): void {
         await apply(store, [setTo('CALLBACK_FAIL')]);
         assert.deepEqual(await under(store, 'CALLBACK_FAIL'), [dlqId]);
         assert.deepEqual(await under(store, 'CALLBACK_INPROGRESS'), [`dlq_${other.key}`]);
-        // There and back in one batch, and the state that it has already.
+        // To the state and back in one batch, and to the state that it already has.
         await apply(store, [setTo('CALLBACK_INPROGRESS'), setTo('CALLBACK_SUCCESS'), setTo('CALLBACK_SUCCESS')]);
         const reopened = await underTest.reopen();
         assert.deepEqual(await under(reopened, 'CALLBACK_SUCCESS'), [dlqId]);
@@ -144,7 +144,7 @@ export function deadLetterConformance(open: OpenStore): void {
     );
 
     test(
-      'an entry without a failure function gets a state when it is told of after all',
+      'an entry without a failure function gets a state when its failure is reported after all',
       withStore(open, async (store) => {
         const run = sampleRun(1);
         await apply(store, [creation(run), ...failure(run)]);
@@ -153,7 +153,7 @@ export function deadLetterConformance(open: OpenStore): void {
         const filter = { failureFunctionStates: ['CALLBACK_CANCELED'] } as const;
         assert.deepEqual((await store.listDeadLetterIds({ ...page, filter })).items, [entry.dlqId]);
         assert.deepEqual((await store.listDeadLetterIds(page)).items, [entry.dlqId]);
-        // And has none any more when there turns out to be nobody to be told.
+        // And has none again if there is nothing to notify.
         await apply(store, [{ kind: 'set-failure-function-state', ...entry, state: null }]);
         assert.deepEqual((await store.listDeadLetterIds({ ...page, filter })).items, []);
         assert.deepEqual((await store.listDeadLetterIds(page)).items, [entry.dlqId]);
@@ -162,7 +162,7 @@ export function deadLetterConformance(open: OpenStore): void {
     );
 
     test(
-      'of two who take the same entry in one batch, one gets it',
+      'if two units take the same entry in one batch, one gets it',
       withStore(open, async (store) => {
         const run = sampleRun(1);
         await apply(store, [creation(run), ...failure(run)]);
@@ -189,7 +189,7 @@ export function deadLetterConformance(open: OpenStore): void {
     );
 
     test(
-      'a place behind the newest entry leaves out what comes later, also when the newest was taken',
+      'a position after the newest entry excludes later ones, also if the newest was taken',
       withStore(open, async (store, underTest) => {
         const [first, second, third] = [sampleRun(1), sampleRun(2), sampleRun(3)];
         assert.deepEqual(await store.listDeadLetterIds({ ...page, horizon: await store.deadLetterHorizon(page) }), {

@@ -29,7 +29,7 @@ const placesOf = (found: readonly WaiterRecord[]) => found.map(({ workflowRunId,
 export function eventConformance(open: OpenStore): void {
   describe('waits for events', () => {
     test(
-      'a wait is found under each of its events with all that is told of it, also when the store is opened again',
+      'a wait is found under each of its events with all of its data, also after a restart',
       withStore(open, async (store, underTest) => {
         await apply(store, [creation(run), ...putTasks(runKey, [waitTask(2, T0 + 9, ['paid', 'refunded', 'paid'], T0 + 9)])]);
         const expected: WaiterRecord = {
@@ -53,7 +53,7 @@ export function eventConformance(open: OpenStore): void {
     );
 
     test(
-      'nobody waits for an event of another name or another instance',
+      'events of another name or another instance have no waiters',
       withStore(open, async (store) => {
         assert.deepEqual(await waiters(store, 'paid'), []);
         const foreign = sampleRun(2, { instanceId: OTHER_INSTANCE });
@@ -70,7 +70,7 @@ export function eventConformance(open: OpenStore): void {
     );
 
     test(
-      'who waits longest comes first, then who was created first, then the lower slot, page by page',
+      'the longest waiter comes first, then the one created first, then the lower slot, page by page',
       withStore(open, async (store) => {
         const [first, second] = [sampleRun(1), sampleRun(2)];
         const wait = (slot: number, since: number) => ({ ...waitTask(slot, T0 + 900, ['paid']), createdAt: since });
@@ -96,7 +96,7 @@ export function eventConformance(open: OpenStore): void {
     );
 
     test(
-      'all waits of an instance are listed by event and then by who waits longest, page by page, also behind one that is gone',
+      'all waits of an instance are listed by event and then by the longest waiter, page by page, also after one that is gone',
       withStore(open, async (store) => {
         const [first, second, foreign] = [sampleRun(1), sampleRun(2), sampleRun(3, { instanceId: OTHER_INSTANCE })];
         const wait = (slot: number, since: number, events: readonly string[]) => ({
@@ -135,7 +135,7 @@ export function eventConformance(open: OpenStore): void {
     );
 
     test(
-      'a page goes on behind a waiter that waits no more',
+      'a page continues after a waiter that no longer waits',
       withStore(open, async (store) => {
         await apply(store, [
           creation(run),
@@ -153,7 +153,7 @@ export function eventConformance(open: OpenStore): void {
     );
 
     test(
-      'a wait that is put again waits for its new events alone',
+      'a wait that is written again waits only for its new events',
       withStore(open, async (store) => {
         await apply(store, [creation(run), ...putTasks(runKey, [waitTask(1, T0, ['a', 'b']), waitTask(2, T0, ['a'])])]);
         await apply(store, putTasks(runKey, [waitTask(1, T0 + 5, ['b', 'c'])]));
@@ -167,7 +167,7 @@ export function eventConformance(open: OpenStore): void {
     );
 
     test(
-      'what happens to other slots and other runs leaves a wait as it is',
+      'changes of other slots and other runs do not affect a wait',
       withStore(open, async (store) => {
         const other = sampleRun(2);
         await apply(store, [creation(run), creation(other), ...putTasks(runKey, [waitTask(2, T0, ['paid']), stepTask(3, T0)])]);
@@ -186,7 +186,7 @@ export function eventConformance(open: OpenStore): void {
       const when = reopens ? ', also when the store was opened in between' : '';
       for (const kind of ['park-tasks', 'delete-tasks'] as const) {
         test(
-          `${kind === 'park-tasks' ? 'a parked' : 'a deleted'} wait waits no more${when}`,
+          `${kind === 'park-tasks' ? 'a parked' : 'a deleted'} wait no longer waits${when}`,
           withStore(open, async (first, underTest) => {
             const other = sampleRun(2);
             await apply(first, [
@@ -206,7 +206,7 @@ export function eventConformance(open: OpenStore): void {
     }
 
     test(
-      'a wait that is put parked does not wait, and one that is parked and put again does',
+      'a wait that is written as parked does not wait, and one that is parked and written again does',
       withStore(open, async (store) => {
         await apply(store, [creation(run), ...putTasks(runKey, [waitTask(1, null, ['paid']), waitTask(2, T0, ['paid'])])]);
         assert.deepEqual(await slotsOf(store, 'paid'), [2]);
@@ -216,7 +216,7 @@ export function eventConformance(open: OpenStore): void {
     );
 
     test(
-      'a batch that is refused leaves those who wait as they were',
+      'a rejected batch does not change the waiters',
       withStore(open, async (store) => {
         await apply(store, [creation(run), ...putTasks(runKey, [waitTask(1, T0, ['paid'])])]);
         const fault = { kind: 'record-step', runKey: 'no such run', step: sampleStep(0) } as const;
@@ -229,9 +229,9 @@ export function eventConformance(open: OpenStore): void {
     );
   });
 
-  describe('events that come early', () => {
+  describe('events that arrive early', () => {
     test(
-      'are kept in the order in which they came, each with its content, also when the store is opened again',
+      'are kept in the order of their arrival, each with its content, also after a restart',
       withStore(open, async (store, underTest) => {
         const request = {
           ...keptEvent(2, 'whk_1'),
@@ -262,7 +262,7 @@ export function eventConformance(open: OpenStore): void {
     );
 
     test(
-      'are dropped one by one, of their own run alone',
+      'are removed one by one, of their own run only',
       withStore(open, async (store) => {
         const other = sampleRun(2);
         await apply(store, [creation(run), creation(other)]);
@@ -286,7 +286,7 @@ export function eventConformance(open: OpenStore): void {
 
   describe('webhooks', () => {
     test(
-      'belong to the run whose step made them',
+      'belong to the run whose step created them',
       withStore(open, async (store) => {
         const other = sampleRun(2);
         const outcome = (eventId: string) => JSON.stringify({ eventId, webhookUrl: `http://svc.example/v2/webhooks/${eventId}` });
@@ -311,7 +311,7 @@ export function eventConformance(open: OpenStore): void {
     );
 
     test(
-      'are there as long as the run is, however it goes',
+      'exist as long as the run, however it ends',
       withStore(open, async (store) => {
         const step = sampleStep(0, { type: 'CreateWebhook', out: '{"eventId":"whk_1"}' });
         const [ended, copy] = [sampleRun(3), sampleRun(4)];

@@ -21,7 +21,7 @@ const setWindow = (key: string, window: FlowControlState['window']): StoreWrite 
   window,
 });
 
-/** A key as it is when a trigger has named it and nothing more. */
+/** A key after a trigger has named it, without anything else. */
 const untouched = (key: string, overrides: Partial<FlowControlState> = {}): FlowControlState => ({
   key,
   parallelism: null,
@@ -59,7 +59,7 @@ export function flowControlConformance(open: OpenStore): void {
     );
 
     test(
-      'keep their limits when a trigger brings none',
+      'keep their limits when a trigger contains none',
       withStore(open, async (store) => {
         await apply(store, [put({ key: 'a', parallelism: 3 }), put({ key: 'a' }, T0 + 1)]);
         assert.deepEqual(await find(store, 'a'), untouched('a', { parallelism: 3 }));
@@ -72,7 +72,7 @@ export function flowControlConformance(open: OpenStore): void {
       [false, true],
     ] as const) {
       test(
-        `keep what is pinned whatever a trigger brings, but not what a person sets (parallelism: ${parallelismPinned}, rate: ${ratePinned})`,
+        `keep pinned limits whatever a trigger contains, but not those that a user sets (parallelism: ${parallelismPinned}, rate: ${ratePinned})`,
         withStore(open, async (store) => {
           const pinned = untouched('a', { parallelism: 2, rate: 3, periodMs: 4_000, parallelismPinned, ratePinned });
           await apply(store, [put({ key: 'a', parallelism: 1 }), set(pinned), put({ key: 'a', parallelism: 9 }, T0 + 1)]);
@@ -90,7 +90,7 @@ export function flowControlConformance(open: OpenStore): void {
     }
 
     test(
-      'that a person sets are registered when they are new, and stay paused when a trigger names them',
+      'that a user sets are created if they are new, and stay paused when a trigger names them',
       withStore(open, async (store) => {
         const paused = untouched('a', { paused: true });
         await apply(store, [set(paused)]);
@@ -101,7 +101,7 @@ export function flowControlConformance(open: OpenStore): void {
     );
 
     test(
-      'keep what was granted in their window until another window replaces it, also when the store is opened again',
+      'keep what was granted in their window until another window replaces it, also after a restart',
       withStore(open, async (store, underTest) => {
         const limits = { key: 'a', rate: 5, periodMs: 1000 };
         await apply(store, [put(limits), setWindow('a', { startedAt: T0 + 5, granted: 2 })]);

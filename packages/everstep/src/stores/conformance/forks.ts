@@ -33,7 +33,7 @@ const record = (key: string, ...steps: readonly ReturnType<typeof sampleStep>[])
 export function forkConformance(open: OpenStore): void {
   describe('forks', () => {
     test(
-      'keep the beginning of a journal, with edited results in their places, and the original stays',
+      'keep the start of a journal, with edited results at their positions, and the original stays',
       withStore(open, async (store) => {
         const journal = [0, 1, 2, 3].map((index) => sampleStep(index));
         const edited = { ...sampleStep(1), out: '"edited"', edited: true } as const;
@@ -59,7 +59,7 @@ export function forkConformance(open: OpenStore): void {
     );
 
     test(
-      'know what is recorded behind the first free position, until that is owed',
+      'know which steps after the first free position are recorded, until the next step is planned',
       withStore(open, async (store) => {
         await apply(store, [
           creation(fork),
@@ -72,7 +72,7 @@ export function forkConformance(open: OpenStore): void {
     );
 
     test(
-      'are not made of a run that is gone',
+      'are not created from a run that is gone',
       withStore(open, async (store) => {
         const asked = [{ kind: 'run-present', runKey }] as const;
         assert.deepEqual(await store.commit([unit([creation(fork)], asked)]), [{ kind: 'run-gone' }]);
@@ -83,7 +83,7 @@ export function forkConformance(open: OpenStore): void {
     );
 
     test(
-      'are told of in the audit log, in their unit or not at all',
+      'are in the audit log with their unit, or not at all',
       withStore(open, async (store) => {
         const asked = [{ kind: 'run-present', runKey }] as const;
         const tell = (n: number) => ({ kind: 'add-audit', entry: sampleAudit(n, ['usr_ann']) }) as const;
@@ -95,7 +95,7 @@ export function forkConformance(open: OpenStore): void {
     );
 
     test(
-      'and what else came of a run are found from it, by creation, so many as are asked for',
+      'and other derived runs are found from their source, by creation, up to the requested number',
       withStore(open, async (store) => {
         const child = sampleRun(3, { origin: comesOf(3, 'invoke') });
         const later = sampleRun(4, { origin: comesOf(4, 'fork') });

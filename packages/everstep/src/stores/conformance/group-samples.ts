@@ -1,4 +1,4 @@
-/** Failures of groups, and what a store says of these. */
+/** Failures of groups, and the expected groups. */
 import { type FailureGroup, type GroupState, groupState } from '../../engine/dead-letters/dead-letter-groups.js';
 import { groupOf } from '../../engine/dead-letters/fingerprint.js';
 import type { Run } from '../../engine/runs/run.js';
@@ -13,7 +13,7 @@ export const group = (message: string, workflowUrl = URL, kind: FailureGroup['ki
   groupOf({ kind, workflowUrl, stepName: 'pay-7', status: 500, cause: 'step', message });
 export const NO_STOCK = group('no stock');
 
-/** A run of that number that failed at that time. */
+/** A run with that number that failed at that time. */
 export function failed(n: number, at: number, as: FailureGroup | null = NO_STOCK): readonly StoreWrite[] {
   const run = sampleRun(n, { workflowUrl: as?.workflowUrl ?? URL });
   return [creation(run), ...failure(run, sampleDeadLetter(run, { createdAt: at }), as)];

@@ -7,9 +7,9 @@ import { apply, creation, failure, INSTANCE, sampleAttempt, sampleDeadLetter, sa
 
 export function groupUpkeepConformance(open: OpenStore): void {
   describe('groups of dead letters', () => {
-    describe('of entries of before there were any', () => {
+    describe('of entries from before groups existed', () => {
       test(
-        'are made of what is known of these, oldest first; once',
+        'are created from these entries, oldest first, once',
         withStore(open, async (store) => {
           const run = sampleRun(1);
           const attempt = { ...sampleAttempt(1), retryAt: null };
@@ -50,7 +50,7 @@ export function groupUpkeepConformance(open: OpenStore): void {
       );
 
       test(
-        'are as they were after the store was opened again',
+        'are unchanged after a restart',
         withStore(open, async (store, underTest) => {
           await apply(store, failed(1, T0));
           await apply(store, failed(2, T0 + 1, null));
@@ -63,7 +63,7 @@ export function groupUpkeepConformance(open: OpenStore): void {
     });
 
     test(
-      'forget hours of more than a week ago, and themselves a month after their last entry when they are empty',
+      'drop counts of hours more than a week ago, and are removed a month after their last entry when they are empty',
       withStore(open, async (store) => {
         const { deadLetterGroups } = store;
         await apply(store, failed(1, T0 + 1));

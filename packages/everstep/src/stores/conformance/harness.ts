@@ -1,9 +1,9 @@
 import type { Store } from '../../ports/stores/store.js';
 
-/** A store made for one test, on data of its own. */
+/** A store created for one test, with its own data. */
 export interface StoreUnderTest {
   readonly store: Store;
-  /** Whether it keeps versions of runs, as a store of several processes has to. */
+  /** Whether it keeps versions of runs, as a store of several processes must. */
   readonly hasVersions: boolean;
   /** Closes the store and opens another on the same data. */
   reopen(): Promise<Store>;
@@ -13,7 +13,7 @@ export interface StoreUnderTest {
 
 export type OpenStore = () => Promise<StoreUnderTest>;
 
-/** The body of a test that gets an empty store. */
+/** The body of a test, which receives an empty store. */
 export function withStore(open: OpenStore, body: (store: Store, underTest: StoreUnderTest) => Promise<void>) {
   return async () => {
     const underTest = await open();

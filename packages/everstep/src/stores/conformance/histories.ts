@@ -29,7 +29,7 @@ const ROOM = { maxRows: 100, maxBytes: LIMITS.partBytes };
 const recorded = (outs: readonly (string | null)[]): readonly StoreWrite[] =>
   outs.map((out, index) => ({ kind: 'record-step', runKey, step: sampleStep(index, { out }) }));
 
-/** All of a list, a part at a time, and how many parts that took. */
+/** A whole list, read in parts, and the number of parts. */
 async function inParts<Item>(read: (from: string | null) => Promise<Part<Item>>): Promise<{ items: Item[]; parts: number }> {
   const items: Item[] = [];
   let from: string | null = null;
@@ -46,7 +46,7 @@ async function inParts<Item>(read: (from: string | null) => Promise<Part<Item>>)
 export function historyConformance(open: OpenStore): void {
   describe('long histories', () => {
     test(
-      'a part of a journal ends at its rows or its bytes, and the next one continues behind it',
+      'a part of a journal ends at its maximum of rows or bytes, and the next one continues after it',
       withStore(open, async (store) => {
         await apply(store, [
           creation(RUN),
@@ -71,7 +71,7 @@ export function historyConformance(open: OpenStore): void {
     );
 
     test(
-      'a result that is longer than was asked for is left out, with its length',
+      'a result longer than the requested maximum is omitted, with its length',
       withStore(open, async (store) => {
         const long = JSON.stringify('é'.repeat(600));
         await apply(store, [creation(RUN), ...recorded(['1', long, null])]);
@@ -99,7 +99,7 @@ export function historyConformance(open: OpenStore): void {
     );
 
     test(
-      'tasks and attempts are read in parts, attempts of one slot alone as well',
+      'tasks and attempts are read in parts, also attempts of one slot only',
       withStore(open, async (store) => {
         const attempts = [3, 2, 1, 0].map((n) => ({ ...sampleAttempt(n), slot: n % 2 === 0 ? 1 : -1 }));
         const tasks = [advanceTask(T0), ...[1, 2, 3].map((slot) => sleepTask(slot, T0, T0))];
@@ -117,7 +117,7 @@ export function historyConformance(open: OpenStore): void {
     );
 
     test(
-      'the body of a call or an invocation is left out where it is long',
+      'a long body of a call or an invocation is omitted',
       withStore(open, async (store) => {
         const body = { encoding: 'utf8', data: 'x'.repeat(LIMITS.maxInlineBytes) } as const;
         const call = callTask(1, T0, { body });
@@ -153,7 +153,7 @@ export function historyConformance(open: OpenStore): void {
     );
 
     test(
-      'a long result of a run is left out of its record, and read alone',
+      'a long result of a run is omitted from its record, and read separately',
       withStore(open, async (store) => {
         const result = JSON.stringify('x'.repeat(LIMITS.maxInlineBytes));
         await apply(store, [
@@ -172,7 +172,7 @@ export function historyConformance(open: OpenStore): void {
     );
 
     test(
-      'a payload and the bodies of dead letters are weighed without being read',
+      'sizes of a payload and of the bodies of dead letters are known without reading them',
       withStore(open, async (store) => {
         const other = sampleRun(2, { instanceId: OTHER_INSTANCE });
         const entry = sampleDeadLetter(RUN);

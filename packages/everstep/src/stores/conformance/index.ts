@@ -1,4 +1,4 @@
-/** What every store must do. Run it on each implementation, in a test file of its own. */
+/** Requirements for every store. Run it on each implementation, in its own test file. */
 import { describe } from 'node:test';
 import { accountConformance } from './accounts/accounts.js';
 import { auditConformance } from './accounts/accounts-audit.js';
@@ -40,7 +40,7 @@ import { versionConformance } from './versions.js';
 
 export type { OpenStore, StoreUnderTest } from './harness.js';
 
-/** Runs, what is left of them, and what bounds and begins them; not their lists, which ask for pages by the thousand. */
+/** Runs and what belongs to them, without listings, which read thousands of pages. */
 export function runConformance(name: string, open: OpenStore): void {
   describe(`${name} as a store of runs`, () => {
     commitConformance(open);
@@ -68,10 +68,10 @@ export function runConformance(name: string, open: OpenStore): void {
   });
 }
 
-/** All of it. */
+/** Everything. */
 export function storeConformance(name: string, open: OpenStore): void {
   runConformance(name, open);
-  describe(`${name} as a store that is listed`, () => listingConformance(open));
+  describe(`${name} as a store with listings`, () => listingConformance(open));
   describe(`${name} as a store of accounts`, () => {
     accountConformance(open);
     namedTokenConformance(open);

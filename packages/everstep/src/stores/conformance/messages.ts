@@ -1,4 +1,4 @@
-/** Plain messages, and what they are published to: queues and groups of URLs. */
+/** Plain messages and their targets: queues and URL groups. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { MessageSettings, Queue, Run, Task, UrlGroup } from '../../engine/runs/run.js';
@@ -63,7 +63,7 @@ const page = { instanceId: INSTANCE, order: 'oldest-first', after: null, horizon
 export function messageConformance(open: OpenStore): void {
   describe('plain messages', () => {
     test(
-      'are read as they were made, also when the store is opened again',
+      'are read as they were created, also after a restart',
       withStore(open, async (store, underTest) => {
         const callback = { url: 'http://c.example/', headers: { 'x-a': 'b' }, method: 'PUT', maxRetries: 0, delayMs: 5 };
         const run = message(1, { queue: 'q', urlGroup: 'g', endpointName: 'e', scheduleId: 's', notBefore: T0, callback });
@@ -78,7 +78,7 @@ export function messageConformance(open: OpenStore): void {
     );
 
     test(
-      'are due like all that is owed, with the queue and the key that may hold them',
+      'are due like all pending work, with the queue and the key that may hold them',
       withStore(open, async (store) => {
         const [inQueue, free] = [
           message(1, { queue: 'q' }, { settings: { flowControl: { key: 'k', rate: 1, periodMs: 1 } } }),
@@ -115,7 +115,7 @@ export function messageConformance(open: OpenStore): void {
     );
 
     test(
-      'change their state in the listings as they end, and their dead letters as their failure is told',
+      'change their state in the listings as they end, and their dead letters as their failure is reported',
       withStore(open, async (store) => {
         const run = message(1, { queue: 'q' });
         const of = (filter: object) => store.listRuns({ ...page, filter: { kind: 'message', ...filter } });
@@ -139,7 +139,7 @@ export function messageConformance(open: OpenStore): void {
     );
 
     test(
-      'are removed like runs when they need not be kept any longer',
+      'are removed like runs when they are no longer retained',
       withStore(open, async (store) => {
         const [done, failed, flow] = [message(1, { queue: 'q' }), message(2, { queue: 'q' }), sampleRun(3)];
         const end = ({ key }: Run): StoreWrite => ({
@@ -170,7 +170,7 @@ export function messageConformance(open: OpenStore): void {
 
   describe('queues', () => {
     test(
-      'are read as they were put, by name, each instance its own, also when the store is opened again',
+      'are read as they were written, by name, separately for each instance, also after a restart',
       withStore(open, async (store, underTest) => {
         await apply(store, [putQueue(queue('b')), putQueue(queue('a', { paused: false })), putQueue(queue('b'), OTHER_INSTANCE)]);
         await apply(store, [putQueue(queue('b', { parallelism: 7, updatedAt: T0 + 9 }))]);
@@ -187,7 +187,7 @@ export function messageConformance(open: OpenStore): void {
     );
 
     test(
-      'are made by a message that names them, one at a time, and left alone when they are there',
+      'are created by a message that names them, one at a time, and are not changed if they exist',
       withStore(open, async (store) => {
         await apply(store, [putQueue(queue('old')), register('old', T0 + 50), register('new', T0 + 60)]);
         assert.deepEqual(await store.findQueue({ instanceId: INSTANCE, name: 'old' }), queue('old'));
@@ -221,14 +221,14 @@ export function messageConformance(open: OpenStore): void {
     );
 
     test(
-      'know how many messages they have that have not ended, and which of them failed before',
+      'know how many of their messages have not ended, and which of them failed before',
       withStore(open, async (store, underTest) => {
         const q = { queue: 'q' };
         const runs = [4, 3, 2, 1].map((n) => message(n, q));
         const [fourth, third, second, first] = runs;
         assert.ok(fourth && third && second && first);
         await apply(store, [
-          // In the order of creation, whatever the keys and the times at which they are due.
+          // In the order of creation, whatever their keys and due times are.
           ...withTask(fourth, T0 + 90, 1),
           ...withTask(third, T0, 0),
           ...withTask(second, T0 + 5, 3),
@@ -250,9 +250,9 @@ export function messageConformance(open: OpenStore): void {
     );
   });
 
-  describe('groups of URLs', () => {
+  describe('URL groups', () => {
     test(
-      'are read as they were put, by name, each instance its own, and can be deleted',
+      'are read as they were written, by name, separately for each instance, and can be deleted',
       withStore(open, async (store, underTest) => {
         const put = (one: UrlGroup, instanceId = INSTANCE): StoreWrite => ({ kind: 'put-url-group', instanceId, group: one });
         await apply(store, [put(group('b')), put(group('a')), put(group('b'), OTHER_INSTANCE)]);

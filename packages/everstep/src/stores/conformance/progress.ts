@@ -62,7 +62,7 @@ export function progressConformance(open: OpenStore): void {
     );
 
     test(
-      'what does not exist is null or empty',
+      'something that does not exist is null or empty',
       withStore(open, async (store) => {
         assert.equal(await store.loadRun({ runKey }), null);
         assert.equal(await store.loadPayload({ runKey }), null);
@@ -82,7 +82,7 @@ export function progressConformance(open: OpenStore): void {
     );
 
     test(
-      'known, journal length and bytes follow from what is recorded',
+      'known entries, journal length and bytes follow from what is recorded',
       withStore(open, async (store) => {
         await apply(store, [creation(run)]);
         const { known, journalLength, journalBytes, quietAt } = await loaded(store);
@@ -113,7 +113,7 @@ export function progressConformance(open: OpenStore): void {
           sampleStep(2, { stepId: 2, out: JSON.stringify('\u0000 ☃ \ud800') }),
         ];
         await apply(store, [creation(run), creation(sampleRun(2))]);
-        // Another run in between: journals do not run into each other.
+        // Another run in between: journals are separate.
         for (const step of journal) {
           await apply(store, [
             { kind: 'record-step', runKey: sampleRun(2).key, step: sampleStep(step.index) },
@@ -141,7 +141,7 @@ export function progressConformance(open: OpenStore): void {
     );
 
     test(
-      'tasks of every kind come back as they were put, and one slot holds one task',
+      'tasks of every kind are read as they were written, and one slot holds one task',
       withStore(open, async (store) => {
         const tasks = [advanceTask(T0 + 1), stepTask(1, T0 + 2), sleepTask(2, T0 + 3, T0 + 3), sleepTask(3, null, T0 + 9)];
         await apply(store, [creation(run), ...putTasks([sleepTask(1, T0, T0), ...tasks])]);
@@ -174,7 +174,7 @@ export function progressConformance(open: OpenStore): void {
     );
 
     test(
-      'due tasks come by due time, then by creation of the run, then by slot, page by page',
+      'due tasks are ordered by due time, then by creation of the run, then by slot, page by page',
       withStore(open, async (store) => {
         const [first, second] = [sampleRun(1), sampleRun(2)];
         await apply(store, [
@@ -234,7 +234,7 @@ export function progressConformance(open: OpenStore): void {
     );
 
     test(
-      'a task is due at its new time once it is put again',
+      'a task is due at its new time once it is written again',
       withStore(open, async (store) => {
         await apply(store, [creation(run), ...putTasks([stepTask(1, T0), stepTask(2, T0 + 50)])]);
         await apply(store, putTasks([stepTask(1, T0 + 100)]));
@@ -246,7 +246,7 @@ export function progressConformance(open: OpenStore): void {
     );
 
     test(
-      'of a run that has ended, the message about its failure alone is due',
+      'of a run that has ended, only the message about its failure is due',
       withStore(open, async (store) => {
         const told = { ...sampleDeadLetter(run), failureFunctionState: 'CALLBACK_INPROGRESS' } as const;
         await apply(store, [

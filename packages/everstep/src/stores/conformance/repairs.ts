@@ -62,7 +62,7 @@ const set = (n: number, state: 'started' | 'gone', newRun: Run | null = null): S
 export function repairConformance(open: OpenStore): void {
   describe('repairs', () => {
     test(
-      'are read as they were written, also when the store is opened again',
+      'are read as they were written, also after a restart',
       withStore(open, async (store, underTest) => {
         await store.repairs.create({ record: record(), driver: null });
         assert.deepEqual(await store.repairs.find(ID), record());
@@ -75,7 +75,7 @@ export function repairConformance(open: OpenStore): void {
     );
 
     test(
-      'one that somebody has written since is not written over, with its items neither',
+      'a repair that was written meanwhile is not overwritten, nor are its items',
       withStore(open, async (store) => {
         await withItems(store, [item(0)]);
         assert.equal(await store.repairs.put({ record: record(), driver: null, items: [item(1)] }), false);
@@ -84,7 +84,7 @@ export function repairConformance(open: OpenStore): void {
     );
 
     test(
-      'a change and the entry that tells of it are written together, or neither',
+      'a change and its audit log entry are written together, or neither',
       withStore(open, async (store) => {
         const audit = sampleAudit(1, ['usr_owner']);
         await store.repairs.create({ record: record(), driver: null });
@@ -97,7 +97,7 @@ export function repairConformance(open: OpenStore): void {
     );
 
     test(
-      'entries that a delete will remove when its undo window ends are told, of several deletes with the earliest',
+      'entries that a delete will remove at the end of its undo window are reported, with the earliest of several deletes',
       withStore(open, async (store) => {
         const plans = [
           ['rep_late', 'undo-window', T0 + 900, [0, 1]],
@@ -125,7 +125,7 @@ export function repairConformance(open: OpenStore): void {
     );
 
     test(
-      'are listed newest first, by phase, page by page, each instance its own',
+      'are listed newest first, by phase, page by page, separately for each instance',
       withStore(open, async (store) => {
         const ids = [1, 2, 3].map((n) => `rep_${String(n).padStart(26, '0')}`);
         for (const [n, repairId] of ids.entries())
@@ -147,7 +147,7 @@ export function repairConformance(open: OpenStore): void {
     );
 
     test(
-      'those whose time has come are given, and the next time is told',
+      'due repairs are returned with the next due time',
       withStore(open, async (store) => {
         const ids = ['rep_a', 'rep_b', 'rep_c'];
         for (const [n, repairId] of ids.entries())
@@ -163,7 +163,7 @@ export function repairConformance(open: OpenStore): void {
     );
 
     test(
-      'an entry is described by its run and the length of its journal, one that is not there is left out',
+      'an entry is described by its run and the length of its journal; a missing one is omitted',
       withStore(open, async (store) => {
         const run = sampleRun(1);
         const steps = [0, 1].map((index): StoreWrite => ({ kind: 'record-step', runKey: run.key, step: sampleStep(index) }));
@@ -213,7 +213,7 @@ export function repairConformance(open: OpenStore): void {
     );
 
     test(
-      'what becomes of an item is written in the unit that does it, on the version of the repair alone',
+      'the outcome of an item is written in the unit that produces it, only on the version of the repair',
       withStore(open, async (store) => {
         const { version } = await withItems(store, [item(0), item(1)]);
         const at = (seen: number) => ({ kind: 'repair-at', ...ID, version: seen }) as const;
@@ -224,7 +224,7 @@ export function repairConformance(open: OpenStore): void {
         ]);
         assert.deepEqual([refused?.kind, applied?.kind], ['repair-moved', 'applied']);
         assert.equal(await store.loadRun({ runKey: sampleRun(8).key }), null);
-        // One that is not pending any more stays as it is.
+        // An item that is not pending any more stays unchanged.
         await apply(store, [set(0, 'gone')]);
         const { items, next } = await store.repairs.items({ ...ID, after: -1, limit: 1 });
         assert.deepEqual(items, [
@@ -287,7 +287,7 @@ export function repairConformance(open: OpenStore): void {
     );
 
     test(
-      'those that are over go when they are old, with their items, and others stay',
+      'old completed repairs are removed with their items, and others stay',
       withStore(open, async (store) => {
         await withItems(
           store,
@@ -315,10 +315,10 @@ export function repairConformance(open: OpenStore): void {
   });
 }
 
-/** Of a store that several processes share. */
+/** For a store that several processes share. */
 export function sharedRepairConformance(open: OpenStore): void {
   test(
-    'a repair is driven by one process at a time, until its lease is over or another one is told to',
+    'a repair is driven by one process at a time, until its lease ends or it is handed to another one',
     withStore(open, async (store) => {
       await store.repairs.create({ record: record(), driver: node('a', T0 + 50) });
       const due = (nodeId: string, before: number) => store.repairs.due({ before, limit: 5, driver: node(nodeId, before + 50) });

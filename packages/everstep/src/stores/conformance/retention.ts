@@ -66,7 +66,7 @@ async function entryIds(store: Store, filter: DeadLetterFilter = {}): Promise<re
 export function retentionConformance(open: OpenStore): void {
   describe('retention', () => {
     test(
-      'removes what ended before the time and leaves what ended at it or goes on',
+      'removes what ended before the time, and keeps what ended at it or is still active',
       withStore(open, async (store) => {
         await apply(store, [
           ...ended(sampleRun(1), 'succeeded', T0 + 5000),
@@ -86,7 +86,7 @@ export function retentionConformance(open: OpenStore): void {
     );
 
     test(
-      'removes what is beyond the newest so many of its own state and instance',
+      'removes what exceeds the newest ones, up to the number for its state and instance',
       withStore(open, async (store) => {
         for (let n = 1; n <= 9; n++) {
           const foreign = sampleRun(100 + n, { instanceId: OTHER_INSTANCE });
@@ -102,7 +102,7 @@ export function retentionConformance(open: OpenStore): void {
     );
 
     test(
-      'removes what either bound lets go, oldest first and at most so many at a time, and nothing without a bound',
+      'removes what either limit excludes, oldest first and up to the maximum per call, and nothing without a limit',
       withStore(open, async (store) => {
         for (let n = 1; n <= 8; n++) await apply(store, ended(sampleRun(n)));
         const both = { endedBefore: T0 + 1006, keepNewest: 6 };
@@ -169,7 +169,7 @@ export function retentionConformance(open: OpenStore): void {
     );
 
     test(
-      'frees the ids of what it removed: that of the run, and the deduplication id',
+      'releases the ids of what it removed: the run id and the deduplication id',
       withStore(open, async (store) => {
         const run = sampleRun(1, { workflowRunId: 'daily' });
         const remember = (runKey: string): StoreWrite => ({
@@ -196,7 +196,7 @@ export function retentionConformance(open: OpenStore): void {
     );
 
     test(
-      'of failed runs lets go those without an entry in the DLQ alone, and counts no others',
+      'of failed runs removes only those without an entry in the DLQ, and counts no others',
       withStore(open, async (store) => {
         for (let n = 1; n <= 6; n++) await apply(store, failed(sampleRun(n)));
         assert.equal(await store.removeEndedRuns(removal('failed', ALL_OF_TIME)), 0);
@@ -257,7 +257,7 @@ export function retentionConformance(open: OpenStore): void {
     );
 
     test(
-      'leaves an entry whose failure is still to be told',
+      'keeps an entry whose failure has not been reported yet',
       withStore(open, async (store) => {
         const run = sampleRun(1);
         const dlqId = `dlq_${run.key}`;
@@ -272,7 +272,7 @@ export function retentionConformance(open: OpenStore): void {
     );
 
     test(
-      'leaves what a waiting invocation asks for, also while its run may be resumed, and no longer',
+      'keeps what a waiting invocation needs, also while its run may be resumed, and no longer',
       withStore(open, async (store) => {
         const [parent, child, failedChild] = [sampleRun(1), sampleRun(2), sampleRun(3)];
         const invocation = (slot: number, invoked: Run): StoreWrite => {
@@ -302,7 +302,7 @@ export function retentionConformance(open: OpenStore): void {
     );
 
     test(
-      'leaves the run that an active one was made from, until that has ended; then the link leads nowhere',
+      'keeps the source of an active run until that has ended; then the link leads nowhere',
       withStore(open, async (store) => {
         const [first, second] = [sampleRun(1), sampleRun(2)];
         await apply(store, [...failed(first), creation(second, { copyOf: first.key }), takeEntry(first, second.key)]);
@@ -317,7 +317,7 @@ export function retentionConformance(open: OpenStore): void {
     );
 
     test(
-      'agrees with a model through many runs that end in any order',
+      'agrees with a model over many runs that end in any order',
       withStore(open, async (store) => {
         const numbers = seededNumbers(11);
         const model = new Map<number, { readonly state: RetentionState; readonly endedAt: number }>();
@@ -360,7 +360,7 @@ export function retentionConformance(open: OpenStore): void {
   });
 }
 
-/** The newest of DLQ entries are those that failed last written; of runs, those created last. */
+/** The newest DLQ entries are those whose failure was written last; the newest runs are those created last. */
 async function expectRemoval(
   store: Store,
   model: Map<number, { readonly state: RetentionState; readonly endedAt: number }>,

@@ -81,7 +81,7 @@ export function runLogConformance(open: OpenStore): void {
     );
 
     test(
-      'has what a call sent, for who asks for it, also in a run that was made from its own',
+      'has the request of a call if requested, also in a run that was derived from its own',
       withStore(open, async (store, underTest) => {
         const [{ key: runKey }, { key: copyKey }] = [sampleRun(1), sampleRun(2)];
         const { response: _none, ...sent } = sampleExchange(0);
@@ -102,7 +102,7 @@ export function runLogConformance(open: OpenStore): void {
     );
 
     test(
-      'has what was sent and what came back of failed attempts, for who asks for it',
+      'has the request and response of failed attempts if requested',
       withStore(open, async (store, underTest) => {
         const { key: runKey } = sampleRun(1);
         const attempts: readonly FailedAttempt[] = [
@@ -141,7 +141,7 @@ export function runLogConformance(open: OpenStore): void {
     );
 
     test(
-      'tells the dead letter that the run has, and what became of it',
+      'contains the dead letter of the run, and its outcome',
       withStore(open, async (store) => {
         const [old, next] = [sampleRun(1), sampleRun(2, { workflowRunId: 'again' })];
         const find = () => store.findRun({ instanceId: INSTANCE, workflowRunId: old.workflowRunId });

@@ -1,4 +1,4 @@
-/** Runs, steps and tasks for the conformance tests: ordinary by default, special where a test says so. */
+/** Runs, steps and tasks for the conformance tests: ordinary by default, special where a test specifies it. */
 
 import assert from 'node:assert/strict';
 import type { CallSpec, InvokeSpec } from '@everstep/sdk/protocol';
@@ -281,7 +281,7 @@ const WHOLE = { bounds: { maxRows: 1_000_000, maxBytes: 2 ** 40 }, maxOutBytes: 
 
 type Whole = Omit<RunHistory, 'next' | 'journalLength'>;
 
-/** A history that is one part. */
+/** A history that consists of one part. */
 export async function wholeHistory(
   store: Store,
   query: { readonly runKey: string; readonly exchanges?: true },

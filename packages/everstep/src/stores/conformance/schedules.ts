@@ -53,7 +53,7 @@ async function allSchedules(store: Store, instanceId: string): Promise<readonly 
 export function scheduleConformance(open: OpenStore): void {
   describe('schedules', () => {
     test(
-      'a schedule without a body is kept again as it was read',
+      'a schedule without a body is written again as it was read',
       withStore(open, async (store) => {
         const payload = { body: new Uint8Array(0), contentType: null, forwardHeaders: {} };
         const schedule = sampleSchedule(1, { payload });
@@ -67,7 +67,7 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
-      'are found, listed and due in whichever dialect they were made',
+      'are found, listed and due in the dialect in which they were created',
       withStore(open, async (store) => {
         const schedules = DIALECT_NAMES.map((dialect, n) => sampleSchedule(n, { dialect, nextAt: T0 + n }));
         await apply(store, schedules.map(put));
@@ -82,7 +82,7 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
-      'that are due are read of one instance alone, and the instances that have some are known',
+      'due schedules of one instance are read alone, and the instances that have some are known',
       withStore(open, async (store) => {
         const other = sampleSchedule(3, { instanceId: OTHER_INSTANCE, nextAt: T0 + 5 });
         const schedules = [sampleSchedule(1, { nextAt: T0 + 2 }), sampleSchedule(2, { nextAt: T0 + 1 }), other];
@@ -102,7 +102,7 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
-      'are read as they were put, also when the store is opened again',
+      'are read as they were written, also after a restart',
       withStore(open, async (store, underTest) => {
         const schedules = [
           sampleSchedule(1),
@@ -126,7 +126,7 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
-      'are listed by creation, oldest first, by instance; one that is put again keeps its place',
+      'are listed by creation, oldest first, by instance; a replaced one keeps its position',
       withStore(open, async (store) => {
         const foreign = sampleSchedule(1, { instanceId: OTHER_INSTANCE });
         const [first, second, third] = [sampleSchedule(7), sampleSchedule(3, { createdAt: T0 + 8 }), sampleSchedule(9)];
@@ -142,7 +142,7 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
-      'are listed without payloads that are too long for a list, and are whole alone',
+      'are listed without payloads that are too long for a list, and are complete when read alone',
       withStore(open, async (store) => {
         const body = (bytes: number) => ({ payload: { ...PAYLOAD, body: new Uint8Array(bytes).fill(7) } });
         const [short, long] = [
@@ -157,7 +157,7 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
-      'that have no next tick are guarded by that',
+      'without a next tick are guarded by that',
       withStore(open, async (store) => {
         const paused = sampleSchedule(1, { nextAt: null, paused: true });
         const absent = sampleSchedule(2);
@@ -169,7 +169,7 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
-      'of the same id in two instances are two',
+      'with the same id in two instances are two',
       withStore(open, async (store) => {
         const [mine, theirs] = [sampleSchedule(1), sampleSchedule(1, { instanceId: OTHER_INSTANCE, nextAt: T0 + 9 })];
         await apply(store, [put(mine), put(theirs)]);
@@ -181,7 +181,7 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
-      'are due from their next tick on, earliest first, whatever their instance; paused ones never are',
+      'are due from their next tick on, earliest first, for any instance; paused ones never are',
       withStore(open, async (store) => {
         assert.equal(await store.nextScheduleAt(), null);
         await apply(store, [
@@ -202,7 +202,7 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
-      'fire a tick once: of two who found it due, one starts a run',
+      'start a run once per tick: of two processes that found it due, one starts a run',
       withStore(open, async (store) => {
         const schedule = sampleSchedule(1);
         const tick = T0 + 300_000;
@@ -218,7 +218,7 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
-      'that were deleted, paused or never there are not due',
+      'that were deleted, paused or never existed are not due',
       withStore(open, async (store) => {
         const [deleted, paused, unknown] = [sampleSchedule(1), sampleSchedule(2), sampleSchedule(3)];
         await apply(store, [

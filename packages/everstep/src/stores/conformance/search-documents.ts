@@ -1,4 +1,4 @@
-/** What every keeper of the documents of search indexes must do. */
+/** Requirements for every storage of the documents of search indexes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -12,7 +12,7 @@ import { contentBytes, RECORD_BYTES } from '../../ports/stores/stored-bytes.js';
 
 export interface DocumentsUnderTest {
   readonly documents: SearchDocuments;
-  /** Closes and opens again on the same data; null where that is gone then. */
+  /** Closes and opens again on the same data; null if the data does not survive that. */
   readonly reopen: (() => Promise<SearchDocuments>) | null;
   dispose(): Promise<void>;
 }
@@ -54,7 +54,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
     (await documents.range({ maxBytes: NO_BYTE_LIMIT, ...namespace, prefix: '', after: null, limit: 1000 })).map(({ id }) => id);
 
   test(
-    'stored bytes are those of the documents that there are, whatever was replaced, removed or emptied',
+    'stored bytes are those of the existing documents, after any replacement, removal or emptying',
     withDocuments(async (documents, { reopen }) => {
       const counted = (list: readonly SearchDocument[]): number =>
         list.reduce((sum, one) => sum + RECORD_BYTES + contentBytes(one.content, one.metadata), 0);
@@ -79,7 +79,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   );
 
   test(
-    'documents are fetched as they were written, in the order asked for; one of the same id is replaced',
+    'documents are fetched as they were written, in the requested order; one with the same id is replaced',
     withDocuments(async (documents) => {
       assert.equal(await documents.upsert({ ...here, documents: FILMS }), 'done');
       const [alien, , , dune] = FILMS;
@@ -133,7 +133,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   );
 
   test(
-    'what has more and rarer words comes first, and a shorter text before a longer one; scores fall',
+    'documents with more and rarer words come first, and a shorter text before a longer one; scores decrease',
     withDocuments(async (documents) => {
       await documents.upsert({ ...here, documents: FILMS });
       const hits = await documents.search({ maxBytes: NO_BYTE_LIMIT, ...here, text: 'deep space', limit: 10, filter: null });
@@ -152,7 +152,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   );
 
   test(
-    'a filter lets only documents pass that fulfil it',
+    'a filter returns only documents that match it',
     withDocuments(async (documents) => {
       await documents.upsert({
         ...here,
@@ -200,7 +200,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   );
 
   test(
-    'a document with very many values is found by a filter too',
+    'a document with very many values is also found by a filter',
     withDocuments(async (documents) => {
       const many = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`field${n}`, n]));
       await documents.upsert({ ...here, documents: [sampleDocument('many', { title: 'word', ...many }), ...FILMS] });
@@ -210,7 +210,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   );
 
   test(
-    'documents behind the bytes of an answer come without their content, with their lengths',
+    'documents beyond the bytes of a response are returned without their content, with their lengths',
     withDocuments(async (documents) => {
       const made = ['a', 'b', 'c'].map((id) => sampleDocument(id, { text: `word ${'é'.repeat(100)}` }, { id }));
       await documents.upsert({ ...here, documents: made });
@@ -229,7 +229,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   );
 
   test(
-    'ranges walk by id, with a prefix and behind an id',
+    'ranges continue by id, with a prefix and after an id',
     withDocuments(async (documents) => {
       const ids = ['a', 'a/1', 'a/2', 'a0', 'b', '\u{10ffff}'];
       await documents.upsert({ ...here, documents: ids.map((id) => sampleDocument(id, { id })) });
@@ -245,7 +245,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   );
 
   test(
-    'documents are removed by id and by prefix, and are not found any more',
+    'documents are removed by id and by prefix, and are not found afterwards',
     withDocuments(async (documents) => {
       const many = Array.from({ length: 1200 }, (_, n) => sampleDocument(`n/${n}`, { text: `word number${n}` }));
       await documents.upsert({ ...here, documents: [...FILMS, ...many] });
@@ -259,7 +259,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   );
 
   test(
-    'namespaces and indexes do not see each other',
+    'namespaces and indexes are separate from each other',
     withDocuments(async (documents) => {
       const [ours, sibling, foreign] = [here, { ...here, namespace: '' }, { ...here, indexId: 'idx_b' }];
       for (const [n, place] of [ours, sibling, foreign].entries())
@@ -292,7 +292,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   );
 
   test(
-    'of an index without documents there is nothing, and asking makes nothing',
+    'an index without documents is empty, and reading creates nothing',
     withDocuments(async (documents) => {
       assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...here, ids: ['a'] }), [null]);
       assert.deepEqual(await all(documents), []);
@@ -305,7 +305,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   );
 
   test(
-    'an emptied namespace gives its disk space back, also when it stops in between; what is new in it stays',
+    'an emptied namespace releases its disk space, also after an interruption; new documents in it stay',
     withDocuments(async (documents, { reopen }) => {
       if (!reopen) return;
       const many = Array.from({ length: 4000 }, (_, n) =>
@@ -326,7 +326,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   );
 
   test(
-    'what was written is there after a restart',
+    'written documents are there after a restart',
     withDocuments(async (documents, { reopen }) => {
       if (!reopen) return;
       await documents.upsert({ ...here, documents: FILMS });

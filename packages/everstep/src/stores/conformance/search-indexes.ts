@@ -59,7 +59,7 @@ export function searchIndexConformance(open: OpenStore): void {
     );
 
     test(
-      'what is changed is changed, and nothing else',
+      'only the changed values change',
       withPeople(open, async ({ searchIndexes }) => {
         await searchIndexes.create(index('idx_a', 'usr_ann'));
         const [indexId, before] = ['idx_a', index('idx_a', 'usr_ann')];
@@ -91,7 +91,7 @@ export function searchIndexConformance(open: OpenStore): void {
     );
 
     test(
-      'a deleted index is found by nobody, and is known as long as its documents may be there',
+      'a deleted index is not found, and is known as long as its documents may exist',
       withPeople(open, async ({ searchIndexes }, { reopen }) => {
         await searchIndexes.create(index('idx_a', 'usr_ann'));
         const query = { indexId: 'idx_a' };
@@ -122,12 +122,12 @@ export function searchIndexConformance(open: OpenStore): void {
 
     for (const [name, change] of CHANGES) {
       test(
-        `the audit log tells of ${name} if and only if it happened`,
+        `the audit log contains ${name} if and only if it happened`,
         withPeople(open, async (store, { reopen }) => {
           await store.searchIndexes.create(index('idx_a', 'usr_ann'), sampleAudit(0, ['acc']));
           const all = async ({ searchIndexes }: Store) => searchIndexes.list({ accountIds: ['usr_ann'] });
           const before = await all(store);
-          // An entry that cannot be written undoes the change.
+          // An entry that cannot be written rolls back the change.
           await assert.rejects(change(store, sampleAudit(0, ['acc'])));
           assert.deepEqual(await all(store), before);
           await change(store, sampleAudit(1, ['acc']));
@@ -143,7 +143,7 @@ export function searchIndexConformance(open: OpenStore): void {
     }
 
     test(
-      'the audit log does not tell of an index that is not there',
+      'the audit log does not contain an index that does not exist',
       withPeople(open, async ({ accounts, searchIndexes }) => {
         const [indexId, audit] = ['idx_none', sampleAudit(1, ['acc'])];
         assert.equal(await searchIndexes.change({ indexId, change: { name: 'n' }, audit }), null);
@@ -153,7 +153,7 @@ export function searchIndexConformance(open: OpenStore): void {
     );
 
     test(
-      'no index is given to an account that does not exist, or does not any more',
+      'no index is given to an account that does not exist, or no longer exists',
       withPeople(open, async ({ accounts, searchIndexes }) => {
         await searchIndexes.create(index('idx_a', 'usr_ann'));
         assert.equal(await accounts.deleteTeam({ teamId: 'team_kin' }), 'deleted');

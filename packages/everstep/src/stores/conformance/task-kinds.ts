@@ -73,7 +73,7 @@ export function taskKindConformance(open: OpenStore): void {
   describe('kinds of tasks', () => {
     for (const [name, task] of KINDS) {
       test(
-        `${name} comes back as it was put, also when the store is opened again`,
+        `${name} is read as it was written, also after a restart`,
         withStore(open, async (store, underTest) => {
           await apply(store, [creation(run), ...putTasks(runKey, [task])]);
           assert.deepEqual(await tasksOf(store), [task]);
@@ -106,7 +106,7 @@ export function taskKindConformance(open: OpenStore): void {
     ];
     for (const [name, owner] of OWNERS) {
       test(
-        `a due task ${name} tells what it is, whose, where it goes and which key holds it`,
+        `a due task ${name} has its kind, its run, its destination and the key that holds it`,
         withStore(open, async (store) => {
           const ownKey = owner.settings.flowControl?.key ?? null;
           const callbackUrl = owner.settings.failureCallback?.url ?? owner.workflowUrl;
@@ -160,7 +160,7 @@ export function taskKindConformance(open: OpenStore): void {
     const told = [...failure(run, entry), ...putTasks(runKey, [callbackTask(T0 + 5, entry.dlqId)])];
 
     test(
-      'counts neither as a step nor as a place to go on from',
+      'counts neither as a step nor as a position to continue from',
       withStore(open, async (store) => {
         await apply(store, [creation(run), { kind: 'record-step', runKey, step: sampleStep(0) }, ...told]);
         const ended = await store.loadRun({ runKey });
@@ -230,14 +230,14 @@ export function taskKindConformance(open: OpenStore): void {
     );
 
     test(
-      'a task that is put to wait for a run that has ended is due: that end has looked for it already',
+      'a task that starts to wait for a run that has ended is due, because that end has already looked for it',
       withStore(open, async (store, underTest) => {
         const [early, other] = [invokeTask(4, null, child.key), invokeTask(5, null, sampleRun(8).key)];
         const ended = { kind: 'end-run', runKey: child.key, outcome: { status: 'canceled' }, completedAt: T0 + 49 } as const;
         await apply(store, [creation(run), creation(child), creation(sampleRun(8)), ...putTasks(runKey, [early, other])]);
         await apply(store, [ended, end]);
         await apply(store, putTasks(runKey, [early, other]));
-        // In one batch with the end, too.
+        // Also in one batch with the end.
         const [third, resumed] = [sampleRun(7), sampleRun(6)];
         await apply(store, [creation(third), creation(resumed)]);
         const task = invokeTask(1, null, third.key);
@@ -253,7 +253,7 @@ export function taskKindConformance(open: OpenStore): void {
     );
 
     test(
-      'a run that nobody waits for wakes nobody',
+      'a run without a waiting invocation makes no task due',
       withStore(open, async (store) => {
         await apply(store, [creation(run), ...putTasks(runKey, [stepTask(1, null)])]);
         await apply(store, [end]);
@@ -263,7 +263,7 @@ export function taskKindConformance(open: OpenStore): void {
     );
 
     test(
-      'the task of a run that failed stays parked, and the run that was made from it is woken in its place',
+      'the task of a failed run stays parked, and the run that was derived from it is woken instead',
       withStore(open, async (store) => {
         const task = invokeTask(4, null, child.key);
         await apply(store, [creation(child), creation(run), ...putTasks(runKey, [task])]);

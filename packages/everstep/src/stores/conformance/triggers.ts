@@ -47,7 +47,7 @@ export function triggerConformance(open: OpenStore): void {
     );
 
     test(
-      'expired ids do not pile up in the way of those that hold',
+      'expired ids do not accumulate',
       withStore(open, async (store) => {
         for (let n = 0; n < 20; n++) await apply(store, trigger(n, `id ${n}`, T0).writes);
         const later = T0 + WINDOW_MS;

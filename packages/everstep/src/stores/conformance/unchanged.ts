@@ -1,4 +1,4 @@
-/** Guards of queues, groups of URLs and schedules, which are read, decided on and written. */
+/** Guards of queues, URL groups and schedules, which are read, decided on and written. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Queue, Schedule, UrlGroup } from '../../engine/runs/run.js';
@@ -48,7 +48,7 @@ interface Thing<Value> {
   readonly put: (value: Value) => StoreWrite;
   readonly remove: StoreWrite;
   readonly find: (store: Store) => Promise<Value | null>;
-  /** All different, each from the first in one thing only. */
+  /** All different, each from the first in one value only. */
   readonly values: readonly [Value, ...Value[]];
 }
 
@@ -126,7 +126,7 @@ function ofThing<Value>(open: OpenStore, { what, guard, put, remove, find, value
   );
 
   test(
-    `of several units of one batch that have read the same of ${what} the first is written`,
+    `if several units of one batch have read the same ${what}, the first is written`,
     withStore(open, async (store) => {
       const write = (was: Value | null, value: Value) => unit([put(value)], [guard(was)]);
       const [, second = first] = values;
@@ -144,13 +144,13 @@ function ofThing<Value>(open: OpenStore, { what, guard, put, remove, find, value
 }
 
 export function unchangedConformance(open: OpenStore): void {
-  describe('what is read, decided on and written', () => {
+  describe('rows that are read, decided on and written', () => {
     ofThing(open, queues);
     ofThing(open, groups);
     ofThing(open, schedules);
 
     test(
-      'a queue that is registered by a message is not the one that was not there',
+      'a queue that is created by a message is not the missing one that was read',
       withStore(open, async (store) => {
         const registering = unit([{ kind: 'register-queue', instanceId: INSTANCE, name: 'q', at: T0 }]);
         const put = (was: Queue | null) => unit([queues.put(sampleQueue())], [queues.guard(was)]);
@@ -161,7 +161,7 @@ export function unchangedConformance(open: OpenStore): void {
     );
 
     test(
-      'an instance gets no more schedules than the guard says, and what takes the place of another is none more',
+      'an instance gets no more schedules than the guard allows, and a replacement does not count as another one',
       withStore(open, async (store) => {
         const below = (most: number): StoreGuard => ({ kind: 'schedules-below', instanceId: INSTANCE, most });
         const put = (id: string, most: number) => unit([schedules.put(guardedSchedule(id))], [below(most)]);

@@ -1,4 +1,4 @@
-/** Versions of runs: what is decided on an older state than the latest is refused, where several processes may decide. */
+/** Versions of runs: decisions on an outdated state are rejected if several processes may decide. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { CommitResult, CommitUnit, Store, StoreWrite } from '../../ports/stores/store.js';
@@ -18,7 +18,7 @@ const recorded = async (store: Store) => (await store.loadJournal({ runKey, from
 export function versionConformance(open: OpenStore): void {
   describe('versions of runs', () => {
     test(
-      'a unit that was decided on an older version is refused as a whole, where there are versions',
+      'a unit that was decided on an older version is rejected as a whole, if there are versions',
       withStore(open, async (store, { hasVersions }) => {
         await apply(store, [creation(run), ...putTasks(runKey, [advanceTask(T0)])]);
         assert.equal(await versionOf(store), 0);
@@ -33,7 +33,7 @@ export function versionConformance(open: OpenStore): void {
     );
 
     test(
-      'units of one batch that were decided one upon the other are all taken, also when the store is opened again',
+      'units of one batch that were decided one on the other are all accepted, also after a restart',
       withStore(open, async (store, underTest) => {
         await apply(store, [creation(run), ...putTasks(runKey, [advanceTask(T0)])]);
         const units = [0, 1, 2].map((n) => decidedOn(n, record(n)));
@@ -45,7 +45,7 @@ export function versionConformance(open: OpenStore): void {
     );
 
     test(
-      'a refused unit does not move the run on, and the one behind it in the batch is judged by what is there',
+      'a rejected unit does not advance the run, and the next one in the batch is checked against the current state',
       withStore(open, async (store, { hasVersions }) => {
         await apply(store, [creation(run)]);
         const behind = decidedOn(0, { kind: 'put-task', runKey, task: advanceTask(T0 + 9) });
@@ -57,7 +57,7 @@ export function versionConformance(open: OpenStore): void {
     );
 
     test(
-      'what follows from a refused unit is refused with it, in one batch with it and later',
+      'what follows from a rejected unit is rejected with it, in one batch with it and later',
       withStore(open, async (store, { hasVersions }) => {
         await apply(store, [creation(run)]);
         assert.deepEqual(kinds(await store.commit([decided(0, 11, record(0))])), ['applied']);
@@ -69,7 +69,7 @@ export function versionConformance(open: OpenStore): void {
     );
 
     test(
-      'a unit that only asks for a version moves nothing on',
+      'a unit that only requires a version does not advance it',
       withStore(open, async (store, { hasVersions }) => {
         await apply(store, [creation(run)]);
         const asked = unit([], [{ kind: 'run-active', runKey, version: 0 }]);
@@ -83,7 +83,7 @@ export function versionConformance(open: OpenStore): void {
     );
 
     test(
-      'a guard without a version asks for none, and moves nothing on',
+      'a guard without a version requires none, and does not advance it',
       withStore(open, async (store) => {
         await apply(store, [creation(run)]);
         const before = await versionOf(store);
@@ -93,7 +93,7 @@ export function versionConformance(open: OpenStore): void {
     );
 
     test(
-      'of a run that has ended it is said that it has, whatever the version, and its end is one that is decided like any other',
+      'a run that has ended is reported as ended, whatever the version, and its end is a decision like any other',
       withStore(open, async (store) => {
         await apply(store, [creation(run)]);
         const end: StoreWrite = { kind: 'end-run', runKey, outcome: { status: 'succeeded', result: null }, completedAt: T0 };

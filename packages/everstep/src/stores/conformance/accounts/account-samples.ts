@@ -1,4 +1,4 @@
-/** Users, teams, instances and entries of the audit log for the conformance tests. */
+/** Users, teams, instances and audit log entries for the conformance tests. */
 import type {
   AccountStore,
   ApiKeyRecord,
@@ -67,11 +67,11 @@ export const sampleAudit = (n: number, accountIds: readonly string[], overrides:
   ...overrides,
 });
 
-/** Makes these users, each with one key. */
+/** Creates these users, each with one key. */
 export async function addUsers(accounts: AccountStore, ...names: readonly string[]): Promise<void> {
   for (const name of names) await accounts.createUser({ user: sampleUser(name), apiKey: sampleApiKey(name) });
 }
 
-/** Makes the team and its owner, who must be a user. */
+/** Creates the team and its owner, who must be a user. */
 export const addTeam = (accounts: AccountStore, team: string, owner: string): Promise<void> =>
   accounts.createTeam({ team: sampleTeam(team), owner: sampleMember(team, owner, 'owner') });

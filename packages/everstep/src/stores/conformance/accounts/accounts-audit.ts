@@ -18,7 +18,7 @@ import {
 const ids = (entries: readonly AuditEntry[]): readonly string[] => entries.map(({ auditId }) => auditId);
 const newest = (accounts: AccountStore) => accounts.listAudit({ accountIds: ['acc'], after: null, limit: 100 });
 
-/** Every change that carries an entry, done on the accounts that `prepare` made, and what it must come to. */
+/** Every change that carries an entry, made on the accounts that `prepare` created, with its expected outcome. */
 const CHANGES: readonly (readonly [
   name: string,
   change: (accounts: AccountStore, audit: AuditEntry) => Promise<unknown>,
@@ -101,7 +101,7 @@ async function prepare(accounts: AccountStore): Promise<void> {
   await accounts.createInstance(sampleInstance('qi_kin', { accountId: 'team_kin' }), undefined, [sampleToken('old', 'qi_kin')]);
 }
 
-/** Everything that the changes above could have touched. */
+/** Everything that the changes above could have modified. */
 async function everythingOf(accounts: AccountStore): Promise<unknown> {
   return {
     users: await accounts.listUsers(),
@@ -117,7 +117,7 @@ async function everythingOf(accounts: AccountStore): Promise<unknown> {
 export function auditConformance(open: OpenStore): void {
   describe('the audit log', () => {
     test(
-      'holds entries as they were written, newest first, for the accounts that may read them',
+      'contains entries as they were written, newest first, for the accounts that may read them',
       withStore(open, async (store, underTest) => {
         const entries = [
           sampleAudit(1, ['usr_ann']),
@@ -153,7 +153,7 @@ export function auditConformance(open: OpenStore): void {
     );
 
     test(
-      'refuses an entry with an id that is taken, and keeps the one that was there',
+      'rejects an entry with an existing id, and keeps the existing one',
       withStore(open, async ({ accounts }) => {
         await accounts.addAudit(sampleAudit(1, ['acc']));
         await assert.rejects(accounts.addAudit(sampleAudit(1, ['acc'], { actor: 'somebody else' })));
@@ -163,12 +163,12 @@ export function auditConformance(open: OpenStore): void {
 
     for (const [name, change, outcome] of CHANGES) {
       test(
-        `tells of ${name} if and only if it happened`,
+        `contains ${name} if and only if it happened`,
         withStore(open, async (store, underTest) => {
           await prepare(store.accounts);
           await store.accounts.addAudit(sampleAudit(0, ['acc']));
           const before = await everythingOf(store.accounts);
-          // An entry that cannot be written undoes the change.
+          // An entry that cannot be written rolls back the change.
           await assert.rejects(change(store.accounts, sampleAudit(0, ['acc'])));
           assert.deepEqual(await everythingOf(store.accounts), before);
           assert.deepEqual(await change(store.accounts, sampleAudit(1, ['acc'])), outcome);
@@ -181,7 +181,7 @@ export function auditConformance(open: OpenStore): void {
 
     for (const [name, change, outcome] of REFUSALS) {
       test(
-        `does not tell of ${name}, of which nothing became`,
+        `does not contain ${name} that had no effect`,
         withStore(open, async ({ accounts }) => {
           await prepare(accounts);
           const before = await everythingOf(accounts);

@@ -20,7 +20,7 @@ const sample = (name: string, overrides: Partial<InvitationRecord> = {}): Invita
 export function invitationConformance(open: OpenStore): void {
   describe('invitations', () => {
     test(
-      'are found by id and by secret, listed by team and by inviter, and there after a restart',
+      'are found by id and by secret, and listed by team and by inviter, also after a restart',
       withStore(open, async (store, underTest) => {
         await addUsers(store.accounts, 'ann', 'ben');
         await addTeam(store.accounts, 'kin', 'ann');
@@ -45,7 +45,7 @@ export function invitationConformance(open: OpenStore): void {
     );
 
     test(
-      'replace an earlier one of the same e-mail to the same team, and delete those that have expired',
+      'replace an earlier one of the same e-mail to the same team, and delete expired ones',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann');
         await addTeam(accounts, 'kin', 'ann');
@@ -58,7 +58,7 @@ export function invitationConformance(open: OpenStore): void {
     );
 
     test(
-      'are accepted once, with the new user and its key or not at all',
+      'are accepted once, with the new user and its key, or not at all',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');
         await addTeam(accounts, 'kin', 'ann');
@@ -82,7 +82,7 @@ export function invitationConformance(open: OpenStore): void {
     );
 
     test(
-      'go with their team, and with the membership of the inviter',
+      'are deleted with their team, and with the membership of the inviter',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');
         await addTeam(accounts, 'kin', 'ann');

@@ -14,7 +14,7 @@ const session = (n: number, userId: string): SessionRecord => ({
 export function signInConformance(open: OpenStore): void {
   describe('identities of users', () => {
     test(
-      'belong to one user each, who is created without an API key or was there before',
+      'belong to one user each, who is created without an API key or existed before',
       withStore(open, async ({ accounts }, underTest) => {
         await addUsers(accounts, 'ann');
         const [ann, ben] = [sampleUser('ann'), sampleUser('ben')];
@@ -36,7 +36,7 @@ export function signInConformance(open: OpenStore): void {
     );
 
     test(
-      'begin sessions without an API key, except for users who are disabled',
+      'start sessions without an API key, except for disabled users',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');
         assert.equal(await accounts.createSession({ session: session(1, 'usr_ben') }), true);
@@ -51,7 +51,7 @@ export function signInConformance(open: OpenStore): void {
 
   describe('recovery links', () => {
     test(
-      'give their user one API key, once and until they expire; a new link replaces the one before',
+      'give their user one API key, once and until they expire; a new link replaces the previous one',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann');
         const put = (secretHash: string, userId = 'usr_ann') =>

@@ -29,7 +29,7 @@ export function teamConformance(open: OpenStore): void {
     );
 
     test(
-      'are refused with an id that is taken, or with an owner who is no user, and then leave nothing behind',
+      'are rejected with an existing id, or with an owner who is not a user, and then leave nothing behind',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');
         await addTeam(accounts, 'kin', 'ann');
@@ -41,7 +41,7 @@ export function teamConformance(open: OpenStore): void {
     );
 
     test(
-      'give a member another role, which keeps the time at which it was added',
+      'give a member another role, which keeps the time at which the member was added',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben', 'eve');
         await addTeam(accounts, 'kin', 'ann');
@@ -82,7 +82,7 @@ export function teamConformance(open: OpenStore): void {
     );
 
     test(
-      'are deleted with their members when they own nothing',
+      'are deleted with their members if they own nothing',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann');
         await addTeam(accounts, 'kin', 'ann');
@@ -101,7 +101,7 @@ export function teamConformance(open: OpenStore): void {
     );
 
     test(
-      'give their members a role in the account; everybody owns the own one',
+      'give their members a role in the account; each user owns the personal account',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');
         await addTeam(accounts, 'kin', 'ann');

@@ -27,7 +27,7 @@ const used = (messages: number, month: string, accountId: string | null = null, 
 export function usageConformance(open: OpenStore): void {
   describe('usage', () => {
     test(
-      'is summed for each instance and month, whatever batches it comes in, and is there after a restart',
+      'is summed for each instance and month, however it is batched, and is kept after a restart',
       withStore(open, async (store, underTest) => {
         await store.commit([
           unit([count(2), count(3), count(7, NOVEMBER, OTHER_INSTANCE)]),
@@ -46,7 +46,7 @@ export function usageConformance(open: OpenStore): void {
     );
 
     test(
-      'belongs to the month in UTC, to the millisecond, and is read from a month on',
+      'belongs to the month in UTC, to the millisecond, and is read from a given month',
       withStore(open, async (store) => {
         const newYear = Date.UTC(2027, 0);
         await apply(store, [count(1, DECEMBER - 1), count(2, DECEMBER), count(4, newYear - 1), count(8, newYear)]);
@@ -59,7 +59,7 @@ export function usageConformance(open: OpenStore): void {
     );
 
     test(
-      'is kept by day in UTC, to the millisecond, with owner and price, and sums up to its month',
+      'is kept by day in UTC, to the millisecond, with owner and price, and its sum is that of the month',
       withStore(open, async (store, underTest) => {
         await addUsers(store.accounts, 'ann');
         const DAY_MS = 86_400_000;
@@ -85,7 +85,7 @@ export function usageConformance(open: OpenStore): void {
     );
 
     test(
-      'is counted neither by a unit that is refused nor by a batch that is faulty',
+      'is counted neither by a rejected unit nor by a faulty batch',
       withStore(open, async (store) => {
         const run = sampleRun(1);
         await apply(store, [creation(run), count(1)]);
@@ -99,7 +99,7 @@ export function usageConformance(open: OpenStore): void {
     );
 
     test(
-      'is billed to the owner at the moment: from a change of owner on to the new one',
+      'is billed to the owner at the time: to the new owner from a change on',
       withStore(open, async (store, underTest) => {
         await addUsers(store.accounts, 'ann');
         await addTeam(store.accounts, 'kin', 'ann');
@@ -165,7 +165,7 @@ export function usageConformance(open: OpenStore): void {
     );
 
     test(
-      'that was counted while there was no price has the first one, for good',
+      'that was counted before there was a price permanently gets the first price',
       withStore(open, async (store, underTest) => {
         await addUsers(store.accounts, 'ann');
         await apply(store, [count(1), count(7, NOVEMBER, OTHER_INSTANCE)]);
@@ -187,7 +187,7 @@ export function usageConformance(open: OpenStore): void {
     );
 
     test(
-      'begins with the owner of an instance that is made after messages of its id were counted',
+      'starts with the owner of an instance that is created after messages of its id were counted',
       withStore(open, async (store) => {
         await addUsers(store.accounts, 'ann');
         await apply(store, [count(1)]);

@@ -27,7 +27,7 @@ const invitation = (name: string) => ({
 export function userConformance(open: OpenStore): void {
   describe('users', () => {
     test(
-      'are listed in pages by creation, with what they are',
+      'are listed in pages by creation, with their properties',
       withStore(open, async (store, underTest) => {
         const [zoe, disabled] = [operator('zoe'), { ...sampleUser('ben'), disabledAt: T0 + 1 }];
         await store.accounts.createUser({ user: zoe, apiKey: sampleApiKey('zoe') });
@@ -41,7 +41,7 @@ export function userConformance(open: OpenStore): void {
     );
 
     test(
-      'who are disabled have no session and get none, until they are enabled',
+      'who are disabled have no session and get none until they are enabled',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');
         await addTeam(accounts, 'kin', 'ann');
@@ -64,7 +64,7 @@ export function userConformance(open: OpenStore): void {
     );
 
     test(
-      'include an operator who is not disabled, whatever is done',
+      'always include an operator who is not disabled',
       withStore(open, async ({ accounts }) => {
         await accounts.createUser({ user: operator('ann'), apiKey: sampleApiKey('ann') });
         await addUsers(accounts, 'ben');
@@ -85,7 +85,7 @@ export function userConformance(open: OpenStore): void {
     );
 
     test(
-      'are deleted with all that is theirs, and their e-mail can be used again',
+      'are deleted with everything of theirs, and their e-mail can be used again',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');
         await addTeam(accounts, 'kin', 'ann');
@@ -118,7 +118,7 @@ export function userConformance(open: OpenStore): void {
     );
 
     test(
-      'who are the last owner of a team are deleted only when a member of it takes over',
+      'who are the last owner of a team are deleted only if a member of it takes over',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben', 'eve');
         await addTeam(accounts, 'kin', 'ann');

@@ -18,7 +18,7 @@ const [ann, ben] = [sampleUser('ann'), sampleUser('ben')];
 export function accountConformance(open: OpenStore): void {
   describe('accounts', () => {
     test(
-      'a secret keeps its first value, also when the store is opened again',
+      'a secret keeps its first value, also after a restart',
       withStore(open, async (store, underTest) => {
         assert.equal(await store.accounts.secret({ name: 'jwt', value: 'one' }), 'one');
         assert.equal(await store.accounts.secret({ name: 'jwt', value: 'two' }), 'one');
@@ -30,7 +30,7 @@ export function accountConformance(open: OpenStore): void {
     );
 
     test(
-      'a secret is replaced only if it is what the caller has read, and is listed until it is deleted',
+      'a secret is replaced only if it is the one that the caller has read, and is listed until it is deleted',
       withStore(open, async ({ accounts }) => {
         await accounts.secret({ name: 'jwt', value: 'one' });
         await accounts.secret({ name: 'Cursor', value: 'two' });
@@ -49,7 +49,7 @@ export function accountConformance(open: OpenStore): void {
     );
 
     test(
-      'the keys of an instance are replaced only if they are what the caller has read',
+      'the keys of an instance are replaced only if they are the ones that the caller has read',
       withStore(open, async ({ accounts }) => {
         const instance = sampleInstance('one');
         const { instanceId } = instance;
@@ -66,7 +66,7 @@ export function accountConformance(open: OpenStore): void {
     );
 
     test(
-      'users are found by id and by e-mail, in whatever case it is written',
+      'users are found by id and by e-mail, regardless of case',
       withStore(open, async (store, underTest) => {
         const [mixed, apiKey] = [{ ...ben, email: 'Ben@Example.com' }, sampleApiKey('ben')];
         await addUsers(store.accounts, 'ann');
@@ -82,7 +82,7 @@ export function accountConformance(open: OpenStore): void {
     );
 
     test(
-      'a second user with the same e-mail or key is refused and leaves nothing behind',
+      'a second user with the same e-mail or key is rejected and leaves nothing behind',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann');
         for (const email of [ann.email, 'ANN@example.com']) {
@@ -142,7 +142,7 @@ export function accountConformance(open: OpenStore): void {
     );
 
     test(
-      'of a queue instance changes what is named; null takes a value away',
+      'of a queue instance, only the named values change; null removes a value',
       withStore(open, async (store, underTest) => {
         const { accounts } = store;
         await addUsers(accounts, 'ann');
@@ -168,7 +168,7 @@ export function accountConformance(open: OpenStore): void {
     );
 
     test(
-      'a queue instance keeps its private keys and its origins, and each origin of a workflow once, up to a limit',
+      'a queue instance keeps its private keys and origins, and each origin of a workflow once, up to a limit',
       withStore(open, async (store, underTest) => {
         const { accounts } = store;
         const [bare, other] = [sampleInstance('qi_a'), sampleInstance('qi_b')];
@@ -194,7 +194,7 @@ export function accountConformance(open: OpenStore): void {
     );
 
     test(
-      'origins of workflows that are added at once are all kept, and private keys and origins are taken away',
+      'origins of workflows that are added concurrently are all kept, and private keys and origins are removed',
       withStore(open, async ({ accounts }) => {
         const keyPairs = { current: 'private 1', next: 'private 2' };
         await accounts.createInstance(sampleInstance('qi_a', { keyPairs, signedOrigins: [] }));
@@ -238,7 +238,7 @@ export function accountConformance(open: OpenStore): void {
     );
 
     test(
-      'ids that exist are refused, and so are signing keys for no instance',
+      'existing ids are rejected, and so are signing keys for an unknown instance',
       withStore(open, async ({ accounts }) => {
         await accounts.createInstance(sampleInstance('qi_a'));
         await accounts.createToken(token('write', 'qi_a'));

@@ -34,7 +34,7 @@ const idsOf = (links: readonly Pick<ChainLink, 'entry'>[]) => links.map(({ entry
 export function auditChainConformance(open: OpenStore): void {
   describe('the chain of the audit log', () => {
     test(
-      'has each entry once, as it was written, with a hash over it and over the one before',
+      'contains each entry once, as it was written, with a hash over it and the previous entry',
       withStore(open, async (store, underTest) => {
         assert.deepEqual(await store.audit.head(), { seq: 0, hash: GENESIS });
         await sealed(store, 1, 5);
@@ -99,7 +99,7 @@ export function auditChainConformance(open: OpenStore): void {
     );
 
     test(
-      'is pushed by one at a time, from where the one before has ended',
+      'is pushed by one process at a time, from where the previous push ended',
       withStore(open, async (store, underTest) => {
         const { audit } = store;
         assert.equal(await audit.claimPush({ now: 1_000, until: 2_000 }), 0);

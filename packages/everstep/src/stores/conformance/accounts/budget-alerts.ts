@@ -37,7 +37,7 @@ function withBudgets(open: OpenStore, body: (store: Store, underTest: StoreUnder
 export function budgetAlertConformance(open: OpenStore): void {
   describe('alerts of budgets', () => {
     test(
-      'are noted once for each share of an instance and month, and owed from then on, also after a restart',
+      'are noted once for each share of an instance and month, and are pending from then on, also after a restart',
       withBudgets(open, async (store, underTest) => {
         const noted = (percent: number, more: Partial<PendingBudgetAlert> = {}) => note(store.accounts, alert(percent, more));
         assert.equal(await noted(80), true);
@@ -59,7 +59,7 @@ export function budgetAlertConformance(open: OpenStore): void {
     );
 
     test(
-      'of lesser shares are noted with a greater one, and not owed',
+      'of smaller shares are noted with a larger one, and are not pending',
       withBudgets(open, async ({ accounts }) => {
         assert.equal(await note(accounts, alert(100), [80]), true);
         assert.equal(await note(accounts, alert(80)), false);
@@ -68,7 +68,7 @@ export function budgetAlertConformance(open: OpenStore): void {
     );
 
     test(
-      'that are owed stay so when a greater share is reached',
+      'that are pending stay pending when a larger share is reached',
       withBudgets(open, async ({ accounts }) => {
         await note(accounts, alert(80));
         assert.equal(await note(accounts, alert(100, { dueAt: T0 + 1 }), [80]), true);
@@ -77,7 +77,7 @@ export function budgetAlertConformance(open: OpenStore): void {
     );
 
     test(
-      'are due again after an attempt, until they are owed no more; then they are still noted',
+      'are due again after an attempt while they are pending; then they are still noted',
       withBudgets(open, async (store, underTest) => {
         await note(store.accounts, alert(80));
         await note(store.accounts, alert(100), [80]);
@@ -93,7 +93,7 @@ export function budgetAlertConformance(open: OpenStore): void {
     );
 
     test(
-      'are moved by one of those who have read the same',
+      'are advanced by one of several that have read the same state',
       withBudgets(open, async ({ accounts }) => {
         await note(accounts, alert(80));
         const move = () => accounts.rescheduleBudgetAlert({ alert: alert(80), retried: 0, dueAt: T0 + 60_000 });
@@ -109,7 +109,7 @@ export function budgetAlertConformance(open: OpenStore): void {
       ['another owner', { accountId: 'usr_ben' }],
     ] as const satisfies readonly (readonly [string, InstanceChange])[]) {
       test(
-        `are forgotten with ${what}, those that are owed too, and what was read before it has no effect`,
+        `are deleted with ${what}, including pending ones, and what was read before has no effect`,
         withBudgets(open, async (store, underTest) => {
           await note(store.accounts, alert(100), [80]);
           await note(store.accounts, alert(80, { instanceId: OTHER_INSTANCE, dueAt: T0 + 9 }));
@@ -130,7 +130,7 @@ export function budgetAlertConformance(open: OpenStore): void {
     }
 
     test(
-      'stay when the change leaves the budget and the owner as they were',
+      'stay if the change keeps the budget and the owner',
       withBudgets(open, async ({ accounts }) => {
         await note(accounts, alert(80));
         for (const change of [OF_BUDGET, { name: 'new', plan: 'big', budgetAlertUrl: 'http://a', price: 2 }])
@@ -141,7 +141,7 @@ export function budgetAlertConformance(open: OpenStore): void {
     );
 
     test(
-      'are noted of no instance that does not exist',
+      'are not noted for an instance that does not exist',
       withBudgets(open, async ({ accounts }) => {
         assert.equal(await note(accounts, alert(80, { instanceId: 'qi_none' })), false);
         assert.deepEqual(await due(accounts), []);
@@ -149,7 +149,7 @@ export function budgetAlertConformance(open: OpenStore): void {
     );
 
     test(
-      'of earlier months that are still owed stay so in the next month',
+      'of earlier months that are still pending stay pending in the next month',
       withBudgets(open, async ({ accounts }) => {
         await note(accounts, alert(100), [80]);
         await note(accounts, alert(80, { month: '2026-12', dueAt: T0 + 1 }));

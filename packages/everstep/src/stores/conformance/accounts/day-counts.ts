@@ -26,9 +26,9 @@ const counted = (count: number, more: Partial<DayCount> = {}): DayCount => ({
 });
 
 export function dayCountConformance(open: OpenStore): void {
-  describe('what is counted of a day', () => {
+  describe('daily counts', () => {
     test(
-      'is summed for each instance, day and kind, in units and by itself, and is there after a restart',
+      'are summed for each instance, day and kind, in units and separately, and are kept after a restart',
       withStore(open, async (store, underTest) => {
         const refused = { what: 'budget-exceeded', at: NOON + 5 } as const;
         await store.commit([
@@ -53,7 +53,7 @@ export function dayCountConformance(open: OpenStore): void {
     );
 
     test(
-      'belongs to the day in UTC, to the millisecond, and is read from a day on',
+      'belong to the day in UTC, to the millisecond, and are read from a given day',
       withStore(open, async (store) => {
         const midnight = (TODAY + 1) * DAY_MS;
         await apply(store, [count(1, { at: midnight - 1 }), count(2, { at: midnight })]);
@@ -70,7 +70,7 @@ export function dayCountConformance(open: OpenStore): void {
     );
 
     test(
-      'is counted neither by a unit that is refused nor by a batch that is faulty',
+      'are added neither by a rejected unit nor by a faulty batch',
       withStore(open, async (store) => {
         const refused = unit([count(10)], [{ kind: 'run-active', runKey: 'no such run' }]);
         assert.deepEqual(await store.commit([refused, unit([count(2)])]), [{ kind: 'run-not-active' }, { kind: 'applied' }]);
@@ -82,7 +82,7 @@ export function dayCountConformance(open: OpenStore): void {
     );
 
     test(
-      'is removed when it is old, as later days are counted',
+      'are removed when they are old, as later days are counted',
       withStore(open, async (store, underTest) => {
         const at = NOON - DAYS_KEPT * DAY_MS;
         await apply(store, [

@@ -35,7 +35,7 @@ const schedule = (instanceId: string): Schedule => ({
   ...{ paused: false, createdAt: T0, nextAt: T0 + 5, lastFiredAt: null, lastRunId: null },
 });
 
-/** Something of every kind: an active run that waits, one that ended, one that failed, and what stands beside runs. */
+/** One of everything: an active run that waits, one that ended, one that failed, and data beside runs. */
 async function fill(store: Store, instanceId: string, first: number): Promise<void> {
   const [active, ended, failed] = [0, 1, 2].map((n) => sampleRun(first + n, { instanceId, settings: { labels: ['red'] } }));
   if (!active || !ended || !failed) throw new Error('there are three');
@@ -78,7 +78,7 @@ async function fill(store: Store, instanceId: string, first: number): Promise<vo
   await store.repairs.create({ record, driver: null });
 }
 
-/** How much there is of the instance, by what it is. */
+/** Numbers of rows of the instance, by kind. */
 async function left(store: Store, instanceId: string) {
   const { accounts } = store;
   return {
@@ -105,7 +105,7 @@ const NOTHING = {
   ...{ holds: 0, repairs: 0, tokens: 0, counts: 0 },
 };
 
-/** On a store with two instances that have the same. */
+/** On a store with two instances that have the same data. */
 function withTwo(open: OpenStore, body: (store: Store, reopen: () => Promise<Store>) => Promise<void>) {
   return withStore(open, async (store, underTest) => {
     await addUsers(store.accounts, 'ann');
@@ -123,9 +123,9 @@ function withTwo(open: OpenStore, body: (store: Store, reopen: () => Promise<Sto
 }
 
 export function instanceRemovalConformance(open: OpenStore): void {
-  describe('queue instances that are deleted', () => {
+  describe('deleted queue instances', () => {
     test(
-      'are not found from then on, with their tokens, schedules and repairs, and are listed as deleted',
+      'are not found from then on, nor are their tokens, schedules and repairs, and are listed as deleted',
       withTwo(open, async (store, reopen) => {
         const { accounts } = store;
         assert.equal(await accounts.deleteInstance({ instanceId: 'none', at: T0, audit: AUDIT }), false);
@@ -158,7 +158,7 @@ export function instanceRemovalConformance(open: OpenStore): void {
     );
 
     test(
-      'lose their rows a few at a time, also after a restart, while those of others and what was billed stay',
+      'lose their rows in small steps, also after a restart, while those of others and billed usage stay',
       withTwo(open, async (store, reopen) => {
         const before = await left(store, OTHER_INSTANCE);
         assert.deepEqual(await left(store, INSTANCE), before);
@@ -177,7 +177,7 @@ export function instanceRemovalConformance(open: OpenStore): void {
     );
 
     test(
-      'take no decision on a run that was removed, and what comes late is removed too',
+      'make no decision on a removed run, and late rows are removed too',
       withTwo(open, async (store) => {
         await store.accounts.deleteInstance({ instanceId: INSTANCE, at: T0 + 50 });
         while ((await store.removeInstanceRows({ instanceId: INSTANCE, limit: 100 })) > 0);
@@ -196,7 +196,7 @@ export function instanceRemovalConformance(open: OpenStore): void {
     );
 
     test(
-      'are looked after until they are forgotten',
+      'are processed until they are forgotten',
       withTwo(open, async (store, reopen) => {
         await store.accounts.deleteInstance({ instanceId: INSTANCE, at: T0 + 50 });
         for (const at of [T0 + 60, T0 + 70]) await store.accounts.noteEmptied({ instanceId: INSTANCE, at });

@@ -29,7 +29,7 @@ const settings: InstanceSettings = {
 export function instanceConformance(open: OpenStore): void {
   describe('instances', () => {
     test(
-      'hold destinations of their own, each by one hold, until it is lifted',
+      'hold their own destinations, each with one hold, until it is released',
       withStore(open, async (store, underTest) => {
         const [a, b] = ['http://a.example', 'https://b.example:8443'];
         assert.deepEqual(await store.listHolds({ instanceId: INSTANCE }), []);
@@ -68,7 +68,7 @@ export function instanceConformance(open: OpenStore): void {
 
   describe('the guard of an open task', () => {
     test(
-      'holds while the task is there with its message, also when its run has ended',
+      'holds while the task exists with its message, also after its run has ended',
       withStore(open, async (store) => {
         const run = sampleRun(1);
         const runKey = run.key;

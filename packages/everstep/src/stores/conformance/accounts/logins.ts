@@ -5,9 +5,9 @@ import { type OpenStore, withStore } from '../harness.js';
 import { T0 } from '../samples.js';
 
 export function loginConformance(open: OpenStore): void {
-  describe('places of logins', () => {
+  describe('login locations', () => {
     test(
-      'are noted for each user with the time of the latest login, and are there after a restart',
+      'are noted for each user with the time of the latest login, and are kept after a restart',
       withStore(open, async (store, underTest) => {
         const note = (userId: string, place: string, at: number) => store.accounts.noteLogin({ userId, place, at });
         await note('usr_ann', 'home', T0);
@@ -26,7 +26,7 @@ export function loginConformance(open: OpenStore): void {
     );
 
     test(
-      'of one user are bounded, and the one used longest ago goes first',
+      'of one user are limited, and the least recently used one is removed first',
       withStore(open, async ({ accounts }) => {
         const note = (userId: string, place: number, at: number) => accounts.noteLogin({ userId, place: `p${place}`, at });
         const isNoted = async (userId: string, place: number) =>

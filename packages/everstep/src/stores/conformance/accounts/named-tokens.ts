@@ -35,7 +35,7 @@ export function namedTokenConformance(open: OpenStore): void {
     );
 
     test(
-      'an id or a hash that is taken is refused',
+      'an existing id or hash is rejected',
       withStore(open, async ({ accounts }) => {
         await accounts.createNamedToken({ token: sample('a') });
         await assert.rejects(accounts.createNamedToken({ token: sample('a', { tokenHash: 'other' }) }));
@@ -45,7 +45,7 @@ export function namedTokenConformance(open: OpenStore): void {
     );
 
     test(
-      'the token that another one replaces expires, but never later than it would have',
+      'a replaced token expires, but never later than it would have',
       withStore(open, async ({ accounts }) => {
         await accounts.createNamedToken({ token: sample('a') });
         const replace = (from: string, to: string, expiresAt: number) =>
@@ -64,7 +64,7 @@ export function namedTokenConformance(open: OpenStore): void {
     );
 
     test(
-      'a token is revoked once, by its instance alone, with the entry of the audit log',
+      'a token is revoked once, by its instance only, with the entry of the audit log',
       withStore(open, async ({ accounts }) => {
         await accounts.createNamedToken({ token: sample('a') });
         const revoke = (instanceId: string, at: number) =>

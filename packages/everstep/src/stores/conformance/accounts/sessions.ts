@@ -17,7 +17,7 @@ const sample = (sessionHash: string, name: string, overrides: Partial<SessionRec
 export function sessionConformance(open: OpenStore): void {
   describe('sessions', () => {
     test(
-      'are found by their hash with their user, moved on and ended, and are there after a restart',
+      'are found by their hash with their user, extended and ended, and are kept after a restart',
       withStore(open, async (store, underTest) => {
         await addUsers(store.accounts, 'ann', 'ben');
         const [first, second] = [sample('h1', 'ann'), sample('h2', 'ben')];
@@ -37,7 +37,7 @@ export function sessionConformance(open: OpenStore): void {
     );
 
     test(
-      'are told of in the audit log when they begin and when they end, and only then',
+      'are in the audit log when they start and end, and only then',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann');
         const audit = (n: number) => sampleAudit(n, ['usr_ann']);
@@ -74,7 +74,7 @@ export function sessionConformance(open: OpenStore): void {
     );
 
     test(
-      'end with the API key that they were begun with, and none begins with a key that is not good',
+      'end with the API key with which they were started, and none starts with an invalid key',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');
         await accounts.createApiKey({ apiKey: sampleApiKey('second', { userId: 'usr_ann' }) });
@@ -92,7 +92,7 @@ export function sessionConformance(open: OpenStore): void {
     );
 
     test(
-      'that have expired go when another begins, and of one user only the latest stay',
+      'that have expired are removed when another starts, and of one user only the latest stay',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');
         const isThere = async (sessionHash: string) => (await accounts.findSession({ sessionHash })) !== null;

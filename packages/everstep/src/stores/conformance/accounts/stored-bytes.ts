@@ -42,7 +42,7 @@ async function totalsOf(store: Store, instanceId: string = INSTANCE): Promise<In
 
 const storedBytes = async (store: Store, instanceId?: string) => (await totalsOf(store, instanceId))?.bytes;
 
-/** The same, added up from what the store shows of each run and schedule. */
+/** The same, computed from what the store returns for each run and schedule. */
 async function recount(store: Store): Promise<number> {
   let sum = 0;
   const record = (...contents: readonly (string | Uint8Array | null)[]) => {
@@ -87,7 +87,7 @@ const schedule = (n: number, bodyBytes: number): Schedule => ({
 
 type Numbers = (below: number) => number;
 
-/** One change after the other, of anything that counts. */
+/** One change after the other, of everything that counts. */
 class Changes {
   private readonly store: Store;
   private readonly numbers: Numbers;
@@ -162,7 +162,7 @@ class Changes {
     this.failed.push(run);
   }
 
-  /** A run that continues with the journal of a failed one; or its entry just goes. */
+  /** Continues a run with the journal of a failed one, or only removes its entry. */
   private async restart(): Promise<void> {
     const [from] = this.failed.splice(0, 1);
     if (!from) return;
@@ -187,7 +187,7 @@ class Changes {
 export function storedBytesConformance(open: OpenStore): void {
   describe('stored bytes', () => {
     test(
-      'are what a recount of everything gives, after any creations and deletions, and after a restart',
+      'equal a recount of everything after any creations and deletions, and after a restart',
       withStore(open, async (store, underTest) => {
         await openAccount(store, [INSTANCE, 'qi_empty']);
         const changes = new Changes(store, seededNumbers(11));
@@ -210,7 +210,7 @@ export function storedBytesConformance(open: OpenStore): void {
     );
 
     test(
-      'are not counted for a unit that is refused, nor for a batch that is faulty',
+      'are not counted for a rejected unit, nor for a faulty batch',
       withStore(open, async (store) => {
         await openAccount(store, [INSTANCE]);
         const [first, second] = [sampleRun(1), sampleRun(2)];
@@ -223,7 +223,7 @@ export function storedBytesConformance(open: OpenStore): void {
     );
 
     test(
-      'of a staged journal count for its instance, until it is adopted or abandoned, and it is not visible before',
+      'of a staged journal count for its instance until it is adopted or abandoned, and it is not visible before',
       withStore(open, async (store) => {
         await openAccount(store, [INSTANCE]);
         const [from, fork, never] = [sampleRun(1), sampleRun(2, { origin: forkOf(sampleRun(1)) }), sampleRun(3)];
