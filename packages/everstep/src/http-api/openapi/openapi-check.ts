@@ -2,17 +2,20 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import Type from 'typebox';
-import { type Dialect, dialectShown } from '../../dialects/index.js';
+import { ERROR_CODES, type ErrorCode } from '../../contract/error-codes.js';
+import { DIALECTS, type Dialect, dialectShown } from '../../dialects/index.js';
 import { dashboardOperations } from '../dashboard/index.js';
 import { MANAGEMENT_OPERATIONS } from '../management/index.js';
 import { managementOpenApiDocument } from '../management/openapi.js';
 import type { Operation } from '../operation.js';
 import { OPERATIONS } from '../operations/index.js';
+import { ERROR_CODE_HEADER } from '../responses/error-replies.js';
 import { SEARCH_OPERATIONS, searchOpenApiDocument } from '../search/index.js';
 import { PathTable } from '../server/routing.js';
 import { splitTarget } from '../server/target.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS, upstashOpenApiDocument } from '../upstash/index.js';
 import { openApiDocument } from './openapi.js';
+import { errorsOf } from './openapi-document.js';
 
 const RUNTIME = 'everstep:/openapi.json';
 const MANAGEMENT = 'everstep:/openapi-management.json';
@@ -75,11 +78,12 @@ export interface CheckedRequest {
   readonly method: string;
   /** URL of the request, with or without a query. */
   readonly url: string;
-  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly headers?: Readonly<Record<string, unknown>>;
 }
 
 /** Returns the operation that the server chooses for a request. */
-function operationOf({ method, url, headers = {} }: CheckedRequest) {
+function operationOf({ method, url, headers: given = {} }: CheckedRequest) {
+  const headers = Object.fromEntries(Object.entries(given).map(([name, value]) => [name.toLowerCase(), String(value)]));
   const asked = method.toUpperCase() === 'HEAD' ? 'GET' : method.toUpperCase();
   const { path, query } = splitTarget(url);
   const found = paths.at(path).filter(({ operation }) => operation.method === asked);
@@ -90,11 +94,25 @@ function operationOf({ method, url, headers = {} }: CheckedRequest) {
   return own ?? sameRoute.find(({ operation }) => !operation.dialect) ?? first;
 }
 
+export interface CheckedResponse {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, unknown>>;
+  /** Parsed body; undefined when there was none. */
+  readonly body: unknown;
+}
+
+/** Error codes of responses to requests for which there is no operation. */
+const WITHOUT_OPERATION: readonly unknown[] = ['unknown-route', 'method-not-allowed'] satisfies ErrorCode[];
+const ERROR_CODE_HEADERS = Object.values(DIALECTS).map((dialect) => dialect.spell(ERROR_CODE_HEADER).toLowerCase());
+
 /**
- * Throws when no document has the operation, the operation does not declare the status, or the body does not match its
- * schema. `body` is the parsed body; undefined when there was none.
+ * Throws when no document has the operation, or when its operation does not declare the status, the error code or the body of
+ * the response.
  */
-export function checkResponse(request: CheckedRequest, status: number, body: unknown): void {
+export function checkResponse(request: CheckedRequest, { status, headers, body }: CheckedResponse): void {
+  const [errorCode] = ERROR_CODE_HEADERS.flatMap((name) => headers[name] ?? []);
+  if (WITHOUT_OPERATION.includes(errorCode)) return;
   const found = operationOf(request);
   if (!found) throw new Error(`no OpenAPI document has an operation ${request.method} ${request.url}`);
   if (PAGES.includes(found.operation) || (found.operation.sendsLines && status === 200)) return;
@@ -106,6 +124,11 @@ export function checkResponse(request: CheckedRequest, status: number, body: unk
   }
   const validator = validatorOf(found.path, found.operation, status);
   if (!validator) throw new Error(`${operationId} does not declare the status ${status} in the OpenAPI document`);
+  const declared: readonly unknown[] = schema
+    ? [undefined]
+    : errorsOf(found.operation).filter((code) => ERROR_CODES[code].status === status);
+  if (!declared.includes(errorCode))
+    throw new Error(`the response ${status} of ${operationId} has an error code that it does not declare: ${String(errorCode)}`);
   if (validator(body)) return;
   const problems = ajv.errorsText(validator.errors, { dataVar: 'body' });
   throw new Error(

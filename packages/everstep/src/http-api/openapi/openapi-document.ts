@@ -6,6 +6,7 @@ import { ERROR_CODES, type ErrorCode } from '../../contract/error-codes.js';
 import { ErrorBody } from '../../contract/errors.js';
 import { DEFAULT_DIALECT, type Dialect } from '../../dialects/index.js';
 import type { Operation } from '../operation.js';
+import { ERROR_CODE_HEADER } from '../responses/error-replies.js';
 import { pathsOf } from '../server/routing.js';
 import { SESSION_COOKIE } from '../sessions/cookie.js';
 import { tagObject } from './openapi-tags.js';
@@ -37,7 +38,7 @@ const ADMISSION_ERRORS: Readonly<Record<Operation['access'], readonly ErrorCode[
   ],
   account: ['missing-token', 'bad-credential', 'session-ended', 'rate-limited'],
   session: ['session-ended'],
-  index: ['bad-parameter', 'missing-token', 'bad-token', 'session-ended', 'not-found', 'rate-limited'],
+  index: ['bad-parameter', 'missing-token', 'bad-token', 'bad-credential', 'session-ended', 'not-found', 'rate-limited'],
 };
 
 /** Security scheme of sessions. Login is described at `POST /v2/session`. */
@@ -120,7 +121,8 @@ function bodyOf(show: Show, { body }: Operation) {
   return { requestBody: { required: body.kind === 'json' && body.required, content } };
 }
 
-function errorsOf(operation: Operation): readonly ErrorCode[] {
+/** Returns all error codes that an operation declares: its own, and those of admission and of reading the request. */
+export function errorsOf(operation: Operation): readonly ErrorCode[] {
   const reads = operation.method === 'GET';
   const writing: readonly ErrorCode[] =
     (operation.access === 'token' && (!reads || operation.needsReadWrite)) || operation.needs === 'read-write'
@@ -154,7 +156,7 @@ function responsesOf({ show, dialect }: Writing, operation: Operation) {
     const codes = errors.filter((code) => ERROR_CODES[code].status === status);
     responses[String(status)] = {
       description: codes.map((code) => `\`${code}\`: ${ERROR_CODES[code].about}`).join('\n'),
-      headers: { [dialect.spell('Error-Code')]: { description: 'The stable code.', schema: { enum: codes } } },
+      headers: { [dialect.spell(ERROR_CODE_HEADER)]: { description: 'The stable code.', schema: { enum: codes } } },
       content: { 'application/json': { schema: show(ErrorBody) } },
     };
   }

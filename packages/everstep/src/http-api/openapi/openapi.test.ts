@@ -4,7 +4,7 @@ import { ERROR_CODES } from '../../contract/error-codes.js';
 import { OPERATIONS } from '../operations/index.js';
 import { pathsOf } from '../server/routing.js';
 import { ApiWorld } from '../testing/api-world.js';
-import { checkResponse } from './openapi-check.js';
+import { type CheckedRequest, checkResponse } from './openapi-check.js';
 
 interface ParameterObject {
   readonly name: string;
@@ -145,20 +145,32 @@ test('the document contains the names of the specification', () => {
 
 test('the check finds a response that does not match the document', () => {
   const page = { cursor: '', messages: [] };
-  checkResponse({ method: 'GET', url: '/v2/workflows/dlq?label=a' }, 200, page);
-  checkResponse({ method: 'POST', url: '/v2/dlq/resume/dlq_1' }, 404, { error: 'x' });
-  const wrong: readonly (readonly [method: string, path: string, status: number, body: unknown])[] = [
-    ['GET', '/v2/workflows/dlq', 200, { messages: [] }],
-    ['GET', '/v2/workflows/dlq', 200, { ...page, extra: 1 }],
-    ['GET', '/v2/workflows/dlq', 200, { ...page, messages: [{}] }],
-    ['GET', '/v2/workflows/dlq', 201, page],
-    ['GET', '/v2/workflows/dlq', 400, { error: 1 }],
-    ['GET', '/v2/workflows/dlq', 400, { error: 'x', code: 'y' }],
-    ['GET', '/v2/nothing', 200, page],
-    ['PUT', '/v2/workflows/dlq', 200, page],
+  const list = (
+    { status, body, code }: { status: number; body: unknown; code?: string },
+    request: Partial<CheckedRequest> = {},
+  ) =>
+    checkResponse(
+      { method: 'GET', url: '/v2/workflows/dlq?label=a', ...request },
+      { status, body, headers: { 'svc-error-code': code } },
+    );
+  const notFound = { status: 404, body: { error: 'x' }, code: 'not-found' };
+  list({ status: 200, body: page });
+  list(notFound, { method: 'POST', url: '/v2/dlq/resume/dlq_1' });
+  const wrong: readonly Parameters<typeof list>[] = [
+    [{ status: 200, body: { messages: [] } }],
+    [{ status: 200, body: { ...page, extra: 1 } }],
+    [{ status: 200, body: { ...page, messages: [{}] } }],
+    [{ status: 200, body: page, code: 'not-found' }],
+    [{ status: 201, body: page }],
+    [{ status: 400, body: { error: 1 }, code: 'bad-cursor' }],
+    [{ status: 400, body: { error: 'x', code: 'y' }, code: 'bad-cursor' }],
+    [{ status: 400, body: { error: 'x' } }],
+    [{ status: 400, body: { error: 'x' }, code: 'not-found' }],
+    [{ status: 400, body: { error: 'x' }, code: 'run-over' }],
+    [{ status: 200, body: page }, { url: '/v2/nothing' }],
+    [{ status: 200, body: page }, { method: 'PUT' }],
   ];
-  for (const [method, url, status, body] of wrong)
-    assert.throws(() => checkResponse({ method, url }, status, body), `${method} ${url} ${status} ${JSON.stringify(body)}`);
+  for (const [response, request] of wrong) assert.throws(() => list(response, request), JSON.stringify({ response, request }));
 });
 
 test('every declared error code exists', () => {

@@ -9,7 +9,8 @@ import { StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stor
 import { shown } from '../parameters/unacceptable.js';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
-const ERROR_CODE_HEADER = 'Error-Code';
+/** Name of the header with the error code, without the prefix of a dialect. */
+export const ERROR_CODE_HEADER = 'Error-Code';
 
 /** Headers of every response: many contain secrets, so caches must not store them and browsers must not guess their type. */
 export const API_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;

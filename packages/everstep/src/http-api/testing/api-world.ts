@@ -217,11 +217,6 @@ export interface SentRequest extends InjectOptions {
   readonly url: string;
 }
 
-const errorCodeOf = ({ headers }: LightMyRequestResponse): unknown => headers['svc-error-code'] ?? headers['upstash-error-code'];
-
-const textsOf = (headers: NonNullable<InjectOptions['headers']>): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]));
-
 export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
@@ -378,11 +373,9 @@ export class ApiWorld {
     const isLines = answer.headers['content-type'] === 'application/x-ndjson';
     const json = isLines ? JSON.stringify(answer.payload) : answer.payload;
     const body: Body = json === '' ? undefined : JSON.parse(json);
-    if (answer.statusCode !== 405 && errorCodeOf(answer) !== 'unknown-route') {
-      const { method, url, headers } = request;
-      checkResponse({ method, url, ...(headers ? { headers: textsOf(headers) } : {}) }, answer.statusCode, body);
-    }
-    return { status: answer.statusCode, headers: answer.headers, body };
+    const answered = { status: answer.statusCode, headers: answer.headers, body };
+    checkResponse(request, answered);
+    return answered;
   }
 
   /** Returns only the status and headers of a stream, because it would not end. */
@@ -393,7 +386,9 @@ export class ApiWorld {
     const isStream = String(answer.headers['content-type']).startsWith('text/event-stream');
     if (isStream) stream.destroy();
     const body: Body = JSON.parse(isStream ? 'null' : await readText(stream));
-    return { status: answer.statusCode, headers: answer.headers, body };
+    const answered = { status: answer.statusCode, headers: answer.headers, body };
+    if (!isStream) checkResponse(request, answered);
+    return answered;
   }
 
   /** Sends with the read-write token. */

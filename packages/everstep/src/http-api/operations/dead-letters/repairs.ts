@@ -148,7 +148,7 @@ const planRepair = operation({
   unknownQuery: 'refuse',
   body: { kind: 'json', required: true, schema: PlanRepair },
   responses: { 201: RepairEntry },
-  errors: ['bad-body', 'bad-expression', 'unsupported-media-type'],
+  errors: ['bad-body', 'bad-parameter', 'bad-expression', 'unsupported-media-type'],
   async handle({ body }, { service }, { instanceId, actor }) {
     if (!body) throw badBody('the request body is missing; send a JSON object with "action"');
     const { action, filter = {}, overrides = {} } = body;
