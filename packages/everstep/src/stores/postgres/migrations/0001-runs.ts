@@ -1,18 +1,23 @@
 /**
  * Version 1: runs and what belongs to them.
  *
- * Every table begins with the instance and, where there is one, the key of the run, so that the tables can be spread by
- * the instance. `run_directory` leads from a key to its instance.
+ * Every table begins with the instance and, where there is one, the key of the run, so that the tables can be sharded by the
+ * instance.
+ * `run_directory` leads from a key to its instance.
  *
- * A run's row is written once. That it is active, and how it ended, are rows of two other tables: so a step or an end
- * changes no row that has many indexes. `place` is its place in the order of creation, that of an entry of the DLQ its
- * place in the order of arrival: microseconds of the server's clock times 1000, plus the place in its statement.
+ * The row of a run is written once. That it is active, and how it ended, are rows of two other tables, so a step or an end
+ * changes no row
+ * with many indexes. `place` is the position in the order of creation, for an entry of the DLQ in the order of arrival:
+ * microseconds of
+ * the server's clock times 1000, plus the position in its statement.
  *
- * Plain messages are runs: `message` is true of them. They are never listed with runs of workflows, so the indexes of
- * the listings keep them apart. What is in a row only so that it can be looked for (queue, group, host and path of the
- * URL) stands in the settings, or in the URL, as well.
+ * Plain messages are runs: their `message` is true. They are never listed with workflow runs, so the indexes of the listings
+ * separate
+ * them. Values that are columns only so that they can be searched (queue, group, host and path of the URL) are in the settings
+ * or the
+ * URL as well.
  *
- * `flow_key` of a run holds what is asked of its endpoint; that of a task a call, which has a key of its own or none.
+ * `flow_key` of a run limits requests to its endpoint; that of a task limits a call, which has its own key or none.
  */
 export const runs = `
 CREATE TABLE clock_mark (

@@ -1,8 +1,10 @@
 /**
- * Version 2: what stands beside the runs and says how they go (limits, queues, schedules, holds, settings), and what is counted.
+ * Version 2: data beside runs that controls them (limits, queues, schedules, holds, settings), and counts.
  *
  * `usage` and `day_count` have a row for each connection that counts, so that commits of one instance do not wait for each
- * other; the sum of the rows counts. A bill's `account_id` is empty for an instance that nobody owns: a part of a key is never null.
+ * other; the
+ * sum of the rows is the value. A bill's `account_id` is empty for an instance without an owner, because part of a key is never
+ * null.
  */
 export const controls = `
 CREATE TABLE flow_control (

@@ -1,8 +1,9 @@
 /**
- * Version 3: accounts, and the records of search indexes. Few rows, rarely changed: here a sequence says what came first.
+ * Version 3: accounts, and the records of search indexes. Few rows, rarely changed: a sequence defines their order.
  *
- * E-mails are kept in lower case. `audit_reader` holds an entry once for each account that may read it. An entry is only
- * ever added: the triggers refuse everything else, whoever asks.
+ * E-mails are stored in lower case. `audit_reader` contains an entry once for each account that may read it. Entries are only
+ * added: the
+ * triggers reject everything else.
  */
 export const accounts = `
 CREATE TABLE secret (

@@ -1,6 +1,7 @@
 /**
- * Version 4: the documents of search indexes. Each index has a table of its own, named after its number, so that its end
- * gives its space back at once; its namespaces share that table. Whoever writes documents locks the row of their namespace.
+ * Version 4: the documents of search indexes. Each index has its own table, named after its number, so that its deletion
+ * releases its
+ * space at once; its namespaces share that table. A transaction that writes documents locks the row of their namespace.
  */
 export const search = `
 CREATE TABLE search_collection (

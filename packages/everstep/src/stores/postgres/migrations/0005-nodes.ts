@@ -1,8 +1,8 @@
 /**
- * Version 5: nodes, and what belongs to whom.
+ * Version 5: nodes and their claims.
  *
- * A task that is claimed is acted on by that node; one that is wanted by a node was handed to it, and nobody else claims
- * it. Both go back to nobody when the lease of the node has ended.
+ * A claimed task is handled by its node; a task that is wanted by a node was handed to it, and no other node claims it. Both are
+ * released when the lease of the node has ended.
  */
 export const nodes = `
 CREATE TABLE node (

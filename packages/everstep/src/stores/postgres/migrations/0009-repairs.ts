@@ -1,9 +1,10 @@
 /**
  * Version 9: repairs, and the dead letters that each of them froze.
  *
- * Who drives a repair stands in its row, with the time until which no other node does. An item keeps what a report shows
- * of its run, which may be removed before the report is. `rank` is its place among those of its workflow; null for those
- * that are too far behind to be tried first.
+ * The row of a repair names the node that drives it, and until when no other node does. An item keeps what a report shows of
+ * its run,
+ * which may be removed before the report. `rank` is its position among those of its workflow; null for those too far behind to be
+ * canaries.
  */
 export const repairs = `
 CREATE TABLE repair (

@@ -1,6 +1,7 @@
 /**
- * Version 12: an entry of a repair keeps the fingerprint that it had when it was frozen; null where it had none. What is to
- * be begun, and what is out, have small indexes of their own.
+ * Version 12: an entry of a repair keeps the fingerprint that it had when it was frozen; null if it had none. Entries to start
+ * and
+ * started entries have small indexes of their own.
  */
 export const fingerprintsOfRepairs = `
 ALTER TABLE repair_item ADD COLUMN fingerprint text COLLATE "C";

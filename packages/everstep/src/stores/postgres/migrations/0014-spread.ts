@@ -1,8 +1,9 @@
 /**
- * Version 14: a commit for one queue instance writes rows of that instance alone, so that it stays on one shard.
+ * Version 14: a commit for one queue instance writes only rows of that instance, so it stays on one shard.
  *
- * What raised `clock_mark` in every commit raises a row of its instance instead; where a write belongs to no instance it is
- * raised still. Who waits for a run is looked for within its instance.
+ * Where every commit raised `clock_mark`, it now raises a row of its instance; a write that belongs to no instance still raises
+ * it. The
+ * invocation that waits for a run is looked for within its instance.
  */
 export const spread = `
 CREATE TABLE instance_clock (

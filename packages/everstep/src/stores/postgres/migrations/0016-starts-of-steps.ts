@@ -1,4 +1,4 @@
-/** Version 16: when the attempt of a step that succeeded was begun, Unix ms; null where nobody was asked, and of earlier versions. */
+/** Version 16: when the successful attempt of a step started, Unix ms; null if no request was made, and for earlier versions. */
 export const startsOfSteps = `
 ALTER TABLE step ADD COLUMN started_at bigint;
 `;

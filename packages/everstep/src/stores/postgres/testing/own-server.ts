@@ -1,4 +1,4 @@
-/** A PostgreSQL server of a test's own, which it may kill, start again, copy to a standby, and restore as of a moment. */
+/** A PostgreSQL server that a test owns: it may kill and restart it, copy it to a standby, and restore it as of a moment. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFile, chown, cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -26,7 +26,7 @@ export class OwnServer {
     this.port = port;
   }
 
-  /** An empty one that runs; null when this machine has no PostgreSQL. */
+  /** An empty running server; null if this machine has no PostgreSQL. */
   static async start(): Promise<OwnServer | null> {
     const binaries = findBinaries();
     if (!binaries || process.env.EVERSTEP_TEST_POSTGRES === 'none') return null;
@@ -46,7 +46,7 @@ export class OwnServer {
     return server;
   }
 
-  /** For the server at another place, such as one that stands before it. */
+  /** For the server at another address, such as a proxy in front of it. */
   url(port = this.port): string {
     return `postgres://everstep@127.0.0.1:${port}/postgres`;
   }
@@ -61,7 +61,7 @@ export class OwnServer {
     await serverReady(child);
   }
 
-  /** SIGKILL as when it crashes, SIGINT ends it in order. Its own processes see that and end too. */
+  /** SIGKILL simulates a crash, SIGINT stops it cleanly. Its child processes detect that and end too. */
   async end(signal: 'SIGKILL' | 'SIGINT'): Promise<void> {
     const { child } = this;
     this.child = null;
@@ -71,7 +71,7 @@ export class OwnServer {
     await exited;
   }
 
-  /** A server that follows this one; what is committed here is there too before anybody is told. This one is started again. */
+  /** A server that follows this one synchronously: a commit is there before it is acknowledged. This one is restarted. */
   async follow(): Promise<OwnServer> {
     await this.end('SIGINT');
     const data = await mkdtemp(join(this.home, 'standby-'));
@@ -88,7 +88,7 @@ export class OwnServer {
     return standby;
   }
 
-  /** From now on its log is kept, beside a copy that is taken while it works. It is started again once, before that. */
+  /** From now on its log is archived, with a base backup taken while it works. It is restarted once before that. */
   async backUp(): Promise<void> {
     const [archive, base] = [join(this.home, 'archive'), join(this.home, 'base')];
     await this.end('SIGINT');
@@ -111,7 +111,7 @@ export class OwnServer {
     }
   }
 
-  /** What this one was at a moment since its backup, as a server of its own; this one has crashed. ISO 8601. */
+  /** The state of this server at a moment since its backup, as another server; this one has crashed. ISO 8601. */
   async restored(moment: string): Promise<OwnServer> {
     const client = new pg.Client({ connectionString: this.url() });
     await client.connect();
@@ -144,14 +144,14 @@ export class OwnServer {
     await client.end();
   }
 
-  /** To the user that the server runs as, and to nobody else. */
+  /** Accessible only to the user that the server runs as. */
   private async give(path: string): Promise<void> {
     await promisify(execFile)('chmod', ['-R', 'go-rwx', path]);
     const { uid, gid } = this.user;
     if (uid !== undefined && gid !== undefined) await promisify(execFile)('chown', ['-R', `${uid}:${gid}`, path]);
   }
 
-  /** It follows nobody any more. */
+  /** It no longer follows a server. */
   async promote(): Promise<void> {
     const options = { ...this.user, cwd: this.home, env: { PATH: process.env.PATH, LC_ALL: 'C' } };
     await promisify(execFile)(join(this.programs, 'pg_ctl'), ['promote', '-D', this.data], options);

@@ -1,24 +1,24 @@
-/** A schema of its own for a test, in the server that the tests have; `null` in the place of a server when there is none. */
+/** A separate schema for a test, in the server of the tests; `null` instead of a server if there is none. */
 import { randomBytes } from 'node:crypto';
 import { after } from 'node:test';
 import pg from 'pg';
 import { openTestServer } from './server.js';
 
 export interface TestSchema {
-  /** Leads to the schema: whoever connects with it sees nothing else. */
+  /** URL of the schema: a connection with it sees nothing else. */
   readonly url: string;
   readonly name: string;
-  /** Empties every table of it, whatever forbids that, and removes those that were made besides. */
+  /** Empties every table of it, regardless of triggers, and removes additional tables. */
   clear(): Promise<void>;
   drop(): Promise<void>;
 }
 
 export interface TestSchemas {
-  /** Makes an empty one. */
+  /** Creates an empty one. */
   make(): Promise<TestSchema>;
 }
 
-/** The tables that the migrations make are emptied, as they are; what carries a number was made by tests. */
+/** Tables of the migrations are emptied and kept; tables with a number were created by tests. */
 const CLEAR = `
 DO $$
 DECLARE one record; filled boolean;
@@ -40,8 +40,9 @@ BEGIN
 END $$`;
 
 /**
- * Opens the server for the tests of this file; everything that was made in it is removed after them. A string says why
- * there is none, to be passed as the reason for skipping them.
+ * Opens the server for the tests of this file; everything that was created in it is removed after them. A string is the reason
+ * why there
+ * is none, to be passed as the reason for skipping them.
  */
 export async function openTestSchemas(): Promise<TestSchemas | string> {
   const server = await openTestServer();

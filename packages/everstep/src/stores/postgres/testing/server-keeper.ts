@@ -1,6 +1,7 @@
 /**
- * A process that keeps a PostgreSQL server for tests as long as the other end of its standard input is open: so the server
- * ends with whoever wanted it, however that ends. Says where the server is, or why there is none, in one line of JSON.
+ * A process that runs a PostgreSQL server for tests as long as the other end of its standard input is open, so the server ends
+ * with its
+ * user, however that ends. Prints where the server is, or why there is none, as one line of JSON.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -51,7 +52,7 @@ async function end(): Promise<void> {
   ending = true;
   if (running && running.exitCode === null) {
     const exited = once(running, 'exit');
-    // At once: nobody needs what is in it.
+    // Immediately: its data is not needed.
     running.kill('SIGQUIT');
     await exited;
   }
@@ -61,7 +62,7 @@ async function end(): Promise<void> {
 
 process.stdin.resume();
 process.stdin.once('close', () => void end());
-// Nobody reads any more what is said here.
+// Later output is not read.
 process.stdout.on('error', () => {});
 
 try {

@@ -1,4 +1,4 @@
-/** What it takes to run the programs of a PostgreSQL server. */
+/** Runs the programs of a PostgreSQL server. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chown, readFile, writeFile } from 'node:fs/promises';
@@ -9,15 +9,16 @@ import { LOCAL_CERTIFICATE } from '../../../config/certificates.fixture.js';
 const START_TIMEOUT_MS = 60_000;
 
 /**
- * Nothing is synced to the disk: what a transaction wrote outlives the service and the server, if not the machine, and
- * tests are many times as fast. `-c fsync=on` in EVERSTEP_TEST_POSTGRES_OPTIONS makes it real.
+ * Nothing is synced to the disk: a committed transaction survives the service and the server, though not the machine, and tests
+ * are many
+ * times as fast. `-c fsync=on` in EVERSTEP_TEST_POSTGRES_OPTIONS enables it.
  */
 export const SERVER_OPTIONS = [
   ...['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200', 'shared_buffers=64MB'],
   ...['fsync=off', 'full_page_writes=off', 'synchronous_commit=on', 'max_wal_size=1GB', 'timezone=UTC'],
 ].flatMap((option) => ['-c', option]);
 
-/** The server takes connections with TLS as well, with the certificate for this machine. Writes its files into `directory`. */
+/** The server also accepts TLS connections, with the certificate for this machine. Writes its files into `directory`. */
 export async function tlsOptions(directory: string, { uid, gid }: Runner): Promise<readonly string[]> {
   const files = { ssl_cert_file: LOCAL_CERTIFICATE.cert, ssl_key_file: LOCAL_CERTIFICATE.key };
   const options = ['-c', 'ssl=on'];
@@ -55,13 +56,13 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** Resolves when the server takes connections. */
+/** Resolves when the server accepts connections. */
 export function serverReady(server: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     let said = '';
     const timer = setTimeout(() => reject(new Error(`the server did not start: ${said}`)), START_TIMEOUT_MS);
     server.stderr?.on('data', (chunk: Buffer) => {
-      // It also logs every connection that it refuses while it starts, and later every statement that failed.
+      // It also logs every connection that it rejects while it starts, and later every failed statement.
       said = (said + chunk.toString()).slice(-10_000);
       if (!/database system is ready to accept (read-only )?connections/.test(said)) return;
       clearTimeout(timer);

@@ -9,7 +9,7 @@ import { openTestServer } from './server.js';
 
 const none = findBinaries() === null && 'no PostgreSQL server is installed here';
 
-/** Whether somebody listens there. */
+/** Whether a process listens there. */
 async function answers(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url);
   const socket = createConnection({ host: hostname, port: Number(port) });
@@ -21,7 +21,7 @@ async function answers(url: string): Promise<boolean> {
   return answered;
 }
 
-test('a server for tests ends with the process that wanted it, also when that is killed', { skip: none }, async () => {
+test('a server for tests ends with the process that started it, also when that is killed', { skip: none }, async () => {
   const source = new URL('./server.js', import.meta.url).href;
   const script = `const { startTestServer } = await import('${source}');
     process.stdout.write((await startTestServer()).url);
@@ -34,7 +34,7 @@ test('a server for tests ends with the process that wanted it, also when that is
   assert.equal(await answers(String(url)), false);
 });
 
-test('the server that the environment names is taken as it is; "none" does without', async () => {
+test('the server named by the environment is used; "none" disables it', async () => {
   const url = 'postgres://somebody@elsewhere.example/tests';
   const given = await openTestServer({ EVERSTEP_TEST_POSTGRES: url });
   assert.equal(given.kind === 'running' && given.url, url);

@@ -1,6 +1,7 @@
 /**
- * A PostgreSQL server for tests: the one that EVERSTEP_TEST_POSTGRES names (a URL; `none` does without), or one that is
- * started here and ends with this process. A whole run of the tests starts one for all of its files (scripts/tests/run.mjs).
+ * A PostgreSQL server for tests: the one that EVERSTEP_TEST_POSTGRES names (a URL; `none` disables it), or one that is started
+ * here and
+ * ends with this process. A whole run of the tests starts one for all of its files (scripts/tests/run.mjs).
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,22 +11,22 @@ import { fileURLToPath } from 'node:url';
 export type TestServer =
   | {
       readonly kind: 'running';
-      /** Of a user who may do everything, and a database that is there. */
+      /** URL with a superuser and an existing database. */
       readonly url: string;
-      /** Which it is, in words. */
+      /** Description of the server. */
       readonly what: string;
-      /** Ends the server, if it was started here. Happens by itself when this process ends, whatever way. */
+      /** Stops the server if it was started here. Also happens when this process ends, however it ends. */
       stop(): Promise<void>;
     }
-  /** There is none, and `why` in words. */
+  /** There is none; `why` is the reason for people. */
   | { readonly kind: 'missing'; readonly why: string };
 
 export const VARIABLE = 'EVERSTEP_TEST_POSTGRES';
 
-/** Starts a server, whatever the environment names. */
+/** Starts a server regardless of the environment. */
 export async function startTestServer(): Promise<TestServer> {
   const keeper = fileURLToPath(new URL('./server-keeper.js', import.meta.url));
-  // Detached: a Ctrl-C ends this process, and the keeper sees that and ends by itself.
+  // Detached: a Ctrl-C ends this process, and the keeper detects that and ends by itself.
   const child = spawn(process.execPath, [keeper], { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
   const lines = createInterface({ input: child.stdout });
   const [line] = await Promise.race([once(lines, 'line'), once(child, 'exit').then(() => ['{}'])]);
@@ -48,7 +49,7 @@ export async function startTestServer(): Promise<TestServer> {
   };
 }
 
-/** What the environment names, or a server that is started now. */
+/** The server that the environment names, or a new one. */
 export async function openTestServer(env: NodeJS.ProcessEnv = process.env): Promise<TestServer> {
   const given = env[VARIABLE];
   if (!given) return startTestServer();

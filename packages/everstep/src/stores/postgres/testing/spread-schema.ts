@@ -1,10 +1,11 @@
 /**
- * Spreads the tables of a schema over parts by the queue instance, with what PostgreSQL itself has for that: hash
- * partitions, which ask of keys and unique indexes what distributed databases ask of them, too.
+ * Shards the tables of a schema by the queue instance with PostgreSQL's own hash partitions, whose requirements for keys and
+ * unique
+ * indexes are those of distributed databases.
  */
 import pg from 'pg';
 
-/** Tables whose rows belong to an instance. The directory of runs is spread by what it is asked for. */
+/** Tables whose rows belong to an instance. The directory of runs is sharded by its lookup key. */
 export const SPREAD_BY: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     [
@@ -52,7 +53,7 @@ BEGIN
   END LOOP;
 END $$`;
 
-/** What has been read or written in the parts of tables by each transaction that changed a task, and by those that began a run. */
+/** Shards that were read or written by each transaction that changed a task, and by those that started a run. */
 const WATCH = `
 CREATE TABLE touched (transaction xid8, part text);
 CREATE FUNCTION note_touched() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -75,9 +76,9 @@ BEGIN
 END $$`;
 
 export interface SpreadSchema {
-  /** Which parts each transaction touched that changed a task, since this was asked last; tables that are not spread by their names. */
+  /** Shards touched by each transaction that changed a task, since the last call; tables that are not sharded by their names. */
   touched(): Promise<readonly (readonly string[])[]>;
-  /** Nothing is watched from then on; the tables stay spread. */
+  /** Stops watching; the tables stay sharded. */
   close(): Promise<void>;
 }
 

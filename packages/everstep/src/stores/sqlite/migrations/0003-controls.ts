@@ -1,7 +1,7 @@
 /**
- * Version 3: what stands beside the runs and says how they go (limits, schedules, holds, settings).
+ * Version 3: data beside runs that controls them (limits, schedules, holds, settings).
  *
- * `deduplication_by_run` finds the ids of a run that is removed.
+ * `deduplication_by_run` finds the ids of a removed run.
  */
 export const controls = `
 ALTER TABLE flow_control ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;

@@ -1,11 +1,12 @@
 /**
- * Version 4: accounts. Queue instances have owners and budgets, users stand in teams, messages are counted for whoever
- * pays for them, and every change is written down for ever.
+ * Version 4: accounts. Queue instances have owners and budgets, users are members of teams, messages are counted for the
+ * account that
+ * pays for them, and every change is recorded permanently.
  *
- * E-mails are kept in lower case. An early version could keep two that differ in case alone: the later one stays as it is.
- * `usage.account_id` is empty for an instance that nobody owns. `audit_reader` holds an entry once for each account that
- * may read it. An entry is only ever added; the triggers refuse everything else, also a replacement, which would delete
- * without their being asked.
+ * E-mails are stored in lower case. An early version could store two that differ only in case: the later one stays unchanged.
+ * `usage.account_id` is empty for an instance without an owner. `audit_reader` contains an entry once for each account that may
+ * read it.
+ * Entries are only added: the triggers reject everything else, including a replacement, which would delete without firing them.
  */
 export const accounts = `
 ALTER TABLE queue_instance ADD COLUMN account_id TEXT;

@@ -1,6 +1,7 @@
 /**
- * Version 6: what is counted of a day (`day`: days since 1970, UTC), and alerts of budgets that are still to be told.
- * `budget_alert.due_at` is null when nobody has to be told any more.
+ * Version 6: daily counts (`day`: days since 1970, UTC), and pending budget alerts. `budget_alert.due_at` is null when an alert
+ * is no
+ * longer pending.
  */
 export const daysAndAlerts = `
 CREATE TABLE day_count (

@@ -1,7 +1,7 @@
 /**
- * Version 6: plain messages, which are runs, and what they are published to: queues and groups of URLs.
+ * Version 8: plain messages, which are runs, and their targets: queues and URL groups.
  *
- * `run.queue` is the queue of a message, and so is `task.queue`. Both indexes are partial: runs of workflows are in neither.
+ * `run.queue` is the queue of a message, and so is `task.queue`. Both indexes are partial: workflow runs are in neither.
  */
 export const messages = `
 ALTER TABLE run ADD COLUMN queue TEXT;

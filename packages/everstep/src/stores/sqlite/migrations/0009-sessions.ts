@@ -1,4 +1,4 @@
-/** Version 9: sessions of users. `session_hash` is that of the secret in their cookie, which is not kept. */
+/** Version 9: sessions of users. `session_hash` is that of the secret in their cookie, which is not stored. */
 export const sessions = `
 CREATE TABLE login_session (
   session_hash TEXT PRIMARY KEY,

@@ -1,8 +1,8 @@
 /**
  * Version 11: repairs, and the dead letters that each of them froze.
  *
- * An item keeps what a report shows of its run, which may be removed before the report is. `rank` is its place among
- * those of its workflow; null for those that are too far behind to be tried first.
+ * An item keeps what a report shows of its run, which may be removed before the report. `rank` is its position among those of its
+ * workflow; null for those too far behind to be canaries.
  */
 export const repairs = `
 CREATE TABLE repair (

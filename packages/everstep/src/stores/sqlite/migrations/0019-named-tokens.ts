@@ -1,4 +1,4 @@
-/** Version 19: tokens with a name, scopes and an end. `scopes` is a JSON array; of the token only its SHA-256 is stored. */
+/** Version 19: tokens with a name, scopes and an expiry. `scopes` is a JSON array; only the SHA-256 of the token is stored. */
 export const namedTokens = `
 CREATE TABLE named_token (
   token_id TEXT PRIMARY KEY,

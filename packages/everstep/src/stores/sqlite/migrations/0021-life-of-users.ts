@@ -1,6 +1,6 @@
 /**
- * Version 21: invitations to teams, users that are disabled, several operators. A row of `invitation` is pending; it is
- * deleted when it is accepted, declined or revoked. The first user was the operator until now.
+ * Version 21: invitations to teams, disabled users, several operators. A row of `invitation` is pending; it is deleted when it is
+ * accepted, declined or revoked. Until this version, the first user was the operator.
  */
 export const lifeOfUsers = `
 CREATE TABLE invitation (

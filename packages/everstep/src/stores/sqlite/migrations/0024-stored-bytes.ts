@@ -1,9 +1,11 @@
 /**
- * Version 24: what the data of each instance counts, how many runs of it are active, and journals that are copied in slices.
+ * Version 24: stored bytes and active runs of each instance, and journals that are copied in slices.
  *
- * `instance_totals` is counted from here on in the transactions that change it; its first values come from what is there.
- * `staged_journal` has a row for each run that is still to be created with a journal that is being copied to `run_seq`, a
- * number that was reserved for it. `gone` is 1 when that run will not be created any more: its steps are deleted later.
+ * `instance_totals` is updated in the transactions that change it; its initial values are computed from existing data.
+ * `staged_journal`
+ * has a row for each run that will be created with a journal that is being copied to `run_seq`, a number reserved for it.
+ * `gone` is 1 if
+ * that run will not be created: its steps are deleted later.
  */
 export const storedBytes = `
 CREATE TABLE instance_totals (

@@ -26,7 +26,7 @@ import { searchTokenHashes } from './0025-search-token-hashes.js';
 import { auditChain } from './0026-audit-chain.js';
 import { removalAndSignIn } from './0027-removal-and-sign-in.js';
 
-/** SQL that leads from version n to version n + 1 stands at index n. Once released, an entry is never changed. */
+/** The SQL at index n migrates from version n to version n + 1. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
   initial,
   waitsAndMessages,

@@ -79,12 +79,12 @@ after(async () => {
 });
 
 describe('a file of version 1', () => {
-  test('has its runs, with their journals and tasks, as they were', async () => {
+  test('has its runs unchanged, with their journals and tasks', async () => {
     const tasks = new Map([advanceTask(T0), stepTask(3, T0 + 1)].map((task) => [task.slot, task]));
     assert.deepEqual(await store.loadRun({ runKey: keyed.key }), { ...keyed, known: 4, quietAt: -1, tasks });
     const loaded = await store.loadRun({ runKey: plain.key });
     assert.deepEqual([...(loaded?.tasks.values() ?? [])], [sleepTask(2, T0 + 2, T0 + 2), stepTask(4, T0 + 3)]);
-    // When the endpoint was asked for a step was not recorded then.
+    // When a step was requested from the endpoint was not recorded then.
     const { startedAt: _unknown, ...step } = sampleStep(0);
     assert.deepEqual(await store.loadJournal({ runKey: plain.key, from: 0 }), [step]);
     const history = await wholeHistory(store, { runKey: failed.key });
@@ -137,7 +137,7 @@ describe('a file of version 3', () => {
     return openSqliteStore({ file });
   }
 
-  test('has instances that nobody owns, which are counted and can be given away, and keys that are good', async () => {
+  test('has instances without an owner, which are counted and can be given away, and valid keys', async () => {
     const opened = await open(`(1, 'usr_1', 'Me@Example.com', ${T0})`);
     try {
       const { accounts } = opened;
@@ -161,7 +161,7 @@ describe('a file of version 3', () => {
     }
   });
 
-  test('keeps two users whose e-mails differ in case alone', async () => {
+  test('keeps two users whose e-mails differ only in case', async () => {
     const opened = await open(`(1, 'usr_1', 'me@example.com', ${T0}), (2, 'usr_2', 'Me@Example.com', ${T0})`);
     try {
       const users = await opened.accounts.listUsers();
@@ -185,7 +185,7 @@ describe('a file of version 3', () => {
 });
 
 describe('a file of version 6', () => {
-  test('has what was counted without a price, until the instance gets its first one', async () => {
+  test('has counts without a price until the instance gets its first one', async () => {
     const file = join(directory, 'version-6.db');
     const database = new DatabaseSync(file);
     migrate(database, file, [initial, waitsAndMessages, controls, accountTables, search, daysAndAlerts]);
@@ -256,7 +256,7 @@ describe('a file of version 12', () => {
 });
 
 describe('a file of version 17', () => {
-  test('has keys whose limits were pinned together, of which what they have is pinned', async () => {
+  test('has keys whose limits were pinned together, so their existing limits are pinned', async () => {
     const file = join(directory, 'version-17.db');
     const database = new DatabaseSync(file);
     migrate(database, file, MIGRATIONS.slice(0, 17));
