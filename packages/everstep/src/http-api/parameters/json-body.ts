@@ -47,6 +47,28 @@ function wordsOf(problem: Problem, there: readonly Problem[]): string {
 }
 
 /**
+ * Returns the fields that no schema allows, with the pointer of their object, or null. The validator reports each of them and
+ * then all of them together, unless it has reached its maximum of problems.
+ */
+function unknownFields(problems: readonly Problem[]): { readonly pointer: string; readonly names: readonly string[] } | null {
+  const all = problems.find(({ keyword }) => keyword === 'additionalProperties');
+  if (all?.keyword === 'additionalProperties') return { pointer: all.instancePath, names: all.params.additionalProperties };
+  const [first, ...others] = problems.filter(({ keyword }) => keyword === 'boolean').map(({ instancePath }) => instancePath);
+  if (first === undefined) return null;
+  const pointer = first.slice(0, first.lastIndexOf('/'));
+  const there = [first, ...others].filter((path) => path.lastIndexOf('/') === pointer.length && path.startsWith(pointer));
+  return {
+    pointer,
+    names: there.map((path) =>
+      path
+        .slice(pointer.length + 1)
+        .replaceAll('~1', '/')
+        .replaceAll('~0', '~'),
+    ),
+  };
+}
+
+/**
  * Describes the problem. For a choice between schemas, uses the one that the value matches best; for a choice between
  * types, names all of them.
  */
@@ -63,18 +85,59 @@ function describeProblem(problems: readonly Problem[]): string {
   return `${where} must be ${[...new Set(types)].join(' or ')}`;
 }
 
+/** Unknown fields that an error names; a client chooses how many it sends. */
+const NAMED_FIELDS = 5;
+
+/** The parts of a schema that lead to lists. */
+interface Limited {
+  readonly maxItems?: number;
+  readonly items?: Limited;
+  readonly properties?: Readonly<Record<string, Limited>>;
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
+
+/**
+ * Returns the JSON pointer and the limit of the first list that is too long, or null. The validator would examine all items
+ * of such a list to describe its problems, in a time that grows with the square of their number if they must be unique.
+ */
+function findLongList(
+  schema: Limited,
+  value: unknown,
+  pointer = '',
+): { readonly pointer: string; readonly limit: number } | null {
+  if (Array.isArray(value)) {
+    const { items, maxItems: limit } = schema;
+    if (limit !== undefined && value.length > limit) return { pointer, limit };
+    if (!items) return null;
+    for (const [index, item] of value.entries()) {
+      const found = findLongList(items, item, `${pointer}/${index}`);
+      if (found) return found;
+    }
+  } else if (schema.properties && isRecord(value)) {
+    for (const [name, property] of Object.entries(schema.properties)) {
+      const found = Object.hasOwn(value, name) ? findLongList(property, value[name], `${pointer}/${name}`) : null;
+      if (found) return found;
+    }
+  }
+  return null;
+}
+
 /**
  * Returns the value when it matches the schema. Throws ApiError `bad-body`; `what` is the name of the value in the message.
  */
 export function validate<Schema extends TSchema>(schema: Schema, value: unknown, what: string): Static<Schema> {
+  const long = findLongList(schema, value);
+  if (long) throw new ApiError('bad-body', `${what}${pointerText(long.pointer)} must not have more than ${long.limit} items`);
   const validator = validatorOf(schema);
   // The value is valid by its schema, so it has the type of the schema.
   if (validator.Check(value)) return value as Static<Schema>;
   const problems = validator.Errors(value);
-  const unknown = problems.find(({ keyword }) => keyword === 'additionalProperties');
-  if (unknown?.keyword === 'additionalProperties') {
-    const names = unknown.params.additionalProperties.map(shown).join(', ');
-    throw new ApiError('bad-body', `${what}${pointerText(unknown.instancePath)} has an unknown field: ${names}`);
+  const unknown = unknownFields(problems);
+  if (unknown) {
+    const named = unknown.names.slice(0, NAMED_FIELDS).map(shown).join(', ');
+    const others = unknown.names.length > NAMED_FIELDS ? ' and others' : '';
+    throw new ApiError('bad-body', `${what}${pointerText(unknown.pointer)} has an unknown field: ${named}${others}`);
   }
   throw new ApiError('bad-body', `${what}${describeProblem(problems)}`);
 }
