@@ -284,10 +284,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
       async instanceChanged(instanceId) {
         await Promise.all([limits.forget(instanceId), authority.forget(instanceId)]);
         accountChanged(instanceId);
-        runtime.changed({ instanceId, topic: 'settings' });
+        runtime.live.changed(instanceId, 'settings');
       },
       async instanceDeleted(instanceId) {
-        await Promise.all([limits.forget(instanceId), authority.forget(instanceId), runtime.instancesDeleted()]);
+        await Promise.all([limits.forget(instanceId), authority.forget(instanceId), runtime.deletedInstances.refresh()]);
         accountChanged(instanceId);
       },
       refusedNow: (instanceId) => limits.refusedNow(instanceId),

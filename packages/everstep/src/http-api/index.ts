@@ -155,10 +155,10 @@ function servedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDepe
 }
 
 /** Returns this process as the only node. */
-function aloneSince(service: Pick<WorkflowService, 'now' | 'underWay'>, version: string): () => Promise<readonly NodeStatus[]> {
+function aloneSince(service: Pick<WorkflowService, 'now' | 'workload'>, version: string): () => Promise<readonly NodeStatus[]> {
   const startedAt = service.now();
   return async () => {
-    const { deliveries, instances } = service.underWay();
+    const { deliveries, instances } = service.workload();
     const facts = { nodeId: ALONE, host: hostname(), version, startedAt };
     return [{ ...facts, leaseUntil: null, leaving: false, self: true, runsClaimed: deliveries, gates: instances }];
   };

@@ -141,7 +141,7 @@ export interface Bench {
   readonly store: Store;
   readonly clock: StandingClock;
   readonly runtime: Runtime;
-  trigger(more?: Partial<TriggerCommand>): ReturnType<Runtime['trigger']>;
+  trigger(more?: Partial<TriggerCommand>): ReturnType<Runtime['runs']['trigger']>;
 }
 
 export async function withRuntime(
@@ -177,7 +177,7 @@ export async function withRuntime(
   });
   await runtime.start();
   const trigger: Bench['trigger'] = (more = {}) =>
-    runtime.trigger({
+    runtime.runs.trigger({
       instanceId: 'qi_1',
       dialect: 'native',
       workflowUrl: 'http://app/flow',
@@ -227,7 +227,7 @@ export function aloneInCluster(claim: () => readonly DueTask[]): Cluster {
 }
 
 export async function endOf(bench: Bench, run: { runKey: string; workflowRunId: string; createdAt: number }) {
-  return bench.runtime.awaitEnd({ instanceId: 'qi_1', run, timeoutMs: 1000 });
+  return bench.runtime.runs.awaitEnd({ instanceId: 'qi_1', run, timeoutMs: 1000 });
 }
 
 /** The one dead letter that there is. */

@@ -142,12 +142,12 @@ test('cancel gives up what is under way, and a late answer has no effect', async
     const { run } = await bench.trigger({ workflowRunId: 'mine' });
     await settle();
     assert.equal(caller.out, 1);
-    assert.deepEqual(await bench.runtime.cancel({ instanceId: 'qi_1', workflowRunId: 'mine' }), { kind: 'canceled' });
+    assert.deepEqual(await bench.runtime.runs.cancel({ instanceId: 'qi_1', workflowRunId: 'mine' }), { kind: 'canceled' });
     await settle();
     assert.equal(caller.out, 0);
     assert.equal((await endOf(bench, run))?.status, 'canceled');
-    assert.deepEqual(await bench.runtime.cancel({ instanceId: 'qi_1', workflowRunId: 'mine' }), { kind: 'not-active' });
-    assert.deepEqual(await bench.runtime.cancel({ instanceId: 'qi_2', workflowRunId: 'mine' }), { kind: 'not-found' });
+    assert.deepEqual(await bench.runtime.runs.cancel({ instanceId: 'qi_1', workflowRunId: 'mine' }), { kind: 'not-active' });
+    assert.deepEqual(await bench.runtime.runs.cancel({ instanceId: 'qi_2', workflowRunId: 'mine' }), { kind: 'not-found' });
   });
 });
 
@@ -158,7 +158,7 @@ test('an id is free again when its run has ended, and taken while it is active',
     const second = await bench.trigger({ workflowRunId: 'order-1' });
     assert.deepEqual([first.kind, second.kind], ['started', 'deduplicated']);
     assert.deepEqual(second.run, first.run);
-    await bench.runtime.cancel({ instanceId: 'qi_1', workflowRunId: 'order-1' });
+    await bench.runtime.runs.cancel({ instanceId: 'qi_1', workflowRunId: 'order-1' });
     bench.clock.move(1);
     assert.equal((await bench.trigger({ workflowRunId: 'order-1' })).kind, 'started');
   });
@@ -182,7 +182,7 @@ test('what was owed when the service stopped is taken up at the next start', asy
   const hanging = new ScriptedCaller(() => new Promise<StepReply>(() => {}));
   const first = createRuntime({ store, clock, random, stepCaller: hanging, messageSender: noMessages, log: quiet, publicUrl });
   await first.start();
-  const { run } = await first.trigger({
+  const { run } = await first.runs.trigger({
     instanceId: 'qi_1',
     dialect: 'native',
     workflowUrl: 'http://app/flow',
@@ -206,7 +206,7 @@ test('what was owed when the service stopped is taken up at the next start', asy
     publicUrl,
   });
   await second.start();
-  const record = await second.awaitEnd({ instanceId: 'qi_1', run, timeoutMs: 1000 });
+  const record = await second.runs.awaitEnd({ instanceId: 'qi_1', run, timeoutMs: 1000 });
   assert.equal(record?.status, 'succeeded');
   await second.stop({ graceMs: 0 });
   await store.close();

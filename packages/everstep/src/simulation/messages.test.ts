@@ -141,7 +141,7 @@ class World {
         deduplicationId: `message-${n}`,
         callerIp: '127.0.0.1',
       } as const;
-      this.life.runtime.publish([command]).then(
+      this.life.runtime.messages.publish([command]).then(
         () => {
           acknowledged = true;
         },

@@ -187,7 +187,7 @@ export class World {
       if (order.acknowledged) return;
       order.attempts++;
       this.clock.setTimer(this.clock.now() + 5000, attempt);
-      this.life.runtime
+      this.life.runtime.runs
         .trigger({
           instanceId: INSTANCE,
           dialect: 'native',
@@ -222,14 +222,16 @@ export class World {
   private disturb(order: Order, left = UNRELATED_EVENTS): void {
     if (left === 0) return;
     const content = numberEvent(left);
-    this.life.runtime.notify({ instanceId: INSTANCE, eventId: 'no use', workflowRunId: order.id, content }).catch(() => {});
+    this.life.runtime.events
+      .notify({ instanceId: INSTANCE, eventId: 'no use', workflowRunId: order.id, content })
+      .catch(() => {});
     this.clock.setTimer(this.clock.now() + this.random.below(1_000), () => this.disturb(order, left - 1));
   }
 
   /** Notifies an event once, at about the time at which the wait for it ends. */
   private approve(seed: number): void {
     const event = { instanceId: INSTANCE, eventId: approvalEvent(seed), workflowRunId: null, content: numberEvent(seed) };
-    this.life.runtime.notify(event).then(
+    this.life.runtime.events.notify(event).then(
       (outcome) => {
         if (outcome.kind !== 'notified') return;
         for (const { waiter } of outcome.notified)
@@ -253,7 +255,7 @@ export class World {
       if (run?.status === 'succeeded') return cancel();
       const workflowRunId = run?.workflowRunId ?? id;
       const content = numberEvent(seed);
-      await this.life.runtime.notify({ instanceId: INSTANCE, eventId: LETTER_EVENT, workflowRunId, content });
+      await this.life.runtime.events.notify({ instanceId: INSTANCE, eventId: LETTER_EVENT, workflowRunId, content });
     };
     // Its response may be lost. It is sent again later.
     send().catch(() => {});
@@ -358,7 +360,8 @@ export class World {
         const command = { kind, instanceId: INSTANCE, dlqIds: [letter.dlqId], whenMissing: 'fail', overrides: {} } as const;
         // Of two concurrent callers, one creates a run and the other finds no entry.
         const outcomes: string[] = [];
-        for (let i = 0; i < 2; i++) void this.life.runtime.recover(command).then((outcome) => outcomes.push(outcome.kind));
+        for (let i = 0; i < 2; i++)
+          void this.life.runtime.deadLetters.recover(command).then((outcome) => outcomes.push(outcome.kind));
         await this.run(async () => outcomes.length === 2);
         assert.deepEqual(outcomes.sort(), ['missing', 'recovered']);
         this.recovered++;
@@ -377,7 +380,7 @@ export class World {
       const fromStep = 1 + this.random.below(steps.length + 1);
       const fork = { input: null, results: [], workflowRunId: null, note: null, by: { actor: 'a client', address: '' } };
       // Its response may be lost.
-      this.life.runtime.fork({ runKey, fromStep, ...fork }).catch(() => {});
+      this.life.runtime.runs.fork({ runKey, fromStep, ...fork }).catch(() => {});
     }
     await this.run(() => this.atRest());
   }

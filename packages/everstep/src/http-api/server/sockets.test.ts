@@ -118,8 +118,9 @@ test('a raw workflow URL with unusual characters reaches its run unchanged', asy
 test('stops waiting for a result when the client disconnects', async () => {
   const { workflowRunId } = await world.trigger('hang');
   const awaited: AbortSignal[] = [];
-  const { awaitEnd } = world.runtime;
-  world.runtime.awaitEnd = (query) => {
+  const { runs } = world.runtime;
+  const awaitEnd = runs.awaitEnd.bind(runs);
+  runs.awaitEnd = (query) => {
     if (query.signal) awaited.push(query.signal);
     return awaitEnd(query);
   };
@@ -131,7 +132,7 @@ test('stops waiting for a result when the client disconnects', async () => {
   const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve));
   socket.destroy();
   await aborted;
-  world.runtime.awaitEnd = awaitEnd;
+  runs.awaitEnd = awaitEnd;
 });
 
 test('closing answers waiting requests and accepts no more', async () => {

@@ -310,7 +310,7 @@ export class ApiWorld {
       plans,
       instanceChanged: (instanceId) => limits.forget(instanceId),
       instanceDeleted: (instanceId) =>
-        Promise.all([limits.forget(instanceId), authority.forget(instanceId), runtime.instancesDeleted()]),
+        Promise.all([limits.forget(instanceId), authority.forget(instanceId), runtime.deletedInstances.refresh()]),
       refusedNow: (instanceId) => limits.refusedNow(instanceId),
     });
     const search = createSearchService({

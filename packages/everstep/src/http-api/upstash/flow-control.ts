@@ -48,7 +48,7 @@ const listKeys = operation({
     const now = service.now();
     return answer(
       200,
-      (await service.flowControls({ instanceId })).map((status) => present(status, now)),
+      (await service.flowControl.list({ instanceId })).map((status) => present(status, now)),
     );
   },
 });
@@ -65,7 +65,7 @@ const getKey = operation({
   responses: { 200: FlowControlShown },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
-    return answer(200, present(found(key, await service.flowControl({ instanceId, key })), service.now()));
+    return answer(200, present(found(key, await service.flowControl.find({ instanceId, key })), service.now()));
   },
 });
 
@@ -85,7 +85,7 @@ const unpinKey = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key }, query }, { service }, { instanceId }) {
     const { parallelism = false, rate = false } = query;
-    found(key, await service.changeFlowControl({ instanceId, key, change: { kind: 'unpin', parallelism, rate } }));
+    found(key, await service.flowControl.change({ instanceId, key, change: { kind: 'unpin', parallelism, rate } }));
     return answer(200, undefined);
   },
 });

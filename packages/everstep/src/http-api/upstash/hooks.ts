@@ -31,11 +31,11 @@ function hook(method: Method, operationId: string): Operation {
     errors: ['bad-parameter', 'body-too-large', 'not-found', 'too-many-events'],
     async admit({ path }, { service }) {
       const of = { instanceId: String(path.userId), workflowRunId: String(path.workflowRunId) };
-      if ((await service.instanceOfWebhook({ eventId: String(path.eventId), of })) === null) throw noSuchWebhook();
+      if ((await service.events.instanceOfWebhook({ eventId: String(path.eventId), of })) === null) throw noSuchWebhook();
     },
     async handle({ path: { userId: instanceId, workflowRunId, eventId }, body, request }, { service }) {
       const content = contentOf(method, body, request);
-      return answerWebhook(await service.callWebhook({ eventId, content, of: { instanceId, workflowRunId } }));
+      return answerWebhook(await service.events.callWebhook({ eventId, content, of: { instanceId, workflowRunId } }));
     },
   });
 }

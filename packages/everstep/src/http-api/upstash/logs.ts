@@ -72,7 +72,7 @@ async function logsOf(query: LogQuery, { service, cursors }: ApiContext, { insta
   const states = statesOf(asked.state);
   if (isEmptyRange(asked) || states?.length === 0) return { entries: [], cursor: {} };
   const messageIds = asked.messageId === undefined ? asked.messageIds : [asked.messageId];
-  const { items, next } = await service.messageEvents({
+  const { items, next } = await service.messages.events({
     instanceId,
     filter: { ...messageFilterOf(asked), messageIds, statuses: statusesOf(states) },
     ...(states ? { states } : {}),

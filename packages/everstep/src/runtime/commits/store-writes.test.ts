@@ -79,7 +79,7 @@ test('the answer that arrives while the store refuses writes is recorded when it
       assert.equal(caller.calls.length, 1, 'nothing is delivered meanwhile');
       assert.ok(faulty.refused < 60, `the store was asked ${faulty.refused} times in a minute`);
       await assert.rejects(bench.trigger({ workflowRunId: 'wfr_other' }), StoreUnavailableError);
-      await assert.rejects(bench.runtime.cancel({ instanceId: 'qi_1', ...RUN_IN_TEST }), StoreUnavailableError);
+      await assert.rejects(bench.runtime.runs.cancel({ instanceId: 'qi_1', ...RUN_IN_TEST }), StoreUnavailableError);
       faulty.refuses = false;
       await passTime(bench, 2_000);
       assert.equal(caller.calls.length, 2, 'the next step follows');

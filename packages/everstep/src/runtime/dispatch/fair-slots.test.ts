@@ -35,7 +35,7 @@ async function flood(bench: Bench, instanceId: string, count: number, settings =
 }
 
 async function explained(bench: Bench, instanceId: string, workflowRunId: string) {
-  const explanation = await bench.runtime.explain({ instanceId, workflowRunId });
+  const explanation = await bench.runtime.runs.explain({ instanceId, workflowRunId });
   return explanation?.tasks[0]?.reasons[0];
 }
 
@@ -54,7 +54,7 @@ for (const hogs of [['hog1'], ['hog1', 'pig1', 'rat1']]) {
         const outcome = await bench.trigger({ instanceId: 'quiet1', workflowUrl: 'http://quiet/flow' });
         assert.ok(outcome.kind === 'started');
         await settle();
-        const run = await bench.runtime.awaitEnd({ instanceId: 'quiet1', run: outcome.run, timeoutMs: 0 });
+        const run = await bench.runtime.runs.awaitEnd({ instanceId: 'quiet1', run: outcome.run, timeoutMs: 0 });
         assert.equal(run?.status, 'succeeded');
       },
       { owners: ownersOf(...hogs, 'quiet1') },

@@ -85,7 +85,7 @@ async function withNode(work: (bench: Bench, node: OneOfSeveral, endpoint: Endpo
 
 /** Publishes messages that this node does not claim yet. Resolves with their tasks. */
 async function published({ runtime, store, clock }: Bench, texts: readonly string[]): Promise<readonly DueTask[]> {
-  await runtime.publish(texts.map(inQueue));
+  await runtime.messages.publish(texts.map(inQueue));
   await settle();
   return store.dueTasks({ before: clock.now(), after: null, limit: 10 });
 }

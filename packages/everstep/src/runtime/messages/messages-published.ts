@@ -8,7 +8,6 @@ import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import { attemptsOf } from '../../ports/stores/history-parts.js';
 import type { Listing, Position, Store } from '../../ports/stores/store.js';
 import type {
-  CancelOutcome,
   ListedMessage,
   MessageCommand,
   MessageEvent,
@@ -17,7 +16,8 @@ import type {
   MessageService,
   PublishedMessage,
   PublishOutcome,
-} from '../services/workflow-service.js';
+} from '../interface/messages.js';
+import type { CancelOutcome } from '../interface/runs.js';
 import { eventsOf, isMessageRun } from './message-log.js';
 
 /** Messages that are looked at in one go when what is shown of them has to be gathered. */
@@ -47,8 +47,6 @@ interface Draft {
   readonly payload: RunPayload;
   readonly deduplicated: boolean;
 }
-
-type Methods = 'publish' | 'message' | 'messages' | 'messageEvents' | 'cancelMessage' | 'cancelMessages';
 
 function settingsOf(command: MessageCommand, { endpointName }: Addressee): MessageSettings {
   const { method, queue, callback, destination } = command;
@@ -80,7 +78,7 @@ const shown = ({ started, addressee }: Draft, messageId = started.run.workflowRu
   deduplicated,
 });
 
-export class PublishedMessages implements Pick<MessageService, Methods> {
+export class PublishedMessages implements MessageService {
   private readonly options: PublishedMessagesOptions;
 
   constructor(options: PublishedMessagesOptions) {
@@ -105,7 +103,7 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
     });
   }
 
-  async message({
+  async find({
     instanceId,
     messageId,
   }: {
@@ -126,11 +124,11 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
     };
   }
 
-  messages(query: MessageQuery): Promise<Listing<ListedMessage>> {
-    return this.list(query, query.after, query.limit);
+  list(query: MessageQuery): Promise<Listing<ListedMessage>> {
+    return this.page(query, query.after, query.limit);
   }
 
-  async messageEvents(query: Parameters<MessageService['messageEvents']>[0]): Promise<Listing<MessageEvent>> {
+  async events(query: Parameters<MessageService['events']>[0]): Promise<Listing<MessageEvent>> {
     const { states, limit } = query;
     const events: MessageEvent[] = [];
     let looked = 0;
@@ -138,7 +136,7 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
     let next = query.after;
     do {
       // Few at a time: what happened to one message is never torn apart.
-      const page = await this.list(query, next, Math.max(1, Math.min(PAGE, Math.ceil((limit - events.length) / 3))));
+      const page = await this.page(query, next, Math.max(1, Math.min(PAGE, Math.ceil((limit - events.length) / 3))));
       next = page.next;
       looked += page.items.length;
       for (const [index, run] of page.items.entries()) {
@@ -154,15 +152,15 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
     return { items: events.sort((a, b) => b.at - a.at), next };
   }
 
-  async cancelMessage(command: { readonly instanceId: string; readonly messageId: string }): Promise<CancelOutcome> {
+  async cancel(command: { readonly instanceId: string; readonly messageId: string }): Promise<CancelOutcome> {
     const runKey = runKeyOfMessage(command.messageId);
     const run = runKey === null ? null : await this.options.store.runRecord({ runKey });
     if (run?.instanceId !== command.instanceId || !isMessageRun(run)) return { kind: 'not-found' };
     return { kind: (await this.options.cancel(run.key)) ? 'canceled' : 'not-active' };
   }
 
-  async cancelMessages(query: MessageQuery): Promise<{ readonly canceled: number; readonly next: Position | null }> {
-    const { items, next } = await this.messages({ ...query, filter: { ...query.filter, statuses: ['active'] } });
+  async cancelAll(query: MessageQuery): Promise<{ readonly canceled: number; readonly next: Position | null }> {
+    const { items, next } = await this.list({ ...query, filter: { ...query.filter, statuses: ['active'] } });
     const canceled = await Promise.all(items.map(({ key }) => this.options.cancel(key)));
     return { canceled: canceled.filter(Boolean).length, next };
   }
@@ -225,7 +223,7 @@ export class PublishedMessages implements Pick<MessageService, Methods> {
     return shown(draft);
   }
 
-  private async list(query: MessageQuery, after: Position | null, limit: number): Promise<Listing<ListedMessage>> {
+  private async page(query: MessageQuery, after: Position | null, limit: number): Promise<Listing<ListedMessage>> {
     const { instanceId } = query;
     const { messageIds, ...filter } = query.filter;
     const runKeys = messageIds?.map(runKeyOfMessage).filter((key) => key !== null);

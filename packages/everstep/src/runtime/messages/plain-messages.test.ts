@@ -10,7 +10,7 @@ const nobody = new ScriptedCaller(() => {
 });
 
 async function publish(bench: Bench, ...commands: MessageCommand[]): Promise<readonly PublishedMessage[]> {
-  const outcomes = await bench.runtime.publish(commands);
+  const outcomes = await bench.runtime.messages.publish(commands);
   return outcomes.flatMap((outcome) => {
     assert.equal(outcome.kind, 'published');
     return outcome.kind === 'published' ? outcome.messages : [];
@@ -18,7 +18,7 @@ async function publish(bench: Bench, ...commands: MessageCommand[]): Promise<rea
 }
 
 const statusOf = async (bench: Bench, messageId: string) =>
-  (await bench.runtime.message({ instanceId: 'qi_1', messageId }))?.run.status;
+  (await bench.runtime.messages.find({ instanceId: 'qi_1', messageId }))?.run.status;
 
 const countOf = async ({ store }: Bench): Promise<number> => {
   const usage = await store.accounts.usage({ instanceId: 'qi_1', fromMonth: '2000-01' });
@@ -89,7 +89,7 @@ describe('a plain message', () => {
         const { dlqId } = await letterOf(bench);
         status = 200;
         const command = { instanceId: 'qi_1', dlqIds: [dlqId], whenMissing: 'fail', overrides: {} } as const;
-        const outcome = await bench.runtime.recover({ ...command, kind: 'resume' });
+        const outcome = await bench.runtime.deadLetters.recover({ ...command, kind: 'resume' });
         await settle();
         assert.ok(outcome.kind === 'recovered');
         const messageId = outcome.runs[0]?.workflowRunId ?? '';
@@ -110,12 +110,12 @@ describe('a plain message', () => {
       async (bench) => {
         const notBefore = bench.clock.now() + 5000;
         const [first, second] = await publish(bench, commandFor('1', { notBefore }), commandFor('2', { notBefore }));
-        const shown = await bench.runtime.message({ instanceId: 'qi_1', messageId: first?.messageId ?? '' });
+        const shown = await bench.runtime.messages.find({ instanceId: 'qi_1', messageId: first?.messageId ?? '' });
         assert.deepEqual([shown?.nextAttemptAt, shown?.run.settings.message.notBefore], [notBefore, notBefore]);
         const of = { instanceId: 'qi_1', messageId: second?.messageId ?? '' };
-        assert.equal((await bench.runtime.cancelMessage(of)).kind, 'canceled');
-        assert.equal((await bench.runtime.cancelMessage(of)).kind, 'not-active');
-        assert.equal((await bench.runtime.cancelMessage({ ...of, instanceId: 'qi_2' })).kind, 'not-found');
+        assert.equal((await bench.runtime.messages.cancel(of)).kind, 'canceled');
+        assert.equal((await bench.runtime.messages.cancel(of)).kind, 'not-active');
+        assert.equal((await bench.runtime.messages.cancel({ ...of, instanceId: 'qi_2' })).kind, 'not-found');
         bench.clock.move(5000);
         await settle();
         assert.deepEqual(sender.sent.map(textOf), ['1']);
@@ -159,12 +159,12 @@ describe('a plain message', () => {
           [undefined],
         );
         const query = { instanceId: 'qi_1', filter: { hosts: ['app.test'], paths: ['/hook'] }, after: null, limit: 10 };
-        const messages = await bench.runtime.messages(query);
+        const messages = await bench.runtime.messages.list(query);
         assert.deepEqual(
           messages.items.map(({ workflowRunId }) => workflowRunId),
           [message?.messageId],
         );
-        assert.deepEqual(await bench.runtime.cancelMessages(query), { canceled: 1, next: null });
+        assert.deepEqual(await bench.runtime.messages.cancelAll(query), { canceled: 1, next: null });
       },
       { sender },
     );
@@ -277,7 +277,7 @@ describe('the callback of a message', () => {
         const redact = { body: false, headers: ['x-a'], fields: ['card'] } as const;
         const [message] = await publish(bench, commandFor('secret', { settings: { ...SETTINGS, redact }, callback }));
         await settle();
-        const { items } = await bench.runtime.messages({ instanceId: 'qi_1', filter: {}, after: null, limit: 10 });
+        const { items } = await bench.runtime.messages.list({ instanceId: 'qi_1', filter: {}, after: null, limit: 10 });
         const told = items.find(({ settings }) => settings.message.callbackOf === message?.messageId);
         // What it tells stands in its body, headers too, and the body of the message in base64.
         assert.deepEqual(told?.settings.redact, { ...redact, body: true });
@@ -302,7 +302,7 @@ describe('what happened to messages', () => {
         await settle();
         const [second] = await publish(bench, commandFor('2', { notBefore: start + 9000 }));
         const all = { instanceId: 'qi_1', filter: {}, after: null, limit: 100 };
-        const { items, next } = await bench.runtime.messageEvents(all);
+        const { items, next } = await bench.runtime.messages.events(all);
         assert.equal(next, null);
         assert.deepEqual(
           items.map(({ run, state, at }) => [run.workflowRunId === first?.messageId ? 1 : 2, state, at - start]),
@@ -318,15 +318,15 @@ describe('what happened to messages', () => {
         );
         assert.equal(items[0]?.nextDeliveryAt, start + 9000);
         assert.equal(items[4]?.responseStatus, 500);
-        const page = await bench.runtime.messageEvents({ ...all, limit: 1 });
+        const page = await bench.runtime.messages.events({ ...all, limit: 1 });
         assert.deepEqual(
           page.items.map(({ run }) => run.workflowRunId),
           [second?.messageId],
         );
         assert.notEqual(page.next, null);
-        const rest = await bench.runtime.messageEvents({ ...all, after: page.next, limit: 1 });
+        const rest = await bench.runtime.messages.events({ ...all, after: page.next, limit: 1 });
         assert.equal(rest.items.length, 6);
-        const ended = await bench.runtime.messageEvents({ ...all, states: ['DELIVERED'] });
+        const ended = await bench.runtime.messages.events({ ...all, states: ['DELIVERED'] });
         assert.equal(ended.items.length, 1);
       },
       { sender },

@@ -58,20 +58,20 @@ async function withQueue(
 describe('a queue', () => {
   test('has one message at a time when nobody has set it, in the order in which they came', () =>
     withQueue(async ({ runtime }, sender) => {
-      await runtime.publish(['1', '2', '3'].map((text) => inQueue(text)));
+      await runtime.messages.publish(['1', '2', '3'].map((text) => inQueue(text)));
       await settle();
       assert.deepEqual(sender.texts, ['1']);
-      const { lag, parallelism, paused } = (await runtime.queue(Q)) ?? {};
+      const { lag, parallelism, paused } = (await runtime.queues.find(Q)) ?? {};
       assert.deepEqual([lag, parallelism, paused], [3, 1, false]);
       await sender.give('1', 200);
       await sender.give('2', 200);
       assert.deepEqual(sender.texts, ['1', '2', '3']);
-      assert.equal((await runtime.queue(Q))?.lag, 1);
+      assert.equal((await runtime.queues.find(Q))?.lag, 1);
     }));
 
   test('lets none overtake a message that is to be tried again', () =>
     withQueue(async ({ runtime, clock }, sender) => {
-      await runtime.publish(['1', '2'].map((text) => inQueue(text)));
+      await runtime.messages.publish(['1', '2'].map((text) => inQueue(text)));
       await settle();
       await sender.give('1', 500);
       assert.deepEqual(sender.texts, ['1'], 'the second waits while the first waits for its retry');
@@ -85,26 +85,30 @@ describe('a queue', () => {
   test('goes on with the next when a message has failed for good, or was canceled', () =>
     withQueue(async ({ runtime }, sender) => {
       const never = { ...SETTINGS, maxRetries: 0 };
-      const [, second] = await runtime.publish([commandFor('1', { queue: 'q', settings: never }), inQueue('2'), inQueue('3')]);
+      const [, second] = await runtime.messages.publish([
+        commandFor('1', { queue: 'q', settings: never }),
+        inQueue('2'),
+        inQueue('3'),
+      ]);
       await settle();
       await sender.give('1', 500);
       assert.deepEqual(sender.texts, ['1', '2']);
       assert.ok(second?.kind === 'published');
-      await runtime.cancelMessage({ instanceId: 'qi_1', messageId: second.messages[0]?.messageId ?? '' });
+      await runtime.messages.cancel({ instanceId: 'qi_1', messageId: second.messages[0]?.messageId ?? '' });
       await settle();
       assert.deepEqual(sender.texts, ['1', '2', '3']);
     }));
 
   test('has as many at a time as it may, from the moment at which that is set', () =>
     withQueue(async ({ runtime }, sender) => {
-      await runtime.putQueue({ ...Q, parallelism: 2 });
-      await runtime.publish(['1', '2', '3', '4'].map((text) => inQueue(text)));
+      await runtime.queues.put({ ...Q, parallelism: 2 });
+      await runtime.messages.publish(['1', '2', '3', '4'].map((text) => inQueue(text)));
       await settle();
       assert.deepEqual(sender.texts, ['1', '2']);
-      await runtime.putQueue({ ...Q, parallelism: 3 });
+      await runtime.queues.put({ ...Q, parallelism: 3 });
       await settle();
       assert.deepEqual(sender.texts, ['1', '2', '3']);
-      await runtime.putQueue({ ...Q, parallelism: 1 });
+      await runtime.queues.put({ ...Q, parallelism: 1 });
       await sender.give('2', 200);
       await sender.give('3', 200);
       assert.deepEqual(sender.texts, ['1', '2', '3'], 'the first still holds the only place');
@@ -114,19 +118,19 @@ describe('a queue', () => {
 
   test('that is paused lets nothing through, not even a retry, and goes on in order', () =>
     withQueue(async ({ runtime, clock }, sender) => {
-      await runtime.publish(['1', '2'].map((text) => inQueue(text)));
+      await runtime.messages.publish(['1', '2'].map((text) => inQueue(text)));
       await settle();
-      const paused = await runtime.putQueue({ ...Q, paused: true });
+      const paused = await runtime.queues.put({ ...Q, paused: true });
       assert.deepEqual([paused.paused, paused.parallelism], [true, 1]);
       await sender.give('1', 500);
       clock.move(1000);
       await settle();
       assert.deepEqual(sender.texts, ['1']);
-      const [first] = (await runtime.messages({ instanceId: 'qi_1', filter: {}, after: null, limit: 10 })).items.slice(-1);
-      const why = await runtime.explain({ instanceId: 'qi_1', workflowRunId: first?.workflowRunId ?? '' });
+      const [first] = (await runtime.messages.list({ instanceId: 'qi_1', filter: {}, after: null, limit: 10 })).items.slice(-1);
+      const why = await runtime.runs.explain({ instanceId: 'qi_1', workflowRunId: first?.workflowRunId ?? '' });
       const waits = why?.tasks[0]?.reasons.find(({ kind }) => kind === 'queue');
       assert.deepEqual(waits, { kind: 'queue', queue: 'q', place: 1, waiting: 2, because: 'paused' });
-      await runtime.putQueue({ ...Q, paused: false });
+      await runtime.queues.put({ ...Q, paused: false });
       await settle();
       assert.deepEqual(sender.texts, ['1', '1']);
       await sender.give('1', 200);
@@ -135,14 +139,14 @@ describe('a queue', () => {
 
   test('holds up no other', () =>
     withQueue(async ({ runtime }, sender) => {
-      await runtime.publish([inQueue('1'), inQueue('2'), inQueue('other', 'r'), commandFor('free')]);
+      await runtime.messages.publish([inQueue('1'), inQueue('2'), inQueue('other', 'r'), commandFor('free')]);
       await settle();
       assert.deepEqual([...sender.texts].sort(), ['1', 'free', 'other']);
     }));
 
   test('is not waited in before the time of a message has come', () =>
     withQueue(async ({ runtime, clock }, sender) => {
-      await runtime.publish([{ ...inQueue('late'), notBefore: clock.now() + 1000 }, inQueue('now')]);
+      await runtime.messages.publish([{ ...inQueue('late'), notBefore: clock.now() + 1000 }, inQueue('now')]);
       await settle();
       assert.deepEqual(sender.texts, ['now']);
       await sender.give('now', 200);
@@ -153,15 +157,15 @@ describe('a queue', () => {
 
   test('that is deleted cancels what is in it, and begins anew with what comes then', () =>
     withQueue(async ({ runtime }, sender) => {
-      await runtime.putQueue({ ...Q, paused: true });
-      await runtime.publish(['1', '2'].map((text) => inQueue(text)));
+      await runtime.queues.put({ ...Q, paused: true });
+      await runtime.messages.publish(['1', '2'].map((text) => inQueue(text)));
       await settle();
-      assert.equal(await runtime.deleteQueue(Q), true);
-      assert.equal(await runtime.deleteQueue(Q), false);
-      assert.equal(await runtime.queue(Q), null);
+      assert.equal(await runtime.queues.delete(Q), true);
+      assert.equal(await runtime.queues.delete(Q), false);
+      assert.equal(await runtime.queues.find(Q), null);
       await settle();
       assert.deepEqual(sender.texts, []);
-      await runtime.publish([inQueue('3')]);
+      await runtime.messages.publish([inQueue('3')]);
       await settle();
       assert.deepEqual(sender.texts, ['3']);
     }));
@@ -177,7 +181,7 @@ describe('a queue', () => {
       },
     });
     return withQueue(async ({ runtime, clock }, sender) => {
-      await runtime.publish(['1', '2'].map((text) => inQueue(text)));
+      await runtime.messages.publish(['1', '2'].map((text) => inQueue(text)));
       await settle();
       lost = true;
       await sender.give('1', 200);
@@ -206,7 +210,7 @@ test('the order of a queue is kept over a restart: what waits for its retry is s
     return { runtime, sender, stop };
   };
   const before = await begin();
-  await before.runtime.publish(['1', '2', '3'].map((text) => inQueue(text)));
+  await before.runtime.messages.publish(['1', '2', '3'].map((text) => inQueue(text)));
   await settle();
   await before.sender.give('1', 500);
   await before.stop();

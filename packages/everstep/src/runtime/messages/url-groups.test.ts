@@ -20,29 +20,32 @@ async function withSender(work: (bench: Bench, sender: ScriptedSender) => Promis
 describe('a group of URLs', () => {
   test('has each name and each URL once, and keeps its order', () =>
     withSender(async ({ runtime, clock }) => {
-      const made = await runtime.addEndpoints({ ...GROUP, endpoints: [A, B] });
+      const made = await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints: [A, B] });
       clock.move(5);
       const moved = { name: 'a', url: 'http://moved.test/' };
       const named = { name: 'b', url: B.url };
-      const changed = await runtime.addEndpoints({ ...GROUP, endpoints: [moved, named] });
+      const changed = await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints: [moved, named] });
       assert.deepEqual(changed.endpoints, [moved, named]);
       assert.deepEqual([changed.createdAt, changed.updatedAt], [made.createdAt, made.createdAt + 5]);
-      const left = await runtime.removeEndpoints({ ...GROUP, endpoints: [{ name: 'a' }, { url: 'http://nobody.test/' }] });
+      const left = await runtime.urlGroups.removeEndpoints({
+        ...GROUP,
+        endpoints: [{ name: 'a' }, { url: 'http://nobody.test/' }],
+      });
       assert.deepEqual(left?.endpoints, [named]);
-      assert.deepEqual(await runtime.urlGroups({ instanceId: 'qi_1' }), [left]);
-      assert.equal(await runtime.removeEndpoints({ ...GROUP, name: 'none', endpoints: [] }), null);
-      assert.equal(await runtime.deleteUrlGroup(GROUP), true);
-      assert.equal(await runtime.deleteUrlGroup(GROUP), false);
-      assert.equal(await runtime.urlGroup(GROUP), null);
+      assert.deepEqual(await runtime.urlGroups.list({ instanceId: 'qi_1' }), [left]);
+      assert.equal(await runtime.urlGroups.removeEndpoints({ ...GROUP, name: 'none', endpoints: [] }), null);
+      assert.equal(await runtime.urlGroups.delete(GROUP), true);
+      assert.equal(await runtime.urlGroups.delete(GROUP), false);
+      assert.equal(await runtime.urlGroups.find(GROUP), null);
     }));
 
   test('gets a message for each endpoint, and each is deduplicated by itself', () =>
     withSender(async ({ runtime }, sender) => {
-      await runtime.addEndpoints({ ...GROUP, endpoints: [A] });
+      await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints: [A] });
       const command = commandFor('x', { destination: toGroup, deduplicationId: 'once' });
-      const [first] = await runtime.publish([command]);
-      await runtime.addEndpoints({ ...GROUP, endpoints: [B] });
-      const [second] = await runtime.publish([command]);
+      const [first] = await runtime.messages.publish([command]);
+      await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints: [B] });
+      const [second] = await runtime.messages.publish([command]);
       await settle();
       assert.ok(first?.kind === 'published' && second?.kind === 'published');
       assert.deepEqual(
@@ -63,13 +66,13 @@ describe('a group of URLs', () => {
         [B.url, 'all', undefined],
       ]);
       const filter = { urlGroups: ['all'] };
-      const listed = await runtime.messages({ instanceId: 'qi_1', filter, after: null, limit: 10 });
+      const listed = await runtime.messages.list({ instanceId: 'qi_1', filter, after: null, limit: 10 });
       assert.equal(listed.items.length, 2);
     }));
 
   test('that is not there, or has no endpoint, is said so, and the rest of the batch is published', () =>
     withSender(async ({ runtime }, sender) => {
-      const outcomes = await runtime.publish([commandFor('x', { destination: toGroup }), commandFor('y')]);
+      const outcomes = await runtime.messages.publish([commandFor('x', { destination: toGroup }), commandFor('y')]);
       assert.deepEqual(outcomes[0], { kind: 'url-group-not-found', name: 'all' });
       await settle();
       assert.deepEqual(sender.sent.map(textOf), ['y']);
@@ -93,7 +96,7 @@ describe('a schedule with a message', () => {
 
   test('publishes one with each tick, which names it', () =>
     withSender(async ({ runtime, clock, store }, sender) => {
-      await runtime.putSchedule(command());
+      await runtime.schedules.put(command());
       clock.move(60_000);
       await settle();
       const [sent] = sender.sent;
@@ -101,7 +104,7 @@ describe('a schedule with a message', () => {
       assert.equal(sent?.serviceHeaders?.['Schedule-Id'], 'sch_1');
       assert.equal(sent?.serviceHeaders?.['Queue-Name'], 'q');
       const filter = { scheduleIds: ['sch_1'] };
-      const { items } = await runtime.messages({ instanceId: 'qi_1', filter, after: null, limit: 10 });
+      const { items } = await runtime.messages.list({ instanceId: 'qi_1', filter, after: null, limit: 10 });
       const schedule = await store.findSchedule({ instanceId: 'qi_1', scheduleId: 'sch_1' });
       assert.deepEqual(
         items.map(({ workflowRunId }) => workflowRunId),
@@ -112,11 +115,11 @@ describe('a schedule with a message', () => {
   test('for a group publishes to those that are in it at the tick, and skips the tick when there is none', () =>
     withSender(async ({ runtime, clock }, sender) => {
       const settings = { ...SETTINGS, message: { method: 'POST', urlGroup: 'all' } };
-      await runtime.putSchedule(command({ workflowUrl: 'all', settings }));
+      await runtime.schedules.put(command({ workflowUrl: 'all', settings }));
       clock.move(60_000);
       await settle();
       assert.equal(sender.sent.length, 0);
-      await runtime.addEndpoints({ ...GROUP, endpoints: [A, B] });
+      await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints: [A, B] });
       clock.move(60_000);
       await settle();
       assert.deepEqual(

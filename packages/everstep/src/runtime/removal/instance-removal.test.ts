@@ -9,7 +9,7 @@ const INSTANCE = 'qi_1';
 async function remove({ store, runtime, clock }: Bench): Promise<void> {
   await store.accounts.createInstance(sampleInstance(INSTANCE));
   assert.equal(await store.accounts.deleteInstance({ instanceId: INSTANCE, at: clock.now() }), true);
-  await runtime.instancesDeleted();
+  await runtime.deletedInstances.refresh();
 }
 
 const runKeyOf = (outcome: Awaited<ReturnType<Bench['trigger']>>): string => {
@@ -56,7 +56,7 @@ test('a run that is due later is not delivered', async () => {
     const runKey = runKeyOf(await bench.trigger({ notBefore: bench.clock.now() + 1_000 }));
     await bench.store.accounts.createInstance(sampleInstance(INSTANCE));
     await bench.store.accounts.deleteInstance({ instanceId: INSTANCE, at: bench.clock.now() });
-    await bench.runtime.instancesDeleted();
+    await bench.runtime.deletedInstances.refresh();
     await bench.runtime.idle();
     bench.clock.move(1_000);
     await bench.runtime.idle();

@@ -68,7 +68,7 @@ export class InstanceRemoval {
    * Reads which queue instances were deleted, stops those that were not known to be, and starts to remove their rows. Resolves
    * when they are stopped. Never rejects: what cannot be read is read again a moment later.
    */
-  async look(): Promise<void> {
+  async refresh(): Promise<void> {
     if (this.stopped) return;
     const { store, log, stopInstance } = this.options;
     try {
@@ -80,7 +80,7 @@ export class InstanceRemoval {
     } catch (error) {
       log.error({ error: String(error) }, 'could not read deleted queue instances, retrying');
     }
-    this.lookAgain();
+    this.refreshLater();
   }
 
   /** Resolves when the step that is under way is done. */
@@ -92,13 +92,13 @@ export class InstanceRemoval {
   }
 
   /** A node may miss the notice of another one. A single process knows of all deletions itself. */
-  private lookAgain(): void {
+  private refreshLater(): void {
     this.cancelTimer();
     const isShared = this.options.tryExclusively !== undefined;
     if (this.stopped || (!isShared && this.deleted.size === 0)) return;
     const { clock } = this.options;
     const delayMs = isShared ? LIMITS.deletedInstancePollMs : LIMITS.deletedInstanceRecheckMs;
-    this.cancelTimer = clock.setTimer(clock.now() + delayMs, () => void this.look());
+    this.cancelTimer = clock.setTimer(clock.now() + delayMs, () => void this.refresh());
   }
 
   private remove(): Promise<void> {

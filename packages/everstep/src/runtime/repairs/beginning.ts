@@ -10,21 +10,13 @@ import type { InstanceLimits, RunAdmission } from '../../ports/stores/instance-l
 import type { RepairItemRecord, RepairRecord } from '../../ports/stores/repair-store.js';
 import type { Store } from '../../ports/stores/store.js';
 import type { BegunPayload } from '../runs/run-cache.js';
-import type { RecoverCommand } from '../services/workflow-service.js';
-
-export interface Recovery {
-  readonly started: Started;
-  readonly payload: BegunPayload;
-}
+import type { Recovery, RecoveryCommand } from '../services/dead-letters.js';
 
 export interface BeginningOptions {
   readonly store: Pick<Store, 'repairs'>;
   readonly now: () => number;
   /** What a recovery of the entry would write. */
-  readonly prepare: (
-    command: Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'admittedAt'>,
-    dlqId: string,
-  ) => Promise<Recovery | 'missing' | 'no-flow-control-key'>;
+  readonly prepare: (command: RecoveryCommand, dlqId: string) => Promise<Recovery | 'missing' | 'no-flow-control-key'>;
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   readonly begin: (started: Started, payload: BegunPayload) => void;
   readonly limits: Pick<InstanceLimits, 'admitRuns' | 'releaseRuns' | 'recount'>;

@@ -16,6 +16,7 @@ import {
 import type { RepairDriver, RepairRecord } from '../../ports/stores/repair-store.js';
 import type { Store } from '../../ports/stores/store.js';
 import type { Beginning } from './beginning.js';
+import type { RepairWrites } from './repair-writes.js';
 
 /** Started entries that one round looks at. */
 const LOOKED_AT = 1_000;
@@ -27,6 +28,7 @@ const MOST_WATCH_MS = 60_000;
 
 export interface DrivingOptions {
   readonly store: Pick<Store, 'repairs'>;
+  readonly writes: Pick<RepairWrites, 'put' | 'settle'>;
   readonly now: () => number;
   readonly driver: () => RepairDriver | null;
   readonly beginning: Beginning;
@@ -111,10 +113,10 @@ export class Driving {
   }
 
   private async write(record: RepairRecord, { repair, wakeAt }: RepairTick, againAt: number): Promise<RepairRecord | null> {
-    const { store, driver } = this.options;
+    const { writes, driver } = this.options;
     const wake = repair.counts.started > 0 ? Math.min(wakeAt ?? againAt, againAt) : wakeAt;
     const next = { ...record, repair, wakeAt: wake };
-    if (!(await store.repairs.put({ record: next, driver: driver() }))) {
+    if (!(await writes.put({ record: next, driver: driver() }))) {
       this.forget(repair.repairId);
       return null;
     }
@@ -134,7 +136,7 @@ export class Driving {
   }
 
   private async look(repair: Repair): Promise<Looked> {
-    const { store, now, watchMs } = this.options;
+    const { store, writes, now, watchMs } = this.options;
     const { repairId, instanceId, counts } = repair;
     if (counts.started === 0) return { moves: [], againAt: now() + watchMs, miscounted: false };
     const id = { repairId, instanceId };
@@ -142,7 +144,7 @@ export class Driving {
     const { ended, looked, next } = await store.repairs.endedItems({ ...id, after, limit: LOOKED_AT });
     if (next === null) this.places.delete(repairId);
     else this.places.set(repairId, next);
-    const settled = new Set(await store.repairs.settle({ ...id, items: ended, at: now() }));
+    const settled = new Set(await writes.settle({ ...id, items: ended, at: now() }));
     const moves = ended
       .filter(({ n }) => settled.has(n))
       .map(({ state: to, canary }): ItemMove => ({ from: 'started', to, canary }));

@@ -12,11 +12,13 @@ import type {
   RepairRecord,
 } from '../../ports/stores/repair-store.js';
 import type { Store } from '../../ports/stores/store.js';
+import type { RepairWrites } from './repair-writes.js';
 
 const PAGE = 500;
 
 export interface FreezingOptions {
   readonly store: Pick<Store, 'listDeadLetterIds' | 'repairs' | 'deadLetterGroups'>;
+  readonly writes: Pick<RepairWrites, 'put'>;
   readonly now: () => number;
   readonly driver: () => RepairDriver | null;
 }
@@ -37,7 +39,7 @@ export class Freezing {
 
   /** One page. Null when somebody else has decided on it. */
   async step(record: RepairRecord): Promise<RepairRecord | null> {
-    const { store, driver, now } = this.options;
+    const { store, writes, driver, now } = this.options;
     const { repair, filter, freezing } = record;
     const { instanceId, repairId } = repair;
     if (freezing === null) throw new Error(`the repair ${repairId} is being planned, and does not say how far it is`);
@@ -58,7 +60,7 @@ export class Freezing {
     const written = done
       ? await this.finished(next, lanes, full)
       : { ...next, freezing: { after: page.next, horizon }, wakeAt: now() };
-    if (!(await store.repairs.put({ record: written, driver: driver(), items }))) return null;
+    if (!(await writes.put({ record: written, driver: driver(), items }))) return null;
     if (!done) this.counted.set(repairId, lanes);
     return { ...written, version: record.version + 1 };
   }

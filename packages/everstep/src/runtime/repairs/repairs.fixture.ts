@@ -47,7 +47,7 @@ export async function plan(
   filter = {},
   overrides = {},
 ): Promise<RepairRecord> {
-  return bench.runtime.planRepair({
+  return bench.runtime.repairs.plan({
     ...INSTANCE,
     action,
     filter: { kind: 'workflow', ...filter },
@@ -61,7 +61,7 @@ export async function change(
   { repair }: RepairRecord,
   change: RepairChange,
 ): Promise<RepairRecord> {
-  const outcome = await bench.runtime.changeRepair({ ...INSTANCE, repairId: repair.repairId, change });
+  const outcome = await bench.runtime.repairs.change({ ...INSTANCE, repairId: repair.repairId, change });
   if (outcome.kind !== 'changed') throw new Error(`${change.kind}: ${JSON.stringify(outcome)}`);
   return outcome.record;
 }

@@ -152,7 +152,7 @@ test('entries that somebody else took meanwhile are gone, and no error', async (
     const planned = await plan(bench, 'restart');
     endpoints.broken = () => false;
     const [first = ''] = await lettersOf(bench);
-    await bench.runtime.deleteDeadLetters({ ...INSTANCE, dlqIds: [first], whenMissing: 'fail' });
+    await bench.runtime.deadLetters.delete({ ...INSTANCE, dlqIds: [first], whenMissing: 'fail' });
     await start(bench, planned, FAST);
     await pass(bench, 1_000);
     const { phase, counts } = await now(bench, planned);

@@ -22,10 +22,17 @@ import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owne
 import type { RepairDriver, RepairRecord } from '../../ports/stores/repair-store.js';
 import type { Store } from '../../ports/stores/store.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
+import type {
+  PlanRepairCommand,
+  RepairChange,
+  RepairChangeCommand,
+  RepairChangeOutcome,
+  RepairService,
+} from '../interface/repairs.js';
 import { Beginning, type BeginningOptions } from './beginning.js';
 import { Driving } from './driving.js';
 import { Freezing } from './freezing.js';
-import type { PlanRepairCommand, RepairChange, RepairChangeCommand, RepairChangeOutcome } from './repair-service.js';
+import { RepairWrites } from './repair-writes.js';
 
 /** Repairs that are driven in one round, in turns by account. */
 const ROUND = 20;
@@ -46,6 +53,8 @@ const MOST_TRIES = 20;
 
 export interface RepairsOptions extends Omit<BeginningOptions, 'now'> {
   readonly store: Pick<Store, 'repairs' | 'listDeadLetterIds' | 'deadLetterHorizon' | 'deadLetterGroups'>;
+  /** Reports a change of a repair or of its dead letters. */
+  readonly changed: (instanceId: string, topic: 'repairs' | 'dlq') => void;
   readonly clock: Clock;
   readonly log: Log;
   readonly context: () => DecisionContext;
@@ -56,8 +65,9 @@ export interface RepairsOptions extends Omit<BeginningOptions, 'now'> {
   readonly writes: StoreWritesState;
 }
 
-export class Repairs {
+export class Repairs implements RepairService {
   private readonly options: RepairsOptions;
+  private readonly writes: RepairWrites;
   private readonly freezing: Freezing;
   private readonly driving: Driving;
   private readonly turns: Turns;
@@ -78,9 +88,11 @@ export class Repairs {
     this.turns = new Turns(options.owners ?? ONE_OWNER);
     const { store, clock, cluster } = options;
     const [now, driver] = [() => clock.now(), () => this.driver()];
-    this.freezing = new Freezing({ store, now, driver });
+    const writes = new RepairWrites(store.repairs, options.changed);
+    this.writes = writes;
+    this.freezing = new Freezing({ store, writes, now, driver });
     const watchMs = cluster ? WATCH_OTHERS_MS : WATCH_MS;
-    this.driving = new Driving({ store, now, driver, watchMs, beginning: new Beginning({ ...options, now }) });
+    this.driving = new Driving({ store, writes, now, driver, watchMs, beginning: new Beginning({ ...options, now }) });
   }
 
   /** Takes up what was under way; does not wait for it. */
@@ -136,7 +148,7 @@ export class Repairs {
         resolve(done);
       });
     });
-    await store.repairs.create({ record, driver: this.driver() });
+    await this.writes.create({ record, driver: this.driver() });
     this.queueRound();
     const done = await planned;
     this.plans.delete(repairId);
@@ -161,7 +173,7 @@ export class Repairs {
       const canary = change.kind === 'start' ? (outcome.repair.canary?.counts.pending ?? 0) : 0;
       const exact = this.driving.isExact(record) || change.kind === 'start';
       const told = audit && { audit: await audit(next.repair) };
-      if (!(await store.repairs.put({ record: next, driver: this.driver(), canary, ...told }))) continue;
+      if (!(await this.writes.put({ record: next, driver: this.driver(), canary, ...told }))) continue;
       const written = { ...next, version: record.version + 1 };
       if (exact) this.driving.noteExact(written);
       this.watched.delete(repairId);

@@ -35,7 +35,7 @@ test('a check sends the whole journal and what is planned, says where it differs
     await endOf(bench, run);
     const before = await wholeHistory(bench.store, { runKey: run.runKey });
     const calls = caller.calls.length;
-    const checked = await bench.runtime.checkReplays({ runKeys: [run.runKey], signal: NOBODY_LEAVES });
+    const checked = await bench.runtime.runs.checkReplays({ runKeys: [run.runKey], signal: NOBODY_LEAVES });
     assert.deepEqual(checked, [{ outcome: 'differs', stepId: 2, stepName: 's2', message: 'other' }]);
     const { request, forwardHeaders } = caller.checks[0] ?? assert.fail();
     assert.deepEqual(
@@ -59,7 +59,7 @@ test('few endpoints are asked at a time, and answers keep the order of the runs'
   await withRuntime(caller, async (bench) => {
     const runs = await Promise.all(Array.from({ length: 30 }, (_, i) => bench.trigger({ workflowRunId: `r${i}` })));
     const runKeys = runs.map(({ run }) => run.runKey);
-    const checked = await bench.runtime.checkReplays({ runKeys, signal: NOBODY_LEAVES });
+    const checked = await bench.runtime.runs.checkReplays({ runKeys, signal: NOBODY_LEAVES });
     assert.deepEqual(
       checked.map(({ message }) => message),
       runs.map(({ run }) => run.workflowRunId),
@@ -75,7 +75,7 @@ test('when the time for one request is up, those that are left are cannot-tell',
   await withRuntime(caller, async (bench) => {
     const runs = await Promise.all(Array.from({ length: 20 }, () => bench.trigger()));
     const runKeys = runs.map(({ run }) => run.runKey);
-    const checking = bench.runtime.checkReplays({ runKeys, signal: NOBODY_LEAVES });
+    const checking = bench.runtime.runs.checkReplays({ runKeys, signal: NOBODY_LEAVES });
     await settle();
     bench.clock.move(LIMITS.checksTimeoutMs);
     const checked = await checking;
@@ -92,7 +92,7 @@ test('a run that is gone, a plain message, and a way without the question are ca
     async (bench) => {
       const message = await bench.trigger({ settings: { ...SETTINGS, message: { method: 'POST' } } });
       const runKeys = [message.run.runKey, 'gone'];
-      const [plain, gone] = await bench.runtime.checkReplays({ runKeys, signal: NOBODY_LEAVES });
+      const [plain, gone] = await bench.runtime.runs.checkReplays({ runKeys, signal: NOBODY_LEAVES });
       assert.match(plain?.message ?? '', /plain message/);
       assert.match(gone?.message ?? '', /removed/);
     },
@@ -100,7 +100,7 @@ test('a run that is gone, a plain message, and a way without the question are ca
   );
   await withRuntime(new ScriptedCaller(inARow(1)), async (bench) => {
     const { run } = await bench.trigger();
-    const [checked] = await bench.runtime.checkReplays({ runKeys: [run.runKey], signal: NOBODY_LEAVES });
+    const [checked] = await bench.runtime.runs.checkReplays({ runKeys: [run.runKey], signal: NOBODY_LEAVES });
     assert.equal(checked?.outcome, 'cannot-tell');
   });
 });

@@ -1,4 +1,4 @@
-/** Queues, groups of URLs and schedules that several processes change at once: two of each part on one store. */
+/** Concurrent changes of queues, URL groups and schedules by two processes on one store. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { CommitUnit } from '../../engine/writes.js';
@@ -6,7 +6,8 @@ import { NO_LIMITS } from '../../ports/stores/instance-limits.js';
 import type { Store } from '../../ports/stores/store.js';
 import { ALWAYS_OPEN } from '../../ports/stores/store-writes.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
-import { MessageTargets } from '../messages/message-targets.js';
+import { Queues } from '../messages/queues.js';
+import { UrlGroups } from '../messages/url-groups.js';
 import { quiet, random, StandingClock } from '../runtime.fixture.js';
 import { command, INSTANCE, id } from '../services/schedules.fixture.js';
 import { Schedules } from '../services/schedules.js';
@@ -23,8 +24,17 @@ const committing = (store: Store) => async (unit: CommitUnit) => {
   return result;
 };
 
-const targetsOf = (store: Store) =>
-  new MessageTargets({ store, now: () => 1, commit: committing(store), queueChanged: () => {}, cancel: async () => false });
+const now = () => 1;
+const groupsOf = (store: Store) => new UrlGroups({ store, now, commit: committing(store) });
+const queuesOf = (store: Store) =>
+  new Queues({
+    store,
+    now,
+    commit: committing(store),
+    gates: { queueChanged() {} },
+    cluster: null,
+    cancel: async () => false,
+  });
 
 function schedulesOf(store: Store): Schedules {
   const clock = new StandingClock();
@@ -41,9 +51,9 @@ function schedulesOf(store: Store): Schedules {
   });
 }
 
-test('endpoints that are added to a group, and taken out of it, by two processes at once are none lost', async (t) => {
+test('keeps all endpoints that two processes add to and remove from a URL group at once', async (t) => {
   const store = await open(t);
-  const [one, two] = [targetsOf(store), targetsOf(store)];
+  const [one, two] = [groupsOf(store), groupsOf(store)];
   const group = { instanceId: INSTANCE, name: 'g' };
   const urls = Array.from({ length: 40 }, (_, n) => `http://app/${n}`);
   const from = (n: number) => (n % 2 ? one : two);
@@ -52,22 +62,22 @@ test('endpoints that are added to a group, and taken out of it, by two processes
   assert.deepEqual(await endpoints(), [...urls].sort());
   await Promise.all(urls.slice(1).map((url, n) => from(n).removeEndpoints({ ...group, endpoints: [{ url }] })));
   assert.deepEqual(await endpoints(), urls.slice(0, 1));
-  const deleted = await Promise.all([one.deleteUrlGroup(group), two.deleteUrlGroup(group)]);
+  const deleted = await Promise.all([one.delete(group), two.delete(group)]);
   assert.deepEqual(deleted.sort(), [false, true]);
 });
 
-test('of a queue that two processes change at once both changes count', async (t) => {
+test('applies both changes of two processes to a queue', async (t) => {
   const store = await open(t);
-  const [one, two] = [targetsOf(store), targetsOf(store)];
+  const [one, two] = [queuesOf(store), queuesOf(store)];
   for (let n = 0; n < 20; n++) {
     const queue = { instanceId: INSTANCE, name: `q${n}` };
-    await Promise.all([one.putQueue({ ...queue, parallelism: 7 }), two.putQueue({ ...queue, paused: true })]);
+    await Promise.all([one.put({ ...queue, parallelism: 7 }), two.put({ ...queue, paused: true })]);
     const found = await store.findQueue(queue);
     assert.deepEqual([found?.parallelism, found?.paused], [7, true]);
   }
 });
 
-test('two processes that make schedules at once make no more than there may be', async (t) => {
+test('two processes never create more schedules than the maximum', async (t) => {
   const store = await open(t);
   const [one, two] = [schedulesOf(store), schedulesOf(store)];
   const made = await Promise.all(Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).put(command({ most: 7 }))));
@@ -79,7 +89,7 @@ test('two processes that make schedules at once make no more than there may be',
   assert.equal(replaced !== 'too-many-schedules' && replaced.cron, '5 * * * *');
 });
 
-test('a schedule that one process pauses and another replaces at the same time is both', async (t) => {
+test('a schedule that one process pauses and another replaces is paused and replaced', async (t) => {
   const store = await open(t);
   const [one, two] = [schedulesOf(store), schedulesOf(store)];
   for (let n = 0; n < 20; n++) {

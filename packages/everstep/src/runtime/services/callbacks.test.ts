@@ -67,7 +67,7 @@ test('the notice says how often the delivery that failed was retried, however of
       }
       status = 200;
       const { dlqId } = await letterOf(bench);
-      assert.equal((await bench.runtime.retryCallback({ instanceId: INSTANCE, dlqId })).kind, 'done');
+      assert.equal((await bench.runtime.failureCallbacks.retry({ instanceId: INSTANCE, dlqId })).kind, 'done');
       await settle();
       const notices = sender.sent.map(({ body }): FailureNotice => JSON.parse(Buffer.from(body ?? '').toString()));
       assert.deepEqual(
@@ -185,24 +185,24 @@ test('a failure callback that fails is tried again by the rules of the run, told
       const { dlqId } = await letterOf(bench);
       const of = { instanceId: INSTANCE, dlqId };
       assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_INPROGRESS');
-      assert.equal((await bench.runtime.retryCallback(of)).kind, 'not-possible');
+      assert.equal((await bench.runtime.failureCallbacks.retry(of)).kind, 'not-possible');
       bench.clock.move(1000);
       await settle();
       assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_FAIL');
-      assert.equal((await bench.runtime.cancelCallback(of)).kind, 'not-possible');
-      assert.equal((await bench.runtime.retryCallback(of)).kind, 'done');
+      assert.equal((await bench.runtime.failureCallbacks.cancel(of)).kind, 'not-possible');
+      assert.equal((await bench.runtime.failureCallbacks.retry(of)).kind, 'done');
       await settle();
       assert.equal(sender.sent.length, 3);
-      assert.equal((await bench.runtime.cancelCallback(of)).kind, 'done');
+      assert.equal((await bench.runtime.failureCallbacks.cancel(of)).kind, 'done');
       assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_CANCELED');
       bench.clock.move(10_000);
       await settle();
       assert.equal(sender.sent.length, 3);
       status = 204;
-      assert.equal((await bench.runtime.retryCallback(of)).kind, 'done');
+      assert.equal((await bench.runtime.failureCallbacks.retry(of)).kind, 'done');
       await settle();
       assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_SUCCESS');
-      assert.equal((await bench.runtime.retryCallback({ ...of, dlqId: 'dlq_none' })).kind, 'not-found');
+      assert.equal((await bench.runtime.failureCallbacks.retry({ ...of, dlqId: 'dlq_none' })).kind, 'not-found');
     },
     { sender },
   );

@@ -10,10 +10,10 @@ import type { Store, WholeDeadLetter } from '../../ports/stores/store.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 import { originOf } from '../dispatch/passages.js';
 import { timeoutOfCallback } from '../dispatch/timeouts.js';
+import type { CallbackOutcome, DeadLetterId, FailureCallbackService } from '../interface/dead-letters.js';
 import { messageNotice, sourceHeaderOf } from '../messages/message-notice.js';
 import { messageFailureOf } from '../messages/message-outcome.js';
 import type { Decisions } from '../runs/decisions.js';
-import type { CallbackOutcome } from './workflow-service.js';
 
 export interface CallbacksOptions {
   readonly store: Store;
@@ -95,7 +95,7 @@ function noticeOfMessage(run: Run, letter: WholeDeadLetter, retried: number): Ui
   );
 }
 
-export class Callbacks {
+export class Callbacks implements FailureCallbackService {
   private readonly options: CallbacksOptions;
 
   constructor(options: CallbacksOptions) {
@@ -157,7 +157,7 @@ export class Callbacks {
     return failure;
   }
 
-  async retry(instanceId: string, dlqId: string): Promise<CallbackOutcome> {
+  async retry({ instanceId, dlqId }: DeadLetterId): Promise<CallbackOutcome> {
     const found = await this.find(instanceId, dlqId);
     if (!found) return { kind: 'not-found' };
     const { run, task } = found;
@@ -172,7 +172,7 @@ export class Callbacks {
     return { kind: 'done' };
   }
 
-  async cancel(instanceId: string, dlqId: string): Promise<CallbackOutcome> {
+  async cancel({ instanceId, dlqId }: DeadLetterId): Promise<CallbackOutcome> {
     const found = await this.find(instanceId, dlqId);
     if (!found) return { kind: 'not-found' };
     const { run, task } = found;

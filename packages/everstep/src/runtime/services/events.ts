@@ -6,9 +6,9 @@ import type { Decision } from '../../engine/runs/decision.js';
 import { ADVANCE_SLOT, type Run, type Task } from '../../engine/runs/run.js';
 import { exceedsEventLimits } from '../../engine/runs/waits.js';
 import type { Store, WaiterRecord } from '../../ports/stores/store.js';
+import type { EventService, Notified, NotifyCommand, NotifyOutcome, WebhookId } from '../interface/events.js';
 import type { Decisions } from '../runs/decisions.js';
 import type { CachedRun } from '../runs/run-cache.js';
-import type { Notified, NotifyOutcome, WorkflowService } from './workflow-service.js';
 
 const PAGE = 500;
 
@@ -20,15 +20,6 @@ export interface EventsOptions {
   readonly context: () => DecisionContext;
   readonly isDeleted: (instanceId: string) => boolean;
 }
-
-interface NotifyCommand {
-  readonly instanceId: string;
-  readonly eventId: string;
-  readonly workflowRunId: string | null;
-  readonly content: EventContent;
-}
-
-type WebhookCall = Parameters<WorkflowService['callWebhook']>[0];
 
 /** What the run owes to having been notified: the message that moves its code on. */
 const messageOf = (decision: Decision): string | undefined => decision.run.tasks.get(ADVANCE_SLOT)?.messageId;
@@ -50,7 +41,7 @@ function waiterOf(run: Run, task: Extract<Task, { kind: 'wait' }>): WaiterRecord
 /** Of the run that made the webhook. */
 const runKeyOf = (eventId: string): string => eventId.slice(eventId.indexOf('.') + 1);
 
-export class Events {
+export class Events implements EventService {
   private readonly options: EventsOptions;
   /** Messages of notify steps that are being carried out: what stands in the store is due until they are done. */
   private readonly underWay = new Set<string>();
@@ -67,7 +58,7 @@ export class Events {
     return this.receive(run.key, command.eventId, command.content);
   }
 
-  async instanceOfWebhook({ eventId, of }: Pick<WebhookCall, 'eventId' | 'of'>): Promise<string | null> {
+  async instanceOfWebhook({ eventId, of }: WebhookId): Promise<string | null> {
     const { store, isDeleted } = this.options;
     const runKey = await this.runKeyOfWebhook({ eventId, of });
     if (!(await store.hasWebhook({ runKey, eventId }))) return null;
@@ -76,12 +67,16 @@ export class Events {
   }
 
   /** Returns the run that made the webhook, or what is no run. */
-  private async runKeyOfWebhook({ eventId, of }: Pick<WebhookCall, 'eventId' | 'of'>): Promise<string> {
+  private async runKeyOfWebhook({ eventId, of }: WebhookId): Promise<string> {
     return of ? ((await this.options.store.findRun(of))?.key ?? '') : runKeyOf(eventId);
   }
 
   /** A request that came to a webhook is an event for the run that made it, or for what a resume made of that. */
-  async callWebhook({ eventId, content, of }: WebhookCall): Promise<'taken' | 'not-found' | 'too-many-kept'> {
+  async callWebhook({
+    eventId,
+    content,
+    of,
+  }: WebhookId & { readonly content: EventContent }): Promise<'taken' | 'not-found' | 'too-many-kept'> {
     const { store } = this.options;
     let runKey = await this.runKeyOfWebhook({ eventId, of });
     if (!(await store.hasWebhook({ runKey, eventId }))) return 'not-found';

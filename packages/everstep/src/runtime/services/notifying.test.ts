@@ -39,7 +39,12 @@ test('a run that waits again at once is not notified again by the same notificat
       await settle();
     }
     passTime = () => bench.clock.move(1);
-    const outcome = await bench.runtime.notify({ instanceId: INSTANCE, eventId: 'tick', workflowRunId: null, content: data('') });
+    const outcome = await bench.runtime.events.notify({
+      instanceId: INSTANCE,
+      eventId: 'tick',
+      workflowRunId: null,
+      content: data(''),
+    });
     assert.ok(outcome.kind === 'notified');
     assert.equal(outcome.notified.length, runs);
     assert.equal(new Set(outcome.notified.map(({ waiter }) => waiter.workflowRunId)).size, runs);

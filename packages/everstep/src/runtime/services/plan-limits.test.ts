@@ -56,7 +56,7 @@ test('an instance has no more deliveries in flight than it may, and none is forg
     async (bench) => {
       for (let i = 0; i < 10; i++) await bench.trigger({ workflowUrl: `http://app${i % 3}/flow` });
       await settle();
-      assert.deepEqual(bench.runtime.globalParallelism({ instanceId: INSTANCE }), { max: 3, inFlight: 3 });
+      assert.deepEqual(bench.runtime.flowControl.globalParallelism({ instanceId: INSTANCE }), { max: 3, inFlight: 3 });
       for (let i = 0; i < 10; i++) {
         release.shift()?.();
         await settle();
@@ -117,7 +117,7 @@ test('a limit that is lowered stops nothing that is in flight, and lets nothing 
       await settle();
       assert.equal(endpoint.out, 4);
       await change(1);
-      assert.deepEqual(bench.runtime.globalParallelism({ instanceId: INSTANCE }), { max: 1, inFlight: 4 });
+      assert.deepEqual(bench.runtime.flowControl.globalParallelism({ instanceId: INSTANCE }), { max: 1, inFlight: 4 });
       for (const left of [3, 2, 1, 1, 1]) {
         await letOne();
         assert.equal(endpoint.out, left);
@@ -153,7 +153,7 @@ test('a rate that is reset counts at once, though nothing that is in flight ends
       for (let i = 0; i < 6; i++) await bench.trigger({ settings });
       await settle();
       assert.equal(endpoint.out, 2);
-      const reset = () => bench.runtime.changeFlowControl({ instanceId: INSTANCE, key: 'k', change: { kind: 'reset-rate' } });
+      const reset = () => bench.runtime.flowControl.change({ instanceId: INSTANCE, key: 'k', change: { kind: 'reset-rate' } });
       await reset();
       await settle();
       assert.equal(endpoint.out, 4);
@@ -180,7 +180,7 @@ test('starts of a rate are not granted beyond what the instance may have in flig
       const settings = { ...command().settings, flowControl };
       for (let i = 0; i < 8; i++) await bench.trigger({ workflowUrl: `http://app${i % 4}/flow`, settings });
       await settle();
-      const status = await runtime.flowControl({ instanceId: INSTANCE, key: 'k' });
+      const status = await runtime.flowControl.find({ instanceId: INSTANCE, key: 'k' });
       assert.deepEqual([endpoint.calls.length, status?.window?.granted], [2, 2]);
       for (let i = 0; i < 3; i++) {
         release.shift()?.();

@@ -343,7 +343,7 @@ test('when a virtual clock has been moved, what is too old by then is gone, also
   const options = { store, clock, upkeepClock: clock.upkeep, random, messageSender: noMessages, log: quiet, publicUrl };
   const runtime: Runtime = createRuntime({ ...options, stepCaller: new ScriptedCaller(inARow(1)) });
   await runtime.start();
-  await runtime.trigger({
+  await runtime.runs.trigger({
     instanceId: INSTANCE,
     dialect: 'native',
     workflowUrl: 'http://app/flow',

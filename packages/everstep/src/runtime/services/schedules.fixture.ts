@@ -25,8 +25,8 @@ export const command = (more: Partial<ScheduleCommand> = {}): ScheduleCommand =>
   ...more,
 });
 /** Puts one that nothing refuses. */
-export async function scheduled(runtime: Pick<Runtime, 'putSchedule'>, asked: ScheduleCommand): Promise<Schedule> {
-  const schedule = await runtime.putSchedule(asked);
+export async function scheduled(runtime: Pick<Runtime, 'schedules'>, asked: ScheduleCommand): Promise<Schedule> {
+  const schedule = await runtime.schedules.put(asked);
   if (schedule === 'too-many-schedules') throw new Error(schedule);
   return schedule;
 }

@@ -101,7 +101,7 @@ test('ticks that were missed while the service was down make one run', async () 
     createRuntime({ store, clock, random, stepCaller: caller(), messageSender: noMessages, log: quiet, publicUrl });
   const first = life();
   await first.start();
-  await first.putSchedule(command({ delayMs: MINUTE_MS }));
+  await first.schedules.put(command({ delayMs: MINUTE_MS }));
   await first.stop({ graceMs: 10 });
   clock.move(DAY_MS + MINUTE_MS / 2);
   const second = life();
@@ -134,7 +134,7 @@ test('a run is delivered so much later than its tick as the schedule says', asyn
 test('a paused schedule does not tick; once it is resumed it ticks at its next time, and makes up for nothing', async () => {
   await withRuntime(caller(), async (bench) => {
     const { scheduleId } = await scheduled(bench.runtime, command());
-    const pausing = (paused: boolean) => bench.runtime.pauseSchedule({ ...id(scheduleId), paused });
+    const pausing = (paused: boolean) => bench.runtime.schedules.pause({ ...id(scheduleId), paused });
     const paused = await pausing(true);
     assert.deepEqual([paused?.paused, paused?.nextAt], [true, null]);
     await pass(bench, 5 * HOUR_MS + MINUTE_MS);
@@ -143,7 +143,7 @@ test('a paused schedule does not tick; once it is resumed it ticks at its next t
     assert.deepEqual([resumed?.paused, resumed?.nextAt], [false, START + 6 * HOUR_MS]);
     await pass(bench, HOUR_MS - MINUTE_MS);
     assert.equal((await runsIn(bench.store)).length, 1);
-    assert.equal(await bench.runtime.pauseSchedule({ ...id('sch_none'), paused: true }), null);
+    assert.equal(await bench.runtime.schedules.pause({ ...id('sch_none'), paused: true }), null);
   });
 });
 
@@ -152,7 +152,7 @@ test('resuming what is not paused does not lose a tick that is due', async () =>
     const { scheduleId } = await scheduled(bench.runtime, command());
     await bench.runtime.stop({ graceMs: 10 });
     bench.clock.move(HOUR_MS);
-    const resumed = await bench.runtime.pauseSchedule({ ...id(scheduleId), paused: false });
+    const resumed = await bench.runtime.schedules.pause({ ...id(scheduleId), paused: false });
     assert.equal(resumed?.nextAt, START + HOUR_MS);
   });
 });
@@ -160,8 +160,8 @@ test('resuming what is not paused does not lose a tick that is due', async () =>
 test('a schedule that is deleted does not tick', async () => {
   await withRuntime(caller(), async (bench) => {
     const { scheduleId } = await scheduled(bench.runtime, command());
-    assert.equal(await bench.runtime.deleteSchedule(id(scheduleId)), true);
-    assert.equal(await bench.runtime.deleteSchedule(id(scheduleId)), false);
+    assert.equal(await bench.runtime.schedules.delete(id(scheduleId)), true);
+    assert.equal(await bench.runtime.schedules.delete(id(scheduleId)), false);
     await pass(bench, 2 * HOUR_MS);
     assert.deepEqual(await runsIn(bench.store), []);
   });
@@ -169,7 +169,7 @@ test('a schedule that is deleted does not tick', async () => {
 
 test('a schedule that is replaced keeps its creation and its pause, and ticks by its new times, sooner too', async () => {
   await withRuntime(caller(), async (bench) => {
-    const { pauseSchedule } = bench.runtime;
+    const { schedules } = bench.runtime;
     const putSchedule = (asked: ScheduleCommand) => scheduled(bench.runtime, asked);
     await putSchedule(command({ scheduleId: 'a' }));
     await pass(bench, MINUTE_MS);
@@ -177,7 +177,7 @@ test('a schedule that is replaced keeps its creation and its pause, and ticks by
     assert.deepEqual([sooner.createdAt, sooner.nextAt], [START, START + 10 * MINUTE_MS]);
     await pass(bench, 9 * MINUTE_MS);
     assert.equal((await runsIn(bench.store)).length, 1);
-    await pauseSchedule({ ...id('a'), paused: true });
+    await schedules.pause({ ...id('a'), paused: true });
     const still = await putSchedule(command({ scheduleId: 'a', cron: '* * * * *' }));
     assert.deepEqual([still.paused, still.nextAt], [true, null]);
   });
@@ -271,7 +271,7 @@ test('a move of a virtual clock by a week goes through each tick at its time, al
 
 test('a schedule that is run by hand at its tick loses neither, and is read again when it moved meanwhile', async () => {
   await withRuntime(caller(), async (bench) => {
-    const made = await bench.runtime.putSchedule(command());
+    const made = await bench.runtime.schedules.put(command());
     assert.ok(typeof made !== 'string');
     const { scheduleId } = made;
     await settle();
@@ -287,11 +287,11 @@ test('a schedule that is run by hand at its tick loses neither, and is read agai
       }
       return schedule;
     };
-    const ran = await bench.runtime.runSchedule({ ...id(scheduleId), admittedAt: null });
+    const ran = await bench.runtime.schedules.run({ ...id(scheduleId), admittedAt: null });
     assert.equal(ran.kind, 'started');
     assert.equal((await findSchedule(id(scheduleId)))?.nextAt, START + 2 * HOUR_MS);
     await pass(bench, 2 * HOUR_MS);
     assert.equal((await runsIn(bench.store)).length, 2);
-    assert.deepEqual(await bench.runtime.runSchedule({ ...id('none'), admittedAt: null }), { kind: 'not-found' });
+    assert.deepEqual(await bench.runtime.schedules.run({ ...id('none'), admittedAt: null }), { kind: 'not-found' });
   });
 });

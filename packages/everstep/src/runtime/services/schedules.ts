@@ -27,18 +27,14 @@ import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { Store } from '../../ports/stores/store.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
-import type { ScheduleCommand, ScheduleRun } from './workflow-service.js';
+import type { ScheduleCommand, ScheduleId, ScheduleRun, ScheduleService } from '../interface/schedules.js';
+import { InstanceTurns } from './instance-turns.js';
 
 /** Schedules that tick in one batch. Each comes with its payload, so they are few. */
 const PAGE = 20;
 const RETRY_AFTER_FAULT_MS = 1000;
 /** How often a schedule is read again that another process lets tick at the same moment. */
 const RUN_ATTEMPTS = 10;
-
-interface ScheduleId {
-  readonly instanceId: string;
-  readonly scheduleId: string;
-}
 
 export interface SchedulesOptions {
   readonly store: Pick<Store, 'dueSchedules' | 'instancesWithDueSchedules' | 'nextScheduleAt' | 'findSchedule' | 'findUrlGroup'>;
@@ -56,13 +52,12 @@ export interface SchedulesOptions {
   readonly writes: StoreWritesState;
 }
 
-export class Schedules {
+export class Schedules implements ScheduleService {
   private readonly options: SchedulesOptions;
   private wakeAt = Number.POSITIVE_INFINITY;
   private cancelTimer: () => void = () => {};
   private readonly turns: Turns;
-  /** The last change of each instance that is under way. */
-  private readonly changing = new Map<string, Promise<void>>();
+  private readonly changes = new InstanceTurns();
   private rounds: Promise<void> | null = null;
   private again = false;
   private stopped = true;
@@ -91,18 +86,18 @@ export class Schedules {
 
   /** Whether no round and no change is under way. */
   get idle(): boolean {
-    return this.changing.size === 0 && this.rounds === null;
+    return this.changes.idle && this.rounds === null;
   }
 
   /** Resolves when every round and change that is under way is done. */
   async settled(): Promise<void> {
-    await Promise.all([...this.changing.values(), this.rounds]);
+    await Promise.all([this.changes.settled(), this.rounds]);
   }
 
   /** `too-many-schedules`: it would be one more than the command allows, and nothing happened. */
   put(command: ScheduleCommand): Promise<Schedule | 'too-many-schedules'> {
     const { instanceId, scheduleId } = command;
-    return this.inTurn(instanceId, async () => {
+    return this.changes.run(instanceId, async () => {
       for (;;) {
         const existing = scheduleId === null ? null : await this.options.store.findSchedule({ instanceId, scheduleId });
         const decision = createSchedule(command, existing, this.options.context());
@@ -114,7 +109,7 @@ export class Schedules {
   }
 
   pause({ paused, ...id }: ScheduleId & { readonly paused: boolean }): Promise<Schedule | null> {
-    return this.inTurn(id.instanceId, async () => {
+    return this.changes.run(id.instanceId, async () => {
       for (;;) {
         const schedule = await this.options.store.findSchedule(id);
         const decision = schedule && pauseSchedule(schedule, paused, this.options.context());
@@ -125,7 +120,7 @@ export class Schedules {
   }
 
   delete(id: ScheduleId): Promise<boolean> {
-    return this.inTurn(id.instanceId, async () => {
+    return this.changes.run(id.instanceId, async () => {
       for (;;) {
         const was = await this.options.store.findSchedule(id);
         if (!was) return false;
@@ -141,7 +136,7 @@ export class Schedules {
   /** Starts now what a tick starts. `admittedAt`: when it was let in, Unix ms; null: nobody had to. */
   run({ admittedAt, ...id }: ScheduleId & { readonly admittedAt: number | null }): Promise<ScheduleRun> {
     const { store, commit, begin, context } = this.options;
-    return this.inTurn(id.instanceId, async () => {
+    return this.changes.run(id.instanceId, async () => {
       // Another process may have let it tick since it was read.
       for (let attempt = 0; attempt < RUN_ATTEMPTS; attempt++) {
         const schedule = await store.findSchedule(id);
@@ -157,21 +152,6 @@ export class Schedules {
       }
       throw new Error('the schedule was changed again and again while it was to be run');
     });
-  }
-
-  /** After all changes of the instance that were asked for before it. */
-  private inTurn<Result>(instanceId: string, work: () => Promise<Result>): Promise<Result> {
-    const result = (this.changing.get(instanceId) ?? Promise.resolve()).then(work);
-    const done: Promise<void> = result
-      .then(
-        () => {},
-        () => {},
-      )
-      .then(() => {
-        if (this.changing.get(instanceId) === done) this.changing.delete(instanceId);
-      });
-    this.changing.set(instanceId, done);
-    return result;
   }
 
   /** `changed`: another process was faster, and it is to be read again. */

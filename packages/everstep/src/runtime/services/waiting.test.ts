@@ -38,7 +38,7 @@ const wait = (stepId: number, eventId: string, timeoutMs = 10_000): PlannedStep 
   timeoutMs,
 });
 const notify = (bench: Bench, eventId: string, text = '', workflowRunId: string | null = null) =>
-  bench.runtime.notify({ instanceId: INSTANCE, eventId, workflowRunId, content: data(text) });
+  bench.runtime.events.notify({ instanceId: INSTANCE, eventId, workflowRunId, content: data(text) });
 
 async function resultOf(bench: Bench, run: Parameters<typeof endOf>[1]): Promise<unknown> {
   const record = await endOf(bench, run);
@@ -143,11 +143,11 @@ test('a webhook takes any request for its run, before and while that waits for i
       headers: { 'x-a': ['b'] },
       body: { encoding: 'utf8', data: 'hi' },
     };
-    assert.equal(await bench.runtime.callWebhook({ eventId: `whk_guess.${run.runKey}`, content }), 'not-found');
-    assert.equal(await bench.runtime.callWebhook({ eventId, content }), 'taken');
+    assert.equal(await bench.runtime.events.callWebhook({ eventId: `whk_guess.${run.runKey}`, content }), 'not-found');
+    assert.equal(await bench.runtime.events.callWebhook({ eventId, content }), 'taken');
     await settle();
     assert.deepEqual(await resultOf(bench, run), { timeout: false, eventId, content });
-    assert.equal(await bench.runtime.callWebhook({ eventId, content }), 'not-found');
+    assert.equal(await bench.runtime.events.callWebhook({ eventId, content }), 'not-found');
   });
 });
 
@@ -184,7 +184,7 @@ test('a webhook goes on with what a resume made of its run', async () => {
     await settle();
     const { dlqId } = await letterOf(bench);
     broken = false;
-    const resumed = await bench.runtime.recover({
+    const resumed = await bench.runtime.deadLetters.recover({
       kind: 'resume',
       instanceId: INSTANCE,
       dlqIds: [dlqId],
@@ -201,7 +201,7 @@ test('a webhook goes on with what a resume made of its run', async () => {
       body: { encoding: 'utf8', data: '' },
     };
     assert.ok(eventId.endsWith(run.runKey));
-    assert.equal(await bench.runtime.callWebhook({ eventId, content }), 'taken');
+    assert.equal(await bench.runtime.events.callWebhook({ eventId, content }), 'taken');
     bench.clock.move(1000);
     await settle();
     const [again] = resumed.runs;
@@ -365,7 +365,7 @@ test('explain says for each open step what has to come true', async () => {
   await withRuntime(new ScriptedCaller(asking(wait(1, 'paid'), nap)), async (bench) => {
     const { run } = await bench.trigger();
     await settle();
-    const explained = await bench.runtime.explain({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
+    const explained = await bench.runtime.runs.explain({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
     assert.deepEqual(
       explained?.tasks.map(({ stepId, reasons }) => [stepId, reasons]),
       [
@@ -373,7 +373,7 @@ test('explain says for each open step what has to come true', async () => {
         [2, [{ kind: 'sleeping', until: run.createdAt + 5000 }]],
       ],
     );
-    assert.equal(await bench.runtime.explain({ instanceId: 'qi_2', workflowRunId: run.workflowRunId }), null);
+    assert.equal(await bench.runtime.runs.explain({ instanceId: 'qi_2', workflowRunId: run.workflowRunId }), null);
   });
 });
 
@@ -391,7 +391,7 @@ test('explain names what a step will be that was planned by its name alone', asy
   await withRuntime(caller, async (bench) => {
     const { run } = await bench.trigger({ settings: { ...SETTINGS, maxRetries: 1 } });
     await settle();
-    const explained = await bench.runtime.explain({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
+    const explained = await bench.runtime.runs.explain({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
     assert.deepEqual(
       explained?.tasks.map(({ stepName, stepType }) => [stepName, stepType]),
       [
@@ -426,11 +426,11 @@ test('explain says that what is due later is held at its destination, too', asyn
       const { run } = await bench.trigger();
       await settle();
       const kinds = async () => {
-        const explained = await bench.runtime.explain({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
+        const explained = await bench.runtime.runs.explain({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
         return explained?.tasks[0]?.reasons.map(({ kind }) => kind);
       };
       assert.deepEqual(await kinds(), ['retry']);
-      await bench.runtime.holdDestination({ instanceId: INSTANCE, origin: 'http://bank', reason: 'closed' });
+      await bench.runtime.destinations.hold({ instanceId: INSTANCE, origin: 'http://bank', reason: 'closed' });
       assert.deepEqual(await kinds(), ['retry', 'destination-held']);
     },
     { sender: failing },

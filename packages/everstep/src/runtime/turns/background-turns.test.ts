@@ -87,7 +87,7 @@ test('a repair is planned in time beside 60 of another account', async () => {
         const repair = newRepair({ ...id, action: 'resume', createdAt: clock.now(), createdBy: null });
         await store.repairs.create({ record: { ...rest, repair }, driver: null });
       }
-      await runtime.planRepair({ instanceId: QUIET, action: 'resume', filter: {}, overrides: {}, createdBy: null });
+      await runtime.repairs.plan({ instanceId: QUIET, action: 'resume', filter: {}, overrides: {}, createdBy: null });
       const before = written.indexOf(QUIET);
       assert.ok(before >= 0 && before <= 40, `${before} others were before it`);
       await runtime.idle();

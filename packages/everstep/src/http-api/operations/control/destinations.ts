@@ -63,7 +63,7 @@ export const listDestinations = operation({
   responses: { 200: Destinations },
   errors: [],
   handle: async (_input, { service }, { instanceId }) =>
-    answer(200, { destinations: (await service.destinations({ instanceId })).map(present) }),
+    answer(200, { destinations: (await service.destinations.list({ instanceId })).map(present) }),
 });
 
 export const holdDestination = operation({
@@ -98,7 +98,7 @@ export const holdDestination = operation({
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
   async handle({ body = {} }, { service }, { instanceId }) {
     const held = originOf(body);
-    await service.holdDestination({ instanceId, origin: held, reason: reasonOf(body.reason ?? HELD_BY_HAND) });
+    await service.destinations.hold({ instanceId, origin: held, reason: reasonOf(body.reason ?? HELD_BY_HAND) });
     return answer(200, { origin: held, isHeld: true });
   },
 });
@@ -118,7 +118,7 @@ export const releaseDestination = operation({
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found'],
   async handle({ body = {} }, { service }, { instanceId }) {
     const held = originOf(body);
-    if (await service.releaseDestination({ instanceId, origin: held })) return answer(200, { origin: held, isHeld: false });
+    if (await service.destinations.release({ instanceId, origin: held })) return answer(200, { origin: held, isHeld: false });
     throw new ApiError('not-found', `destination ${shown(held)} is not held`);
   },
 });

@@ -42,7 +42,7 @@ export const listFlowControls = operation({
   errors: [],
   async handle(_input, { service }, { instanceId }) {
     const now = service.now();
-    const statuses = await service.flowControls({ instanceId });
+    const statuses = await service.flowControl.list({ instanceId });
     return answer(200, { flowControls: statuses.map((status) => presentFlowControl(status, now)) });
   },
 });
@@ -59,7 +59,7 @@ export const getFlowControl = operation({
   responses: { 200: FlowControlEntry },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
-    const status = found(key, await service.flowControl({ instanceId, key }));
+    const status = found(key, await service.flowControl.find({ instanceId, key }));
     return answer(200, presentFlowControl(status, service.now()));
   },
 });
@@ -87,7 +87,7 @@ export const listWaitingDeliveries = operation({
   responses: { 200: FlowControlWaitList },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key }, query: { count } }, { service }, { instanceId }) {
-    const list = found(key, await service.flowControlWaiting({ instanceId, key, limit: count ?? LIMITS.waitListDefault }));
+    const list = found(key, await service.flowControl.waitList({ instanceId, key, limit: count ?? LIMITS.waitListDefault }));
     return answer(200, { waiting: list.waiting.map(presentKeyWaiter), waitListSize: list.size });
   },
 });
@@ -139,7 +139,7 @@ const changes: readonly Operation[] = VERBS.map(({ verb, action, change: wanted,
     responses: { 200: FlowControlEntry },
     errors: ['bad-parameter', 'not-found'],
     async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
-      const status = found(key, await service.changeFlowControl({ instanceId, key, change: wanted }));
+      const status = found(key, await service.flowControl.change({ instanceId, key, change: wanted }));
       return answer(200, presentFlowControl(status, service.now()));
     },
   }),
@@ -179,7 +179,7 @@ const pinFlowControl = operation({
       ...optional('parallelism', parallelism),
       ...(rate === undefined ? {} : { rate, periodMs: period ?? DEFAULT_PERIOD_MS }),
     };
-    const status = found(key, await service.changeFlowControl({ instanceId, key, change: { kind: 'pin', limits } }));
+    const status = found(key, await service.flowControl.change({ instanceId, key, change: { kind: 'pin', limits } }));
     return answer(200, presentFlowControl(status, service.now()));
   },
 });
@@ -201,7 +201,7 @@ const unpinFlowControl = operation({
     const all = query.parallelism === undefined && query.rate === undefined;
     const { parallelism = all, rate = all } = query;
     const change = { kind: 'unpin', parallelism, rate } as const;
-    const status = found(key, await service.changeFlowControl({ instanceId, key, change }));
+    const status = found(key, await service.flowControl.change({ instanceId, key, change }));
     return answer(200, presentFlowControl(status, service.now()));
   },
 });
@@ -220,7 +220,7 @@ export const getGlobalParallelism = operation({
   responses: { 200: GlobalParallelism },
   errors: [],
   handle: (_input, { service }, { instanceId }) => {
-    const { max, inFlight } = service.globalParallelism({ instanceId });
+    const { max, inFlight } = service.flowControl.globalParallelism({ instanceId });
     return answer(200, { parallelismMax: max, parallelismCount: inFlight });
   },
 });

@@ -46,7 +46,7 @@ export const getSettings = operation({
   unknownQuery: 'ignore',
   responses: { 200: InstanceSettingsSchema },
   errors: [],
-  handle: async (_input, { service }, { instanceId }) => answer(200, await service.instanceSettings({ instanceId })),
+  handle: async (_input, { service }, { instanceId }) => answer(200, await service.settings.instanceSettings({ instanceId })),
 });
 
 /** Returns the settings with the changes applied. Absent fields keep their value. */
@@ -76,8 +76,8 @@ export const updateSettings = operation({
   responses: { 200: InstanceSettingsSchema },
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
   async handle({ body = {} }, { service }, { instanceId }) {
-    const settings = changed(await service.instanceSettings({ instanceId }), body);
-    await service.changeInstanceSettings({ instanceId, settings });
+    const settings = changed(await service.settings.instanceSettings({ instanceId }), body);
+    await service.settings.changeInstanceSettings({ instanceId, settings });
     return answer(200, settings);
   },
 });

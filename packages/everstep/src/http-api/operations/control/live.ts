@@ -23,7 +23,7 @@ export const streamHints = operation({
   handle({ request }, { service, liveStreams }, { instanceId }) {
     const release = liveStreams.open(instanceId);
     const stream = new HintStream({
-      subscribe: (onHint) => service.watchHints({ instanceId, told: onHint }),
+      subscribe: (onHint) => service.live.watch(instanceId, onHint),
       isStillAdmitted: () => request.isStillAdmitted(),
       signal: request.signal(),
     });

@@ -72,7 +72,7 @@ const runSchedule = operation({
     const outcome = await startAllowed(
       context,
       { instanceId, runs: 1, runAdmission },
-      () => service.runSchedule({ instanceId, scheduleId, admittedAt: runAdmission.at }),
+      () => service.schedules.run({ instanceId, scheduleId, admittedAt: runAdmission.at }),
       ({ kind }) => (kind === 'started' ? 1 : 0),
     );
     switch (outcome.kind) {

@@ -51,7 +51,7 @@ export async function putSchedule(context: ApiContext, command: Omit<ScheduleCom
   const { instanceId } = command;
   const plan = limits?.plan(instanceId) ?? null;
   const most = plan?.maxSchedules ?? null;
-  const schedule = await service.putSchedule({ ...command, most: Math.min(most ?? LIMITS.maxSchedules, LIMITS.maxSchedules) });
+  const schedule = await service.schedules.put({ ...command, most: Math.min(most ?? LIMITS.maxSchedules, LIMITS.maxSchedules) });
   if (schedule !== 'too-many-schedules') return schedule;
   if (plan && most !== null) {
     const message = `the queue instance has reached the limit of ${most} schedules of the plan ${plan.name}; delete some, or ask the operator for another plan`;
@@ -165,7 +165,7 @@ const deleteSchedule = operation({
   responses: { 200: DeletedSchedule },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { scheduleId } }, { service }, { instanceId }) {
-    if (!(await service.deleteSchedule({ instanceId, scheduleId }))) throw noSuchSchedule(scheduleId);
+    if (!(await service.schedules.delete({ instanceId, scheduleId }))) throw noSuchSchedule(scheduleId);
     return answer(200, { deleted: 1 });
   },
 });
@@ -184,7 +184,7 @@ const pausing = (verb: 'pause' | 'resume', summary: string, description: string)
     responses: { 200: ScheduleEntry },
     errors: ['bad-parameter', 'not-found'],
     async handle({ path: { scheduleId } }, { service }, { instanceId }) {
-      const schedule = await service.pauseSchedule({ instanceId, scheduleId, paused: verb === 'pause' });
+      const schedule = await service.schedules.pause({ instanceId, scheduleId, paused: verb === 'pause' });
       if (!schedule) throw noSuchSchedule(scheduleId);
       return answer(200, presentSchedule(schedule));
     },

@@ -36,7 +36,7 @@ export const checkRun = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { workflowRunId }, query: { createdAt }, request }, { store, service }, { instanceId }) {
     const run = await requireRun(store, { instanceId, workflowRunId, createdAt });
-    const checked = await service.checkReplays({ runKeys: [run.key], signal: request.signal() });
+    const checked = await service.runs.checkReplays({ runKeys: [run.key], signal: request.signal() });
     return answer(200, { checks: checked.map((check) => presentCheck(run, run.dlqId, check)) });
   },
 });
@@ -74,7 +74,7 @@ export const checkDeadLetters = operation({
       after = page.next;
     } while (after !== null && entries.length < count);
     const runKeys = entries.map(({ runKey }) => runKey);
-    const checked = await service.checkReplays({ runKeys, signal: request.signal() });
+    const checked = await service.runs.checkReplays({ runKeys, signal: request.signal() });
     const checks = entries.flatMap(({ run, dlqId }, index) => {
       const check = checked[index];
       return check ? [presentCheck(run, dlqId, check)] : [];

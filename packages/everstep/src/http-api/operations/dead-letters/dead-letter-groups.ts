@@ -140,7 +140,7 @@ const mark = (kind: GroupMark['kind']): Operation =>
       });
       const { deadLetterGroups } = store;
       const marked = await deadLetterGroups.mark({ instanceId, fingerprint, mark: { kind, at: now, by: actor }, audit });
-      if (marked) service.changed({ instanceId, topic: 'dlq' });
+      if (marked) service.live.changed(instanceId, 'dlq');
       const group = marked ? await deadLetterGroups.find({ instanceId, fingerprint, now }) : null;
       if (!group) throw noSuchGroup(fingerprint);
       return answer(200, presentGroup(group, now));

@@ -30,7 +30,7 @@ export const deleteDeadLetter = operation({
   responses: { 200: DeletedDeadLetter },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { dlqId } }, { service }, { instanceId }) {
-    const outcome = await service.deleteDeadLetters({ instanceId, dlqIds: [dlqId], whenMissing: 'fail' });
+    const outcome = await service.deadLetters.delete({ instanceId, dlqIds: [dlqId], whenMissing: 'fail' });
     if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
     return answer(200, { deleted: 1 });
   },
@@ -61,7 +61,7 @@ export const deleteDeadLetters = operation({
       refuseCursorBesideIds(query.cursor);
       const dlqIds = checkedDlqIds(named);
       refuseSmallerCount(dlqIds, query.count);
-      const outcome = await service.deleteDeadLetters({ instanceId, dlqIds, whenMissing: 'fail' });
+      const outcome = await service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'fail' });
       if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
       return answer(200, { deleted: outcome.count, cursor: '' });
     }
@@ -72,7 +72,7 @@ export const deleteDeadLetters = operation({
       );
     }
     const page = await runBulk(context, { operation: 'dlq-delete', instanceId, query, matchRunId: 'prefix' }, async (dlqIds) => {
-      const outcome = await service.deleteDeadLetters({ instanceId, dlqIds, whenMissing: 'skip' });
+      const outcome = await service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'skip' });
       return Array.from({ length: outcome.kind === 'deleted' ? outcome.count : 0 });
     });
     return answer(200, { deleted: page.done.length, cursor: page.cursor });

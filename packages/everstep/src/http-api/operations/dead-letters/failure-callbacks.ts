@@ -38,7 +38,7 @@ export const retryFailureCallback = operation({
   errors: ['bad-parameter', 'budget-exceeded', 'storage-quota-exceeded', 'not-found', 'callback-not-possible'],
   async handle({ path: { dlqId } }, context, { instanceId }) {
     await allowSpending(context, instanceId);
-    callbackDone(await context.service.retryCallback({ instanceId, dlqId }), dlqId);
+    callbackDone(await context.service.failureCallbacks.retry({ instanceId, dlqId }), dlqId);
     return answer(200, { failureFunctionState: 'CALLBACK_INPROGRESS' as const });
   },
 });
@@ -57,7 +57,7 @@ export const cancelFailureCallback = operation({
   responses: { 200: FailureFunctionChanged },
   errors: ['bad-parameter', 'not-found', 'callback-not-possible'],
   async handle({ path: { dlqId } }, { service }, { instanceId }) {
-    callbackDone(await service.cancelCallback({ instanceId, dlqId }), dlqId);
+    callbackDone(await service.failureCallbacks.cancel({ instanceId, dlqId }), dlqId);
     return answer(200, { failureFunctionState: 'CALLBACK_CANCELED' as const });
   },
 });

@@ -98,7 +98,7 @@ export async function recover(
   const outcome = await startAllowed(
     context,
     { instanceId, runs, runAdmission },
-    () => context.service.recover({ ...command, admittedAt: runAdmission.at }),
+    () => context.service.deadLetters.recover({ ...command, admittedAt: runAdmission.at }),
     (result) => (result.kind === 'recovered' ? result.runs.length : 0),
   );
   switch (outcome.kind) {

@@ -131,7 +131,7 @@ async function changed(context: ApiContext, { instanceId, actor, repairId, chang
         ratePerSecond: repair.ratePerSecond,
       },
     });
-  const outcome = await context.service.changeRepair({ instanceId, repairId, change, audit });
+  const outcome = await context.service.repairs.change({ instanceId, repairId, change, audit });
   if (outcome.kind === 'not-found') throw noSuchRepair(repairId);
   if (outcome.kind === 'refused') throw new ApiError('repair-state', outcome.message);
   return presentRepair(outcome.record);
@@ -153,7 +153,7 @@ const planRepair = operation({
     if (!body) throw badBody('the request body is missing; send a JSON object with "action"');
     const { action, filter = {}, overrides = {} } = body;
     const command = { filter: filterOf(action, filter), overrides: overridesOf(action, overrides) };
-    return answer(201, presentRepair(await service.planRepair({ instanceId, action, ...command, createdBy: actor })));
+    return answer(201, presentRepair(await service.repairs.plan({ instanceId, action, ...command, createdBy: actor })));
   },
 });
 

@@ -100,8 +100,10 @@ test('stores the event for a run that does not wait yet and rejects it for one t
 });
 
 test('rejects events at the limit of stored events', async () => {
-  const service = { ...world.runtime, notify: async () => ({ kind: 'too-many-kept' as const }) };
-  const full = await ApiWorld.open({ service });
+  const notify = async () => ({ kind: 'too-many-kept' as const });
+  const { instanceOfWebhook, callWebhook } = world.runtime.events;
+  const events = { notify, instanceOfWebhook, callWebhook };
+  const full = await ApiWorld.open({ service: { ...world.runtime, events } });
   const answer = await full.call('POST', '/v2/notify/r/e');
   assert.deepEqual([answer.status, answer.headers['svc-error-code']], [409, 'too-many-events']);
   assert.match(answer.body.error, /run "r" has reached the limit of stored events \(1000, or 33554432 bytes in all\)/);
@@ -154,7 +156,9 @@ test('anyone can call a webhook with any method, and the run receives the reques
 test('a webhook at the limit of stored calls returns 409, and HEAD is not a call', async (t) => {
   const instanceOfWebhook = async () => 'queue';
   const callWebhook = async () => 'too-many-kept' as const;
-  const full = await ApiWorld.open({ service: { ...world.runtime, instanceOfWebhook, callWebhook } });
+  const { notify } = world.runtime.events;
+  const events = { notify, instanceOfWebhook, callWebhook };
+  const full = await ApiWorld.open({ service: { ...world.runtime, events } });
   t.after(() => full.close());
   const answer = await full.send({ method: 'POST', url: '/v2/webhooks/whk_1.k' });
   assert.deepEqual([answer.status, answer.headers['svc-error-code']], [409, 'too-many-events']);

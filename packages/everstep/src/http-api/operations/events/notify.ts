@@ -58,7 +58,12 @@ export const notifyEvent = operation({
   errors: ['bad-parameter', 'body-too-large'],
   async handle({ path: { eventId }, body: data, request }, context, { instanceId }) {
     allowSize(context, instanceId, data);
-    const outcome = await context.service.notify({ instanceId, eventId, workflowRunId: null, content: contentOf(data, request) });
+    const outcome = await context.service.events.notify({
+      instanceId,
+      eventId,
+      workflowRunId: null,
+      content: contentOf(data, request),
+    });
     if (outcome.kind !== 'notified') throw new Error(`a notification of all waiters cannot end as ${outcome.kind}`);
     return answer(200, outcome.notified.map(presentNotified));
   },
@@ -85,7 +90,7 @@ export const notifyRun = operation({
   async handle({ path: { workflowRunId, eventId }, body: data, request }, context, { instanceId }) {
     const { service, store } = context;
     allowSize(context, instanceId, data);
-    const outcome = await service.notify({ instanceId, eventId, workflowRunId, content: contentOf(data, request) });
+    const outcome = await service.events.notify({ instanceId, eventId, workflowRunId, content: contentOf(data, request) });
     switch (outcome.kind) {
       case 'notified':
         return answer(200, outcome.notified.map(presentNotified));

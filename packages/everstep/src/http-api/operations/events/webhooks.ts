@@ -52,7 +52,7 @@ export function contentOf(method: Method, body: Uint8Array, { headers, target }:
 export const noSuchWebhook = (): ApiError => new ApiError('not-found', 'webhook not found, or its run has ended');
 
 /** Returns the response of a webhook request. Throws ApiError when the run did not accept it. */
-export function answerWebhook(outcome: Awaited<ReturnType<ApiContext['service']['callWebhook']>>) {
+export function answerWebhook(outcome: Awaited<ReturnType<ApiContext['service']['events']['callWebhook']>>) {
   switch (outcome) {
     case 'taken':
       return answer(200, { status: 'taken' as const });
@@ -85,14 +85,14 @@ function webhook(method: Method, operationId: string): Operation {
     responses: { 200: WebhookTaken },
     errors: ['bad-parameter', 'body-too-large', 'not-found', 'too-many-events'],
     async admit({ path }, { service }) {
-      const instanceId = await service.instanceOfWebhook({ eventId: String(path.eventId) });
+      const instanceId = await service.events.instanceOfWebhook({ eventId: String(path.eventId) });
       if (instanceId === null) throw noSuchWebhook();
     },
     async handle({ path: { eventId }, body, request }, context) {
       const { service } = context;
-      const instanceId = body.length > 0 ? await service.instanceOfWebhook({ eventId }) : null;
+      const instanceId = body.length > 0 ? await service.events.instanceOfWebhook({ eventId }) : null;
       if (instanceId !== null) allowSize(context, instanceId, body);
-      return answerWebhook(await service.callWebhook({ eventId, content: contentOf(method, body, request) }));
+      return answerWebhook(await service.events.callWebhook({ eventId, content: contentOf(method, body, request) }));
     },
   });
 }

@@ -88,7 +88,7 @@ export async function cancelMatching(
     const limit = Math.min(PAGE, most - cancelled);
     const page = await store.listRuns({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
     const runKeys = (only ? page.items.filter(only) : page.items).map(({ key }) => key);
-    if (runKeys.length > 0) cancelled += await service.cancelRuns({ instanceId, runKeys });
+    if (runKeys.length > 0) cancelled += await service.runs.cancelAll({ runKeys });
     after = page.next;
   } while (after !== null && cancelled < most);
   return cancelled;

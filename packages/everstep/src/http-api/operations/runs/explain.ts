@@ -21,7 +21,7 @@ export const explainRun = operation({
   responses: { 200: ExplanationSchema },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { workflowRunId }, query }, { service }, { instanceId }) {
-    const explanation = await service.explain({ instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
+    const explanation = await service.runs.explain({ instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
     if (!explanation) {
       const when = query.workflowCreatedAt === undefined ? '' : ` created at ${query.workflowCreatedAt}`;
       throw new ApiError('not-found', `run ${shown(workflowRunId)}${when} not found`);

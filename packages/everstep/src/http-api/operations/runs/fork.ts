@@ -79,7 +79,7 @@ export const forkRun = operation({
       context,
       { instanceId, runs: 1, runAdmission },
       () =>
-        context.service.fork({
+        context.service.runs.fork({
           runKey: run.key,
           fromStep,
           input: bytes && { body: bytes, ...(input?.contentType === undefined ? {} : { contentType: input.contentType }) },

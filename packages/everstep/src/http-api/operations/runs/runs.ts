@@ -112,7 +112,7 @@ export const getRunResult = operation({
     if (run.status !== 'active') return answer(200, await resultOf(run));
     const timeoutMs = query.timeout ?? LIMITS.defaultResultWaitMs;
     const reference = { runKey: run.key, workflowRunId, createdAt: run.createdAt };
-    const wait = () => service.awaitEnd({ instanceId, run: reference, timeoutMs, signal: request.signal() });
+    const wait = () => service.runs.awaitEnd({ instanceId, run: reference, timeoutMs, signal: request.signal() });
     const ended = timeoutMs === 0 ? null : await resultWaits.during(instanceId, wait);
     if (ended) return answer(200, await resultOf(ended));
     return answer(202, { ...presentReference(run), workflowState: 'RUN_STARTED' as const });
@@ -133,7 +133,7 @@ export const cancelRun = operation({
   responses: { 200: Cancelled },
   errors: ['bad-parameter', 'not-found', 'run-not-active'],
   async handle({ path: { workflowRunId } }, { service }, { instanceId }) {
-    const outcome = await service.cancel({ instanceId, workflowRunId });
+    const outcome = await service.runs.cancel({ instanceId, workflowRunId });
     switch (outcome.kind) {
       case 'canceled':
         return answer(200, { cancelled: 1 });

@@ -45,7 +45,7 @@ export async function startTriggered(command: TriggerCommand, context: ApiContex
   return startAllowed(
     context,
     { instanceId, runs: 1, runAdmission },
-    () => context.service.trigger({ ...command, admittedAt: runAdmission.at }),
+    () => context.service.runs.trigger({ ...command, admittedAt: runAdmission.at }),
     ({ kind }) => (kind === 'started' ? 1 : 0),
   );
 }
@@ -108,7 +108,7 @@ export const triggerRun = operation({
       const outcome = await startTriggered(command, context);
       const triggered = presentTriggered(outcome);
       const { run } = outcome;
-      const ended = await context.service.awaitEnd({ instanceId, run, timeoutMs, signal: request.signal() });
+      const ended = await context.service.runs.awaitEnd({ instanceId, run, timeoutMs, signal: request.signal() });
       if (ended) return answer(200, { ...triggered, ...presentResult(ended) });
       return answer(202, { ...triggered, workflowState: 'RUN_STARTED' as const });
     });

@@ -156,7 +156,7 @@ const deleteEntry = operation({
   responses: { 200: Empty },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { dlqId } }, { service }, { instanceId }) {
-    const outcome = await service.deleteDeadLetters({ instanceId, dlqIds: [dlqId], whenMissing: 'fail' });
+    const outcome = await service.deadLetters.delete({ instanceId, dlqIds: [dlqId], whenMissing: 'fail' });
     if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
     return answer(200, undefined);
   },
@@ -211,7 +211,7 @@ const deleteEntries = operation({
     if (nothing) return answer(200, { deleted: 0 });
     const { dlqIds, cursor } = await nextBatch('dlq-messages-delete', query, context, instanceId);
     if (dlqIds.length === 0) return answer(200, { ...cursor, deleted: 0 });
-    const outcome = await context.service.deleteDeadLetters({ instanceId, dlqIds, whenMissing: 'skip' });
+    const outcome = await context.service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'skip' });
     return answer(200, { ...cursor, deleted: outcome.kind === 'deleted' ? outcome.count : 0 });
   },
 });

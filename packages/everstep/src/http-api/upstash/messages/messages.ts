@@ -39,7 +39,7 @@ const getMessage = operation({
   responses: { 200: MessageEntry },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { messageId }, request }, { service, store }, { instanceId }) {
-    const message = await service.message({ instanceId, messageId });
+    const message = await service.messages.find({ instanceId, messageId });
     if (message?.run.status !== 'active') throw noSuchMessage(messageId);
     const runKey = message.run.key;
     await request.reserve((await store.payloadHead({ runKey }))?.bodyBytes ?? 0);
@@ -63,7 +63,7 @@ const cancelMessage = operation({
   responses: { 202: Cancelled },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { messageId } }, { service }, { instanceId }) {
-    const outcome = await service.cancelMessage({ instanceId, messageId });
+    const outcome = await service.messages.cancel({ instanceId, messageId });
     if (outcome.kind !== 'canceled') throw noSuchMessage(messageId);
     return answer(202, { cancelled: 1 });
   },
@@ -74,7 +74,7 @@ async function cancelMatching(filter: MessageFilter, { service }: ApiContext, in
   let cancelled = 0;
   let after: string | null = null;
   do {
-    const page = await service.cancelMessages({ instanceId, filter, after, limit: PAGE });
+    const page = await service.messages.cancelAll({ instanceId, filter, after, limit: PAGE });
     cancelled += page.canceled;
     after = page.next;
   } while (after !== null);

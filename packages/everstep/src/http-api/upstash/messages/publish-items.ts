@@ -39,7 +39,7 @@ async function allow(command: MessageCommand, context: ApiContext): Promise<Allo
   allowSize(context, instanceId, payload.body);
   let runs = 1;
   if (destination.kind === 'url-group') {
-    const group = await context.service.urlGroup({ instanceId, name: destination.name });
+    const group = await context.service.urlGroups.find({ instanceId, name: destination.name });
     if (!group || group.endpoints.length === 0) throw noSuchGroup(destination.name);
     runs = group.endpoints.length;
   }
@@ -59,7 +59,7 @@ function publishAllowed(
   { instanceId }: Pick<Caller, 'instanceId'>,
 ): Promise<readonly PublishOutcome[]> {
   const commands = allowed.map(({ command }) => command);
-  return startAllAllowed(context, instanceId, allowed, () => context.service.publish(commands), newIn);
+  return startAllAllowed(context, instanceId, allowed, () => context.service.messages.publish(commands), newIn);
 }
 
 const errorAnswer = (error: unknown, context: ApiContext): { readonly error: string } => {

@@ -73,7 +73,7 @@ async function introduce({ headers }: BatchItem, { context, caller }: Publisher)
   checkVersion(headers);
   requireScope(caller, 'write');
   const { instanceId } = caller;
-  const outcome = await context.service.submit({
+  const outcome = await context.service.runs.submit({
     instanceId,
     workflowRunId,
     submission: { done: [], planned: [], introduction: true },
@@ -101,7 +101,7 @@ async function startAll(items: readonly BatchItem[], { context, request, caller 
   const outcomes = await startAllowed(
     context,
     { instanceId, runs, runAdmission },
-    () => Promise.all(commands.map((command) => context.service.trigger({ ...command, admittedAt: runAdmission.at }))),
+    () => Promise.all(commands.map((command) => context.service.runs.trigger({ ...command, admittedAt: runAdmission.at }))),
     (all) => all.filter(({ kind }) => kind === 'started').length,
   );
   return outcomes.map(({ kind, run }) => ({

@@ -63,7 +63,7 @@ const upsertQueue = operation({
     const { queueName, ...change } = body;
     const name = checkedName(queueName, NAME);
     await allowNamed(context, instanceId, 'queue', name);
-    await context.service.putQueue({ instanceId, name, ...change });
+    await context.service.queues.put({ instanceId, name, ...change });
     return answer(200, undefined);
   },
 });
@@ -78,7 +78,7 @@ const listQueues = operation({
   unknownQuery: 'ignore',
   responses: { 200: Type.Array(QueueEntry) },
   errors: [],
-  handle: async (_input, { service }, { instanceId }) => answer(200, (await service.queues({ instanceId })).map(present)),
+  handle: async (_input, { service }, { instanceId }) => answer(200, (await service.queues.list({ instanceId })).map(present)),
 });
 
 const getQueue = operation({
@@ -93,7 +93,7 @@ const getQueue = operation({
   responses: { 200: QueueEntry },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { queueName: name } }, { service }, { instanceId }) {
-    const queue = await service.queue({ instanceId, name: checkedName(name, NAME) });
+    const queue = await service.queues.find({ instanceId, name: checkedName(name, NAME) });
     if (!queue) throw noSuchQueue(name);
     return answer(200, present(queue));
   },
@@ -113,7 +113,7 @@ const deleteQueue = operation({
   responses: { 200: Empty },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { queueName: name } }, { service }, { instanceId }) {
-    if (!(await service.deleteQueue({ instanceId, name: checkedName(name, NAME) }))) throw noSuchQueue(name);
+    if (!(await service.queues.delete({ instanceId, name: checkedName(name, NAME) }))) throw noSuchQueue(name);
     return answer(200, undefined);
   },
 });
@@ -133,8 +133,8 @@ const pausing = (verb: 'pause' | 'resume', summary: string, description: string)
     responses: { 200: Empty },
     errors: ['bad-parameter', 'not-found'],
     async handle({ path: { queueName: name } }, { service }, { instanceId }) {
-      if (!(await service.queue({ instanceId, name: checkedName(name, NAME) }))) throw noSuchQueue(name);
-      await service.putQueue({ instanceId, name, paused: verb === 'pause' });
+      if (!(await service.queues.find({ instanceId, name: checkedName(name, NAME) }))) throw noSuchQueue(name);
+      await service.queues.put({ instanceId, name, paused: verb === 'pause' });
       return answer(200, undefined);
     },
   });

@@ -39,7 +39,7 @@ export const ScheduleHeaders = Type.Object({
 
 /** Refuses a URL group that does not exist: a schedule with such a group would never publish anything. */
 async function checkGroup({ service }: ApiContext, instanceId: string, name: string): Promise<void> {
-  const group = await service.urlGroup({ instanceId, name });
+  const group = await service.urlGroups.find({ instanceId, name });
   if (!group) throw new ApiError('not-found', `URL group ${shown(name)} does not exist; add an endpoint to it first`);
 }
 
@@ -173,7 +173,7 @@ const getSchedule = operation({
     const { lastRunId, settings } = schedule;
     if (lastRunId === null) return answer(200, present(schedule));
     const last = settings.message
-      ? (await service.message({ instanceId, messageId: lastRunId }))?.run
+      ? (await service.messages.find({ instanceId, messageId: lastRunId }))?.run
       : await store.findRun({ instanceId, workflowRunId: lastRunId });
     return answer(200, present(schedule, last?.status ?? null));
   },
@@ -195,7 +195,7 @@ const pausing = (verb: 'pause' | 'resume', summary: string, description: string)
     responses: { 200: Empty },
     errors: ['bad-parameter', 'not-found'],
     async handle({ path }, { service }, { instanceId }) {
-      const schedule = await service.pauseSchedule({ instanceId, scheduleId: path.scheduleId, paused: verb === 'pause' });
+      const schedule = await service.schedules.pause({ instanceId, scheduleId: path.scheduleId, paused: verb === 'pause' });
       if (!schedule) throw noSuchSchedule(path.scheduleId);
       return answer(200, undefined);
     },

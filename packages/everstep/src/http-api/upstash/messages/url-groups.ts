@@ -71,11 +71,11 @@ const addEndpoints = operation({
       name: endpoint.name ?? null,
       url: checkedUrl(endpoint.url, index, { context, request, instanceId }),
     }));
-    const existing = (await context.service.urlGroup({ instanceId, name }))?.endpoints.length ?? 0;
+    const existing = (await context.service.urlGroups.find({ instanceId, name }))?.endpoints.length ?? 0;
     if (existing + endpoints.length > LIMITS.maxGroupEndpoints)
       throw new ApiError('conflict', `a URL group can have at most ${LIMITS.maxGroupEndpoints} endpoints; remove some first`);
     await allowNamed(context, instanceId, 'url-group', name);
-    await context.service.addEndpoints({ instanceId, name, endpoints });
+    await context.service.urlGroups.addEndpoints({ instanceId, name, endpoints });
     return answer(200, undefined);
   },
 });
@@ -112,9 +112,9 @@ const removeEndpoints = operation({
     const endpoints = body?.endpoints ?? [];
     const nameless = endpoints.findIndex((endpoint) => endpoint.name === undefined && endpoint.url === undefined);
     if (nameless !== -1) throw new ApiError('bad-body', `endpoint ${nameless} requires a name or a url`);
-    const group = await service.removeEndpoints({ instanceId, name, endpoints });
+    const group = await service.urlGroups.removeEndpoints({ instanceId, name, endpoints });
     if (!group) throw noSuchGroup(name);
-    if (group.endpoints.length === 0) await service.deleteUrlGroup({ instanceId, name });
+    if (group.endpoints.length === 0) await service.urlGroups.delete({ instanceId, name });
     return answer(200, undefined);
   },
 });
@@ -129,7 +129,7 @@ const listGroups = operation({
   unknownQuery: 'ignore',
   responses: { 200: Type.Array(UrlGroupEntry) },
   errors: [],
-  handle: async (_input, { service }, { instanceId }) => answer(200, (await service.urlGroups({ instanceId })).map(present)),
+  handle: async (_input, { service }, { instanceId }) => answer(200, (await service.urlGroups.list({ instanceId })).map(present)),
 });
 
 const getGroup = operation({
@@ -145,7 +145,7 @@ const getGroup = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { urlGroupName } }, { service }, { instanceId }) {
     const name = checkedName(urlGroupName, NAME);
-    const group = await service.urlGroup({ instanceId, name });
+    const group = await service.urlGroups.find({ instanceId, name });
     if (!group) throw noSuchGroup(name);
     return answer(200, present(group));
   },
@@ -166,7 +166,7 @@ const deleteGroup = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { urlGroupName } }, { service }, { instanceId }) {
     const name = checkedName(urlGroupName, NAME);
-    if (!(await service.deleteUrlGroup({ instanceId, name }))) throw noSuchGroup(name);
+    if (!(await service.urlGroups.delete({ instanceId, name }))) throw noSuchGroup(name);
     return answer(200, undefined);
   },
 });

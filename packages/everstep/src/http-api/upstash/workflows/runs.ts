@@ -104,7 +104,7 @@ const endRun = operation({
     const { service } = context;
     if (query.cancel ?? true) {
       allowCall(context, caller.instanceId);
-      const { kind } = await service.cancel({ instanceId: caller.instanceId, workflowRunId });
+      const { kind } = await service.runs.cancel({ instanceId: caller.instanceId, workflowRunId });
       if (kind === 'not-found') throw new ApiError('not-found', `no run has the ID ${shown(workflowRunId)}`);
       return answer(200, { cancelled: kind === 'canceled' ? 1 : 0 });
     }
@@ -115,7 +115,7 @@ const endRun = operation({
     const text = body.toString('utf8');
     const result = text === '' ? {} : { result: jsonOf(text) };
     const submission = { done: [], planned: [], end: { kind: 'finished', ...result } } as const;
-    const outcome = await service.submit({ instanceId: caller.instanceId, workflowRunId, submission });
+    const outcome = await service.runs.submit({ instanceId: caller.instanceId, workflowRunId, submission });
     // Ending a run twice is allowed, because the answer to the first request may have been lost.
     if (outcome === 'not-found') throw runOver();
     return answer(200, { cancelled: 0 });

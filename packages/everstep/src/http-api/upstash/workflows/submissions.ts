@@ -58,6 +58,6 @@ export async function submit(
 ): Promise<void> {
   requireScope(caller, 'write');
   const { instanceId } = caller;
-  const outcome = await service.submit({ instanceId, workflowRunId, submission });
+  const outcome = await service.runs.submit({ instanceId, workflowRunId, submission });
   if (outcome !== 'taken') throw runOver();
 }

@@ -148,7 +148,7 @@ const deleteMany = operation({
     if (query.dlqIds && body) throw new ApiError('bad-body', 'dlqIds are in both the query and the body; send them in one place');
     const dlqIds = namedIds(body ? { ...query, dlqIds: body.dlqIds } : query);
     if (dlqIds) {
-      const outcome = await service.deleteDeadLetters({ instanceId, dlqIds, whenMissing: 'fail' });
+      const outcome = await service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'fail' });
       if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
       return answer(200, { deleted: outcome.count, cursor: '' });
     }
@@ -159,7 +159,7 @@ const deleteMany = operation({
       instanceId,
       query,
       async take(ids) {
-        const outcome = await service.deleteDeadLetters({ instanceId, dlqIds: ids, whenMissing: 'skip' });
+        const outcome = await service.deadLetters.delete({ instanceId, dlqIds: ids, whenMissing: 'skip' });
         return Array.from({ length: outcome.kind === 'deleted' ? outcome.count : 0 });
       },
     });
@@ -186,7 +186,7 @@ const retryFailureFunction = operation({
     const entry = await store.findDeadLetter({ instanceId, dlqId });
     if (!entry) throw noSuchEntry([dlqId]);
     await allowSpending(context, instanceId);
-    callbackDone(await service.retryCallback({ instanceId, dlqId }), dlqId);
+    callbackDone(await service.failureCallbacks.retry({ instanceId, dlqId }), dlqId);
     return answer(200, presentReference(entry.run));
   },
 });

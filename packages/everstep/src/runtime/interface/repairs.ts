@@ -1,6 +1,6 @@
 /**
- * What the service can be asked to do with repairs: bulk jobs over dead letters. They are planned, which freezes the
- * entries, and started; then the service drives them, over restarts too. What there is of them is read from the store.
+ * Repairs: bulk jobs over dead letters. A plan freezes the entries. A started repair continues across restarts. Its data is
+ * read from the store.
  */
 import type { Repair, RepairAction, StartSettings } from '../../engine/dead-letters/repair.js';
 import type { Overrides } from '../../engine/runs/start.js';
@@ -15,7 +15,7 @@ export interface PlanRepairCommand {
   readonly action: RepairAction;
   readonly filter: DeadLetterFilter;
   readonly overrides: Overrides;
-  /** Who plans it, for people; null when nobody knows. */
+  /** Name of the user who plans it; null if unknown. */
   readonly createdBy: string | null;
 }
 
@@ -29,7 +29,7 @@ export interface RepairChangeCommand {
   readonly instanceId: string;
   readonly repairId: string;
   readonly change: RepairChange;
-  /** The entry that tells of the change; written with it, or not at all. */
+  /** Returns the audit entry of the change, which is written in the same transaction. */
   readonly audit?: (changed: Repair) => Promise<AuditEntry>;
 }
 
@@ -40,7 +40,7 @@ export type RepairChangeOutcome =
   | { readonly kind: 'refused'; readonly message: string };
 
 export interface RepairService {
-  /** Resolves when its entries are frozen, or after about two seconds: then it is still being planned. */
-  planRepair(command: PlanRepairCommand): Promise<RepairRecord>;
-  changeRepair(command: RepairChangeCommand): Promise<RepairChangeOutcome>;
+  /** Resolves when its entries are frozen, or after about two seconds while planning continues. */
+  plan(command: PlanRepairCommand): Promise<RepairRecord>;
+  change(command: RepairChangeCommand): Promise<RepairChangeOutcome>;
 }

@@ -1,0 +1,56 @@
+/** Dead letters: recovered or deleted; and the failure callbacks of their runs. */
+import type { Overrides } from '../../engine/runs/start.js';
+import type { RunReference } from '../../ports/stores/store.js';
+
+/** Overrides of a resume or restart; undefined settings do not change. */
+export type RunOverrides = Overrides;
+
+/** `fail`: nothing happens if an entry is missing. `skip`: missing entries are skipped. */
+export type WhenMissing = 'fail' | 'skip';
+
+export interface RecoverCommand {
+  readonly kind: 'resume' | 'restart';
+  readonly instanceId: string;
+  readonly dlqIds: readonly string[];
+  readonly whenMissing: WhenMissing;
+  readonly overrides: RunOverrides;
+  /** Only with one dlqId. */
+  readonly workflowRunId?: string;
+  /** Unix ms at which the runs were admitted; they count for this day. Absent or null: for the day on which they start. */
+  readonly admittedAt?: number | null;
+}
+
+export type RecoverOutcome =
+  | { readonly kind: 'recovered'; readonly runs: readonly RunReference[] }
+  | { readonly kind: 'missing'; readonly dlqIds: readonly string[] }
+  | { readonly kind: 'run-id-taken'; readonly run: RunReference }
+  /** Flow control limits were given without a key, for a run that has none. */
+  | { readonly kind: 'no-flow-control-key'; readonly dlqId: string };
+
+export interface DeadLetterService {
+  recover(command: RecoverCommand): Promise<RecoverOutcome>;
+  delete(command: {
+    readonly instanceId: string;
+    readonly dlqIds: readonly string[];
+    readonly whenMissing: WhenMissing;
+  }): Promise<
+    { readonly kind: 'deleted'; readonly count: number } | { readonly kind: 'missing'; readonly dlqIds: readonly string[] }
+  >;
+}
+
+export type CallbackOutcome =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'not-found' }
+  /** There is no failure callback, or its state does not allow this. */
+  | { readonly kind: 'not-possible'; readonly why: string };
+
+export interface DeadLetterId {
+  readonly instanceId: string;
+  readonly dlqId: string;
+}
+
+export interface FailureCallbackService {
+  /** Calls the failure callback of the entry again. */
+  retry(command: DeadLetterId): Promise<CallbackOutcome>;
+  cancel(command: DeadLetterId): Promise<CallbackOutcome>;
+}

@@ -1,0 +1,42 @@
+/** Events: runs that wait for one are notified; webhooks are events of one run. */
+import type { EventContent } from '@everstep/sdk/protocol';
+import type { WaiterRecord } from '../../ports/stores/store.js';
+
+/** A notified run, with the id of the message that continues it. */
+export interface Notified {
+  readonly waiter: WaiterRecord;
+  readonly messageId: string;
+}
+
+export interface NotifyCommand {
+  readonly instanceId: string;
+  readonly eventId: string;
+  /** Only this run, and the event is kept for it if it does not wait yet; null: all runs that wait for the event. */
+  readonly workflowRunId: string | null;
+  readonly content: EventContent;
+}
+
+export type NotifyOutcome =
+  /** The runs that waited, each notified exactly once; can be empty. */
+  | { readonly kind: 'notified'; readonly notified: readonly Notified[] }
+  /** The named run does not wait for the event yet; the event is kept for it. */
+  | { readonly kind: 'kept'; readonly messageId: string }
+  | { readonly kind: 'run-not-found' }
+  | { readonly kind: 'run-not-active' }
+  /** The maximum number of events is already kept for the named run. */
+  | { readonly kind: 'too-many-kept' };
+
+/** Identifies a webhook. */
+export interface WebhookId {
+  readonly eventId: string;
+  /** The run that created it, if the address names the run. Otherwise the event id does. */
+  readonly of?: { readonly instanceId: string; readonly workflowRunId: string };
+}
+
+export interface EventService {
+  notify(command: NotifyCommand): Promise<NotifyOutcome>;
+  /** Delivers a request to a webhook. `not-found`: no active run has it. */
+  callWebhook(command: WebhookId & { readonly content: EventContent }): Promise<'taken' | 'not-found' | 'too-many-kept'>;
+  /** The instance whose run created this webhook; null if there is none. */
+  instanceOfWebhook(query: WebhookId): Promise<string | null>;
+}

@@ -1,0 +1,153 @@
+/**
+ * Plain messages and their destinations: queues and URL groups. A message is a run without code. It is canceled like a run, and
+ * its dead letters are recovered (a restart publishes it again) and deleted like those of workflows.
+ */
+import type { GroupEndpoint, MessageSettings, Queue, RunPayload, RunSettings, UrlGroup } from '../../engine/runs/run.js';
+import type { ListedRun, Listing, Position, RunFilter, RunRecord } from '../../ports/stores/store.js';
+import type { CancelOutcome } from './runs.js';
+
+/** Where a message goes: to a URL, or to each endpoint of a group. */
+export type MessageDestination =
+  | { readonly kind: 'url'; readonly url: string }
+  | { readonly kind: 'url-group'; readonly name: string };
+
+/** A validated request for a message. */
+export interface MessageCommand {
+  readonly instanceId: string;
+  readonly dialect: RunRecord['dialect'];
+  readonly destination: MessageDestination;
+  readonly payload: RunPayload;
+  /** The settings that a message shares with a run. */
+  readonly settings: Omit<RunSettings, 'steps' | 'message'>;
+  /** Upper case. */
+  readonly method: string;
+  readonly callback: MessageSettings['callback'] | null;
+  /** A queue that does not exist is created with a parallelism of 1. */
+  readonly queue: string | null;
+  /** Unix ms before which it is not sent; null sends it now. */
+  readonly notBefore: number | null;
+  readonly deduplicationId: string | null;
+  readonly callerIp: string;
+  /** Unix ms at which it was admitted; it counts for this day. Absent or null: for the day on which it is published. */
+  readonly admittedAt?: number | null;
+}
+
+export interface PublishedMessage {
+  readonly messageId: string;
+  readonly url: string;
+  /** Name of the endpoint of a group, if it has one. */
+  readonly endpointName: string | null;
+  /** The message was published before; this is the earlier message. */
+  readonly deduplicated: boolean;
+}
+
+export type PublishOutcome =
+  /** One message for a URL, one for each endpoint of a group. */
+  | { readonly kind: 'published'; readonly messages: readonly PublishedMessage[] }
+  /** There is no such group, or it has no endpoint. */
+  | { readonly kind: 'url-group-not-found'; readonly name: string };
+
+/** A message with its current state. */
+export interface MessageRecord {
+  /** `run.workflowRunId` is the message id; `run.settings.message` is present. */
+  readonly run: RunRecord & { readonly settings: { readonly message: MessageSettings } };
+  /** Failed attempts so far. */
+  readonly retried: number;
+  /** Unix ms of the next attempt; null if the message has ended. */
+  readonly nextAttemptAt: number | null;
+  readonly inFlight: boolean;
+}
+
+export type ListedMessage = MessageRecord['run'] & Pick<ListedRun, 'position'>;
+
+export const MESSAGE_STATES = ['CREATED', 'ACTIVE', 'IN_PROGRESS', 'RETRY', 'ERROR', 'DELIVERED', 'FAILED', 'CANCELED'] as const;
+export type MessageState = (typeof MESSAGE_STATES)[number];
+
+/** An event in the log of a message. */
+export interface MessageEvent {
+  /** Unix ms. */
+  readonly at: number;
+  readonly state: MessageState;
+  readonly run: MessageRecord['run'];
+  /** For RETRY, and for ACTIVE with a delay: Unix ms of the next attempt. */
+  readonly nextDeliveryAt?: number;
+  /** Error text, for ERROR and FAILED. */
+  readonly error?: string;
+  /** HTTP status of the response, for ERROR. */
+  readonly responseStatus?: number;
+}
+
+/** `workflowUrls` are the destination URLs. Absent filters match all messages; a filter matches any of its values. */
+export interface MessageFilter extends Omit<RunFilter, 'kind' | 'workflowRunId' | 'createdAt' | 'runKeys'> {
+  readonly messageIds?: readonly string[];
+}
+
+export interface MessageQuery {
+  readonly instanceId: string;
+  readonly filter: MessageFilter;
+  /** Continue after this position; null starts. */
+  readonly after: Position | null;
+  readonly limit: number;
+}
+
+interface MessageId {
+  readonly instanceId: string;
+  readonly messageId: string;
+}
+
+export interface MessageService {
+  /** All become durable together, except those with a deduplication id. Outcomes are in the order of the commands. */
+  publish(commands: readonly MessageCommand[]): Promise<readonly PublishOutcome[]>;
+  /** Null if there is no such message. */
+  find(query: MessageId): Promise<MessageRecord | null>;
+  /** Newest first. */
+  list(query: MessageQuery): Promise<Listing<ListedMessage>>;
+  /**
+   * Events of messages: the newest message first, and in each page the newest event first. `limit` is approximate, because all
+   * events of a message are in one page. With `states`, a page can have fewer events or none although more pages follow. A page
+   * with long settings and errors ends early.
+   */
+  events(query: MessageQuery & { readonly states?: readonly MessageState[] }): Promise<Listing<MessageEvent>>;
+  cancel(command: MessageId): Promise<CancelOutcome>;
+  /** Cancels the active ones among up to `limit` messages that match the filter, newest first. */
+  cancelAll(command: MessageQuery): Promise<{ readonly canceled: number; readonly next: Position | null }>;
+}
+
+/** Name of a queue or a URL group. */
+export interface Named {
+  readonly instanceId: string;
+  readonly name: string;
+}
+
+export interface QueueStatus extends Queue {
+  /** Number of its messages that have not ended. */
+  readonly lag: number;
+}
+
+export interface QueueService {
+  /** Creates or changes the queue. Absent values do not change; a new queue has a parallelism of 1 and is not paused. */
+  put(command: Named & { readonly parallelism?: number; readonly paused?: boolean }): Promise<QueueStatus>;
+  find(query: Named): Promise<QueueStatus | null>;
+  /** By name. */
+  list(query: { readonly instanceId: string }): Promise<readonly QueueStatus[]>;
+  /** Also cancels the messages in the queue. Returns false if there is none. */
+  delete(command: Named): Promise<boolean>;
+}
+
+/** Selects endpoints of a group by name or URL. */
+export interface EndpointName {
+  readonly name?: string;
+  readonly url?: string;
+}
+
+export interface UrlGroupService {
+  /** Creates the group if there is none. Replaces endpoints with the same name or URL. */
+  addEndpoints(command: Named & { readonly endpoints: readonly GroupEndpoint[] }): Promise<UrlGroup>;
+  /** Removes the endpoints with one of these names or URLs. Null if there is no such group. */
+  removeEndpoints(command: Named & { readonly endpoints: readonly EndpointName[] }): Promise<UrlGroup | null>;
+  find(query: Named): Promise<UrlGroup | null>;
+  /** By name. */
+  list(query: { readonly instanceId: string }): Promise<readonly UrlGroup[]>;
+  /** Returns false if there is none. */
+  delete(command: Named): Promise<boolean>;
+}

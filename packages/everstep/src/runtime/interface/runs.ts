@@ -1,0 +1,73 @@
+/** Runs: started, forked, canceled, awaited, explained and checked. */
+import type { Forked, ForkRequest } from '../../engine/runs/fork.js';
+import type { StartCommand } from '../../engine/runs/start.js';
+import type { Submission } from '../../engine/runs/submissions.js';
+import type { RunRecord, RunReference } from '../../ports/stores/store.js';
+import type { Explanation } from './explanation.js';
+
+/** The input of a trigger: what the engine starts a run with. */
+export type TriggerCommand = StartCommand;
+
+export type TriggerOutcome =
+  | { readonly kind: 'started'; readonly run: RunReference }
+  | { readonly kind: 'deduplicated'; readonly run: RunReference };
+
+export interface ForkCommand extends ForkRequest {
+  readonly runKey: string;
+  /** The caller as the audit log names it, and its address. */
+  readonly by: { readonly actor: string; readonly address: string };
+}
+
+export type ForkOutcome =
+  | { readonly kind: 'forked'; readonly run: RunReference }
+  /** The run was removed. */
+  | { readonly kind: 'not-found' }
+  | { readonly kind: 'run-id-taken'; readonly run: RunReference }
+  | Extract<Forked, { readonly kind: 'refused' }>
+  /** The account may not store that much more. */
+  | { readonly kind: 'over-quota'; readonly message: string };
+
+/** Whether the current code of a run's endpoint would replay it; `stepId` and `stepName` are the first difference. */
+export interface CheckedRun {
+  readonly outcome: 'fits' | 'differs' | 'cannot-tell';
+  readonly stepId: number | null;
+  readonly stepName: string | null;
+  /** Text for people. */
+  readonly message: string;
+}
+
+export type CancelOutcome = { readonly kind: 'canceled' } | { readonly kind: 'not-found' } | { readonly kind: 'not-active' };
+
+export interface RunService {
+  trigger(command: TriggerCommand): Promise<TriggerOutcome>;
+  /** Starts a new run from the middle of another one, which does not change. The audit log of the owner records it. */
+  fork(command: ForkCommand): Promise<ForkOutcome>;
+  /**
+   * Records a submission of the endpoint of the active run with this id. Resolves when it is durable. A repeated submission of
+   * the same steps is accepted and has no effect.
+   */
+  submit(command: {
+    readonly instanceId: string;
+    readonly workflowRunId: string;
+    readonly submission: Submission;
+  }): Promise<'taken' | 'not-found' | 'not-active'>;
+  /** Cancels the active run with this id. */
+  cancel(command: { readonly instanceId: string; readonly workflowRunId: string }): Promise<CancelOutcome>;
+  /** Cancels the active runs among these, and returns their number. */
+  cancelAll(command: { readonly runKeys: readonly string[] }): Promise<number>;
+  /** Resolves with the record of the run when it has ended; null on a timeout, if the signal aborts, or if the service stops. */
+  awaitEnd(query: {
+    readonly instanceId: string;
+    readonly run: RunReference;
+    readonly timeoutMs: number;
+    readonly signal?: AbortSignal;
+  }): Promise<RunRecord | null>;
+  /** Null if there is no such run. */
+  explain(query: {
+    readonly instanceId: string;
+    readonly workflowRunId: string;
+    readonly createdAt?: number;
+  }): Promise<Explanation | null>;
+  /** Asks the endpoints of these runs, in their order. Nothing is executed, recorded or counted. */
+  checkReplays(query: { readonly runKeys: readonly string[]; readonly signal: AbortSignal }): Promise<readonly CheckedRun[]>;
+}

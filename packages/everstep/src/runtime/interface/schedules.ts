@@ -1,0 +1,44 @@
+/** Schedules: start runs or publish messages by a cron expression. */
+import type { RunPayload, RunSettings, Schedule } from '../../engine/runs/run.js';
+import type { RunReference } from '../../ports/stores/store.js';
+
+export interface ScheduleCommand {
+  readonly instanceId: string;
+  readonly dialect: Schedule['dialect'];
+  /** Replaces the schedule with this id; null creates a new one. */
+  readonly scheduleId: string | null;
+  readonly cron: string;
+  readonly timeZone: string;
+  /** With `settings.message`, its ticks publish messages to this URL, or to `settings.message.urlGroup`; this is its name then. */
+  readonly workflowUrl: string;
+  readonly payload: RunPayload;
+  readonly settings: RunSettings;
+  readonly delayMs: number;
+  readonly callerIp: string;
+  /** Maximum number of schedules of the instance, including this one; absent: no limit. */
+  readonly most?: number;
+}
+
+/** `count`: number of started runs or messages; `run` is the last one. `no-endpoints`: its URL group has none. */
+export type ScheduleRun =
+  | { readonly kind: 'started'; readonly run: Omit<RunReference, 'runKey'>; readonly count: number }
+  | { readonly kind: 'not-found' | 'no-endpoints' };
+
+export interface ScheduleId {
+  readonly instanceId: string;
+  readonly scheduleId: string;
+}
+
+export interface ScheduleService {
+  /** `too-many-schedules`: the instance has the maximum number given by the command; nothing was changed. */
+  put(command: ScheduleCommand): Promise<Schedule | 'too-many-schedules'>;
+  /** Null if there is none. A resumed schedule next ticks at its next time from now. */
+  pause(command: ScheduleId & { readonly paused: boolean }): Promise<Schedule | null>;
+  /** Returns false if there is none. */
+  delete(command: ScheduleId): Promise<boolean>;
+  /**
+   * Starts what a tick would start, even if the schedule is paused. `admittedAt`: when it was admitted, Unix ms; null: no
+   * admission was necessary.
+   */
+  run(command: ScheduleId & { readonly admittedAt: number | null }): Promise<ScheduleRun>;
+}

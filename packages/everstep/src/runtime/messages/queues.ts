@@ -1,0 +1,119 @@
+/**
+ * Queues of messages. Changes of one instance run one after the other. A change that another process made since the queue was
+ * read is detected by a guard; the queue is then read and changed again.
+ *
+ * Keeps invariant 28.
+ */
+import type { Queue } from '../../engine/runs/run.js';
+import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes.js';
+import type { Cluster } from '../../ports/cluster.js';
+import type { Store } from '../../ports/stores/store.js';
+import type { DeliveryGates } from '../gates/delivery-gates.js';
+import type { Named, QueueService, QueueStatus } from '../interface/messages.js';
+import { InstanceTurns } from '../services/instance-turns.js';
+
+/** Number of messages of a deleted queue that are canceled at once. */
+const PAGE = 500;
+
+export interface QueuesOptions {
+  readonly store: Pick<Store, 'findQueue' | 'listQueues' | 'countQueued' | 'listRuns' | 'runHorizon'>;
+  readonly now: () => number;
+  /** Makes a unit durable; rejects if that may not have happened. */
+  readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
+  readonly gates: Pick<DeliveryGates, 'queueChanged'>;
+  /** Null if no other process shares the store. */
+  readonly cluster: Pick<Cluster, 'tell' | 'confirm'> | null;
+  readonly cancel: (runKey: string) => Promise<boolean>;
+}
+
+export class Queues implements QueueService {
+  private readonly options: QueuesOptions;
+  private readonly turns = new InstanceTurns();
+
+  constructor(options: QueuesOptions) {
+    this.options = options;
+  }
+
+  async put(command: Parameters<QueueService['put']>[0]): Promise<QueueStatus> {
+    const { instanceId, name } = command;
+    const status = await this.turns.run(instanceId, () => this.putNow(command));
+    await this.options.cluster?.confirm({ kind: 'queue', instanceId, name });
+    return status;
+  }
+
+  async find({ instanceId, name }: Named): Promise<QueueStatus | null> {
+    const queue = await this.options.store.findQueue({ instanceId, name });
+    return queue && this.statusOf(instanceId, queue);
+  }
+
+  async list({ instanceId }: { readonly instanceId: string }): Promise<readonly QueueStatus[]> {
+    const queues = await this.options.store.listQueues({ instanceId });
+    return Promise.all(queues.map((queue) => this.statusOf(instanceId, queue)));
+  }
+
+  delete({ instanceId, name }: Named): Promise<boolean> {
+    return this.turns.run(instanceId, async () => {
+      const { store } = this.options;
+      for (;;) {
+        const was = await store.findQueue({ instanceId, name });
+        if (!was) return false;
+        const horizon = await store.runHorizon({ instanceId });
+        if (!(await this.write(instanceId, was, { kind: 'delete-queue', instanceId, name }))) continue;
+        await this.cancelAll({ instanceId, name }, horizon);
+        this.changed(instanceId, name, null);
+        return true;
+      }
+    });
+  }
+
+  private async putNow(command: Parameters<QueueService['put']>[0]): Promise<QueueStatus> {
+    const { instanceId, name, parallelism, paused } = command;
+    const { store, now } = this.options;
+    for (;;) {
+      const was = await store.findQueue({ instanceId, name });
+      const queue: Queue = {
+        name,
+        parallelism: parallelism ?? was?.parallelism ?? 1,
+        paused: paused ?? was?.paused ?? false,
+        createdAt: was?.createdAt ?? now(),
+        updatedAt: now(),
+      };
+      if (!(await this.write(instanceId, was, { kind: 'put-queue', instanceId, queue }))) continue;
+      this.changed(instanceId, name, queue);
+      return this.statusOf(instanceId, queue);
+    }
+  }
+
+  /** The change is durable. Null: the queue was deleted. */
+  private changed(instanceId: string, name: string, queue: Queue | null): void {
+    this.options.gates.queueChanged(instanceId, name, queue);
+    this.options.cluster?.tell({ kind: 'queue', instanceId, name });
+  }
+
+  private async statusOf(instanceId: string, queue: Queue): Promise<QueueStatus> {
+    return { ...queue, lag: await this.options.store.countQueued({ instanceId, name: queue.name }) };
+  }
+
+  /** Cancels the messages that existed at the horizon, newest first, so that none is sent because an older one was canceled. */
+  private async cancelAll({ instanceId, name }: Named, horizon: string): Promise<void> {
+    const { store, cancel } = this.options;
+    const filter = { kind: 'message', queues: [name], statuses: ['active'] } as const;
+    for (let after: string | null = null; ; ) {
+      const page = await store.listRuns({ instanceId, filter, order: 'newest-first', after, horizon, limit: PAGE });
+      await Promise.all(page.items.map(({ key }) => cancel(key)));
+      if (page.next === null) return;
+      after = page.next;
+    }
+  }
+
+  /** Returns false if another process changed the queue since it was read. */
+  private async write(
+    instanceId: string,
+    was: Queue | null,
+    write: Extract<ControlWrite, { kind: 'put-queue' | 'delete-queue' }>,
+  ): Promise<boolean> {
+    const name = write.kind === 'put-queue' ? write.queue.name : write.name;
+    const guard = { kind: 'queue-unchanged', instanceId, name, was } as const;
+    return (await this.options.commit({ guards: [guard], writes: [write] })).kind === 'applied';
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * URL groups. Concurrent changes are handled like those of queues; see `queues.ts`.
+ *
+ * Keeps invariant 28.
+ */
+import type { GroupEndpoint, UrlGroup } from '../../engine/runs/run.js';
+import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes.js';
+import type { Store } from '../../ports/stores/store.js';
+import type { EndpointName, Named, UrlGroupService } from '../interface/messages.js';
+import { InstanceTurns } from '../services/instance-turns.js';
+
+export interface UrlGroupsOptions {
+  readonly store: Pick<Store, 'findUrlGroup' | 'listUrlGroups'>;
+  readonly now: () => number;
+  /** Makes a unit durable; rejects if that may not have happened. */
+  readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
+}
+
+const isNamed = (endpoint: GroupEndpoint, { name, url }: EndpointName): boolean =>
+  (name !== undefined && endpoint.name === name) || (url !== undefined && endpoint.url === url);
+
+/** Returns the endpoints with the added ones, which replace those with the same name or URL at their position. */
+function joined(before: readonly GroupEndpoint[], added: readonly GroupEndpoint[]): readonly GroupEndpoint[] {
+  let endpoints = before;
+  for (const { name, url } of added) {
+    const known = name === null ? { url } : { name, url };
+    const position = endpoints.findIndex((endpoint) => isNamed(endpoint, known));
+    const others = endpoints.filter((endpoint) => !isNamed(endpoint, known));
+    const at = position < 0 ? others.length : Math.min(position, others.length);
+    endpoints = [...others.slice(0, at), { name, url }, ...others.slice(at)];
+  }
+  return endpoints;
+}
+
+export class UrlGroups implements UrlGroupService {
+  private readonly options: UrlGroupsOptions;
+  private readonly turns = new InstanceTurns();
+
+  constructor(options: UrlGroupsOptions) {
+    this.options = options;
+  }
+
+  addEndpoints(command: Parameters<UrlGroupService['addEndpoints']>[0]): Promise<UrlGroup> {
+    const { instanceId, name, endpoints } = command;
+    return this.turns.run(instanceId, async () => {
+      for (;;) {
+        const was = await this.find({ instanceId, name });
+        const group = await this.put(instanceId, name, was, joined(was?.endpoints ?? [], endpoints));
+        if (group) return group;
+      }
+    });
+  }
+
+  removeEndpoints(command: Parameters<UrlGroupService['removeEndpoints']>[0]): Promise<UrlGroup | null> {
+    const { instanceId, name, endpoints } = command;
+    return this.turns.run(instanceId, async () => {
+      for (;;) {
+        const was = await this.find({ instanceId, name });
+        if (!was) return null;
+        const left = was.endpoints.filter((endpoint) => !endpoints.some((named) => isNamed(endpoint, named)));
+        const group = await this.put(instanceId, name, was, left);
+        if (group) return group;
+      }
+    });
+  }
+
+  find(query: Named): Promise<UrlGroup | null> {
+    return this.options.store.findUrlGroup(query);
+  }
+
+  list(query: { readonly instanceId: string }): Promise<readonly UrlGroup[]> {
+    return this.options.store.listUrlGroups(query);
+  }
+
+  delete({ instanceId, name }: Named): Promise<boolean> {
+    return this.turns.run(instanceId, async () => {
+      for (;;) {
+        const was = await this.find({ instanceId, name });
+        if (!was) return false;
+        if (await this.write({ instanceId, name }, was, { kind: 'delete-url-group', instanceId, name })) return true;
+      }
+    });
+  }
+
+  /** Returns null if another process changed the group since it was read. */
+  private async put(
+    instanceId: string,
+    name: string,
+    was: UrlGroup | null,
+    endpoints: readonly GroupEndpoint[],
+  ): Promise<UrlGroup | null> {
+    const now = this.options.now();
+    const group: UrlGroup = { name, endpoints, createdAt: was?.createdAt ?? now, updatedAt: now };
+    return (await this.write({ instanceId, name }, was, { kind: 'put-url-group', instanceId, group })) ? group : null;
+  }
+
+  /** Returns false if another process changed the group since it was read. */
+  private async write(id: Named, was: UrlGroup | null, write: ControlWrite): Promise<boolean> {
+    const guard = { kind: 'url-group-unchanged', ...id, was } as const;
+    return (await this.options.commit({ guards: [guard], writes: [write] })).kind === 'applied';
+  }
+}

@@ -1,0 +1,34 @@
+/** Writes repairs, and reports each change to the clients that watch its instance. */
+import type { RepairRecord, RepairStore } from '../../ports/stores/repair-store.js';
+
+/** Returns whether the change shows on the dead letters: their deletion was scheduled or undone. */
+const changesEntries = ({ repair: { action, phase, stopReason } }: RepairRecord): boolean =>
+  action === 'delete' && (phase === 'undo-window' || stopReason === 'undone');
+
+export class RepairWrites {
+  private readonly repairs: RepairStore;
+  private readonly changed: (instanceId: string, topic: 'repairs' | 'dlq') => void;
+
+  constructor(repairs: RepairStore, changed: (instanceId: string, topic: 'repairs' | 'dlq') => void) {
+    this.repairs = repairs;
+    this.changed = changed;
+  }
+
+  async create(query: Parameters<RepairStore['create']>[0]): Promise<void> {
+    await this.repairs.create(query);
+    this.changed(query.record.repair.instanceId, 'repairs');
+  }
+
+  async put(query: Parameters<RepairStore['put']>[0]): Promise<boolean> {
+    const isWritten = await this.repairs.put(query);
+    if (isWritten) this.changed(query.record.repair.instanceId, 'repairs');
+    if (isWritten && changesEntries(query.record)) this.changed(query.record.repair.instanceId, 'dlq');
+    return isWritten;
+  }
+
+  async settle(query: Parameters<RepairStore['settle']>[0]): ReturnType<RepairStore['settle']> {
+    const settled = await this.repairs.settle(query);
+    if (settled.length > 0) this.changed(query.instanceId, 'repairs');
+    return settled;
+  }
+}

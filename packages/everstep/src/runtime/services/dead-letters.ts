@@ -1,0 +1,98 @@
+/** Recovers and deletes dead letters at the request of users and of repairs. */
+import type { DecisionContext } from '../../engine/ids.js';
+import { recoverRun, type Started } from '../../engine/runs/start.js';
+import type { CommitResult, CommitUnit, RunReference } from '../../engine/writes.js';
+import type { Store } from '../../ports/stores/store.js';
+import type { DeadLetterService, RecoverCommand, RecoverOutcome } from '../interface/dead-letters.js';
+import type { BegunPayload } from '../runs/run-cache.js';
+import { referenceOf } from '../runs/run-reference.js';
+
+/** A recovered run that is not committed yet. */
+export interface Recovery {
+  readonly started: Started;
+  readonly payload: BegunPayload;
+}
+
+export type RecoveryCommand = Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'workflowRunId' | 'admittedAt'>;
+
+export interface DeadLettersOptions {
+  readonly store: Pick<Store, 'findDeadLetter' | 'loadRun'>;
+  readonly context: () => DecisionContext;
+  /** Makes a unit durable, including the copy of a long journal. Rejects if that may not have happened. */
+  readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
+  /** Drives a durable run. */
+  readonly begin: (started: Started, payload: BegunPayload) => void;
+}
+
+export class DeadLetters implements DeadLetterService {
+  private readonly options: DeadLettersOptions;
+
+  constructor(options: DeadLettersOptions) {
+    this.options = options;
+  }
+
+  /** Returns the run that recovers the entry. Nothing is written. */
+  async prepare(command: RecoveryCommand, dlqId: string): Promise<Recovery | 'missing' | 'no-flow-control-key'> {
+    const { store, context } = this.options;
+    const letter = await store.findDeadLetter({ instanceId: command.instanceId, dlqId });
+    const failed = letter && (await store.loadRun({ runKey: letter.runKey }));
+    if (!letter || !failed) return 'missing';
+    const { kind, overrides, workflowRunId = null, admittedAt = null } = command;
+    const started = recoverRun(failed, { kind, dlqId, overrides, workflowRunId, admittedAt }, context());
+    return started === 'no-flow-control-key' ? started : { started, payload: letter.payload };
+  }
+
+  async recover(command: RecoverCommand): Promise<RecoverOutcome> {
+    const { dlqIds, whenMissing } = command;
+    const recoveries: Recovery[] = [];
+    const missing: string[] = [];
+    for (const dlqId of dlqIds) {
+      const prepared = await this.prepare(command, dlqId);
+      if (prepared === 'no-flow-control-key') return { kind: 'no-flow-control-key', dlqId };
+      if (prepared === 'missing') missing.push(dlqId);
+      else recoveries.push(prepared);
+    }
+    if (missing.length > 0 && whenMissing === 'fail') return { kind: 'missing', dlqIds: missing };
+    const recovered: RunReference[] = [];
+    const batches = whenMissing === 'fail' ? [recoveries] : recoveries.map((recovery) => [recovery]);
+    const results = await Promise.all(batches.map((batch) => this.commitTogether(batch)));
+    for (const [index, result] of results.entries()) {
+      if (result.kind === 'run-id-taken') return { kind: 'run-id-taken', run: result.run };
+      if (result.kind === 'dead-letters-missing' && whenMissing === 'fail') return { kind: 'missing', dlqIds: result.dlqIds };
+      if (result.kind !== 'applied') continue;
+      for (const { started, payload } of batches[index] ?? []) {
+        this.options.begin(started, payload);
+        recovered.push(referenceOf(started.run));
+      }
+    }
+    return { kind: 'recovered', runs: recovered };
+  }
+
+  async delete(command: Parameters<DeadLetterService['delete']>[0]): ReturnType<DeadLetterService['delete']> {
+    const { instanceId, dlqIds, whenMissing } = command;
+    const batches = whenMissing === 'fail' ? [dlqIds] : dlqIds.map((dlqId) => [dlqId]);
+    const results = await Promise.all(
+      batches.map((ids) =>
+        this.options.commit({
+          guards: [{ kind: 'dead-letters-present', instanceId, dlqIds: ids }],
+          writes: ids.map((dlqId) => ({ kind: 'take-dead-letter', instanceId, dlqId, became: null })),
+        }),
+      ),
+    );
+    let count = 0;
+    for (const [index, result] of results.entries()) {
+      if (result.kind === 'applied') count += batches[index]?.length ?? 0;
+      else if (result.kind === 'dead-letters-missing' && whenMissing === 'fail')
+        return { kind: 'missing', dlqIds: result.dlqIds };
+    }
+    return { kind: 'deleted', count };
+  }
+
+  /** Commits all in one unit: if one entry is missing, nothing happens. */
+  private commitTogether(recoveries: readonly Recovery[]): Promise<CommitResult> {
+    return this.options.commit({
+      guards: recoveries.flatMap(({ started }) => started.unit.guards),
+      writes: recoveries.flatMap(({ started }) => started.unit.writes),
+    });
+  }
+}

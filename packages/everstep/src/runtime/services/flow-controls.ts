@@ -1,0 +1,101 @@
+/**
+ * Flow control keys and held destinations for users. A change takes effect in the gates of this process, and resolves when all
+ * nodes have confirmed it.
+ */
+import type { Clock } from '../../ports/clock.js';
+import type { Cluster } from '../../ports/cluster.js';
+import type { Store } from '../../ports/stores/store.js';
+import { keyWaitList } from '../dispatch/key-wait-list.js';
+import type { DeliveryGates } from '../gates/delivery-gates.js';
+import type {
+  DestinationService,
+  DestinationStatus,
+  FlowControlChangeCommand,
+  FlowControlService,
+  FlowControlStatus,
+  KeyWaitList,
+} from '../interface/flow-control.js';
+import type { RunDriver } from '../runs/run-driver.js';
+
+interface Key {
+  readonly instanceId: string;
+  readonly key: string;
+}
+
+export interface FlowControlsOptions {
+  readonly store: Pick<Store, 'dueTasks' | 'loadRun'>;
+  readonly clock: Clock;
+  readonly driver: Pick<RunDriver, 'gates' | 'holdsGates' | 'mostInFlight' | 'inFlight'>;
+  /** Null if no other process shares the store. */
+  readonly cluster: Pick<Cluster, 'confirm' | 'gateStatusOf'> | null;
+}
+
+export class FlowControls implements FlowControlService {
+  private readonly options: FlowControlsOptions;
+
+  constructor(options: FlowControlsOptions) {
+    this.options = options;
+  }
+
+  async list(query: { readonly instanceId: string }): Promise<readonly FlowControlStatus[]> {
+    return this.current(query.instanceId, await this.options.driver.gates.flowControls(query));
+  }
+
+  async find(query: Key): Promise<FlowControlStatus | null> {
+    const status = await this.options.driver.gates.flowControl(query);
+    return status && ((await this.current(query.instanceId, [status]))[0] ?? status);
+  }
+
+  async waitList(query: Key & { readonly limit: number }): Promise<KeyWaitList | null> {
+    const { store, clock, driver } = this.options;
+    const status = await this.find(query);
+    const holdsGates = driver.holdsGates(query.instanceId);
+    return status && keyWaitList({ store, clock, holdsGates, gates: driver.gates }, query, status);
+  }
+
+  async change(command: FlowControlChangeCommand): Promise<FlowControlStatus | null> {
+    const { instanceId, key, change } = command;
+    const status = await this.options.driver.gates.changeFlowControl(command);
+    const reset = change.kind === 'reset-rate' ? ({ reset: true } as const) : {};
+    if (status) await this.options.cluster?.confirm({ kind: 'flow-control', instanceId, key, ...reset });
+    return status;
+  }
+
+  globalParallelism({ instanceId }: { readonly instanceId: string }): { readonly max: number; readonly inFlight: number } {
+    const { driver } = this.options;
+    return { max: driver.mostInFlight(instanceId), inFlight: driver.inFlight(instanceId) };
+  }
+
+  /** Takes the current numbers from the node that holds the gates, as it last published them. */
+  private async current(instanceId: string, statuses: readonly FlowControlStatus[]): Promise<readonly FlowControlStatus[]> {
+    const { cluster, driver } = this.options;
+    if (!cluster || driver.holdsGates(instanceId) || statuses.length === 0) return statuses;
+    const published = await cluster.gateStatusOf(instanceId);
+    return statuses.map((status) => ({ ...status, ...(published?.keys[status.key] ?? { waiting: 0, inFlight: 0 }) }));
+  }
+}
+
+export class Destinations implements DestinationService {
+  private readonly gates: DeliveryGates;
+  private readonly cluster: Pick<Cluster, 'confirm'> | null;
+
+  constructor(gates: DeliveryGates, cluster: Pick<Cluster, 'confirm'> | null) {
+    this.gates = gates;
+    this.cluster = cluster;
+  }
+
+  list(query: { readonly instanceId: string }): Promise<readonly DestinationStatus[]> {
+    return this.gates.destinations(query);
+  }
+
+  async hold(command: Parameters<DestinationService['hold']>[0]): Promise<void> {
+    await this.gates.holdDestination(command);
+    await this.cluster?.confirm({ kind: 'settings', instanceId: command.instanceId });
+  }
+
+  async release(command: { readonly instanceId: string; readonly origin: string }): Promise<boolean> {
+    const released = await this.gates.releaseDestination(command);
+    if (released) await this.cluster?.confirm({ kind: 'settings', instanceId: command.instanceId });
+    return released;
+  }
+}

@@ -1,0 +1,120 @@
+/** Requests about runs: starts, forks and cancels them, records submissions, and waits for their end. */
+import { startRun } from '../../engine/runs/start.js';
+import type { Clock } from '../../ports/clock.js';
+import type { StepCaller } from '../../ports/step-caller.js';
+import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
+import type { RunRecord, RunReference, Store } from '../../ports/stores/store.js';
+import { originOf } from '../dispatch/passages.js';
+import { forkOne } from '../forks/forks.js';
+import type { StagingOptions } from '../forks/staging.js';
+import type { Explanation } from '../interface/explanation.js';
+import type {
+  CancelOutcome,
+  CheckedRun,
+  ForkCommand,
+  ForkOutcome,
+  RunService,
+  TriggerCommand,
+  TriggerOutcome,
+} from '../interface/runs.js';
+import { explainRun } from '../runs/explain.js';
+import { checkReplays } from '../runs/replay-checks.js';
+import type { RunDriver } from '../runs/run-driver.js';
+import { referenceOf } from '../runs/run-reference.js';
+
+export interface RunsOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly stepCaller: StepCaller;
+  readonly limits: InstanceLimits;
+  readonly driver: RunDriver;
+  readonly slices: StagingOptions['slices'];
+}
+
+export class Runs implements RunService {
+  private readonly options: RunsOptions;
+
+  constructor(options: RunsOptions) {
+    this.options = options;
+  }
+
+  async trigger(command: TriggerCommand): Promise<TriggerOutcome> {
+    const { driver } = this.options;
+    const started = startRun(command, driver.context);
+    const result = await driver.decisions.commit(started.unit);
+    switch (result.kind) {
+      case 'applied':
+        driver.begin(started.run, command.payload);
+        return { kind: 'started', run: referenceOf(started.run) };
+      case 'run-id-taken':
+      case 'duplicate':
+        return { kind: 'deduplicated', run: result.run };
+      default:
+        throw new Error(`a trigger cannot end as ${result.kind}`);
+    }
+  }
+
+  fork(command: ForkCommand): Promise<ForkOutcome> {
+    const { store, limits, slices, driver } = this.options;
+    return forkOne(
+      {
+        store,
+        limits,
+        slices,
+        commit: (unit) => driver.decisions.commit(unit),
+        context: () => driver.context,
+        begin: (run, payload) => driver.begin(run, payload),
+      },
+      command,
+    );
+  }
+
+  async submit(command: Parameters<RunService['submit']>[0]): ReturnType<RunService['submit']> {
+    const run = await this.options.store.findRun(command);
+    if (!run) return 'not-found';
+    return (await this.options.driver.submit(run.key, command.submission)) ? 'taken' : 'not-active';
+  }
+
+  async cancel(command: { readonly instanceId: string; readonly workflowRunId: string }): Promise<CancelOutcome> {
+    const run = await this.options.store.findRun(command);
+    if (!run) return { kind: 'not-found' };
+    return { kind: (await this.options.driver.cancel(run.key)) ? 'canceled' : 'not-active' };
+  }
+
+  async cancelAll({ runKeys }: { readonly runKeys: readonly string[] }): Promise<number> {
+    const results = await Promise.all(runKeys.map((runKey) => this.options.driver.cancel(runKey)));
+    return results.filter(Boolean).length;
+  }
+
+  async awaitEnd(query: {
+    readonly instanceId: string;
+    readonly run: RunReference;
+    readonly timeoutMs: number;
+    readonly signal?: AbortSignal;
+  }): Promise<RunRecord | null> {
+    const { store, driver } = this.options;
+    const { instanceId, run, timeoutMs, signal } = query;
+    // Watch before the check, so that an end between the two is not missed.
+    const watch = driver.ends.watch(run.runKey, timeoutMs, signal);
+    if (!(await driver.decisions.isActive(run.runKey))) watch.giveUp();
+    await watch.ended;
+    const record = await store.runRecord({ runKey: run.runKey });
+    return record?.instanceId === instanceId && record.status !== 'active' ? record : null;
+  }
+
+  explain(query: Parameters<RunService['explain']>[0]): Promise<Explanation | null> {
+    const { store, clock, driver } = this.options;
+    const { gates } = driver;
+    const live = {
+      reasons: gates.reasons.bind(gates),
+      isInFlight: driver.isInFlight.bind(driver),
+      queuedBecause: driver.queuedBecause.bind(driver),
+      heldAt: (instanceId: string, url: string) => gates.heldAt(instanceId, originOf(url)),
+    };
+    return explainRun({ store, now: clock.now(), live }, query);
+  }
+
+  checkReplays(query: { readonly runKeys: readonly string[]; readonly signal: AbortSignal }): Promise<readonly CheckedRun[]> {
+    return checkReplays(this.options, query.runKeys, query.signal);
+  }
+}
