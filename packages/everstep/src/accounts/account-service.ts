@@ -16,8 +16,8 @@ import type {
   TokenRecord,
   UserRecord,
 } from '../ports/stores/account-store.js';
-import type { DeletedInstance } from '../ports/stores/deleted-instances.js';
-import type { NamedToken, TokenScope } from '../ports/stores/named-tokens.js';
+import type { DeletedInstance } from '../ports/stores/accounts/deleted-instances.js';
+import type { NamedToken, TokenScope } from '../ports/stores/accounts/named-tokens.js';
 
 import type { RefusalKind } from './plans/refusals.js';
 import type { IdentityRules } from './sign-in/identity-sign-in.js';

@@ -6,7 +6,7 @@
  * decides to trust emails.
  */
 import type { Role, UserRecord } from '../../ports/stores/account-store.js';
-import type { Identity } from '../../ports/stores/sign-in-store.js';
+import type { Identity } from '../../ports/stores/accounts/sign-in.js';
 import type { AccountRules } from '../account-rules.js';
 import type { Principal, StartedSession } from '../account-service.js';
 import { isOperator } from '../users/user-rules.js';

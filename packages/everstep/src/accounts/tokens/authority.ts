@@ -11,7 +11,7 @@ import { jwtVerify } from 'jose/jwt/verify';
 import { ofThisRequest } from '../../audit/audited-request.js';
 import { newKey } from '../../engine/ids.js';
 import type { OutboundRules } from '../../ports/stores/account-store.js';
-import type { TokenScope } from '../../ports/stores/named-tokens.js';
+import type { TokenScope } from '../../ports/stores/accounts/named-tokens.js';
 import type { AuditEntry, QueueInstance, Store, TokenRecord } from '../../ports/stores/store.js';
 import { KEY_RINGS, KeyRing, keyAt, type Ring } from '../../secrets/key-ring.js';
 import { createInstanceSignatures, type InstanceSignatures } from '../instances/instance-signatures.js';

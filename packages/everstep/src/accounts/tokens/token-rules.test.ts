@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { createSystemRandom } from '../../clock/system-random.js';
 import { LIMITS } from '../../config/limits.js';
-import { TOKEN_SCOPES, type TokenScope } from '../../ports/stores/named-tokens.js';
+import { TOKEN_SCOPES, type TokenScope } from '../../ports/stores/accounts/named-tokens.js';
 import type { Store } from '../../ports/stores/store.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import type { AccountService } from '../account-service.js';

@@ -1,6 +1,6 @@
 /** Creates, rotates and revokes tokens of queue instances. A named token is shown once; only its hash is stored. */
 import { LIMITS } from '../../config/limits.js';
-import type { NamedToken } from '../../ports/stores/named-tokens.js';
+import type { NamedToken } from '../../ports/stores/accounts/named-tokens.js';
 import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
 import type { AccountService, NewToken, Principal, TokenView } from '../account-service.js';
 import { findVisibleInstance } from '../instances/visible-instance.js';

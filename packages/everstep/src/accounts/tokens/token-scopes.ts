@@ -1,7 +1,7 @@
 /** Defines what the scopes of a token permit. */
 
 import type { TokenRecord } from '../../ports/stores/account-store.js';
-import type { TokenScope } from '../../ports/stores/named-tokens.js';
+import type { TokenScope } from '../../ports/stores/accounts/named-tokens.js';
 
 /** Scope that an operation requires. `read`: the answer would be useless without payloads. */
 export type TokenNeed = Exclude<TokenScope, 'connect'>;

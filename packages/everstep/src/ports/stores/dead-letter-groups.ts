@@ -1,8 +1,8 @@
 /** Groups of dead letters in the store. The unit that adds or removes an entry updates the counters of its group. */
 import type { FailureGroup, GroupKey, GroupState, GroupTimes } from '../../engine/dead-letters/dead-letter-groups.js';
 import type { FailedAttempt } from '../../engine/runs/run.js';
-import type { AuditEntry } from './account-store.js';
-import type { Listing, Position } from './store.js';
+import type { AuditEntry } from './accounts/records.js';
+import type { Listing, Position } from './page.js';
 
 /** A group of dead letters. Times are Unix ms. */
 export interface DeadLetterGroupRecord extends GroupTimes {

@@ -1,7 +1,7 @@
 /** Reads the long lists of a run part by part. */
 import type { FailedAttempt } from '../../engine/runs/run.js';
 import type { HistoryQuery, HistoryStore, ListedStep, ListedTask, Part } from './history-store.js';
-import type { Position } from './store.js';
+import type { Position } from './page.js';
 
 /** Longer than any result. */
 export const NO_LENGTH_LIMIT = 2 ** 30;

@@ -1,7 +1,8 @@
 /** The data of a run's log, read with limits: a long value or list is never completely in memory. */
 import type { FailedAttempt, KeptEvent, RecordedStep, RunPayload, RunStatus, Task } from '../../engine/runs/run.js';
 import type { RunReference } from '../../engine/writes.js';
-import type { Position, RunRecord } from './store.js';
+import type { Position } from './page.js';
+import type { RunRecord } from './run-records.js';
 
 /** A step in a listing. `outLeftOut`: size in bytes of a result that exceeds the requested limit; `out` is null then. */
 export interface ListedStep extends RecordedStep {

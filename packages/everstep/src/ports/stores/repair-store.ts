@@ -5,8 +5,9 @@
  */
 import type { Repair, RepairCounts, RepairItemState, RepairPhase } from '../../engine/dead-letters/repair.js';
 import type { Overrides } from '../../engine/runs/start.js';
-import type { AuditEntry } from './account-store.js';
-import type { DeadLetterFilter, Listing, Position } from './store.js';
+import type { AuditEntry } from './accounts/records.js';
+import type { DeadLetterFilter } from './filters.js';
+import type { Listing, Position } from './page.js';
 
 /** A repair as it is stored. */
 export interface RepairRecord {

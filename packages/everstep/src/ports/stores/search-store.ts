@@ -2,7 +2,7 @@
  * Search indexes in the store. Their records are stored with the accounts. The documents of each index are stored
  * separately, so that neither a search nor the deletion of a large index slows down the rest of the service.
  */
-import type { AccountId, AuditEntry } from './account-store.js';
+import type { AccountId, AuditEntry } from './accounts/records.js';
 
 export const SEARCH_TYPES = ['free', 'payg', 'fixed'] as const;
 export type SearchType = (typeof SEARCH_TYPES)[number];

@@ -6,7 +6,7 @@
 import { LIMITS } from '../../config/limits.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
-import type { DeletedInstance } from '../../ports/stores/deleted-instances.js';
+import type { DeletedInstance } from '../../ports/stores/accounts/deleted-instances.js';
 import type { Store } from '../../ports/stores/store.js';
 import { StepPace } from '../dispatch/step-pace.js';
 

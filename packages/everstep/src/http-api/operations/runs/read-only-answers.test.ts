@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { decodeJwt } from 'jose';
 import { hashOfToken } from '../../../accounts/tokens/named-token.js';
-import type { TokenScope } from '../../../ports/stores/named-tokens.js';
+import type { TokenScope } from '../../../ports/stores/accounts/named-tokens.js';
 import { ApiWorld } from '../../testing/api-world.js';
 import { UPSTASH_OPERATIONS } from '../../upstash/index.js';
 import { OPERATIONS } from '../index.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { NAMED_TOKENS_KEPT_MS, type NamedToken } from '../../../ports/stores/named-tokens.js';
+import { NAMED_TOKENS_KEPT_MS, type NamedToken } from '../../../ports/stores/accounts/named-tokens.js';
 import { type OpenStore, withStore } from '../harness.js';
 import { T0 } from '../samples.js';
 import { sampleAudit } from './account-samples.js';

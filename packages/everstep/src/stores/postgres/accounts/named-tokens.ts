@@ -1,5 +1,5 @@
 /** Tokens with a name, by the hash of the token. */
-import { NAMED_TOKENS_KEPT_MS, type NamedToken } from '../../../ports/stores/named-tokens.js';
+import { NAMED_TOKENS_KEPT_MS, type NamedToken } from '../../../ports/stores/accounts/named-tokens.js';
 import { integer, integerOrNull, json, type Row, text } from '../connection/columns.js';
 import { type Session, statement, type TransactionSession } from '../connection/connection.js';
 

@@ -1,5 +1,5 @@
 /** Records of queue instances that were deleted. */
-import type { DeletedInstance } from '../../../ports/stores/deleted-instances.js';
+import type { DeletedInstance } from '../../../ports/stores/accounts/deleted-instances.js';
 import { raiseLatestTime } from '../commit/clock-marks.js';
 import { integer, integerOrNull, type Row, text, textOrNull } from '../connection/columns.js';
 import { type Session, statement, type TransactionSession } from '../connection/connection.js';

@@ -1,6 +1,6 @@
 /** Identities of users, and links by which they get an API key again. */
 import type { ApiKeyRecord, UserRecord } from '../../../ports/stores/account-store.js';
-import type { Identity } from '../../../ports/stores/sign-in-store.js';
+import type { Identity } from '../../../ports/stores/accounts/sign-in.js';
 import { createApiKey, userOf } from '../accounts/account-users.js';
 import { type Session, statement, type TransactionSession } from '../connection/connection.js';
 

@@ -1,6 +1,6 @@
 /** Tokens with a name, by the hash of the token. */
 import type { StatementSync } from 'node:sqlite';
-import { NAMED_TOKENS_KEPT_MS, type NamedToken } from '../../../ports/stores/named-tokens.js';
+import { NAMED_TOKENS_KEPT_MS, type NamedToken } from '../../../ports/stores/accounts/named-tokens.js';
 import { integer, integerOrNull, json, type Row, text } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 

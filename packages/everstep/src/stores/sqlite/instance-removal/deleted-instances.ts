@@ -1,6 +1,6 @@
 /** Records of queue instances that were deleted. What writes is called inside a transaction. */
 import type { StatementSync } from 'node:sqlite';
-import type { DeletedInstance } from '../../../ports/stores/deleted-instances.js';
+import type { DeletedInstance } from '../../../ports/stores/accounts/deleted-instances.js';
 import { integer, integerOrNull, type Row, text, textOrNull } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 

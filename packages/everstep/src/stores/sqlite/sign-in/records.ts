@@ -1,6 +1,6 @@
 /** Identities of users, and links by which they get an API key again. What writes is called inside a transaction. */
 import type { StatementSync } from 'node:sqlite';
-import type { Identity } from '../../../ports/stores/sign-in-store.js';
+import type { Identity } from '../../../ports/stores/accounts/sign-in.js';
 import { text } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 

@@ -1,5 +1,5 @@
 /** Queue instances that were deleted. Their rows are removed in the background in small steps. */
-import type { AuditEntry } from './account-store.js';
+import type { AuditEntry } from './records.js';
 
 /** A deleted instance. Times are Unix ms. */
 export interface DeletedInstance {

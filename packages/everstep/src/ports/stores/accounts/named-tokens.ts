@@ -1,5 +1,5 @@
 /** Tokens of a queue instance with a name, scopes and an expiry. Only their hash is stored. */
-import type { AuditEntry } from './account-store.js';
+import type { AuditEntry } from './records.js';
 
 /**
  * What a token may do. `read-metadata` is `read` without payloads, results and headers; `write` includes all others;

@@ -1,5 +1,6 @@
 /** Users that sign in with an identity provider, and links with which a user gets a new API key. Times are Unix ms. */
-import type { ApiKeyRecord, AuditEntry, UserRecord } from './account-store.js';
+import type { AuditEntry } from './records.js';
+import type { ApiKeyRecord, UserRecord } from './users.js';
 
 /** Identity of a user at the identity provider. The subject never changes and is never given to another person. */
 export interface Identity {

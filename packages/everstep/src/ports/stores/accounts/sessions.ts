@@ -1,0 +1,47 @@
+/** Sessions of users, and the locations from which they logged in, in the store. */
+import type { AuditEntry } from './records.js';
+import type { UserRecord } from './users.js';
+
+/** A session of a logged-in user, identified by a secret. */
+export interface SessionRecord {
+  /** SHA-256 of the secret, hex. The secret itself is never stored. */
+  readonly sessionHash: string;
+  readonly userId: string;
+  /** The session ends when this key is revoked. Null: the user signed in with an identity provider. */
+  readonly apiKeyId: string | null;
+  /** Unix ms. */
+  readonly createdAt: number;
+  /** Unix ms. */
+  readonly expiresAt: number;
+}
+
+/** Maximum number of locations kept per user from which the user has logged in; the most recently used ones are kept. */
+export const MAX_LOGIN_LOCATIONS = 50;
+
+/** Maximum number of sessions of a user; the most recently started ones are kept. */
+export const MAX_SESSIONS_PER_USER = 50;
+
+/** Stores sessions and logins. */
+export interface SessionStore {
+  /**
+   * Creates a session, and removes sessions that ended by `createdAt` and those of the user beyond `MAX_SESSIONS_PER_USER`.
+   * Returns false and writes nothing if the user has no such valid key or is disabled.
+   */
+  createSession(query: { readonly session: SessionRecord; readonly audit?: AuditEntry }): Promise<boolean>;
+  /** Returns the session with its user, or null if there is none. The session may have expired. */
+  findSession(query: {
+    readonly sessionHash: string;
+  }): Promise<{ readonly session: SessionRecord; readonly user: UserRecord } | null>;
+  /** Moves the end of a session, if it exists. The write is not synced, so a crash can undo it. */
+  extendSession(query: { readonly sessionHash: string; readonly expiresAt: number }): Promise<void>;
+  /** Sessions of the user, the latest first. Some may have expired. */
+  listSessions(query: { readonly userId: string }): Promise<readonly SessionRecord[]>;
+  /** Returns false if there is none. */
+  deleteSession(query: { readonly sessionHash: string; readonly audit?: AuditEntry }): Promise<boolean>;
+  /** Ends all sessions of the user and returns their number. The audit entry is written only if there were some. */
+  deleteSessions(query: { readonly userId: string; readonly audit?: AuditEntry }): Promise<number>;
+  /** Returns when a login of the user from this location was last noted, Unix ms; null if never. `place` is any text. */
+  lastLoginAt(query: { readonly userId: string; readonly place: string }): Promise<number | null>;
+  /** Notes a login. The write is not synced, so a crash can undo it. Limited by `MAX_LOGIN_LOCATIONS`. */
+  noteLogin(query: { readonly userId: string; readonly place: string; readonly at: number }): Promise<void>;
+}

@@ -1,0 +1,83 @@
+/** Teams, their members and invitations in the store. */
+import type { AccountId, AuditEntry } from './records.js';
+import type { ApiKeyRecord, UserRecord } from './users.js';
+
+export const ROLES = ['owner', 'admin', 'dev', 'finance'] as const;
+export type Role = (typeof ROLES)[number];
+
+export interface TeamRecord {
+  readonly teamId: string;
+  readonly name: string;
+  readonly createdAt: number;
+}
+
+export interface MemberRecord {
+  readonly teamId: string;
+  readonly userId: string;
+  readonly email: string;
+  readonly role: Role;
+  readonly addedAt: number;
+}
+
+/** A pending invitation of an e-mail address to a team. It is deleted when it is accepted, declined or revoked. */
+export interface InvitationRecord {
+  readonly invitationId: string;
+  readonly teamId: string;
+  /** Lower case. A user with this address may or may not exist. */
+  readonly email: string;
+  readonly role: Role;
+  /** SHA-256 of the secret, hex. The secret itself is never stored. */
+  readonly secretHash: string;
+  /** User id of the inviter. */
+  readonly invitedBy: string;
+  /** Unix ms. */
+  readonly createdAt: number;
+  /** Unix ms. */
+  readonly expiresAt: number;
+}
+
+/** Stores teams and invitations. */
+export interface TeamStore {
+  createTeam(query: { readonly team: TeamRecord; readonly owner: MemberRecord; readonly audit?: AuditEntry }): Promise<void>;
+  findTeam(query: { readonly teamId: string }): Promise<TeamRecord | null>;
+  /** Teams that the user is a member of, by creation, with the user's role. */
+  listTeams(query: { readonly userId: string }): Promise<readonly (TeamRecord & { readonly role: Role })[]>;
+  /**
+   * Deletes the team and its invitations. `owns-something`: queue instances or search indexes must be moved or
+   * deleted first.
+   */
+  deleteTeam(query: {
+    readonly teamId: string;
+    readonly audit?: AuditEntry;
+  }): Promise<'deleted' | 'not-found' | 'owns-something'>;
+  /** By the time they were added. */
+  listMembers(query: { readonly teamId: string }): Promise<readonly MemberRecord[]>;
+  /** Adds the member or changes its role. `last-owner`: a team keeps at least one owner. */
+  putMember(query: { readonly member: MemberRecord; readonly audit?: AuditEntry }): Promise<'done' | 'last-owner'>;
+  /** Removes the member and the invitations to the team that it made. */
+  removeMember(query: {
+    readonly teamId: string;
+    readonly userId: string;
+    readonly audit?: AuditEntry;
+  }): Promise<'done' | 'not-found' | 'last-owner'>;
+  /**
+   * Replaces an earlier invitation of the same e-mail address to the same team. Deletes invitations that expired by
+   * `createdAt`.
+   */
+  putInvitation(query: { readonly invitation: InvitationRecord; readonly audit?: AuditEntry }): Promise<void>;
+  /** By creation, including expired ones. */
+  listInvitations(query: { readonly teamId: string } | { readonly invitedBy: string }): Promise<readonly InvitationRecord[]>;
+  /** The invitation may have expired. */
+  findInvitation(query: { readonly invitationId: string } | { readonly secretHash: string }): Promise<InvitationRecord | null>;
+  /** Returns false if there is none. */
+  deleteInvitation(query: { readonly invitationId: string; readonly audit?: AuditEntry }): Promise<boolean>;
+  /** Deletes the invitation, creates the user if one is given, and adds the member. `not-found`: nothing was changed. */
+  acceptInvitation(query: {
+    readonly invitationId: string;
+    readonly member: MemberRecord;
+    readonly created?: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord };
+    readonly audit?: AuditEntry;
+  }): Promise<'done' | 'not-found'>;
+  /** Returns the role of a user in an account: `owner` in the personal account; null without access. */
+  roleOf(query: { readonly accountId: AccountId; readonly userId: string }): Promise<Role | null>;
+}

@@ -1,0 +1,51 @@
+/** Usage and daily counters of queue instances in the store. */
+import type { CountOfDay, DayCountKind } from '../../../engine/writes.js';
+import type { AccountId } from './records.js';
+
+export type { CountOfDay, DayCountKind } from '../../../engine/writes.js';
+
+/** Messages of one instance, billed to one account at one price, in one calendar month. */
+export interface UsageRecord {
+  readonly instanceId: string;
+  readonly accountId: AccountId | null;
+  /** UTC, such as `2026-11`. */
+  readonly month: string;
+  /** Price of the instance when they were counted, dollars per 100,000; null if it had none. */
+  readonly price: number | null;
+  readonly messages: number;
+}
+
+/** The same for one day. */
+export interface DayUsageRecord extends Omit<UsageRecord, 'month'> {
+  /** UTC, such as `2026-11-21`. */
+  readonly day: string;
+}
+
+/** Number of days before the latest one whose counts are kept. */
+export const DAYS_KEPT = 31;
+
+/** How often something happened to an instance on one day (UTC). */
+export interface DayCount {
+  readonly instanceId: string;
+  /** Days since 1970. */
+  readonly day: number;
+  readonly what: DayCountKind;
+  readonly count: number;
+  /** Unix ms. */
+  readonly lastAt: number;
+}
+
+/** Stores usage. */
+export interface UsageStore {
+  /** Usage of the instance, over all accounts and prices, newest month first. Written by `count-messages`. */
+  usage(query: { readonly instanceId: string; readonly fromMonth: string }): Promise<readonly UsageRecord[]>;
+  /**
+   * Usage by day, oldest first. Older versions counted only by month, so early days can be missing. `fromDay`:
+   * `2026-11-21`.
+   */
+  usageOfDays(query: { readonly instanceId: string; readonly fromDay: string }): Promise<readonly DayUsageRecord[]>;
+  /** Adds to the counters of a day, in one transaction, for events without a unit. */
+  countOfDay(counts: readonly Omit<CountOfDay, 'kind'>[]): Promise<void>;
+  /** Counters of the instance from a day on (days since 1970), newest first. Also written by `count-of-day`. */
+  countsOfDays(query: { readonly instanceId: string; readonly fromDay: number }): Promise<readonly DayCount[]>;
+}

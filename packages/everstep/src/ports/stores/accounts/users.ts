@@ -1,0 +1,74 @@
+/** Users and their API keys in the store. */
+import type { AuditEntry } from './records.js';
+
+export interface UserRecord {
+  readonly userId: string;
+  /** Unique; lower case. */
+  readonly email: string;
+  /** Unix ms. */
+  readonly createdAt: number;
+  /** Unix ms. Absent: the user can log in. */
+  readonly disabledAt?: number;
+  /** Can set plans and manage users. Absent: no. */
+  readonly isOperator?: true;
+}
+
+export interface ApiKeyRecord {
+  readonly apiKeyId: string;
+  readonly userId: string;
+  readonly name: string;
+  /** SHA-256 of the key, hex. The key itself is never stored. */
+  readonly keyHash: string;
+  readonly createdAt: number;
+  /** Absent: the key is valid. */
+  readonly revokedAt?: number;
+}
+
+/** Stores users and their API keys. */
+export interface UserStore {
+  createUser(query: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
+  /** By creation. */
+  listUsers(): Promise<readonly UserRecord[]>;
+  /** By creation, after the user `after`; empty if that user does not exist. */
+  pageOfUsers(query: { readonly after: string | null; readonly limit: number }): Promise<readonly UserRecord[]>;
+  findUser(query: { readonly userId: string }): Promise<UserRecord | null>;
+  /** `email` in lower case. */
+  findUserByEmail(query: { readonly email: string }): Promise<UserRecord | null>;
+  /**
+   * Disables the user at a time (Unix ms), or enables it (null). Disabling ends its sessions and deletes the
+   * invitations that it made. `last-operator`: at least one operator must remain enabled.
+   */
+  setUserDisabled(query: {
+    readonly userId: string;
+    readonly at: number | null;
+    readonly audit?: AuditEntry;
+  }): Promise<'done' | 'not-found' | 'last-operator'>;
+  /** Grants or revokes the operator role. `last-operator`: at least one operator must remain enabled. */
+  setOperator(query: {
+    readonly userId: string;
+    readonly isOperator: boolean;
+    readonly audit?: AuditEntry;
+  }): Promise<'done' | 'not-found' | 'last-operator'>;
+  /**
+   * Deletes the user with its keys, sessions, memberships and invitations, and with teams that have no other member
+   * and own nothing. The successor becomes an owner of each team that would have none, and must be a member of it.
+   * `owns-something`: queue instances or search indexes must be moved or deleted first. Audit entries are kept.
+   */
+  deleteUser(query: {
+    readonly userId: string;
+    readonly successorId: string | null;
+    readonly audit?: AuditEntry;
+  }): Promise<'deleted' | 'not-found' | 'owns-something' | 'last-owner' | 'last-operator'>;
+  createApiKey(query: { readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
+  /** By creation, including revoked ones. */
+  listApiKeys(query: { readonly userId: string }): Promise<readonly ApiKeyRecord[]>;
+  /** Revokes the key and ends the sessions that were started with it. Returns false if the user has no such valid key. */
+  revokeApiKey(query: {
+    readonly apiKeyId: string;
+    readonly userId: string;
+    readonly at: number;
+    readonly audit?: AuditEntry;
+  }): Promise<boolean>;
+  /** Revokes all valid keys of the user and ends its sessions. Returns the number of revoked keys. */
+  revokeApiKeys(query: { readonly userId: string; readonly at: number; readonly audit?: AuditEntry }): Promise<number>;
+}

@@ -1,0 +1,40 @@
+/** Dead letters in the store. */
+import type { DeadLetter, RunPayload } from '../../engine/runs/run.js';
+import type { DeadLetterFilter } from './filters.js';
+import type { Listing, Page, Position } from './page.js';
+import type { RunRecord } from './run-records.js';
+
+/** A dead letter with properties of its run, without the bodies. */
+export interface DeadLetterRecord extends Omit<DeadLetter, 'responseBody'> {
+  /** Fingerprint of its group; null if it is not grouped yet, like entries of versions without groups. */
+  readonly fingerprint: string | null;
+  readonly run: RunRecord;
+  readonly payload: Omit<RunPayload, 'body'>;
+  readonly bodyBytes: number;
+  readonly responseBytes: number;
+  /** Its position in a listing of dead letters. */
+  readonly position: Position;
+}
+
+export interface DeadLetterBodies {
+  /** Body of the payload of its run. */
+  readonly body: Uint8Array;
+  readonly responseBody: Uint8Array;
+}
+
+export type WholeDeadLetter = DeadLetterRecord & DeadLetterBodies;
+
+/** Reads dead letters. */
+export interface DeadLetterStore {
+  listDeadLetters(query: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>>;
+  /** Only ids, for bulk operations. */
+  listDeadLetterIds(query: Page<DeadLetterFilter>): Promise<Listing<string>>;
+  /** The position after the newest existing entry. */
+  deadLetterHorizon(query: { readonly instanceId: string }): Promise<Position>;
+  findDeadLetter(query: { readonly instanceId: string; readonly dlqId: string }): Promise<DeadLetterRecord | null>;
+  /** Returns the bodies of those entries that exist, by id. */
+  loadDeadLetterBodies(query: {
+    readonly instanceId: string;
+    readonly dlqIds: readonly string[];
+  }): Promise<ReadonlyMap<string, DeadLetterBodies>>;
+}

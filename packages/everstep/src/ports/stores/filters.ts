@@ -1,0 +1,58 @@
+/** Filters of the listings of a store. Each store names a column or an index for every field, or it does not compile. */
+import type { FailureFunctionState, RunStatus } from '../../engine/runs/run.js';
+
+/** Filters of runs. All given filters must match. */
+export interface RunFilter {
+  /** Workflow runs or plain messages. Absent: workflow runs. They are never listed together. */
+  readonly kind?: 'workflow' | 'message';
+  /** For workflow runs; messages have keys. */
+  readonly workflowRunId?: string;
+  readonly workflowUrls?: readonly string[];
+  /** A prefix of the URL, used by bulk cancel. */
+  readonly workflowUrlPrefix?: string;
+  /** Unix ms, exact. */
+  readonly createdAt?: number;
+  readonly statuses?: readonly RunStatus[];
+  /** Creation time of the run: Unix ms, inclusive. */
+  readonly fromDate?: number;
+  readonly toDate?: number;
+  readonly labels?: readonly string[];
+  readonly flowControlKeys?: readonly string[];
+  readonly callerIps?: readonly string[];
+  readonly runKeys?: readonly string[];
+  /** Host names in URLs, with the port if there is one. */
+  readonly hosts?: readonly string[];
+  /** Paths in URLs, without the query. */
+  readonly paths?: readonly string[];
+  /** This filter and the following ones apply to messages only and match no workflow run. */
+  readonly queues?: readonly string[];
+  readonly urlGroups?: readonly string[];
+  readonly scheduleIds?: readonly string[];
+}
+
+/** Filters of dead letters. All given filters must match. */
+export interface DeadLetterFilter {
+  /** Workflow runs or plain messages. Absent: both. */
+  readonly kind?: 'workflow' | 'message';
+  readonly dlqIds?: readonly string[];
+  readonly workflowRunId?: string;
+  readonly workflowRunIdPrefix?: string;
+  readonly workflowUrls?: readonly string[];
+  /** Creation time of the run: Unix ms, exact. */
+  readonly workflowCreatedAt?: number;
+  /** Creation time of the entry, that is, the time at which the run failed: Unix ms, inclusive. */
+  readonly fromDate?: number;
+  readonly toDate?: number;
+  readonly labels?: readonly string[];
+  readonly failureFunctionStates?: readonly FailureFunctionState[];
+  readonly callerIps?: readonly string[];
+  readonly flowControlKeys?: readonly string[];
+  /** Status of the last response. Entries of versions without messages do not match. */
+  readonly responseStatuses?: readonly number[];
+  /** Fingerprints of groups. */
+  readonly fingerprints?: readonly string[];
+  /** For messages only. */
+  readonly queues?: readonly string[];
+  readonly urlGroups?: readonly string[];
+  readonly scheduleIds?: readonly string[];
+}

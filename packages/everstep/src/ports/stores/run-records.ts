@@ -1,0 +1,40 @@
+/** Runs as the logs and listings of a store return them. */
+import type { RunIdentity, RunSettings, RunStatus } from '../../engine/runs/run.js';
+import type { RunReference } from '../../engine/writes.js';
+import type { Position } from './page.js';
+
+/** A run as the logs show it. */
+export interface RunRecord extends RunIdentity {
+  readonly settings: RunSettings;
+  readonly status: RunStatus;
+  readonly completedAt: number | null;
+  /** JSON text, if the run succeeded with a value. Also null if the result was omitted. */
+  readonly result: string | null;
+  /** Size in bytes of a result over `LIMITS.maxInlineBytes`, which `loadResult` reads. */
+  readonly resultLeftOut?: number;
+  /** Error text, if the run failed. */
+  readonly error: string | null;
+  /** Its current DLQ entry. */
+  readonly dlqId: string | null;
+  /** The run that its DLQ entry was resumed or restarted as. */
+  readonly became: (RunReference & { readonly kind: 'resume' | 'restart' }) | null;
+}
+
+/** A run in a listing, with its position. */
+export interface ListedRun extends RunRecord {
+  readonly position: Position;
+}
+
+/** The searchable properties of a run. */
+export interface SearchableRun {
+  readonly runKey: string;
+  readonly workflowRunId: string;
+  /** Unix ms. */
+  readonly createdAt: number;
+  readonly workflowUrl: string;
+  readonly labels: readonly string[];
+  /** Error text, if the run failed. */
+  readonly error: string | null;
+  /** Its position in the listing. */
+  readonly position: Position;
+}

@@ -1,0 +1,43 @@
+/** Runs in the store. */
+import type { RecordedStep, Run, RunPayload } from '../../engine/runs/run.js';
+import type { RunFilter } from './filters.js';
+import type { Listing, Page, Position } from './page.js';
+import type { ListedRun, RunRecord, SearchableRun } from './run-records.js';
+import type { TaskReference } from './task-store.js';
+
+/** Reads runs. All writes use `CommitStore.commit`. */
+export interface RunStore {
+  loadRun(query: { readonly runKey: string }): Promise<Run | null>;
+  loadPayload(query: { readonly runKey: string }): Promise<RunPayload | null>;
+  /**
+   * Journal rows from index `from` on, in recorded order. It returns all of them: for deliveries, never for API
+   * responses.
+   */
+  loadJournal(query: { readonly runKey: string; readonly from: number }): Promise<readonly RecordedStep[]>;
+  /** The run with this id: the one created at `createdAt`, or the latest. */
+  findRun(query: {
+    readonly instanceId: string;
+    readonly workflowRunId: string;
+    readonly createdAt?: number;
+  }): Promise<RunRecord | null>;
+  /** The run with this key, as the logs show it. */
+  runRecord(query: { readonly runKey: string }): Promise<RunRecord | null>;
+  /** Returns those of these runs that have ended or were removed. */
+  endedAmong(query: { readonly runKeys: readonly string[] }): Promise<readonly string[]>;
+  listRuns(query: Page<RunFilter>): Promise<Listing<ListedRun>>;
+  /** Like `listRuns`, but with only the searchable properties. Cheap enough to examine a thousand runs at once. */
+  listSearchableRuns(query: Page<RunFilter>): Promise<Listing<SearchableRun>>;
+  runHorizon(query: { readonly instanceId: string }): Promise<Position>;
+  /**
+   * Runs that were created only from this one, by creation: invoked by it, forked from it, or recovered from its dead
+   * letter. At most `limit`.
+   */
+  descendantsOf(query: { readonly runKey: string; readonly limit: number }): Promise<readonly RunRecord[]>;
+  /**
+   * Number of retries of the delivery whose failure ended the run at `at`, Unix ms. 0 if no attempt ended it, for
+   * example because the response was invalid.
+   */
+  retriesBeforeFailure(query: { readonly runKey: string; readonly at: number }): Promise<number>;
+  /** The task of an active run that waits for this run to end. */
+  invokerOf(query: { readonly childRunKey: string }): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null>;
+}

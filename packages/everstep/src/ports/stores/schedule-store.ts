@@ -1,0 +1,35 @@
+/** Schedules in the store. */
+import type { Schedule } from '../../engine/runs/run.js';
+import type { Listing, Position } from './page.js';
+
+/**
+ * A schedule in a listing. `bodyLeftOut`: size in bytes of a payload that is too long for the list; the body is empty
+ * then.
+ */
+export interface ListedSchedule extends Schedule {
+  readonly bodyLeftOut?: number;
+}
+
+/** Reads schedules. */
+export interface ScheduleStore {
+  /** By creation, oldest first; payloads over `maxListedBodyBytes` are omitted. */
+  listSchedules(query: {
+    readonly instanceId: string;
+    readonly after: Position | null;
+    readonly limit: number;
+  }): Promise<Listing<ListedSchedule>>;
+  /** Number of schedules, without reading them and their payloads. */
+  countSchedules(query: { readonly instanceId: string }): Promise<number>;
+  findSchedule(query: { readonly instanceId: string; readonly scheduleId: string }): Promise<Schedule | null>;
+  /** Schedules whose next tick is at or before `before`, earliest first. */
+  dueSchedules(query: {
+    readonly before: number;
+    readonly limit: number;
+    /** Only this instance. */
+    readonly instanceId?: string;
+  }): Promise<readonly Schedule[]>;
+  /** Instances with due schedules. The cost is one lookup for each instance with schedules, however many it has. */
+  instancesWithDueSchedules(query: { readonly before: number }): Promise<readonly string[]>;
+  /** The earliest next tick of all schedules; null if there is none. */
+  nextScheduleAt(): Promise<number | null>;
+}
