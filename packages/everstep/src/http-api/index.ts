@@ -28,6 +28,7 @@ import { openApiDocument } from './openapi/openapi.js';
 import type { ApiContext, DestinationPolicy, Operation } from './operation.js';
 import { getHealth, getReadiness } from './operations/control/service.js';
 import { OPERATIONS } from './operations/index.js';
+import { readsOf } from './read-models/reads.js';
 import { MANAGEMENT_REFERENCE, type Reference, RUNTIME_REFERENCE, referenceOperations } from './reference/index.js';
 import { createCursorSeal } from './requests/cursor.js';
 import type { RequestBodies } from './requests/request-bodies.js';
@@ -175,7 +176,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   const maxResultWaits = Math.min(LIMITS.maxResultWaits, Math.floor(served * RESULT_WAITS_SHARE));
   const context: ApiContext = {
     service,
-    store,
+    reads: readsOf(store),
     authority,
     accounts,
     search,

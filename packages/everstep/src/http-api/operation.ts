@@ -13,7 +13,6 @@ import type { DialectName } from '../engine/runs/run.js';
 import type { WorkSlices } from '../fairness/work-slices.js';
 import type { NodeStatus } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
-import type { Store } from '../ports/stores/store.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
 import type { WorkflowService } from '../runtime/services/workflow-service.js';
 import type { SearchCaller, SearchService } from '../search/search-service.js';
@@ -23,6 +22,7 @@ import type { Reserve } from './admission/read-budget.js';
 import type { AuditRule } from './audited/audit-rule.js';
 import type { Recording } from './audited/recording.js';
 import type { ReceivedHeaders } from './parameters/prefixed-headers.js';
+import type { Reads } from './read-models/reads.js';
 import type { CursorSeal } from './requests/cursor.js';
 import type { RawBody } from './requests/raw-body.js';
 import type { HeldRequests } from './server/held-requests.js';
@@ -37,7 +37,8 @@ export interface DestinationPolicy {
 /** Dependencies that all operations share. */
 export interface ApiContext {
   readonly service: WorkflowService;
-  readonly store: Store;
+  /** What handlers read from the store. */
+  readonly reads: Reads;
   readonly authority: Authority;
   readonly accounts: AccountService;
   readonly search: SearchService;

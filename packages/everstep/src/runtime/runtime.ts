@@ -80,10 +80,11 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
   const context = () => driver.context;
   const commit = decisions.commit.bind(decisions);
   const cancel = driver.cancel.bind(driver);
+  const changed = live.changed.bind(live);
   const begin = ({ run }: Started, payload: BegunPayload & Partial<RunPayload>) => driver.begin(run, payload);
   const commitCopying: typeof commit = (unit) => commitInSlices({ store, commit, slices }, unit);
   const shares = options.owners ? { owners: options.owners } : {};
-  const deadLetters = new DeadLetters({ store, context, commit: commitCopying, begin });
+  const deadLetters = new DeadLetters({ store, context, commit: commitCopying, changed, begin });
   return {
     runs: new Runs({ store, clock, stepCaller: options.stepCaller, limits, driver, slices }),
     deadLetters,
@@ -98,7 +99,7 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
     settings: gates,
     repairs: new Repairs({
       store,
-      changed: live.changed.bind(live),
+      changed,
       clock,
       log,
       context,

@@ -9,9 +9,9 @@ import { verifyLinks } from '../../audit/verification.js';
 import { LIMITS } from '../../config/limits.js';
 import { AuditExportLine, AuditLogPage, AuditVerification } from '../../contract/audit.js';
 import { ApiError } from '../../contract/error-codes.js';
-import type { AuditStore } from '../../ports/stores/audit-store.js';
 import { type ApiContext, accountOperation, answer, linesOf, type Operation } from '../operation.js';
 import { Cursor, UnixMs } from '../parameters/values.js';
+import type { Reads } from '../read-models/reads.js';
 import { RawBody } from '../requests/raw-body.js';
 import { presentAudit } from './presenters.js';
 
@@ -56,7 +56,7 @@ const listAuditLogs = accountOperation({
   responses: { 200: AuditLogPage },
   errors: ['bad-parameter', 'bad-cursor', 'forbidden'],
   async handle({ query }, context, principal) {
-    const { accounts, store, cursors } = context;
+    const { accounts, reads, cursors } = context;
     const { all = false, count: limit = LIMITS.auditPageDefault } = query;
     if (all) await requireOperator(context, principal);
     const scope = { operation: 'listAuditLogs', instanceId: principal.user.userId, filters: all ? { all } : {} };
@@ -64,7 +64,7 @@ const listAuditLogs = accountOperation({
     // One entry more than shown reveals whether there is a next page.
     const asked = { after, limit: limit + 1 };
     const found = all
-      ? await store.accounts.listAudit({ accountIds: null, ...asked })
+      ? await reads.auditEntries.listAudit({ accountIds: null, ...asked })
       : await accounts.auditLog(principal, asked);
     const page = found.slice(0, limit);
     const last = page.at(-1);
@@ -103,7 +103,7 @@ const exportAuditLog = accountOperation({
   async handle({ query }, context, principal) {
     await requireOperator(context, principal);
     const { after = 0, count: limit = LIMITS.auditExportMax, from = null, to = null } = query;
-    const entries = await context.store.audit.chained({ after, limit, from, to });
+    const entries = await context.reads.audit.chained({ after, limit, from, to });
     return answer(200, new RawBody(NDJSON_TYPE, exportedLines(entries)));
   },
 });
@@ -111,7 +111,7 @@ const exportAuditLog = accountOperation({
 /** Format of the parameter `known`: the sequence number of an entry, a colon and its hash. */
 const KNOWN = /^(\d{1,15}):([0-9a-f]{64})$/;
 
-async function isKnown(audit: AuditStore, anchorSeq: number, known: string): Promise<'found' | 'missing' | 'expired'> {
+async function isKnown(audit: Reads['audit'], anchorSeq: number, known: string): Promise<'found' | 'missing' | 'expired'> {
   const [, seqText = '', hash] = KNOWN.exec(known) ?? [];
   const seq = Number(seqText);
   if (seq < anchorSeq) return 'expired';
@@ -119,7 +119,7 @@ async function isKnown(audit: AuditStore, anchorSeq: number, known: string): Pro
 }
 
 /** Returns the hash of the chain at a sequence number, or null when the chain has no hash there. */
-async function hashAt(audit: AuditStore, seq: number): Promise<string | null> {
+async function hashAt(audit: Reads['audit'], seq: number): Promise<string | null> {
   const anchor = await audit.anchor();
   if (seq === anchor.seq) return anchor.hash;
   const [link] = seq === 0 ? [] : await audit.links({ after: seq - 1, limit: 1 });
@@ -149,7 +149,7 @@ const verifyAuditLog = accountOperation({
   errors: ['bad-parameter', 'forbidden'],
   async handle({ query }, context, principal) {
     await requireOperator(context, principal);
-    const { audit } = context.store;
+    const { audit } = context.reads;
     const anchor = await audit.anchor();
     // Retention may have removed entries before the anchor since the last request.
     const after = Math.max(query.after ?? 0, anchor.seq);

@@ -6,6 +6,7 @@ import { loadPlans } from '../../accounts/plans/plans.js';
 import { INSTANCE, NOON, openSpending } from '../../accounts/spending.fixture.js';
 import { ApiError } from '../../contract/error-codes.js';
 import type { StoreWrite } from '../../ports/stores/store.js';
+import { readsOf } from '../read-models/reads.js';
 import { allowNamed, allowNames } from './named-things.js';
 
 const PLANS = JSON.stringify({ plans: [{ name: 'default', maxQueues: 1, maxUrlGroups: 1, maxFlowControlKeys: 2 }] });
@@ -25,7 +26,7 @@ async function open(t: TestContext) {
       return error.code;
     }
   };
-  return { context: { limits, store }, write, codeOf };
+  return { context: { limits, reads: readsOf(store) }, write, codeOf };
 }
 
 test('rejects a new flow control key, queue or URL group at the limit and accepts existing ones', async (t) => {

@@ -5,14 +5,14 @@
 import type { RefusalKind } from '../../accounts/plans/refusals.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
 import type { RunSettings } from '../../engine/runs/run.js';
-import type { Store } from '../../ports/stores/store.js';
+import type { ControlStore } from '../../ports/stores/control-store.js';
 import type { ApiContext } from '../operation.js';
 
 /** Number of flow control keys that are cached as existing. Keys are never deleted. */
 const KNOWN_KEYS = 50_000;
-const knownKeys = new WeakMap<Store, Set<string>>();
+const knownKeys = new WeakMap<ControlStore, Set<string>>();
 
-function knownKeysOf(store: Store): Set<string> {
+function knownKeysOf(store: ControlStore): Set<string> {
   let known = knownKeys.get(store);
   if (!known || known.size >= KNOWN_KEYS) {
     known = new Set();
@@ -21,14 +21,14 @@ function knownKeysOf(store: Store): Set<string> {
   return known;
 }
 
-type Context = Pick<ApiContext, 'limits' | 'store'>;
+type Context = Pick<ApiContext, 'limits' | 'reads'>;
 type Thing = 'queue' | 'url-group' | 'flow-control';
 
 interface Kind {
   readonly limit: 'maxQueues' | 'maxUrlGroups' | 'maxFlowControlKeys';
   readonly code: RefusalKind & ErrorCode;
   readonly words: string;
-  readonly exists: (store: Store, instanceId: string, name: string) => Promise<boolean>;
+  readonly exists: (store: ControlStore, instanceId: string, name: string) => Promise<boolean>;
 }
 
 const KINDS: Readonly<Record<Thing, Kind>> = {
@@ -59,12 +59,12 @@ const KINDS: Readonly<Record<Thing, Kind>> = {
 };
 
 /** Throws ApiError when the object does not exist and the plan allows no more of its kind. */
-export async function allowNamed({ limits, store }: Context, instanceId: string, thing: Thing, name: string): Promise<void> {
+export async function allowNamed({ limits, reads }: Context, instanceId: string, thing: Thing, name: string): Promise<void> {
   const { limit, code, words, exists } = KINDS[thing];
   const plan = limits?.plan(instanceId);
   const most = plan?.[limit] ?? null;
-  if (!limits || !plan || most === null || (await exists(store, instanceId, name))) return;
-  const count = await store.countObjects({ instanceId, thing });
+  if (!limits || !plan || most === null || (await exists(reads.control, instanceId, name))) return;
+  const count = await reads.control.countObjects({ instanceId, thing });
   if (count < most) return;
   limits.refused(instanceId, code);
   throw new ApiError(

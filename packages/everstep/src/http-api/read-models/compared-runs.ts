@@ -2,9 +2,10 @@
 import { LIMITS, PART } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { NO_LENGTH_LIMIT, stepsOf, yieldToOthers } from '../../ports/stores/history-parts.js';
-import type { ListedStep, RunRecord, Store } from '../../ports/stores/store.js';
+import type { HistoryStore, ListedStep, RunRecord } from '../../ports/stores/store.js';
 import { shown } from '../parameters/unacceptable.js';
 import type { ComparedRun } from '../presenters/comparison.js';
+import type { RunReads } from './reads.js';
 import { withWholeResult } from './run-histories.js';
 
 /** Memory for the step rows of both runs of one response. */
@@ -12,11 +13,11 @@ const ROWS_BYTES = LIMITS.maxPageBytes / 2;
 
 /** Reads results of steps. Keeps the last part, because it usually contains the next results. */
 class Results {
-  private readonly store: Pick<Store, 'listSteps'>;
+  private readonly store: HistoryStore;
   private readonly runKey: string;
   private part = new Map<number, ListedStep>();
 
-  constructor(store: Pick<Store, 'listSteps'>, runKey: string) {
+  constructor(store: HistoryStore, runKey: string) {
     this.store = store;
     this.runKey = runKey;
   }
@@ -34,7 +35,7 @@ class Results {
 
 /** Returns a run for a comparison. `isWhole` is false when it has more steps than are compared. */
 export async function comparedRun(
-  store: Store,
+  store: RunReads,
   { key: runKey, workflowRunId }: RunRecord,
 ): Promise<{ readonly compared: ComparedRun; readonly isWhole: boolean }> {
   const run = await store.runRecord({ runKey });
@@ -57,7 +58,7 @@ export async function comparedRun(
 }
 
 /** Returns the number of bytes that are read of a run at a time. */
-export async function comparedBytes(store: Store, { key: runKey, resultLeftOut = 0 }: RunRecord): Promise<number> {
+export async function comparedBytes(store: RunReads, { key: runKey, resultLeftOut = 0 }: RunRecord): Promise<number> {
   const { longestOutBytes } = await store.journalSize({ runKey });
   return longestOutBytes + resultLeftOut + ((await store.payloadHead({ runKey }))?.bodyBytes ?? 0);
 }

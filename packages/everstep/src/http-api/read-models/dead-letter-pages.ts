@@ -1,16 +1,22 @@
 /** Reads dead letters with their bodies. A page ends before the entry that would make it too large. */
 import { LIMITS, PART } from '../../config/limits.js';
 import { CALLBACK_SLOT } from '../../engine/runs/run.js';
-import type { DeadLetterRecord, Listing, Position, RunHistory, Store, WholeDeadLetter } from '../../ports/stores/store.js';
+import type {
+  DeadLetterRecord,
+  DeadLetterStore,
+  HistoryStore,
+  Listing,
+  Position,
+  RunHistory,
+  WholeDeadLetter,
+} from '../../ports/stores/store.js';
 import type { Reserve } from '../admission/read-budget.js';
-
-type BodyStore = Pick<Store, 'loadDeadLetterBodies'>;
 
 const bytesOf = ({ bodyBytes, responseBytes, error }: DeadLetterRecord): number =>
   bodyBytes + responseBytes + error.length + LIMITS.rowBytes;
 
 /** Returns the entries that still exist, with their bodies. */
-async function withBodies(store: BodyStore, entries: readonly DeadLetterRecord[]): Promise<readonly WholeDeadLetter[]> {
+async function withBodies(store: DeadLetterStore, entries: readonly DeadLetterRecord[]): Promise<readonly WholeDeadLetter[]> {
   const [first] = entries;
   if (!first) return [];
   const dlqIds = entries.map(({ dlqId }) => dlqId);
@@ -29,7 +35,7 @@ export interface DeadLetterPage {
 
 /** Reads a page. It always contains the first entry, whatever its size. */
 export async function readDeadLetters(
-  store: BodyStore,
+  store: DeadLetterStore,
   { items, next }: Listing<DeadLetterRecord>,
   reserve: Reserve,
 ): Promise<DeadLetterPage> {
@@ -49,7 +55,7 @@ export async function readDeadLetters(
 
 /** Returns the entry, or null when it does not exist. */
 export async function readDeadLetter(
-  store: BodyStore & Pick<Store, 'findDeadLetter'>,
+  store: DeadLetterStore,
   query: { readonly instanceId: string; readonly dlqId: string },
   reserve: Reserve,
 ): Promise<WholeDeadLetter | null> {
@@ -65,7 +71,7 @@ export type CallbackHistory = Pick<RunHistory, 'run' | 'tasks' | 'attempts'>;
 
 /** Returns the history of the failure callback, or null when there is none. */
 export async function callbackHistory(
-  store: Pick<Store, 'listTasks' | 'listAttempts'>,
+  store: HistoryStore,
   { failureFunctionState, run }: DeadLetterRecord,
 ): Promise<CallbackHistory | null> {
   if (failureFunctionState === null) return null;

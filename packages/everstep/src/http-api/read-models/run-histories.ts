@@ -4,14 +4,9 @@
 import { LIMITS, PART } from '../../config/limits.js';
 import type { FailedAttempt, Task } from '../../engine/runs/run.js';
 import { yieldToOthers } from '../../ports/stores/history-parts.js';
-import type { ListedStep, Part, Position, RunHistory, RunRecord, Store } from '../../ports/stores/store.js';
+import type { HistoryStore, ListedStep, Part, Position, RunHistory, RunRecord } from '../../ports/stores/store.js';
 
 const { rowBytes: ROW_BYTES } = LIMITS;
-
-export type HistoryStore = Pick<
-  Store,
-  'runHistory' | 'journalSize' | 'listSteps' | 'listTasks' | 'listAttempts' | 'loadResult' | 'payloadHead' | 'loadPayload'
->;
 
 /** History of a run in a listing. */
 export interface ShownHistory extends Omit<RunHistory, 'next'> {
@@ -42,7 +37,7 @@ export const historyBytes = ({ run, steps, tasks, attempts, invoked }: Omit<RunH
   invoked.length * ROW_BYTES;
 
 /** Returns the record with its whole result. */
-export async function withWholeResult(store: Pick<Store, 'loadResult'>, run: RunRecord): Promise<RunRecord> {
+export async function withWholeResult(store: HistoryStore, run: RunRecord): Promise<RunRecord> {
   if (run.resultLeftOut === undefined) return run;
   const { resultLeftOut: _, ...rest } = run;
   return { ...rest, result: await store.loadResult({ runKey: run.key }) };
@@ -94,7 +89,7 @@ async function readMore<Item>(
 
 /** Reads the steps, with results as long as the budget lasts, and further rows without results. */
 async function readSteps(
-  store: Pick<Store, 'listSteps'>,
+  store: HistoryStore,
   { run: { key: runKey }, journalLength: below }: RunHistory,
   results: ByteBudget,
   rows: ByteBudget,

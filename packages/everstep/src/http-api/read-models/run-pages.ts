@@ -1,8 +1,8 @@
 /** Reads pages of runs with their histories. A page ends before the run that would make it too large. */
 import { LIMITS, PART } from '../../config/limits.js';
-import type { ListedRun, Listing, Position, RunHistory } from '../../ports/stores/store.js';
+import type { HistoryStore, ListedRun, Listing, Position, RunHistory } from '../../ports/stores/store.js';
 import type { Reserve } from '../admission/read-budget.js';
-import { type HistoryStore, historyBytes, isWhole, type ShownHistory, shortened } from './run-histories.js';
+import { historyBytes, isWhole, type ShownHistory, shortened } from './run-histories.js';
 
 /** Remaining number of bytes of a page. */
 export class PageBudget {
@@ -75,7 +75,7 @@ export async function readPage<Entry>(
 }
 
 /** Returns the size of a long history; for tasks and attempts, the known part of it. */
-async function wholeBytes(store: Pick<HistoryStore, 'journalSize'>, history: RunHistory, withResults: boolean): Promise<number> {
+async function wholeBytes(store: HistoryStore, history: RunHistory, withResults: boolean): Promise<number> {
   const { steps, bytes } = await store.journalSize({ runKey: history.run.key });
   const known = historyBytes({ ...history, steps: [] });
   return known + steps * LIMITS.rowBytes + (withResults ? bytes + (history.run.resultLeftOut ?? 0) : 0);

@@ -1,10 +1,8 @@
 /** Lists schedules. A long list is read while it is sent. */
 import { LIMITS } from '../../config/limits.js';
-import type { ListedSchedule, Listing, Store } from '../../ports/stores/store.js';
+import type { ListedSchedule, Listing, ScheduleStore } from '../../ports/stores/store.js';
 import type { Reserve } from '../admission/read-budget.js';
 import { StreamedList, streamed } from '../responses/streamed-json.js';
-
-type ScheduleStore = Pick<Store, 'listSchedules'>;
 
 async function* partsOf<Shown>(
   store: ScheduleStore,

@@ -1,5 +1,6 @@
 /** Dead letters: recovered or deleted; and the failure callbacks of their runs. */
 import type { Overrides } from '../../engine/runs/start.js';
+import type { DeadLetterGroupStore } from '../../ports/stores/dead-letter-groups.js';
 import type { RunReference } from '../../ports/stores/store.js';
 
 /** Overrides of a resume or restart; undefined settings do not change. */
@@ -27,6 +28,8 @@ export type RecoverOutcome =
   /** Flow control limits were given without a key, for a run that has none. */
   | { readonly kind: 'no-flow-control-key'; readonly dlqId: string };
 
+export type MarkGroupCommand = Parameters<DeadLetterGroupStore['mark']>[0];
+
 export interface DeadLetterService {
   recover(command: RecoverCommand): Promise<RecoverOutcome>;
   delete(command: {
@@ -36,6 +39,8 @@ export interface DeadLetterService {
   }): Promise<
     { readonly kind: 'deleted'; readonly count: number } | { readonly kind: 'missing'; readonly dlqIds: readonly string[] }
   >;
+  /** Acknowledges or resolves a group. Returns false if there is none. */
+  markGroup(command: MarkGroupCommand): Promise<boolean>;
 }
 
 export type CallbackOutcome =

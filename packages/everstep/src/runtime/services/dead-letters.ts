@@ -3,7 +3,7 @@ import type { DecisionContext } from '../../engine/ids.js';
 import { recoverRun, type Started } from '../../engine/runs/start.js';
 import type { CommitResult, CommitUnit, RunReference } from '../../engine/writes.js';
 import type { Store } from '../../ports/stores/store.js';
-import type { DeadLetterService, RecoverCommand, RecoverOutcome } from '../interface/dead-letters.js';
+import type { DeadLetterService, MarkGroupCommand, RecoverCommand, RecoverOutcome } from '../interface/dead-letters.js';
 import type { BegunPayload } from '../runs/run-cache.js';
 import { referenceOf } from '../runs/run-reference.js';
 
@@ -16,10 +16,12 @@ export interface Recovery {
 export type RecoveryCommand = Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'workflowRunId' | 'admittedAt'>;
 
 export interface DeadLettersOptions {
-  readonly store: Pick<Store, 'findDeadLetter' | 'loadRun'>;
+  readonly store: Pick<Store, 'findDeadLetter' | 'loadRun' | 'deadLetterGroups'>;
   readonly context: () => DecisionContext;
   /** Makes a unit durable, including the copy of a long journal. Rejects if that may not have happened. */
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
+  /** Reports a change of the instance that no unit contains. */
+  readonly changed: (instanceId: string, topic: 'dlq') => void;
   /** Drives a durable run. */
   readonly begin: (started: Started, payload: BegunPayload) => void;
 }
@@ -86,6 +88,12 @@ export class DeadLetters implements DeadLetterService {
         return { kind: 'missing', dlqIds: result.dlqIds };
     }
     return { kind: 'deleted', count };
+  }
+
+  async markGroup(command: MarkGroupCommand): Promise<boolean> {
+    const isMarked = await this.options.store.deadLetterGroups.mark(command);
+    if (isMarked) this.options.changed(command.instanceId, 'dlq');
+    return isMarked;
   }
 
   /** Commits all in one unit: if one entry is missing, nothing happens. */

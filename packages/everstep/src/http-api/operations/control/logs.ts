@@ -62,12 +62,12 @@ async function listLogs(
   { reserve }: Pick<RequestContext, 'reserve'>,
 ) {
   const { cursor: given, count, trimBody = false, ...asked } = query;
-  const { store, cursors } = context;
+  const { reads, cursors } = context;
   const { instanceId } = caller;
   const scope = { operation: 'logs', instanceId, filters: asked };
   const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
   if (isEmptyRange(asked)) return answer(200, { runs: [] });
-  const listing = await store.listRuns({
+  const listing = await reads.runs.listRuns({
     instanceId,
     filter: runFilterOf(asked),
     order: 'newest-first',
@@ -76,7 +76,7 @@ async function listLogs(
     limit: count ?? LIMITS.runsPageDefault,
   });
   const budget = new PageBudget(reserve);
-  const { runs, next } = await readPage(listing, (run) => readHistory(store, run, budget, !trimBody));
+  const { runs, next } = await readPage(listing, (run) => readHistory(reads.runs, run, budget, !trimBody));
   const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
   return answer(200, { ...cursor, runs: runs.map((history) => presentRunLog(history, { trimBody })) });
 }

@@ -34,8 +34,8 @@ const listScheduleTicks = operation({
   }),
   responses: { 200: ScheduleTicks },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { scheduleId }, query: { count } }, { store, service }, { instanceId }) {
-    const schedule = await store.findSchedule({ instanceId, scheduleId });
+  async handle({ path: { scheduleId }, query: { count } }, { reads, service }, { instanceId }) {
+    const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId });
     if (!schedule) throw noSuchSchedule(scheduleId);
     return answer(200, { fires: [...nextTicks(schedule, service.now(), count ?? LIMITS.scheduleFiresDefault)] });
   },
@@ -64,8 +64,8 @@ const runSchedule = operation({
     'too-many-active-runs',
   ],
   async handle({ path: { scheduleId } }, context, { instanceId }) {
-    const { service, store } = context;
-    const schedule = await store.findSchedule({ instanceId, scheduleId });
+    const { service, reads } = context;
+    const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId });
     if (!schedule) throw noSuchSchedule(scheduleId);
     allowSize(context, instanceId, schedule.payload.body);
     const runAdmission = await allowRuns(context, instanceId);

@@ -130,8 +130,8 @@ const listSchedules = operation({
   unknownQuery: 'ignore',
   responses: { 200: ScheduleList },
   errors: [],
-  handle: async ({ request }, { store }, { instanceId }) =>
-    answer(200, await listedSchedules(store, instanceId, request.reserve, presentSchedule)),
+  handle: async ({ request }, { reads }, { instanceId }) =>
+    answer(200, await listedSchedules(reads.schedules, instanceId, request.reserve, presentSchedule)),
 });
 
 const getSchedule = operation({
@@ -145,8 +145,8 @@ const getSchedule = operation({
   pathParameters: SchedulePath,
   responses: { 200: ScheduleEntry },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { scheduleId } }, { store }, { instanceId }) {
-    const schedule = await store.findSchedule({ instanceId, scheduleId });
+  async handle({ path: { scheduleId } }, { reads }, { instanceId }) {
+    const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId });
     if (!schedule) throw noSuchSchedule(scheduleId);
     return answer(200, presentSchedule(schedule));
   },

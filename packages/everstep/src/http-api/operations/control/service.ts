@@ -46,13 +46,13 @@ export const getReadiness = openOperation({
   whileStopping: 'answer',
   responses: { 200: Readiness },
   errors: [],
-  async handle(_input, { store, log, isStarting, isStopping, hasLease, storeRefusal }) {
+  async handle(_input, { reads, log, isStarting, isStopping, hasLease, storeRefusal }) {
     if (isStarting()) throw new ApiError('unavailable', 'the server is starting; retry later');
     if (isStopping()) throw new ApiError('unavailable', 'the server is stopping; retry later');
     const refusal = storeRefusal();
     if (refusal !== null) throw new ApiError('store-unavailable', refusal, { 'retry-after': '2' });
     try {
-      await within(STORE_ANSWERS_MS, store.latestTime());
+      await within(STORE_ANSWERS_MS, reads.check());
     } catch (error) {
       log.error({ error: String(error) }, 'readiness check could not read the store');
       throw new ApiError('unavailable', 'the store cannot be read; the server log contains the cause');

@@ -76,14 +76,14 @@ export function hasFilter({ cursor: _cursor, count: _count, ...filters }: BulkQu
 }
 
 export async function runBulk<Done>(context: ApiContext, request: BulkRequest, take: TakeEntries<Done>): Promise<BulkPage<Done>> {
-  const { store, cursors } = context;
+  const { reads, cursors } = context;
   const { instanceId, query, matchRunId, pageMost = LIMITS.bulkMax } = request;
   const most = Math.min(pageMost, LIMITS.bulkMax);
   const { cursor: given, count, dlqIds: _named, ...asked } = query;
   const scope = { operation: request.operation, instanceId, filters: asked };
   const continued: CursorState | null = given === undefined || given === '' ? null : await cursors.open(scope, given);
   if (isEmptyRange(asked)) return { done: [], cursor: '' };
-  const horizon = continued?.horizon ?? (await store.deadLetterHorizon({ instanceId }));
+  const horizon = continued?.horizon ?? (await reads.deadLetters.deadLetterHorizon({ instanceId }));
   const filter: DeadLetterFilter = {
     ...deadLetterFilterOf(asked),
     ...(matchRunId === 'exact' ? { workflowRunId: asked.workflowRunId } : { workflowRunIdPrefix: asked.workflowRunId }),
@@ -94,7 +94,7 @@ export async function runBulk<Done>(context: ApiContext, request: BulkRequest, t
   // If other requests took a whole page in the meantime, the next page is tried. So an empty page means the end.
   do {
     const limit = Math.min(most, left ?? most);
-    const page = await store.listDeadLetterIds({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
+    const page = await reads.deadLetters.listDeadLetterIds({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
     if (page.items.length > 0) done = await take(page.items);
     if (left !== null) left -= done.length;
     after = page.next;

@@ -34,8 +34,8 @@ export const checkRun = operation({
   query: Type.Object({ createdAt: workflowCreatedAt }),
   responses: { 200: RunChecks },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { workflowRunId }, query: { createdAt }, request }, { store, service }, { instanceId }) {
-    const run = await requireRun(store, { instanceId, workflowRunId, createdAt });
+  async handle({ path: { workflowRunId }, query: { createdAt }, request }, { reads, service }, { instanceId }) {
+    const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt });
     const checked = await service.runs.checkReplays({ runKeys: [run.key], signal: request.signal() });
     return answer(200, { checks: checked.map((check) => presentCheck(run, run.dlqId, check)) });
   },
@@ -53,7 +53,7 @@ export const checkDeadLetters = operation({
   body: { kind: 'json', required: true, schema: CheckDeadLetters },
   responses: { 200: DeadLetterChecks },
   errors: ['bad-parameter', 'bad-body', 'bad-cursor', 'unsupported-media-type'],
-  async handle({ body = {}, request }, { store, service, cursors }, { instanceId }) {
+  async handle({ body = {}, request }, { reads, service, cursors }, { instanceId }) {
     const { filter = {}, count = LIMITS.checksMax, cursor: given } = body;
     const scope = { operation: 'dlq-check', instanceId, filters: filter };
     const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
@@ -62,7 +62,7 @@ export const checkDeadLetters = operation({
     let after = start?.after ?? null;
     do {
       const limit = count - entries.length;
-      const page = await store.listDeadLetters({
+      const page = await reads.deadLetters.listDeadLetters({
         instanceId,
         filter: asked,
         order: 'newest-first',

@@ -59,14 +59,14 @@ const listGroups = operation({
   }),
   responses: { 200: DeadLetterGroupPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  async handle({ query }, { store, service, cursors }, { instanceId }) {
+  async handle({ query }, { reads, service, cursors }, { instanceId }) {
     const { cursor: given, count, ...asked } = query;
     const scope = { operation: 'dlq-groups', instanceId, filters: asked };
     const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
     if (isEmptyRange(asked)) return answer(200, { cursor: '', groups: [] });
     // Group states depend on the time, so all pages use the time of the first page.
     const now = start?.horizon ? Number(start.horizon) : service.now();
-    const { items, next } = await store.deadLetterGroups.list({
+    const { items, next } = await reads.deadLetterGroups.list({
       instanceId,
       filter: {
         kind: asked.kind ?? 'workflow',
@@ -96,9 +96,9 @@ const getGroup = operation({
   pathParameters: GroupPath,
   responses: { 200: DeadLetterGroup },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { fingerprint } }, { store, service }, { instanceId }) {
+  async handle({ path: { fingerprint } }, { reads, service }, { instanceId }) {
     const now = service.now();
-    const group = await store.deadLetterGroups.find({ instanceId, fingerprint, now });
+    const group = await reads.deadLetterGroups.find({ instanceId, fingerprint, now });
     if (!group) throw noSuchGroup(fingerprint);
     return answer(200, presentGroup(group, now));
   },
@@ -129,7 +129,7 @@ const mark = (kind: GroupMark['kind']): Operation =>
     pathParameters: GroupPath,
     responses: { 200: DeadLetterGroup },
     errors: ['bad-parameter', 'not-found'],
-    async handle({ path: { fingerprint }, request }, { store, service, authority }, { instanceId, actor, access }) {
+    async handle({ path: { fingerprint }, request }, { reads, service, authority }, { instanceId, actor, access }) {
       const now = service.now();
       const audit = await authority.auditEntry(instanceId, {
         actor,
@@ -138,10 +138,8 @@ const mark = (kind: GroupMark['kind']): Operation =>
         subject: fingerprint,
         details: { instanceId, access },
       });
-      const { deadLetterGroups } = store;
-      const marked = await deadLetterGroups.mark({ instanceId, fingerprint, mark: { kind, at: now, by: actor }, audit });
-      if (marked) service.live.changed(instanceId, 'dlq');
-      const group = marked ? await deadLetterGroups.find({ instanceId, fingerprint, now }) : null;
+      const marked = await service.deadLetters.markGroup({ instanceId, fingerprint, mark: { kind, at: now, by: actor }, audit });
+      const group = marked ? await reads.deadLetterGroups.find({ instanceId, fingerprint, now }) : null;
       if (!group) throw noSuchGroup(fingerprint);
       return answer(200, presentGroup(group, now));
     },

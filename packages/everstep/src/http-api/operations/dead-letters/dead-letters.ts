@@ -43,12 +43,12 @@ export const listDeadLetters = operation({
   }),
   responses: { 200: DeadLetterPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  async handle({ query, request }, { store, cursors }, { instanceId }) {
+  async handle({ query, request }, { reads, cursors }, { instanceId }) {
     const { cursor: given, count, ...asked } = query;
     const scope = { operation: 'dlq', instanceId, filters: asked };
     const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
     if (isEmptyRange(asked)) return answer(200, { cursor: '', messages: [] });
-    const listing = await store.listDeadLetters({
+    const listing = await reads.deadLetters.listDeadLetters({
       instanceId,
       filter: { ...deadLetterFilterOf(asked), workflowRunId: asked.workflowRunId },
       order: 'newest-first',
@@ -56,9 +56,9 @@ export const listDeadLetters = operation({
       horizon: null,
       limit: count ?? LIMITS.deadLettersPageDefault,
     });
-    const { entries, next } = await readDeadLetters(store, listing, request.reserve);
+    const { entries, next } = await readDeadLetters(reads.deadLetters, listing, request.reserve);
     const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null });
-    const coming = await store.repairs.scheduledDeletions({ instanceId, dlqIds: entries.map(({ dlqId }) => dlqId) });
+    const coming = await reads.repairs.scheduledDeletions({ instanceId, dlqIds: entries.map(({ dlqId }) => dlqId) });
     const deletions = new Map(coming.map((deletion) => [deletion.dlqId, deletion]));
     return answer(200, { cursor, messages: entries.map((entry) => presentDeadLetter(entry, deletions.get(entry.dlqId))) });
   },
@@ -75,11 +75,11 @@ export const getDeadLetter = operation({
   pathParameters: DlqIdPath,
   responses: { 200: DeadLetterEntry },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { dlqId }, request }, { store }, { instanceId }) {
-    const entry = await readDeadLetter(store, { instanceId, dlqId }, request.reserve);
+  async handle({ path: { dlqId }, request }, { reads }, { instanceId }) {
+    const entry = await readDeadLetter(reads.deadLetters, { instanceId, dlqId }, request.reserve);
     if (!entry) throw noSuchEntry([dlqId]);
-    const history = await callbackHistory(store, entry);
-    const [deletion] = await store.repairs.scheduledDeletions({ instanceId, dlqIds: [dlqId] });
+    const history = await callbackHistory(reads.deadLetters, entry);
+    const [deletion] = await reads.repairs.scheduledDeletions({ instanceId, dlqIds: [dlqId] });
     return answer(200, presentDeadLetter(entry, deletion, history));
   },
 });

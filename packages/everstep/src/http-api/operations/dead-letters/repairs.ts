@@ -101,8 +101,8 @@ function startSettingsOf(action: string, body: StartRepair): RepairStartSettings
   return { ratePerSecond, canary, undoMs: 0 };
 }
 
-async function requireRepair({ store }: ApiContext, instanceId: string, repairId: string): Promise<RepairRecord> {
-  const record = await store.repairs.find({ instanceId, repairId });
+async function requireRepair({ reads }: ApiContext, instanceId: string, repairId: string): Promise<RepairRecord> {
+  const record = await reads.repairs.find({ instanceId, repairId });
   if (!record) throw noSuchRepair(repairId);
   return record;
 }
@@ -179,7 +179,7 @@ const listRepairs = operation({
   }),
   responses: { 200: RepairPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  async handle({ query, request }, { store, cursors }, { instanceId }) {
+  async handle({ query, request }, { reads, cursors }, { instanceId }) {
     const { cursor: given, count: limit = LIMITS.repairsPageDefault, state } = query;
     const scope = { operation: 'repairs', instanceId, filters: { state } };
     const start = given ? await cursors.open(scope, given) : null;
@@ -190,7 +190,7 @@ const listRepairs = operation({
     // Filters and plans may be large, so few repairs are read at a time and a page with large ones ends early.
     do {
       const wanted = Math.min(limit - repairs.length, LIMITS.repairsAtOnce);
-      const part = await store.repairs.list({ instanceId, ...phases, after, limit: wanted });
+      const part = await reads.repairs.list({ instanceId, ...phases, after, limit: wanted });
       repairs.push(...part.items.map(presentRepair));
       bytes = JSON.stringify(repairs).length;
       after = part.next;
@@ -241,14 +241,14 @@ const listRepairItems = operation({
   responses: { 200: RepairItemPage },
   errors: ['bad-parameter', 'bad-cursor', 'not-found'],
   async handle({ path: { repairId }, query }, context, { instanceId }) {
-    const { store, cursors } = context;
+    const { reads, cursors } = context;
     await requireRepair(context, instanceId, repairId);
     const { cursor: given, count: limit = LIMITS.repairItemsPageDefault, state } = query;
     const scope = { operation: 'repair-items', instanceId, filters: { repairId, state } };
     const start = given ? await cursors.open(scope, given) : null;
     const states = state && state.length > 0 ? { states: [...new Set(state)] } : {};
     const after = start === null ? -1 : Number(start.after);
-    const { items, next } = await store.repairs.items({ instanceId, repairId, ...states, after, limit });
+    const { items, next } = await reads.repairs.items({ instanceId, repairId, ...states, after, limit });
     const cursor = next === null ? '' : await cursors.seal(scope, { after: String(next), horizon: null, left: null });
     return answer(200, { cursor, items: items.map(presentRepairItem) });
   },

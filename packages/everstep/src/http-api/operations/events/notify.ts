@@ -88,14 +88,14 @@ export const notifyRun = operation({
   responses: { 200: NotifiedWaiters },
   errors: ['bad-parameter', 'body-too-large', 'not-found', 'run-not-active', 'too-many-events'],
   async handle({ path: { workflowRunId, eventId }, body: data, request }, context, { instanceId }) {
-    const { service, store } = context;
+    const { service, reads } = context;
     allowSize(context, instanceId, data);
     const outcome = await service.events.notify({ instanceId, eventId, workflowRunId, content: contentOf(data, request) });
     switch (outcome.kind) {
       case 'notified':
         return answer(200, outcome.notified.map(presentNotified));
       case 'kept': {
-        const run = await requireRun(store, { instanceId, workflowRunId });
+        const run = await requireRun(reads.runs, { instanceId, workflowRunId });
         return answer(200, [presentKept(run, outcome.messageId)]);
       }
       case 'run-not-found':
@@ -132,9 +132,9 @@ export const listWaiters = operation({
   }),
   responses: { 200: Waiters },
   errors: ['bad-parameter'],
-  async handle({ path: { eventId }, query: { count } }, { store }, { instanceId }) {
+  async handle({ path: { eventId }, query: { count } }, { reads }, { instanceId }) {
     const limit = count ?? LIMITS.waitersPageMax;
-    const waiters = await store.listWaiters({ instanceId, eventId, after: null, limit });
+    const waiters = await reads.events.listWaiters({ instanceId, eventId, after: null, limit });
     return answer(200, waiters.map(presentWaiter));
   },
 });

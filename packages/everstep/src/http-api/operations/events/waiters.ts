@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { EventWaiterPage } from '../../../contract/events.js';
-import type { EventWaiterRecord, Store } from '../../../ports/stores/store.js';
+import type { EventStore, EventWaiterRecord } from '../../../ports/stores/store.js';
 import { answer, operation } from '../../operation.js';
 import { Cursor, Text } from '../../parameters/values.js';
 import { presentEventWaiter } from '../../presenters/waiter.js';
@@ -28,7 +28,7 @@ interface Wanted {
 }
 
 /** Reads a page of waiters. Reads a limited number of rows; the result says where to continue. */
-async function page(store: Pick<Store, 'listAllWaiters'>, { instanceId, workflowUrl, start, count }: Wanted) {
+async function page(store: EventStore, { instanceId, workflowUrl, start, count }: Wanted) {
   const waiters: EventWaiterRecord[] = [];
   let after = start;
   for (let scanned = 0; scanned < LIMITS.maxWaitersScanned; ) {
@@ -71,11 +71,11 @@ export const listAllWaiters = operation({
   }),
   responses: { 200: EventWaiterPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  async handle({ query: { cursor: given, count, workflowUrl } }, { store, cursors }, { instanceId }) {
+  async handle({ query: { cursor: given, count, workflowUrl } }, { reads, cursors }, { instanceId }) {
     const scope = { operation: 'waiters', instanceId, filters: { workflowUrl } };
     const start = given === undefined || given === '' ? null : positionOf((await cursors.open(scope, given)).after);
     const wanted = { instanceId, workflowUrl, start, count: count ?? LIMITS.allWaitersPageDefault };
-    const { waiters, next } = await page(store, wanted);
+    const { waiters, next } = await page(reads.events, wanted);
     const position = next && { after: positionText(next), horizon: null, left: null };
     const cursor = position ? { cursor: await cursors.seal(scope, position) } : {};
     return answer(200, { ...cursor, waiters: waiters.map(presentEventWaiter) });

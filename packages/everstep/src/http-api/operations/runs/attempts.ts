@@ -5,23 +5,24 @@ import { RunAttempts } from '../../../contract/attempts.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { runKeyOfMessage } from '../../../engine/ids.js';
 import { attemptsOf, NO_LENGTH_LIMIT, stepsOf } from '../../../ports/stores/history-parts.js';
-import type { RunRecord, Store } from '../../../ports/stores/store.js';
+import type { RunRecord } from '../../../ports/stores/store.js';
 import { answer, operation, type RequestContext } from '../../operation.js';
 import { shown } from '../../parameters/unacceptable.js';
 import { Cursor, UnixMs } from '../../parameters/values.js';
 import { type AttemptSource, presentAttempts } from '../../presenters/attempts.js';
+import type { RunReads } from '../../read-models/reads.js';
 import { historyBytes } from '../../read-models/run-histories.js';
 import { RunIdPath, requireRun } from './runs.js';
 
 /** Finds a plain message. Its id contains its run key. */
-async function findMessage(store: Store, instanceId: string, messageId: string): Promise<RunRecord | null> {
+async function findMessage(store: RunReads, instanceId: string, messageId: string): Promise<RunRecord | null> {
   const runKey = runKeyOfMessage(messageId);
   const run = runKey === null ? null : await store.runRecord({ runKey });
   return run?.instanceId === instanceId && run.workflowRunId === messageId ? run : null;
 }
 
 /** Returns the data of a page of attempts, which is read in parts. Returns null when the run was removed. */
-async function sourceOf(store: Store, runKey: string, reserve: RequestContext['reserve']): Promise<AttemptSource | null> {
+async function sourceOf(store: RunReads, runKey: string, reserve: RequestContext['reserve']): Promise<AttemptSource | null> {
   const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes: LIMITS.maxInlineBytes });
   if (!history) return null;
   const { longestOutBytes } = await store.journalSize({ runKey });
@@ -67,14 +68,14 @@ export const listRunAttempts = operation({
   }),
   responses: { 200: RunAttempts },
   errors: ['bad-parameter', 'bad-cursor', 'not-found'],
-  async handle({ path: { workflowRunId }, query, request }, { store, cursors }, { instanceId }) {
+  async handle({ path: { workflowRunId }, query, request }, { reads, cursors }, { instanceId }) {
     const { cursor: given, count, ...asked } = query;
     const scope = { operation: 'attempts', instanceId, filters: { workflowRunId, ...asked } };
     const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
     const run =
-      (await findMessage(store, instanceId, workflowRunId)) ??
-      (await requireRun(store, { instanceId, workflowRunId, createdAt: asked.createdAt }));
-    const source = await sourceOf(store, run.key, request.reserve);
+      (await findMessage(reads.runs, instanceId, workflowRunId)) ??
+      (await requireRun(reads.runs, { instanceId, workflowRunId, createdAt: asked.createdAt }));
+    const source = await sourceOf(reads.runs, run.key, request.reserve);
     if (!source) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
     const limit = count ?? LIMITS.attemptsPageDefault;
     const { attempts, next } = await presentAttempts(source, asked.stepId, start ? Number(start.after) : 0, limit);

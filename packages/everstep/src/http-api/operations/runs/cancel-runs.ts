@@ -77,16 +77,16 @@ export interface CancelBounds {
  */
 export async function cancelMatching(
   filter: RunFilter,
-  { store, service }: ApiContext,
+  { reads, service }: ApiContext,
   instanceId: string,
   { most = Number.POSITIVE_INFINITY, only = null }: CancelBounds = {},
 ): Promise<number> {
-  const horizon = await store.runHorizon({ instanceId });
+  const horizon = await reads.runs.runHorizon({ instanceId });
   let cancelled = 0;
   let after: string | null = null;
   do {
     const limit = Math.min(PAGE, most - cancelled);
-    const page = await store.listRuns({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
+    const page = await reads.runs.listRuns({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
     const runKeys = (only ? page.items.filter(only) : page.items).map(({ key }) => key);
     if (runKeys.length > 0) cancelled += await service.runs.cancelAll({ runKeys });
     after = page.next;

@@ -65,7 +65,7 @@ export const forkRun = operation({
   async handle({ path: { workflowRunId }, body, request }, context, { instanceId, actor }) {
     if (body === undefined) throw new Error('a fork without a body was not rejected');
     const { fromStep, input, newWorkflowRunId = null, note = null, createdAt } = body;
-    const run = await requireRun(context.store, { instanceId, workflowRunId, createdAt });
+    const run = await requireRun(context.reads.runs, { instanceId, workflowRunId, createdAt });
     const results = resultsOf(body);
     for (const [index, { out }] of results.entries()) refuseShown(run, out, `results.${index}.result`);
     refuseShown(run, input?.body ?? null, 'input.body');

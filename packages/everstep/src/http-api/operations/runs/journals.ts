@@ -9,7 +9,8 @@ import type { RequestContext } from '../../operation.js';
 import { shown } from '../../parameters/unacceptable.js';
 import { isOfRun, journalLists, presentAttempt, presentJournal, presentJournalStep, presentTask } from '../../presenters/run.js';
 import { invokedByStep } from '../../presenters/step-fields.js';
-import { type HistoryStore, historyBytes, isWhole, withWholeResult } from '../../read-models/run-histories.js';
+import type { RunReads } from '../../read-models/reads.js';
+import { historyBytes, isWhole, withWholeResult } from '../../read-models/run-histories.js';
 import { StreamedList, streamed } from '../../responses/streamed-json.js';
 
 async function* mapped<Item, Shown>(
@@ -20,7 +21,7 @@ async function* mapped<Item, Shown>(
 }
 
 /** Streams a long journal. Each part is read while the previous part is sent. */
-async function longJournal(store: HistoryStore, history: RunHistory, payloadBytes: number, reserve: RequestContext['reserve']) {
+async function longJournal(store: RunReads, history: RunHistory, payloadBytes: number, reserve: RequestContext['reserve']) {
   const { run, journalLength, invoked } = history;
   const runKey = run.key;
   const { longestOutBytes } = await store.journalSize({ runKey });
@@ -47,7 +48,7 @@ async function longJournal(store: HistoryStore, history: RunHistory, payloadByte
 }
 
 export async function journalOf(
-  store: HistoryStore,
+  store: RunReads,
   { key: runKey, workflowRunId }: RunRecord,
   { reserve }: Pick<RequestContext, 'reserve'>,
 ): Promise<RunJournal> {

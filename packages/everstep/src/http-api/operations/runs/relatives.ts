@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { type Relative, RunComparison, RunLineage } from '../../../contract/run-tools.js';
-import type { RunRecord, Store } from '../../../ports/stores/store.js';
+import type { RunRecord } from '../../../ports/stores/store.js';
 import { answer, operation } from '../../operation.js';
 import { shown } from '../../parameters/unacceptable.js';
 import { Text, UnixMs } from '../../parameters/values.js';
@@ -11,10 +11,11 @@ import { comparisonOf } from '../../presenters/comparison.js';
 import { optional } from '../../presenters/optional.js';
 import { presentReference, stateOfRun } from '../../presenters/run.js';
 import { comparedBytes, comparedRun } from '../../read-models/compared-runs.js';
+import type { RunReads } from '../../read-models/reads.js';
 import { RunIdPath, requireRun, workflowCreatedAt } from './runs.js';
 
 /** Returns the latest other run of the same workflow that succeeded. */
-async function lastSuccessful(store: Store, run: RunRecord): Promise<RunRecord> {
+async function lastSuccessful(store: RunReads, run: RunRecord): Promise<RunRecord> {
   const { items } = await store.listRuns({
     instanceId: run.instanceId,
     filter: { workflowUrls: [run.workflowUrl], statuses: ['succeeded'] },
@@ -49,17 +50,17 @@ export const compareRuns = operation({
   }),
   responses: { 200: RunComparison },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { workflowRunId }, query, request }, { store }, { instanceId }) {
+  async handle({ path: { workflowRunId }, query, request }, { reads }, { instanceId }) {
     const { with: named, withCreatedAt, createdAt } = query;
     if (named === undefined && withCreatedAt !== undefined)
       throw new ApiError('bad-parameter', 'the query parameter "withCreatedAt" requires "with", which is missing');
-    const run = await requireRun(store, { instanceId, workflowRunId, createdAt });
+    const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt });
     const against =
       named === undefined
-        ? await lastSuccessful(store, run)
-        : await requireRun(store, { instanceId, workflowRunId: named, createdAt: withCreatedAt });
-    await request.reserve((await comparedBytes(store, run)) + (await comparedBytes(store, against)));
-    const [left, right] = [await comparedRun(store, run), await comparedRun(store, against)];
+        ? await lastSuccessful(reads.runs, run)
+        : await requireRun(reads.runs, { instanceId, workflowRunId: named, createdAt: withCreatedAt });
+    await request.reserve((await comparedBytes(reads.runs, run)) + (await comparedBytes(reads.runs, against)));
+    const [left, right] = [await comparedRun(reads.runs, run), await comparedRun(reads.runs, against)];
     return answer(200, await comparisonOf(left.compared, right.compared, !left.isWhole || !right.isWhole));
   },
 });
@@ -84,7 +85,7 @@ interface Found {
   readonly complete: boolean;
 }
 
-async function ancestorsOf(store: Store, run: RunRecord): Promise<Found> {
+async function ancestorsOf(store: RunReads, run: RunRecord): Promise<Found> {
   const relatives: Relative[] = [];
   let of: RunRecord | null = run;
   while (of?.origin) {
@@ -111,7 +112,7 @@ async function ancestorsOf(store: Store, run: RunRecord): Promise<Found> {
 }
 
 /** Collects descendants generation by generation. */
-async function descendantsOf(store: Store, run: RunRecord): Promise<Found> {
+async function descendantsOf(store: RunReads, run: RunRecord): Promise<Found> {
   const relatives: Relative[] = [];
   const parents: RunRecord[] = [run];
   for (const parent of parents) {
@@ -146,9 +147,9 @@ export const getRunLineage = operation({
   query: Type.Object({ createdAt: workflowCreatedAt }),
   responses: { 200: RunLineage },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { workflowRunId }, query: { createdAt } }, { store }, { instanceId }) {
-    const run = await requireRun(store, { instanceId, workflowRunId, createdAt });
-    const [up, down] = [await ancestorsOf(store, run), await descendantsOf(store, run)];
+  async handle({ path: { workflowRunId }, query: { createdAt } }, { reads }, { instanceId }) {
+    const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt });
+    const [up, down] = [await ancestorsOf(reads.runs, run), await descendantsOf(reads.runs, run)];
     return answer(200, { ancestors: up.relatives, descendants: down.relatives, complete: up.complete && down.complete });
   },
 });

@@ -5,13 +5,14 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ActiveRun, Cancelled, JournalStep, RunJournal, RunResult } from '../../../contract/runs.js';
 import { NO_LENGTH_LIMIT } from '../../../ports/stores/history-parts.js';
-import type { RunRecord, Store } from '../../../ports/stores/store.js';
+import type { RunRecord } from '../../../ports/stores/store.js';
 import { change } from '../../audited/audit-rule.js';
 import { answer, operation } from '../../operation.js';
 import { shown } from '../../parameters/unacceptable.js';
 import { Duration, Text, UnixMs } from '../../parameters/values.js';
 import { presentJournalStep, presentReference, presentResult } from '../../presenters/run.js';
 import type { InvokedByStep } from '../../presenters/step-fields.js';
+import type { RunReads } from '../../read-models/reads.js';
 import { withWholeResult } from '../../read-models/run-histories.js';
 import { journalOf } from './journals.js';
 
@@ -22,7 +23,7 @@ export const workflowCreatedAt = Type.Optional(
   ),
 );
 
-export async function requireRun(store: Store, query: Parameters<Store['findRun']>[0]): Promise<RunRecord> {
+export async function requireRun(store: RunReads, query: Parameters<RunReads['findRun']>[0]): Promise<RunRecord> {
   const run = await store.findRun(query);
   if (run) return run;
   const when = query.createdAt === undefined ? '' : ` created at ${query.createdAt}`;
@@ -45,9 +46,9 @@ export const getRun = operation({
   query: Type.Object({ workflowCreatedAt }),
   responses: { 200: RunJournal },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { workflowRunId }, query, request }, { store }, { instanceId }) {
-    const run = await requireRun(store, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
-    return answer(200, await journalOf(store, run, request));
+  async handle({ path: { workflowRunId }, query, request }, { reads }, { instanceId }) {
+    const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
+    return answer(200, await journalOf(reads.runs, run, request));
   },
 });
 
@@ -66,12 +67,14 @@ export const getRunStep = operation({
   query: Type.Object({ workflowCreatedAt }),
   responses: { 200: JournalStep },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { workflowRunId, stepId }, query, request }, { store }, { instanceId }) {
-    const run = await requireRun(store, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
-    const found = await store.findStep({ runKey: run.key, stepId, maxOutBytes: LIMITS.maxInlineBytes });
+  async handle({ path: { workflowRunId, stepId }, query, request }, { reads }, { instanceId }) {
+    const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
+    const found = await reads.runs.findStep({ runKey: run.key, stepId, maxOutBytes: LIMITS.maxInlineBytes });
     if (found?.outLeftOut !== undefined) await request.reserve(2 * found.outLeftOut);
     const step =
-      found?.outLeftOut === undefined ? found : await store.findStep({ runKey: run.key, stepId, maxOutBytes: NO_LENGTH_LIMIT });
+      found?.outLeftOut === undefined
+        ? found
+        : await reads.runs.findStep({ runKey: run.key, stepId, maxOutBytes: NO_LENGTH_LIMIT });
     if (!step) throw new ApiError('not-found', `run ${shown(workflowRunId)} has no recorded step ${stepId}`);
     return answer(200, presentJournalStep(step, run.settings.redact, NO_INVOCATIONS));
   },
@@ -102,12 +105,12 @@ export const getRunResult = operation({
   }),
   responses: { 200: RunResult, 202: ActiveRun },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { workflowRunId }, query, request }, { store, service, resultWaits }, { instanceId, access }) {
-    const run = await requireRun(store, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
+  async handle({ path: { workflowRunId }, query, request }, { reads, service, resultWaits }, { instanceId, access }) {
+    const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
     const redacted = access === 'read-only';
     const resultOf = async (ended: RunRecord): Promise<RunResult> => {
       await request.reserve(2 * (ended.resultLeftOut ?? 0));
-      return presentResult(await withWholeResult(store, ended), redacted);
+      return presentResult(await withWholeResult(reads.runs, ended), redacted);
     };
     if (run.status !== 'active') return answer(200, await resultOf(run));
     const timeoutMs = query.timeout ?? LIMITS.defaultResultWaitMs;

@@ -7,7 +7,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { RunSearchPage } from '../../../contract/runs.js';
 import type { WorkSlices } from '../../../fairness/work-slices.js';
-import type { Page, Position, RunFilter, RunRecord, SearchableRun, Store } from '../../../ports/stores/store.js';
+import type { Page, Position, RunFilter, RunRecord, RunStore, SearchableRun } from '../../../ports/stores/store.js';
 import { answer, operation } from '../../operation.js';
 import { Cursor } from '../../parameters/values.js';
 import { presentFoundRun } from '../../presenters/run.js';
@@ -49,7 +49,7 @@ function matches({ workflowRunId, workflowUrl, labels, error }: SearchableRun, w
 }
 
 interface Search {
-  readonly store: Pick<Store, 'listRuns' | 'listSearchableRuns' | 'runRecord'>;
+  readonly reads: RunStore;
   readonly slices: Pick<WorkSlices, 'run'>;
   readonly instanceId: string;
   readonly filter: RunFilter;
@@ -77,12 +77,12 @@ const pageOf = ({ instanceId, filter }: Search, after: Position | null, limit: n
 
 /** Finds runs whose id equals the query. */
 async function findId(search: Search, { after }: SearchPosition, found: Found): Promise<void> {
-  const { store, text, count, filter } = search;
+  const { reads, text, count, filter } = search;
   found.next = { part: 'rest', after: null };
   // With this filter there is only one id, which the second part finds anyway.
   if (text === '' || filter.workflowRunId !== undefined) return;
   const byId = { ...search, filter: { ...filter, workflowRunId: text } };
-  const { items, next } = await store.listRuns(pageOf(byId, after, count));
+  const { items, next } = await reads.listRuns(pageOf(byId, after, count));
   found.runs.push(...items);
   found.searchedUntil = items.at(-1)?.createdAt ?? null;
   if (next !== null) found.next = { part: 'id', after: next };
@@ -90,20 +90,20 @@ async function findId(search: Search, { after }: SearchPosition, found: Found): 
 
 /** Searches the other runs until there are enough results or the limits of one request are reached. */
 async function searchTexts(search: Search, position: SearchPosition, found: Found): Promise<void> {
-  const { store, slices, text, words, count, filter } = search;
+  const { reads, slices, text, words, count, filter } = search;
   const endsAt = performance.now() + LIMITS.maxRunSearchMs;
   let { after } = position;
   for (let looked = 0; looked < LIMITS.maxRunsSearched && performance.now() < endsAt; ) {
     const limit = words.length === 0 ? count - found.runs.length : LIMITS.runsSearchedAtOnce;
     const page = pageOf(search, after, limit);
-    const { items, next } = await slices.run(search.instanceId, () => store.listSearchableRuns(page));
+    const { items, next } = await slices.run(search.instanceId, () => reads.listSearchableRuns(page));
     looked += items.length;
     for (const texts of items) {
       after = texts.position;
       found.searchedUntil = texts.createdAt;
       // Runs with this id were found in the first part.
       const isKnown = texts.workflowRunId === text && filter.workflowRunId === undefined;
-      const run = isKnown || !matches(texts, words) ? null : await store.runRecord({ runKey: texts.runKey });
+      const run = isKnown || !matches(texts, words) ? null : await reads.runRecord({ runKey: texts.runKey });
       // A run may have been removed since the page was read.
       if (run) found.runs.push(run);
       if (found.runs.length === count) break;
@@ -152,7 +152,7 @@ export const searchRuns = operation({
   }),
   responses: { 200: RunSearchPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  async handle({ query }, { store, slices, cursors }, { instanceId }) {
+  async handle({ query }, { reads, slices, cursors }, { instanceId }) {
     const { cursor: given, count, q = '', ...asked } = query;
     const text = q.trim();
     const words = wordsOf(text);
@@ -160,7 +160,7 @@ export const searchRuns = operation({
     const start = given === undefined || given === '' ? BEGINNING : positionOf((await cursors.open(scope, given)).after);
     if (isEmptyRange(asked)) return answer(200, { runs: [], searchedUntil: null, complete: true });
     const search = {
-      store,
+      reads: reads.runs,
       slices,
       instanceId,
       filter: runFilterOf(asked),

@@ -89,7 +89,7 @@ const BODY_ERRORS: readonly ErrorCode[] = ['bad-body', 'body-too-large', 'unsupp
 /** Throws ApiError `bad-cursor`. */
 export async function listDlqPage(
   query: DlqQuery,
-  { store, cursors }: Pick<ApiContext, 'store' | 'cursors'>,
+  { reads, cursors }: Pick<ApiContext, 'reads' | 'cursors'>,
   { instanceId }: Pick<Caller, 'instanceId'>,
   { reserve }: Pick<RequestContext, 'reserve'>,
 ): Promise<DlqPage> {
@@ -97,7 +97,7 @@ export async function listDlqPage(
   const scope = { operation: 'dlq-messages', instanceId, filters: { ...asked, dlqIds } };
   const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
   if (isEmptyRange(asked)) return { messages: [] };
-  const listing = await store.listDeadLetters({
+  const listing = await reads.deadLetters.listDeadLetters({
     instanceId,
     filter: { ...filterOf(asked), dlqIds },
     order: 'newest-first',
@@ -105,7 +105,7 @@ export async function listDlqPage(
     horizon: null,
     limit: limitOf(count),
   });
-  const { entries, next } = await readDeadLetters(store, listing, reserve);
+  const { entries, next } = await readDeadLetters(reads.deadLetters, listing, reserve);
   const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
   return { ...cursor, messages: entries.map((entry) => presentDlqMessage(entry)) };
 }
@@ -136,8 +136,8 @@ const getEntry = operation({
   pathParameters: DlqIdPath,
   responses: { 200: DlqMessage },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { dlqId }, request }, { store }, { instanceId }) {
-    const entry = await readDeadLetter(store, { instanceId, dlqId }, request.reserve);
+  async handle({ path: { dlqId }, request }, { reads }, { instanceId }) {
+    const entry = await readDeadLetter(reads.deadLetters, { instanceId, dlqId }, request.reserve);
     if (!entry) throw noSuchEntry([dlqId]);
     return answer(200, presentDlqMessage(entry));
   },
@@ -170,14 +170,14 @@ interface Batch {
 
 /** Returns the entries of one bulk request, oldest first, out of those that existed at the first request. */
 async function nextBatch(name: string, query: DlqQuery, context: ApiContext, instanceId: string): Promise<Batch> {
-  const { store, cursors } = context;
+  const { reads, cursors } = context;
   const { cursor: given, count, dlqIds, ...asked } = query;
   if (dlqIds) return { dlqIds: checkedDlqIds(dlqIds), cursor: {} };
   const scope = { operation: name, instanceId, filters: asked };
   const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
   if (isEmptyRange(asked)) return { dlqIds: [], cursor: {} };
-  const horizon = opened?.horizon ?? (await store.deadLetterHorizon({ instanceId }));
-  const { items, next } = await store.listDeadLetterIds({
+  const horizon = opened?.horizon ?? (await reads.deadLetters.deadLetterHorizon({ instanceId }));
+  const { items, next } = await reads.deadLetters.listDeadLetterIds({
     instanceId,
     filter: filterOf(asked),
     order: 'oldest-first',
@@ -228,7 +228,7 @@ async function retry({ dlqIds, ...rest }: Retry, context: ApiContext, request: R
   const ids: Record<'restart' | 'resume', string[]> = { restart: [], resume: [] };
   const missing: string[] = [];
   for (const dlqId of dlqIds) {
-    const entry = await context.store.findDeadLetter({ instanceId: rest.instanceId, dlqId });
+    const entry = await context.reads.deadLetters.findDeadLetter({ instanceId: rest.instanceId, dlqId });
     if (entry) ids[entry.run.settings.message ? 'restart' : 'resume'].push(dlqId);
     else missing.push(dlqId);
   }

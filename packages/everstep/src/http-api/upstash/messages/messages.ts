@@ -38,12 +38,12 @@ const getMessage = operation({
   pathParameters: MessagePath,
   responses: { 200: MessageEntry },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { messageId }, request }, { service, store }, { instanceId }) {
+  async handle({ path: { messageId }, request }, { service, reads }, { instanceId }) {
     const message = await service.messages.find({ instanceId, messageId });
     if (message?.run.status !== 'active') throw noSuchMessage(messageId);
     const runKey = message.run.key;
-    await request.reserve((await store.payloadHead({ runKey }))?.bodyBytes ?? 0);
-    const payload = await store.loadPayload({ runKey });
+    await request.reserve((await reads.runs.payloadHead({ runKey }))?.bodyBytes ?? 0);
+    const payload = await reads.runs.loadPayload({ runKey });
     if (payload === null) throw noSuchMessage(messageId);
     return answer(200, presentMessage(message, payload));
   },

@@ -152,8 +152,8 @@ const listSchedules = operation({
   unknownQuery: 'ignore',
   responses: { 200: Type.Array(ScheduleShown) },
   errors: [],
-  handle: async ({ request }, { store }, { instanceId }) =>
-    answer(200, await listedSchedules(store, instanceId, request.reserve, (schedule) => present(schedule))),
+  handle: async ({ request }, { reads }, { instanceId }) =>
+    answer(200, await listedSchedules(reads.schedules, instanceId, request.reserve, (schedule) => present(schedule))),
 });
 
 const getSchedule = operation({
@@ -167,14 +167,14 @@ const getSchedule = operation({
   pathParameters: SchedulePath,
   responses: { 200: ScheduleShown },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path }, { store, service }, { instanceId }) {
-    const schedule = await store.findSchedule({ instanceId, scheduleId: path.scheduleId });
+  async handle({ path }, { reads, service }, { instanceId }) {
+    const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId: path.scheduleId });
     if (!schedule) throw noSuchSchedule(path.scheduleId);
     const { lastRunId, settings } = schedule;
     if (lastRunId === null) return answer(200, present(schedule));
     const last = settings.message
       ? (await service.messages.find({ instanceId, messageId: lastRunId }))?.run
-      : await store.findRun({ instanceId, workflowRunId: lastRunId });
+      : await reads.runs.findRun({ instanceId, workflowRunId: lastRunId });
     return answer(200, present(schedule, last?.status ?? null));
   },
 });

@@ -9,15 +9,13 @@ import {
   type WireEntry,
 } from '../../../dialects/upstash/journal.js';
 import { stepsOf, yieldToOthers } from '../../../ports/stores/history-parts.js';
-import type { ListedStep, Store } from '../../../ports/stores/store.js';
-
-type StepStore = Pick<Store, 'listSteps'>;
+import type { HistoryStore, ListedStep } from '../../../ports/stores/store.js';
 
 /**
  * Yields the steps of the group that starts with `first`: planned together and recorded consecutively. Results are
  * not loaded.
  */
-async function* groupOf(store: StepStore, runKey: string, first: ListedStep): AsyncGenerator<readonly ListedStep[]> {
+async function* groupOf(store: HistoryStore, runKey: string, first: ListedStep): AsyncGenerator<readonly ListedStep[]> {
   let from: string | null = String(first.index);
   while (from !== null) {
     const part = await store.listSteps({ runKey, bounds: PART, maxOutBytes: 0, from });
@@ -31,7 +29,7 @@ async function* groupOf(store: StepStore, runKey: string, first: ListedStep): As
 
 /** `length` is the number of steps that were recorded when `source` was read. */
 export async function* longJournal(
-  store: StepStore,
+  store: HistoryStore,
   source: Omit<JournalSource, 'recorded'>,
   length: number,
 ): AsyncGenerator<readonly WireEntry[]> {

@@ -56,26 +56,26 @@ const getJournal = operation({
   errors: ['bad-parameter', 'not-found'],
   // It shows fields that the run redacts elsewhere.
   needsReadWrite: true,
-  async handle({ path: { workflowRunId }, request }, { store }, { instanceId }) {
+  async handle({ path: { workflowRunId }, request }, { reads }, { instanceId }) {
     const gone = () => new ApiError('not-found', `no active run has the ID ${shown(workflowRunId)}`);
-    const record = await store.findRun({ instanceId, workflowRunId });
+    const record = await reads.runs.findRun({ instanceId, workflowRunId });
     if (record?.status !== 'active' || record.dialect !== 'upstash') throw gone();
     const runKey = record.key;
-    const run = await store.loadRun({ runKey });
-    const head = await store.payloadHead({ runKey });
+    const run = await reads.runs.loadRun({ runKey });
+    const head = await reads.runs.payloadHead({ runKey });
     if (!run || !head || run.status !== 'active') throw gone();
     const open = [...run.tasks.values()].filter(isStep).sort((a, b) => a.slot - b.slot);
     const { journalLength, journalBytes } = run;
     const isShort = journalLength <= LIMITS.partRows && journalBytes + head.bodyBytes <= LIMITS.partBytes;
-    const { longestOutBytes } = isShort ? { longestOutBytes: 0 } : await store.journalSize({ runKey });
+    const { longestOutBytes } = isShort ? { longestOutBytes: 0 } : await reads.runs.journalSize({ runKey });
     const bytes = isShort ? journalBytes : Math.max(LIMITS.partBytes, longestOutBytes);
     // A running workflow waits for the answer, so the request waits for memory until the endpoint would time out.
     await request.reserve(2 * (bytes + head.bodyBytes), { waitMs: LIMITS.requestTimeoutMs });
-    const payload = await store.loadPayload({ runKey });
+    const payload = await reads.runs.loadPayload({ runKey });
     if (!payload) throw gone();
     const source = { instanceId, workflowRunId, runKey, payload, open };
-    if (!isShort) return answer(200, streamed<WireEntry[]>(new StreamedList(longJournal(store, source, journalLength))));
-    const recorded = (await store.loadJournal({ runKey, from: 0 })).slice(0, journalLength);
+    if (!isShort) return answer(200, streamed<WireEntry[]>(new StreamedList(longJournal(reads.runs, source, journalLength))));
+    const recorded = (await reads.runs.loadJournal({ runKey, from: 0 })).slice(0, journalLength);
     return answer(200, [...wireJournal({ ...source, recorded })]);
   },
 });

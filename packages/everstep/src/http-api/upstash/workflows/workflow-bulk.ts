@@ -182,8 +182,8 @@ const retryFailureFunction = operation({
   responses: { 200: RunReferenceSchema },
   errors: ['bad-parameter', 'budget-exceeded', 'storage-quota-exceeded', 'not-found', 'callback-not-possible'],
   async handle({ path: { dlqId } }, context, { instanceId }) {
-    const { store, service } = context;
-    const entry = await store.findDeadLetter({ instanceId, dlqId });
+    const { reads, service } = context;
+    const entry = await reads.deadLetters.findDeadLetter({ instanceId, dlqId });
     if (!entry) throw noSuchEntry([dlqId]);
     await allowSpending(context, instanceId);
     callbackDone(await service.failureCallbacks.retry({ instanceId, dlqId }), dlqId);

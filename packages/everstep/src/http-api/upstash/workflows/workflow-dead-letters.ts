@@ -36,10 +36,10 @@ const get = operation({
   pathParameters: DlqIdPath,
   responses: { 200: DlqMessage },
   errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { dlqId }, request }, { store }, { instanceId }) {
-    const entry = await readDeadLetter(store, { instanceId, dlqId }, request.reserve);
+  async handle({ path: { dlqId }, request }, { reads }, { instanceId }) {
+    const entry = await readDeadLetter(reads.deadLetters, { instanceId, dlqId }, request.reserve);
     if (!entry) throw noSuchEntry([dlqId]);
-    const history = await callbackHistory(store, entry);
+    const history = await callbackHistory(reads.deadLetters, entry);
     return answer(200, presentDlqMessage(entry, history));
   },
 });

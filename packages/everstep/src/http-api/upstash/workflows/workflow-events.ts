@@ -61,7 +61,7 @@ const notifyRunOrEvent: Operation = {
     if (admitted.access !== 'token') throw new Error('an event was notified without a token');
     const { instanceId } = admitted.caller;
     const named = String(workflowRunId);
-    if (named.startsWith(RUN_ID_PREFIX) || (await context.store.findRun({ instanceId, workflowRunId: named })))
+    if (named.startsWith(RUN_ID_PREFIX) || (await context.reads.runs.findRun({ instanceId, workflowRunId: named })))
       return notifyRun.run(input, context, admitted);
     return notifyEvent.run({ ...input, path: { eventId: readEventId(`${named}/${eventId}`) } }, context, admitted);
   },

@@ -5,11 +5,12 @@ import { LIMITS, PART } from '../../../config/limits.js';
 import { RunStateSchema } from '../../../contract/runs.js';
 import { firstMessageId } from '../../../dialects/upstash/journal.js';
 import { attemptsOf, stepsOf, tasksOf } from '../../../ports/stores/history-parts.js';
-import type { ListedRun, RunFilter, RunRecord, Store } from '../../../ports/stores/store.js';
+import type { ListedRun, RunFilter, RunRecord } from '../../../ports/stores/store.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
 import { deadLetterFilters, isEmptyRange, RunIdFilter, triggerFilters } from '../../operations/filters.js';
 import { Cursor, Text, UnixMs } from '../../parameters/values.js';
 import { statusOfState } from '../../presenters/run.js';
+import type { DeadLetterReads, Reads, RunReads } from '../../read-models/reads.js';
 import { type ShownHistory, withWholeResult } from '../../read-models/run-histories.js';
 import { DOES_NOT_FIT, PageBudget, readHistory, readPage } from '../../read-models/run-pages.js';
 import { matchesUrlParts, urlPartFilters } from './run-filters.js';
@@ -39,7 +40,7 @@ const EventQuery = Type.Object({
 });
 type LogQuery = StaticDecode<typeof LogQuery>;
 
-async function hasMessage(store: Store, { key }: RunRecord, wanted: string): Promise<boolean> {
+async function hasMessage(store: RunReads, { key }: RunRecord, wanted: string): Promise<boolean> {
   if (firstMessageId(key) === wanted) return true;
   const inParts = { runKey: key, bounds: PART };
   const lists = [stepsOf(store, { ...inParts, maxOutBytes: 0 }), tasksOf(store, inParts), attemptsOf(store, inParts)];
@@ -48,7 +49,7 @@ async function hasMessage(store: Store, { key }: RunRecord, wanted: string): Pro
 }
 
 /** Loads the payload of a run, without its body if the page has no space left for it. */
-async function payloadWithin(store: Store, runKey: string, room: PageBudget, trimBody: boolean): Promise<ShownPayload | null> {
+async function payloadWithin(store: RunReads, runKey: string, room: PageBudget, trimBody: boolean): Promise<ShownPayload | null> {
   const head = await store.payloadHead({ runKey });
   if (!head) return null;
   const { bodyBytes, ...headers } = head;
@@ -57,7 +58,7 @@ async function payloadWithin(store: Store, runKey: string, room: PageBudget, tri
 }
 
 /** Loads the runs that steps invoked, with payloads and results as long as the page has space. */
-async function invokedRuns({ invoked }: ShownHistory, store: Store, room: PageBudget, trimBody: boolean) {
+async function invokedRuns({ invoked }: ShownHistory, store: RunReads, room: PageBudget, trimBody: boolean) {
   const found = new Map<number, InvokedRun>();
   for (const { stepId, runKey } of invoked.slice(0, LIMITS.loggedInvocations)) {
     const record = await store.runRecord({ runKey });
@@ -69,13 +70,18 @@ async function invokedRuns({ invoked }: ShownHistory, store: Store, room: PageBu
   return found;
 }
 
-async function deadLetterOf(store: Store, instanceId: string, dlqId: string | null): Promise<LogSource['deadLetter']> {
+async function deadLetterOf(store: DeadLetterReads, instanceId: string, dlqId: string | null): Promise<LogSource['deadLetter']> {
   const entry = dlqId === null ? null : await store.findDeadLetter({ instanceId, dlqId });
   const bodies = entry && (await store.loadDeadLetterBodies({ instanceId, dlqIds: [entry.dlqId] })).get(entry.dlqId);
   return entry && { ...entry, responseBody: bodies?.responseBody ?? new Uint8Array() };
 }
 
-async function loggedRun(history: ShownHistory, store: Store, room: PageBudget, trimBody: boolean): Promise<LoggedRun> {
+async function loggedRun(
+  history: ShownHistory,
+  { runs: store, deadLetters }: Reads,
+  room: PageBudget,
+  trimBody: boolean,
+): Promise<LoggedRun> {
   const { instanceId, origin, dlqId, key: runKey } = history.run;
   const payload = await payloadWithin(store, runKey, room, trimBody);
   const headersBytes = payload ? JSON.stringify(payload.forwardHeaders).length : 0;
@@ -87,7 +93,7 @@ async function loggedRun(history: ShownHistory, store: Store, room: PageBudget, 
     trimBody,
     payload,
     repeatsHeaders,
-    deadLetter: await deadLetterOf(store, instanceId, dlqId),
+    deadLetter: await deadLetterOf(deadLetters, instanceId, dlqId),
     invoker: origin?.kind === 'invoke' ? await store.runRecord({ runKey: origin.runKey }) : null,
     invoked: await invokedRuns(history, store, room, trimBody),
   });
@@ -112,7 +118,7 @@ const ROOM_BYTES = LIMITS.maxPageBytes / 2;
 
 async function listLogs(
   query: LogQuery,
-  { store, cursors }: ApiContext,
+  { reads, cursors }: ApiContext,
   { instanceId }: Caller,
   { reserve }: Pick<RequestContext, 'reserve'>,
 ) {
@@ -127,9 +133,9 @@ async function listLogs(
   const room = new PageBudget(reserve, ROOM_BYTES);
   const read = async (run: ListedRun): Promise<LoggedRun | null | typeof DOES_NOT_FIT> => {
     if (wanted && !wanted(run)) return null;
-    if (messageId !== undefined && !(await hasMessage(store, run, messageId))) return null;
-    const history = await readHistory(store, run, room, !trimBody);
-    return history === null || history === DOES_NOT_FIT ? history : loggedRun(history, store, room, trimBody);
+    if (messageId !== undefined && !(await hasMessage(reads.runs, run, messageId))) return null;
+    const history = await readHistory(reads.runs, run, room, !trimBody);
+    return history === null || history === DOES_NOT_FIT ? history : loggedRun(history, reads, room, trimBody);
   };
   const runs: LoggedRun[] = [];
   let after = opened?.after ?? null;
@@ -139,7 +145,7 @@ async function listLogs(
   // after them.
   do {
     const place = { after, horizon: null, limit: limit - runs.length };
-    const listing = await store.listRuns({ instanceId, filter, order: 'newest-first', ...place });
+    const listing = await reads.runs.listRuns({ instanceId, filter, order: 'newest-first', ...place });
     scanned += listing.items.length;
     const page = await readPage(listing, read);
     runs.push(...page.runs);
