@@ -34,15 +34,24 @@ const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everst
 
 const STORE_MAY = [
   `types ${ENGINE}`,
-  ...['runs/run', 'runs/positions', 'limits/pinned-limits', 'dead-letters/repair', 'dead-letters/dead-letter-groups'].map(
-    (module) => `${ENGINE}/${module}`,
-  ),
+  ...[
+    'writes',
+    'runs/run',
+    'runs/positions',
+    'limits/pinned-limits',
+    'dead-letters/repair',
+    'dead-letters/dead-letter-groups',
+  ].map((module) => `${ENGINE}/${module}`),
   ...[PORTS, `${AUDIT}/chain`, LIMITS_FILE, PROTOCOL],
 ];
 
 const DIRECTIONS: readonly DirectionRule[] = [
   { area: ENGINE, may: [LIMITS_FILE, PROTOCOL, 'jsep', 'croner'], because: 'decisions are a pure function of their inputs' },
-  { area: PORTS, may: [`types ${ENGINE}`, PROTOCOL], because: 'a port describes a need in terms of the engine' },
+  {
+    area: PORTS,
+    may: [`types ${ENGINE}`, `${ENGINE}/writes/stored-size`, PROTOCOL],
+    because: 'a port describes a need in terms of the engine',
+  },
   {
     area: 'everstep/src/runtime',
     may: [ENGINE, PORTS, ANSWERS, FAIRNESS, AUDIT, LIMITS_FILE, PROTOCOL],

@@ -9,14 +9,13 @@
  * Keeps invariant 1.
  */
 import { withEntry } from '../../audit/audited-request.js';
+import { conflictKeysOf, instanceOf, weightOf } from '../../engine/writes/unit-facts.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { ConcurrentBatches, Store } from '../../ports/stores/store.js';
 import { StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
 import { CommitTurns, type Waiting } from './commit-turns.js';
-import { bytesOf, instanceOf } from './unit-facts.js';
-import { namesOf } from './unit-names.js';
 
 interface Pending extends Waiting {
   readonly unit: CommitUnit;
@@ -84,7 +83,7 @@ export class Committer {
   submit(submitted: CommitUnit, onLost?: () => void, instanceId = instanceOf(submitted)): Promise<CommitResult> {
     const { unit, settle } = withEntry(submitted);
     return new Promise((resolve, reject) => {
-      const names = this.concurrentBatches.most > 1 ? namesOf(unit) : NO_NAMES;
+      const names = this.concurrentBatches.most > 1 ? conflictKeysOf(unit) : NO_NAMES;
       const settled = (result: CommitResult) => {
         settle(result.kind === 'applied');
         resolve(result);
@@ -93,7 +92,7 @@ export class Committer {
         settle(false);
         reject(error);
       };
-      this.pending.push({ unit, names, instanceId, bytes: bytesOf(unit), resolve: settled, reject: failed, onLost });
+      this.pending.push({ unit, names, instanceId, bytes: weightOf(unit), resolve: settled, reject: failed, onLost });
       this.writeSoon();
     });
   }

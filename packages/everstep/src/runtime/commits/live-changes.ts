@@ -6,7 +6,7 @@
  * A node on which somebody looks on says so to the others, again and again; as long as they hear that, they tell what they
  * write, gathered for a quarter of a second.
  */
-import type { CommitUnit, StoreWrite } from '../../engine/writes.js';
+import { type CommitUnit, type StoreWrite, writeFacts } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
 import { LIVE_TOPICS, type LiveHint, type LiveTopic } from '../../ports/live-hints.js';
@@ -58,42 +58,6 @@ class Gathered {
   get hint(): LiveHint {
     return { topics: [...this.topics], runIds: [...this.runIds] };
   }
-}
-
-/** What a write of this kind changes besides its run; null: nothing that is shown. */
-function topicOf({ kind }: StoreWrite): LiveTopic | null {
-  switch (kind) {
-    case 'add-dead-letter':
-    case 'take-dead-letter':
-    case 'set-failure-function-state':
-      return 'dlq';
-    case 'set-repair-item':
-      return 'repairs';
-    case 'put-flow-control':
-    case 'set-flow-control':
-    case 'set-flow-window':
-      return 'flow-control';
-    case 'put-schedule':
-    case 'delete-schedule':
-      return 'schedules';
-    case 'register-queue':
-    case 'put-queue':
-    case 'delete-queue':
-    case 'put-url-group':
-    case 'delete-url-group':
-      return 'queues';
-    case 'set-hold':
-    case 'set-instance-settings':
-      return 'settings';
-    default:
-      return null;
-  }
-}
-
-function instanceIn(write: StoreWrite): string | null {
-  if ('instanceId' in write) return write.instanceId;
-  if (write.kind === 'add-dead-letter') return write.entry.instanceId;
-  return write.kind === 'put-schedule' ? write.schedule.instanceId : null;
 }
 
 export class LiveChanges {
@@ -166,18 +130,21 @@ export class LiveChanges {
   }
 
   private gather(write: StoreWrite, of: (instanceId: string) => Gathered): void {
-    const topic = topicOf(write);
-    const instanceId = instanceIn(write);
-    if (topic !== null && instanceId !== null) of(instanceId).topics.add(topic);
-    if (write.kind === 'create-run') {
-      const { instanceId: owner, workflowRunId, settings } = write.run;
-      of(owner).run({ workflowRunId, isLimited: settings.flowControl !== null });
+    const facts = writeFacts(write);
+    if (facts.topic === null) return;
+    const instanceId = facts.instanceId(write);
+    if (facts.topic !== 'runs') {
+      if (instanceId !== null) of(instanceId).topics.add(facts.topic);
       return;
     }
-    if (!('runKey' in write)) return;
-    const run = this.options.runOf(write.runKey);
+    if (write.kind === 'create-run') {
+      const { workflowRunId, settings } = write.run;
+      of(write.run.instanceId).run({ workflowRunId, isLimited: settings.flowControl !== null });
+      return;
+    }
+    const run = this.options.runOf(facts.runKey(write) ?? '');
     if (run) of(run.instanceId).run(run);
-    // Whose it is nobody knows here: too many hints do no harm.
+    // The instance of the run is not known here. Additional hints do no harm.
     else for (const each of [...this.listeners.keys(), ...this.elsewhere.keys()]) of(each).topics.add('runs');
   }
 

@@ -1,24 +1,27 @@
 /**
- * What the guards of a batch ask for and its writes build on: read and locked once for all of its units, and then kept
- * true to what the units before have written.
+ * The state that the guards and writes of a batch depend on: read and locked once for all units, and then updated with what
+ * the earlier units have written.
  *
- * Rows are locked in one order, kind by kind and by key within a kind, so that batches of several processes wait for
- * each other instead of blocking each other. What is read after a lock is what its last holder left.
+ * Rows are locked in one order, by table and by key within a table, so that batches of several processes wait for each other
+ * and do not deadlock. A read after a lock sees what the previous holder of the lock wrote.
  * Keeps invariants 6 and 22.
  */
-
-import type { CommitResult, CommitUnit, RunReference, StoreGuard, StoreWrite } from '../../../ports/stores/store.js';
+import type { CommitResult, CommitUnit, RunReference, StoreGuard, StoreWrite } from '../../../engine/writes.js';
 import { flag, integer, type Row, text, textOrNull } from '../connection/columns.js';
-import { MistakenError, type SqlValue, type Statement, statement, type TransactionSession } from '../connection/connection.js';
+import {
+  type SqlValue,
+  type Statement,
+  statement,
+  type TransactionSession,
+  VersionConflictError,
+} from '../connection/connection.js';
 import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
 import { lockNextTicks } from '../control/schedule-records.js';
-import type { EntryPlace } from '../dead-letters/dead-letter-writes.js';
 import { lockRepairs } from '../repairs/repair-records.js';
-import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from '../runs/deduplication-writes.js';
-import type { RunPlace } from '../runs/run-writes.js';
-import type { AssumedRuns } from './assumptions.js';
-import { type BatchNames, pairOf } from './batch-names.js';
+import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from '../runs/deduplication-ids.js';
 import { ControlState } from './control-state.js';
+import type { ExpectedRuns, KnownEntry, KnownRun, RunPlace } from './known-run.js';
+import { type LockSet, pairOf } from './lock-set.js';
 
 const RUN_ID = { instance_id: 'text', workflow_run_id: 'text' } as const satisfies Columns;
 const ENTRY = { instance_id: 'text', dlq_id: 'text' } as const satisfies Columns;
@@ -33,19 +36,19 @@ const lockRuns = (wanted: string) =>
   FROM ${wanted} u JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key
   ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`);
 const LOCK_RUNS = lockRuns(`(SELECT * FROM ${unnest(RUN)} AS n(${names(RUN)}))`);
-/** Locks them, too. Leaves alone what is not active, or not at the version at which it should be. */
-const MOVE_ASSUMED = statement(`
+/** Also locks the runs. Skips runs that are not active or do not have the expected version. */
+const MOVE_EXPECTED = statement(`
   UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})
   WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key AND a.version = m.was`);
-/** With the runs whose tasks wait for the end of others, which are of the same instances. */
+/** Also locks the runs whose tasks wait for the end of others. They are of the same instances. */
 const LOCK_RUNS_AND_INVOKERS = lockRuns(`(
   SELECT * FROM ${unnest(RUN)} AS n(${names(RUN)})
   UNION SELECT t.instance_id, t.run_key FROM ${unnest(CHILD, Object.keys(RUN).length + 1)} AS c(${names(CHILD)})
   JOIN task t ON t.instance_id = c.child_instance AND t.child_run_key = c.child_key)`);
-/** By this clock what is new in a queue has its place there. */
+/** The clock that assigns positions to new messages in queues. */
 const NOW = statement('SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now');
 const onRuns = `FROM ${unnest(RUN)} AS u(${names(RUN)}) JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;
-/** Whoever removes them waits. */
+/** Delays a transaction that removes these runs. */
 const LOCK_PRESENT = statement(`SELECT r.run_key ${onRuns} ORDER BY r.instance_id, r.run_key FOR KEY SHARE OF r`);
 const READ_RUNS = statement(`
   SELECT r.instance_id, r.run_key, EXISTS (
@@ -72,164 +75,144 @@ const referenceOf = (row: Row): RunReference => ({
   createdAt: integer(row, 'created_at'),
 });
 
-/** A run as far as a batch has to know it. */
-export interface KnownRun extends RunPlace {
-  active: boolean;
-  /** Empty for a run that had ended before the batch: nothing depends on it then. */
-  workflowRunId: string;
-  /** Of an active run: which decision made its state. */
-  version: number;
-  /** Of an active message that is in one. */
-  queue: string | null;
-  waits: boolean;
-  /** It was made in the batch. */
-  begun: boolean;
-}
-
-/** A batch, what it names, and the instances of the runs that it names and that were there before. */
-export interface NamedBatch {
+/** A batch, its lock set, and the instances of the existing runs in it. */
+export interface LockedBatch {
   readonly units: readonly CommitUnit[];
-  readonly named: BatchNames;
+  readonly locks: LockSet;
   readonly instances: ReadonlyMap<string, string>;
 }
 
-/** In the order in which their rows are locked. */
+const knownEntryOf = (row: Row): KnownEntry => ({
+  instanceId: text(row, 'instance_id'),
+  dlqId: text(row, 'dlq_id'),
+  runKey: text(row, 'run_key'),
+  workflowUrl: text(row, 'workflow_url'),
+  fingerprint: textOrNull(row, 'fingerprint'),
+});
+
+/** The order in which rows of runs are locked. */
 const byPlace = (a: RunPlace, b: RunPlace): number => (pairOf(a.instanceId, a.runKey) < pairOf(b.instanceId, b.runKey) ? -1 : 1);
 
 const NOTHING = Promise.resolve<readonly Row[]>([]);
 
 export class BatchState {
-  /** Of runs that were there before. */
+  /** Instances of the runs that existed before. */
   private readonly instances: ReadonlyMap<string, string>;
   private readonly runs = new Map<string, KnownRun>();
-  /** Runs that were begun in the batch, and those that deduplication ids name. */
+  /** Runs that the batch created, and those that deduplication ids refer to. */
   private readonly references = new Map<string, RunReference>();
-  /** The active runs of an id, oldest first. */
+  /** The active runs of each id, oldest first. */
   private readonly activeIds = new Map<string, RunReference[]>();
-  private readonly entries = new Map<string, EntryPlace>();
-  /** Message ids of open tasks, by run and then slot, of those that guards ask for. */
+  private readonly entries = new Map<string, KnownEntry>();
+  /** Message ids of the open tasks in the lock set, by run and then slot. */
   private readonly tasks = new Map<string, Map<number, string>>();
   private readonly schedules = new Map<string, number | null>();
   private readonly repairs = new Map<string, number>();
   private deduplication: LockedIds = { present: new Set(), taken: new Map() };
   private controls = new ControlState();
-  /** Their rows are at the versions to which the batch brings them. */
-  private readonly assumed: AssumedRuns;
-  /** Unix ms by the database's clock; null where nothing of the batch goes by it. */
+  /** Runs whose rows already have the versions after the batch. */
+  private readonly expected: ExpectedRuns;
+  /** Unix ms by the clock of the database; null if the batch does not need it. */
   databaseNow: number | null = null;
 
-  private constructor(instances: ReadonlyMap<string, string>, assumed: AssumedRuns = new Map()) {
+  private constructor(instances: ReadonlyMap<string, string>, expected: ExpectedRuns = new Map()) {
     this.instances = instances;
-    this.assumed = assumed;
-    for (const [runKey, { run }] of assumed) this.runs.set(runKey, run);
+    this.expected = expected;
+    for (const [runKey, { run }] of expected) this.runs.set(runKey, run);
   }
 
   /**
-   * For a batch whose units are all decisions on these runs, or beginnings: brings the runs to the versions at which it
-   * leaves them, and reads nothing but which ids are taken. Throws MistakenError when one of them is not as it is assumed to be.
+   * For a batch that only creates runs and decides on the expected ones: updates these to their versions after the batch, and
+   * reads only which run ids are taken. Throws VersionConflictError if a run does not have its expected version.
    */
-  static async assume(session: TransactionSession, { named, instances }: NamedBatch, assumed: AssumedRuns): Promise<BatchState> {
-    const state = new BatchState(instances, assumed);
-    const moves = [...assumed.values()]
+  static async expect(
+    session: TransactionSession,
+    { locks, instances }: LockedBatch,
+    expected: ExpectedRuns,
+  ): Promise<BatchState> {
+    const state = new BatchState(instances, expected);
+    const moves = [...expected.values()]
       .sort((a, b) => byPlace(a.run, b.run))
       .map(({ run, version }) => ({ instance_id: run.instanceId, run_key: run.runKey, was: run.version, version }));
     const [moved, taken] = await Promise.all([
-      moves.length === 0 ? 0 : session.execute(MOVE_ASSUMED, columnArrays(MOVE, moves)),
-      named.runIds.size === 0 ? NOTHING : session.query(READ_ACTIVE_IDS, columnArrays(RUN_ID, [...named.runIds.values()])),
+      moves.length === 0 ? 0 : session.execute(MOVE_EXPECTED, columnArrays(MOVE, moves)),
+      locks.runIds.size === 0 ? NOTHING : session.query(READ_ACTIVE_IDS, columnArrays(RUN_ID, [...locks.runIds.values()])),
     ]);
-    if (moved < moves.length) throw new MistakenError('a run is not as it was left');
+    if (moved < moves.length) throw new VersionConflictError('a run does not have its expected version');
     for (const row of taken) state.idTaken(text(row, 'instance_id'), referenceOf(row));
     return state;
   }
 
-  /** Everything in one round trip. */
-  static async read(session: TransactionSession, { units, named, instances }: NamedBatch): Promise<BatchState> {
+  /** Reads and locks everything in one round trip. */
+  static async read(session: TransactionSession, { units, locks, instances }: LockedBatch): Promise<BatchState> {
     const ask = (wanted: { readonly size: number }, to: Statement, values: () => readonly SqlValue[]) =>
       wanted.size === 0 ? NOTHING : session.query(to, values());
-    /** Of a run that there never was nothing is asked for. */
+    /** Omits runs that never existed. */
     const places = (runKeys: Iterable<string>) =>
       [...runKeys].flatMap((run_key) => {
         const instance_id = instances.get(run_key);
         return instance_id === undefined ? [] : [{ instance_id, run_key }];
       });
-    const runs = columnArrays(RUN, places(named.runs));
-    const repairs = named.repairs.size === 0 ? null : lockRepairs(session, [...named.repairs.values()]);
-    const locked =
-      named.children.size > 0
-        ? session.query(LOCK_RUNS_AND_INVOKERS, [...runs, ...columnArrays(RUN, places(named.children))])
-        : ask(named.runs, LOCK_RUNS, () => runs);
-    const tasks = ask(named.slots, LOCK_TASKS, () =>
-      columnArrays(
-        SLOT,
-        [...named.slots.values()].flatMap(({ run_key, slot }) => places([run_key]).map((run) => ({ ...run, slot }))),
+    const runs = columnArrays(RUN, places(locks.runs));
+    // The statements are sent in this order: first the locks, then the reads that must see what the locks protect.
+    const answers = {
+      repairs: locks.repairs.size === 0 ? [] : lockRepairs(session, [...locks.repairs.values()]),
+      active:
+        locks.children.size > 0
+          ? session.query(LOCK_RUNS_AND_INVOKERS, [...runs, ...columnArrays(RUN, places(locks.children))])
+          : ask(locks.runs, LOCK_RUNS, () => runs),
+      tasks: ask(locks.slots, LOCK_TASKS, () =>
+        columnArrays(
+          SLOT,
+          [...locks.slots.values()].flatMap(({ run_key, slot }) => places([run_key]).map((run) => ({ ...run, slot }))),
+        ),
       ),
-    );
-    const entries = ask(named.entries, LOCK_ENTRIES, () => columnArrays(ENTRY, [...named.entries.values()]));
-    const deduplicationIds = [...named.deduplicationIds.values()];
-    const deduplication = deduplicationIds.length > 0 ? lockDeduplicationIds(session, deduplicationIds) : null;
-    const schedules = [...named.schedules];
-    const controls = ControlState.read(session, units);
-    const ticks = schedules.length === 0 ? null : lockNextTicks(session, [...named.schedules.values()]);
-    const kept = ask(named.present, LOCK_PRESENT, () => columnArrays(RUN, places(named.present)));
-    // Behind all locks.
-    const known = ask(named.runs, READ_RUNS, () => runs);
-    const activeIds = ask(named.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...named.runIds.values()]));
-    const references = ask(named.remembered, READ_REFERENCES, () => columnArrays(RUN, places(named.remembered)));
-    const time = named.queued ? session.query(NOW, []) : NOTHING;
+      entries: ask(locks.entries, LOCK_ENTRIES, () => columnArrays(ENTRY, [...locks.entries.values()])),
+      deduplication:
+        locks.deduplicationIds.size === 0 ? null : lockDeduplicationIds(session, [...locks.deduplicationIds.values()]),
+      controls: ControlState.read(session, units),
+      ticks: locks.schedules.size === 0 ? [] : lockNextTicks(session, [...locks.schedules.values()]),
+      present: ask(locks.present, LOCK_PRESENT, () => columnArrays(RUN, places(locks.present))),
+      runs: ask(locks.runs, READ_RUNS, () => runs),
+      activeIds: ask(locks.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...locks.runIds.values()])),
+      references: ask(locks.remembered, READ_REFERENCES, () => columnArrays(RUN, places(locks.remembered))),
+      time: locks.queued ? session.query(NOW, []) : NOTHING,
+    };
+    // If one fails, the others fail too.
+    await Promise.all(Object.values(answers));
 
-    // All at once: when one fails the others do too.
-    const answers = await Promise.all([
-      known,
-      locked,
-      tasks,
-      entries,
-      activeIds,
-      references,
-      deduplication,
-      ticks,
-      repairs,
-      kept,
-      controls,
-      time,
-    ]);
     const state = new BatchState(instances);
-    const [stamp] = answers[11];
+    const [stamp] = await answers.time;
     if (stamp) state.databaseNow = integer(stamp, 'now');
-    for (const row of answers[0]) state.learnRun(row);
-    for (const row of answers[1]) state.learnActive(row);
-    for (const row of answers[2]) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
-    for (const row of answers[3]) {
-      state.entryAdded({
-        instanceId: text(row, 'instance_id'),
-        dlqId: text(row, 'dlq_id'),
-        runKey: text(row, 'run_key'),
-        workflowUrl: text(row, 'workflow_url'),
-        fingerprint: textOrNull(row, 'fingerprint'),
-      });
+    for (const row of await answers.runs) state.learnRun(row);
+    for (const row of await answers.active) state.learnActive(row);
+    for (const row of await answers.tasks) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
+    for (const row of await answers.entries) state.entryAdded(knownEntryOf(row));
+    for (const row of await answers.activeIds) state.idTaken(text(row, 'instance_id'), referenceOf(row));
+    for (const row of await answers.references) state.references.set(text(row, 'run_key'), referenceOf(row));
+    state.deduplication = (await answers.deduplication) ?? state.deduplication;
+    state.controls = await answers.controls;
+    const ticks = await answers.ticks;
+    for (const [index, key] of [...locks.schedules.keys()].entries()) {
+      const tick = ticks[index];
+      if (tick !== undefined) state.schedules.set(key, tick);
     }
-    for (const row of answers[4]) state.idTaken(text(row, 'instance_id'), referenceOf(row));
-    for (const row of answers[5]) state.references.set(text(row, 'run_key'), referenceOf(row));
-    if (answers[6]) state.deduplication = answers[6];
-    state.controls = answers[10];
-    for (const [index, tick] of (answers[7] ?? []).entries()) {
-      const key = schedules[index]?.[0];
-      if (key !== undefined && tick !== undefined) state.schedules.set(key, tick);
-    }
-    for (const { instanceId, repairId, version } of answers[8] ?? []) state.repairs.set(pairOf(instanceId, repairId), version);
+    for (const { instanceId, repairId, version } of await answers.repairs)
+      state.repairs.set(pairOf(instanceId, repairId), version);
     return state;
   }
 
-  /** All that the batch had to do with, as it leaves them. */
+  /** All runs that the batch used, as it leaves them. */
   get knownRuns(): Iterable<KnownRun> {
     return this.runs.values();
   }
 
-  /** Deduplication ids that have a row, expired ones too. */
+  /** Deduplication ids that have a row, including expired ones. */
   get deduplicationRows(): Set<string> {
     return this.deduplication.present;
   }
 
-  /** Null when the guard holds. */
+  /** Returns null if the guard holds. */
   refusalOf(guard: StoreGuard): CommitResult | null {
     switch (guard.kind) {
       case 'run-active':
@@ -264,9 +247,13 @@ export class BatchState {
     }
   }
 
-  /** A queue, a group of URLs or a schedule is as this says from now on. */
+  /** Records a write to a queue, URL group or schedule. */
   controlWritten(write: StoreWrite): void {
     this.controls.note(write);
+    if (write.kind === 'put-schedule') {
+      const { instanceId, scheduleId, nextAt } = write.schedule;
+      this.schedules.set(pairOf(instanceId, scheduleId), nextAt);
+    } else if (write.kind === 'delete-schedule') this.schedules.delete(pairOf(write.instanceId, write.scheduleId));
   }
 
   private refusalOfRun({ runKey, version }: Extract<StoreGuard, { kind: 'run-active' }>): CommitResult | null {
@@ -275,37 +262,37 @@ export class BatchState {
     return version === undefined || version === run.version ? null : { kind: 'run-moved' };
   }
 
-  /** A unit that was decided on the run is taken, and made that version of it. Null when nobody has to write that. */
+  /** Records that an applied unit brought the run to this version. Returns null if its row need not be updated. */
   runMoved(runKey: string, version: number): KnownRun | null {
     const run = this.requireRun(runKey);
     run.version = version;
-    return run.active && !this.assumed.has(runKey) ? run : null;
+    return run.active && !this.expected.has(runKey) ? run : null;
   }
 
-  /** Throws when there is no such run: a write that names it is a fault. */
+  /** Throws if the run does not exist: then the write that names it is faulty. */
   requireRun(runKey: string): KnownRun {
     const run = this.runs.get(runKey);
     if (!run) throw new Error(`there is no run with the key ${runKey}`);
     return run;
   }
 
-  /** Null when there never was such a run. */
+  /** Returns null if there never was such a run. */
   instanceOf(runKey: string): string | null {
     return this.runs.get(runKey)?.instanceId ?? this.instances.get(runKey) ?? null;
   }
 
-  requireEntry(instanceId: string, dlqId: string): EntryPlace {
+  requireEntry(instanceId: string, dlqId: string): KnownEntry {
     const entry = this.entries.get(pairOf(instanceId, dlqId));
     if (!entry) throw new Error(`there is no dead letter ${dlqId}`);
     return entry;
   }
 
-  /** Whether a run of that key was there before, and is no more active. */
+  /** Returns whether the run existed before and is no longer active. */
   hasEnded(runKey: string): boolean {
     return this.runs.get(runKey)?.active === false;
   }
 
-  /** `isMessage`: then it is found under no run id. */
+  /** `isMessage`: a message is not found by a run id. */
   runCreated(run: KnownRun, createdAt: number, isMessage: boolean): void {
     if (this.runs.has(run.runKey)) throw new Error(`there is a run with the key ${run.runKey} already`);
     this.runs.set(run.runKey, run);
@@ -314,7 +301,7 @@ export class BatchState {
     if (!isMessage) this.idTaken(run.instanceId, reference);
   }
 
-  /** Throws when it has ended already: a late writer must not overwrite how a run ended. */
+  /** Throws if the run has already ended: a late write must not overwrite the outcome of a run. */
   runEnded(runKey: string): KnownRun {
     const run = this.requireRun(runKey);
     if (!run.active) throw new Error(`the run ${runKey} has ended already`);
@@ -325,11 +312,11 @@ export class BatchState {
     return run;
   }
 
-  entryAdded(entry: EntryPlace): void {
+  entryAdded(entry: KnownEntry): void {
     this.entries.set(pairOf(entry.instanceId, entry.dlqId), entry);
   }
 
-  entryTaken({ instanceId, dlqId }: EntryPlace): void {
+  entryTaken({ instanceId, dlqId }: KnownEntry): void {
     this.entries.delete(pairOf(instanceId, dlqId));
   }
 
@@ -347,18 +334,11 @@ export class BatchState {
     this.tasks.delete(runKey);
   }
 
-  /** Throws when there is no such run. */
+  /** Throws if the run does not exist. */
   deduplicationTaken(id: DeduplicationId, runKey: string, expiresAt: number): void {
     const run = this.references.get(runKey);
     if (!run) throw new Error(`there is no run with the key ${runKey}`);
     this.deduplication.taken.set(keyOf(id), { run, expiresAt });
-  }
-
-  /** `nextAt` undefined: there is no such schedule any more. */
-  scheduleMoved(instanceId: string, scheduleId: string, nextAt: number | null | undefined): void {
-    const key = pairOf(instanceId, scheduleId);
-    if (nextAt === undefined) this.schedules.delete(key);
-    else this.schedules.set(key, nextAt);
   }
 
   private idTaken(instanceId: string, run: RunReference): void {
@@ -372,7 +352,7 @@ export class BatchState {
     const runKey = text(row, 'run_key');
     const instanceId = text(row, 'instance_id');
     const waits = flag(row, 'waits');
-    this.runs.set(runKey, { instanceId, runKey, active: false, workflowRunId: '', version: 0, queue: null, waits, begun: false });
+    this.runs.set(runKey, { instanceId, runKey, active: false, workflowRunId: '', version: 0, queue: null, waits, isNew: false });
   }
 
   private learnActive(row: Row): void {

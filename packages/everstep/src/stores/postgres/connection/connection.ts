@@ -84,14 +84,14 @@ export interface TransactionOptions extends PlanOptions {
 /** A sharded table has an index of that name plus a number on each of its shards. */
 const NUMBER_OF_PART = /_\d+$/;
 
-/** Thrown in a transaction whose assumption is wrong: it is repeated at once. */
-export class MistakenError extends Error {
-  override readonly name = 'MistakenError';
+/** A run does not have the version that the transaction expected. The transaction is repeated at once. */
+export class VersionConflictError extends Error {
+  override readonly name = 'VersionConflictError';
 }
 
 const isRetryable = (error: unknown, constraints: readonly string[]): boolean => {
   const state = sqlStateOf(error);
-  if (error instanceof MistakenError || state === SERIALIZATION_FAILURE || state === DEADLOCK) return true;
+  if (error instanceof VersionConflictError || state === SERIALIZATION_FAILURE || state === DEADLOCK) return true;
   const constraint = constraintOf(error);
   return state === UNIQUE_VIOLATION && constraint !== null && constraints.includes(constraint.replace(NUMBER_OF_PART, ''));
 };
@@ -279,9 +279,9 @@ export class Database implements Session {
 
   /**
    * Runs `work` in one transaction (READ COMMITTED), durable when this resolves; if it throws, the transaction is rolled back. `work`
-   * may run several times: if the server broke a deadlock, if it throws a MistakenError, or as `retryOn` specifies. If the connection
-   * is lost, it is unknown whether the transaction took effect, and this rejects. The last statements of `work` are sent together with
-   * the COMMIT.
+   * may run several times: if the server broke a deadlock, if it throws a VersionConflictError, or as `retryOn` specifies. If the
+   * connection is lost, it is unknown whether the transaction took effect, and this rejects. The last statements of `work` are sent
+   * together with the COMMIT.
    */
   async transaction<Result>(
     work: (session: TransactionSession) => Promise<Result>,
@@ -292,7 +292,7 @@ export class Database implements Session {
         return await this.attempt(work, plans);
       } catch (error) {
         if (attempt === MOST_TRIES || !isRetryable(error, retryOn)) throw this.storeErrorOf(error);
-        if (!(error instanceof MistakenError)) await pause(RETRY_DELAY_MS * attempt * Math.random());
+        if (!(error instanceof VersionConflictError)) await pause(RETRY_DELAY_MS * attempt * Math.random());
       }
     }
   }

@@ -1,9 +1,16 @@
-/** Writes of the dead letter queue: entries put in, changed and taken out. */
-import type { DeadLetter, FailureFunctionState } from '../../../engine/runs/run.js';
+/** Writes to the dead-letter queue: entries are added, changed and removed. */
+import { GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState } from '../../../engine/runs/run.js';
+import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import type { Applier, BatchContext } from '../commit/batch-context.js';
+import type { KnownEntry } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
+import type { RunWrites } from '../runs/run-writes.js';
+import type { TaskWrites } from '../runs/task-writes.js';
 import { addBytes } from '../storage/stored-bytes.js';
+import { sendGroupChanges } from './dead-letter-group-writes.js';
 
 const ENTRY = {
   instance_id: 'text',
@@ -62,23 +69,54 @@ const TAKE_OUT = statement(`
   UPDATE ended_run e SET state = 'failed', became_kind = g.became_kind, became_run_key = g.became_run_key
   FROM given g WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key`);
 
-/** An entry that is there, with its run. */
-export interface EntryPlace {
-  readonly instanceId: string;
-  readonly dlqId: string;
-  readonly runKey: string;
-  readonly workflowUrl: string;
-  /** Its group; null while it has none. */
-  readonly fingerprint: string | null;
-}
-
-export class DeadLetterWrites {
+export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
   private entries: RowOf<typeof ENTRY>[] = [];
   private takes: RowOf<typeof TAKE>[] = [];
   private readonly taking = new Set<string>();
   private readonly states = new Map<string, RowOf<typeof STATE>>();
+  private readonly groups = new GroupChanges();
+  private readonly runs: RunWrites;
+  private readonly tasks: TaskWrites;
 
-  add(entry: DeadLetter, fingerprint: string | null): void {
+  /** `runs` and `tasks`: writes of the same batch. */
+  constructor(runs: RunWrites, tasks: TaskWrites) {
+    this.runs = runs;
+    this.tasks = tasks;
+  }
+
+  apply(write: WriteOf<'dead-letter'>, { state, flush }: BatchContext): void {
+    switch (write.kind) {
+      case 'add-dead-letter': {
+        const { entry, group } = write;
+        if (state.requireRun(entry.runKey).instanceId !== entry.instanceId)
+          throw new Error(`the run ${entry.runKey} and its dead letter are of different instances`);
+        if (this.isTaking(entry)) flush();
+        this.add(entry, group?.fingerprint ?? null);
+        this.runs.deadLetterAdded(entry.runKey);
+        // Without a group, entries are not counted by URL.
+        state.entryAdded({ ...entry, workflowUrl: group?.workflowUrl ?? '', fingerprint: group?.fingerprint ?? null });
+        if (group) this.groups.entryCame(entry.instanceId, group, entry.responseStatus, entry.createdAt);
+        break;
+      }
+      case 'take-dead-letter': {
+        const entry = state.requireEntry(write.instanceId, write.dlqId);
+        const { fingerprint, workflowUrl } = entry;
+        this.take(entry, write.became);
+        state.entryTaken(entry);
+        if (fingerprint !== null) this.groups.entryLeft(entry.instanceId, { fingerprint, workflowUrl }, write.became?.at ?? null);
+        this.tasks.delete(entry, CALLBACK_SLOT, false);
+        state.taskDeleted(entry.runKey, CALLBACK_SLOT);
+        break;
+      }
+      case 'set-failure-function-state':
+        this.setState(state.requireEntry(write.instanceId, write.dlqId), write.state);
+        break;
+      default:
+        write satisfies never;
+    }
+  }
+
+  private add(entry: DeadLetter, fingerprint: string | null): void {
     this.entries.push({
       instance_id: entry.instanceId,
       dlq_id: entry.dlqId,
@@ -93,17 +131,20 @@ export class DeadLetterWrites {
     });
   }
 
-  /** Whether the entry, or that of the run, is still to be taken out: another can only be added afterwards. */
-  isTaking({ instanceId, dlqId, runKey }: Pick<EntryPlace, 'instanceId' | 'dlqId' | 'runKey'>): boolean {
+  /** Returns whether the removal of the entry, or of that of the run, is not sent yet. Another can only be added afterwards. */
+  private isTaking({ instanceId, dlqId, runKey }: Pick<KnownEntry, 'instanceId' | 'dlqId' | 'runKey'>): boolean {
     return this.taking.has(runKey) || this.taking.has(`${instanceId}\n${dlqId}`);
   }
 
-  setState({ instanceId, dlqId }: EntryPlace, state: FailureFunctionState | null): void {
+  private setState({ instanceId, dlqId }: KnownEntry, state: FailureFunctionState | null): void {
     this.states.set(`${instanceId}\n${dlqId}`, { instance_id: instanceId, dlq_id: dlqId, state });
   }
 
-  /** `became` is null when the entry was deleted. */
-  take({ instanceId, dlqId, runKey }: EntryPlace, became: { readonly kind: string; readonly runKey: string } | null): void {
+  /** `became` is null if the entry is deleted. */
+  private take(
+    { instanceId, dlqId, runKey }: KnownEntry,
+    became: { readonly kind: string; readonly runKey: string } | null,
+  ): void {
     this.takes.push({
       instance_id: instanceId,
       dlq_id: dlqId,
@@ -122,5 +163,9 @@ export class DeadLetterWrites {
     [this.entries, this.takes] = [[], []];
     this.states.clear();
     this.taking.clear();
+  }
+
+  sendGroups(session: TransactionSession): void {
+    sendGroupChanges(session, this.groups);
   }
 }

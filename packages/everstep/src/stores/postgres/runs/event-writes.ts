@@ -1,10 +1,12 @@
-/** Writes of events that came before their run waited for them. */
+/** Writes of events that arrived before their run waited for them. */
 import type { KeptEvent } from '../../../engine/runs/run.js';
+import type { WriteOf } from '../../../engine/writes.js';
 import { contentBytes, RECORD_BYTES, storedSql } from '../../../ports/stores/stored-bytes.js';
+import type { Applier, BatchContext } from '../commit/batch-context.js';
+import type { RunPlace } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { charged } from '../storage/stored-bytes.js';
-import type { RunPlace } from './run-writes.js';
 
 const EVENT = {
   instance_id: 'text',
@@ -29,11 +31,25 @@ const DELETE = statement(
   ),
 );
 
-export class EventWrites {
+export class EventWrites implements Applier<WriteOf<'event'>> {
   private kept: RowOf<typeof EVENT>[] = [];
   private dropped: RowOf<typeof DROP>[] = [];
 
-  keep({ instanceId, runKey }: RunPlace, { eventKey, eventId, receivedAt, content }: KeptEvent): void {
+  apply(write: WriteOf<'event'>, { state, stored }: BatchContext): void {
+    const run = state.requireRun(write.runKey);
+    switch (write.kind) {
+      case 'keep-event':
+        this.keep(run, write.event);
+        break;
+      case 'drop-event':
+        stored.add(run.instanceId, -this.drop(run, write.eventKey));
+        break;
+      default:
+        write satisfies never;
+    }
+  }
+
+  private keep({ instanceId, runKey }: RunPlace, { eventKey, eventId, receivedAt, content }: KeptEvent): void {
     this.kept.push({
       instance_id: instanceId,
       run_key: runKey,
@@ -44,8 +60,8 @@ export class EventWrites {
     });
   }
 
-  /** Returns the bytes of what was to be kept and has not been sent. */
-  drop({ instanceId, runKey }: RunPlace, eventKey: string): number {
+  /** Returns the stored bytes of the event if it is not sent yet. */
+  private drop({ instanceId, runKey }: RunPlace, eventKey: string): number {
     const unsent = this.kept.filter((row) => row.run_key === runKey && row.event_key === eventKey);
     if (unsent.length > 0) this.kept = this.kept.filter((row) => !unsent.includes(row));
     this.dropped.push({ instance_id: instanceId, run_key: runKey, event_key: eventKey });

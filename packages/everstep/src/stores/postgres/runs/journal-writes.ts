@@ -1,10 +1,13 @@
-/** Writes of journals and of failed attempts: the hot path. Keeps invariant 4. */
+/** Writes of journals and failed attempts. They are on the hot path. Keeps invariant 4. */
 import type { FailedAttempt, RecordedStep } from '../../../engine/runs/run.js';
+import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import type { Applier, BatchContext } from '../commit/batch-context.js';
+import type { RunPlace } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
+import { noteStaged, type StagingWrite, writeStagings } from '../storage/staged-journals.js';
 import { charged } from '../storage/stored-bytes.js';
-import type { RunPlace } from './run-writes.js';
 
 const STEP = {
   instance_id: 'text',
@@ -35,7 +38,7 @@ const COPY = {
 } as const satisfies Columns;
 const SENT = { instance_id: 'text', run_key: 'text', idx: 'integer', sent: 'text' } as const satisfies Columns;
 const EDITED = { instance_id: 'text', run_key: 'text', idx: 'integer' } as const satisfies Columns;
-/** More than any journal has. */
+/** More steps than any journal contains. */
 const ALL = 2_147_483_647;
 const ATTEMPT = {
   instance_id: 'text',
@@ -62,7 +65,7 @@ const COPY_STEPS = statement(
     AND s.idx >= c.at_least AND s.idx < c.below AND NOT (c.without::jsonb @> to_jsonb(s.idx))
   RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`),
 );
-/** Statements of their own, which hardly any step needs. */
+/** Separate statements, because few steps need them. */
 const KEEP_SENT = statement(`
   UPDATE step s SET sent = e.sent FROM ${unnest(SENT)} AS e(${names(SENT)})
   WHERE s.instance_id = e.instance_id AND s.run_key = e.run_key AND s.idx = e.idx`);
@@ -74,20 +77,54 @@ const INSERT_ATTEMPTS = statement(`
   SELECT ${names(ATTEMPT)}, base.place + n
   FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(ATTEMPT)} WITH ORDINALITY AS u(${names(ATTEMPT)}, n)`);
 
-export interface CopiedRange {
+interface CopiedRange {
   readonly from?: number;
   readonly below?: number | undefined;
   readonly without?: readonly number[] | undefined;
 }
 
-export class JournalWrites {
+export class JournalWrites implements Applier<WriteOf<'journal'>> {
   private steps: RowOf<typeof STEP>[] = [];
   private copies: RowOf<typeof COPY>[] = [];
   private edited: RowOf<typeof EDITED>[] = [];
   private sent: RowOf<typeof SENT>[] = [];
   private attempts: RowOf<typeof ATTEMPT>[] = [];
+  private staged: RunPlace[] = [];
+  private stagings: StagingWrite[] = [];
 
-  recordStep({ instanceId, runKey }: RunPlace, step: RecordedStep): void {
+  apply(write: WriteOf<'journal'>, batch: BatchContext): void {
+    const { state } = batch;
+    switch (write.kind) {
+      case 'record-step':
+        if (this.isBeingCopied(write.runKey)) batch.flush();
+        this.recordStep(state.requireRun(write.runKey), write.step);
+        break;
+      case 'record-attempt':
+        this.recordAttempt(state.requireRun(write.runKey), write.attempt);
+        break;
+      case 'copy-journal': {
+        const [from, to] = [state.requireRun(write.fromRunKey), state.requireRun(write.toRunKey)];
+        if (this.isBeingCopied(write.fromRunKey)) batch.flush();
+        this.copy(from, to, { below: write.length, without: write.without });
+        break;
+      }
+      case 'stage-journal': {
+        const from = state.requireRun(write.fromRunKey);
+        const to = { instanceId: from.instanceId, runKey: write.toRunKey };
+        this.staged.push(to);
+        this.copy(from, to, write);
+        break;
+      }
+      case 'adopt-journal':
+      case 'abandon-journal':
+        this.stagings.push(write);
+        break;
+      default:
+        write satisfies never;
+    }
+  }
+
+  private recordStep({ instanceId, runKey }: RunPlace, step: RecordedStep): void {
     this.steps.push({
       instance_id: instanceId,
       run_key: runKey,
@@ -110,13 +147,13 @@ export class JournalWrites {
     if (step.sent) this.sent.push({ ...place, sent: JSON.stringify(step.sent) });
   }
 
-  /** Whether the journal is part of a copy that is still to be sent: it takes what is there then. */
-  isBeingCopied(runKey: string): boolean {
+  /** Returns whether the journal is part of a copy that is not sent yet. A copy contains what exists when it is sent. */
+  private isBeingCopied(runKey: string): boolean {
     return this.copies.some((copy) => copy.from_key === runKey || copy.run_key === runKey);
   }
 
-  /** Rows of a range of indexes, all when that is absent, and not among `without`. */
-  copy(from: RunPlace, to: RunPlace, { from: atLeast = 0, below = ALL, without = [] }: CopiedRange): void {
+  /** Copies the rows of a range of indexes that are not in `without`; all rows if there is no range. */
+  private copy(from: RunPlace, to: RunPlace, { from: atLeast = 0, below = ALL, without = [] }: CopiedRange): void {
     this.copies.push({
       instance_id: to.instanceId,
       run_key: to.runKey,
@@ -128,7 +165,7 @@ export class JournalWrites {
     });
   }
 
-  recordAttempt({ instanceId, runKey }: RunPlace, attempt: FailedAttempt): void {
+  private recordAttempt({ instanceId, runKey }: RunPlace, attempt: FailedAttempt): void {
     this.attempts.push({
       instance_id: instanceId,
       run_key: runKey,
@@ -143,6 +180,12 @@ export class JournalWrites {
       message: attempt.message,
       exchange: attempt.exchange ? JSON.stringify(attempt.exchange) : null,
     });
+  }
+
+  sendStagings(session: TransactionSession): void {
+    if (this.stagings.length > 0) writeStagings(session, this.stagings);
+    if (this.staged.length > 0) noteStaged(session, this.staged);
+    [this.stagings, this.staged] = [[], []];
   }
 
   send(session: TransactionSession): void {

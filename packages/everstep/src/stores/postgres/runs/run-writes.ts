@@ -1,6 +1,9 @@
-/** Writes of runs as a whole: begun, ended, their payloads. */
+/** Writes of run rows and their payloads. */
 import type { Run, RunOutcome, RunPayload } from '../../../engine/runs/run.js';
+import type { StoreGuard, WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import type { Applier, BatchContext } from '../commit/batch-context.js';
+import type { RunPlace } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { charged } from '../storage/stored-bytes.js';
@@ -25,7 +28,7 @@ const RUN = {
   settings: 'text',
   claim: 'text',
 } as const satisfies Columns;
-/** `n` is the number of the run in the same statement, from 1. */
+/** `n` is the number of the run within the statement, starting at 1. */
 const LABEL = {
   instance_id: 'text',
   message: 'boolean',
@@ -54,7 +57,7 @@ const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 const { claim: _, ...RUN_COLUMNS } = RUN;
 const RUN_COUNT = Object.keys(RUN).length;
 
-/** Rows go into the index of ids in its order, so that two batches do not wait for each other in a circle. */
+/** Rows are inserted in the order of the index of ids, so that two batches do not deadlock. */
 const INSERT_RUNS = statement(`
   WITH base AS MATERIALIZED (SELECT ${PLACE_BASE} AS place),
   given AS MATERIALIZED (
@@ -72,7 +75,7 @@ const INSERT_RUNS = statement(`
   ORDER BY instance_id, workflow_run_id`);
 
 const INSERT_PAYLOADS = statement(insertInto('payload', PAYLOAD));
-/** A source that is not there makes a row that the table refuses. */
+/** If the source is missing, the table rejects the row. */
 const COPY_PAYLOADS = statement(
   charged(`
   INSERT INTO payload (${names(PAYLOAD)})
@@ -95,39 +98,71 @@ const MOVE_RUNS = statement(`
   UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})
   WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key`);
 const FORK = { instance_id: 'text', run_key: 'text', from_key: 'text' } as const satisfies Columns;
-/** A statement of its own, which hardly any run needs. */
+/** A separate statement, because few runs need it. */
 const MARK_FORKS = statement(`
   UPDATE run r SET forked_from_run_key = f.from_key FROM ${unnest(FORK)} AS f(${names(FORK)})
   WHERE r.instance_id = f.instance_id AND r.run_key = f.run_key`);
 const NOTE_FAILURE_FUNCTIONS = statement(`${insertInto('failure_function', KEY)} ON CONFLICT DO NOTHING`);
 
-/** A run in its instance. */
-export interface RunPlace {
-  readonly instanceId: string;
-  readonly runKey: string;
-}
-
-/** What a listing looks for in a URL: its host, with the port where there is one, and its path. */
+/** Returns the parts of a URL that listings filter by: its host, with the port if it has one, and its path. */
 export function urlColumns(url: string): { readonly url_host: string; readonly url_path: string } {
   const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: '' };
   return { url_host: host, url_path: pathname };
 }
 
-/** How `claim` reads of a run that alone may be active under its id. */
+/** Value of `claim` for a run that must be the only active one with its id. */
 export const SOLE = '';
 
-export class RunWrites {
+type CreateRun = Extract<WriteOf<'run'>, { readonly kind: 'create-run' }>;
+
+export class RunWrites implements Applier<WriteOf<'run'>> {
   private runs: RowOf<typeof RUN>[] = [];
   private labels: RowOf<typeof LABEL>[] = [];
   private payloads: RowOf<typeof PAYLOAD>[] = [];
   private copies: RowOf<typeof COPY>[] = [];
   private readonly ends = new Map<string, RowOf<typeof END>>();
+  /** Ids of the runs in `ends`, by instance and id. */
+  private readonly endedIds = new Set<string>();
   private failureFunctions: RowOf<typeof KEY>[] = [];
   private forks: RowOf<typeof FORK>[] = [];
   private readonly moves = new Map<string, RowOf<typeof MOVE>>();
 
-  /** `sole`: the unit asks that no other run of the id is active. */
-  create(run: Run, input: RunPayload | RunPlace, sole: boolean): void {
+  apply(write: WriteOf<'run'>, batch: BatchContext, guards: readonly StoreGuard[]): void {
+    switch (write.kind) {
+      case 'create-run':
+        this.createRun(write, batch, guards);
+        break;
+      case 'note-failure-function':
+        this.noteFailureFunction(batch.state.requireRun(write.runKey));
+        break;
+      case 'end-run': {
+        const run = batch.state.runEnded(write.runKey);
+        this.end(run, write.outcome, write.completedAt);
+        this.endedIds.add(`${run.instanceId}\n${run.workflowRunId}`);
+        break;
+      }
+      default:
+        write satisfies never;
+    }
+  }
+
+  private createRun({ run, input }: CreateRun, { state, flush }: BatchContext, guards: readonly StoreGuard[]): void {
+    const { instanceId, key, workflowRunId, createdAt, status } = run;
+    if (status !== 'active') throw new Error(`cannot create the run ${key} with the status ${status}`);
+    const sole = guards.some(
+      (guard) => guard.kind === 'run-id-free' && guard.instanceId === instanceId && guard.workflowRunId === workflowRunId,
+    );
+    const source = 'copyOf' in input ? state.requireRun(input.copyOf) : input;
+    // The end of the previous run with this id must be written first.
+    if (this.endedIds.has(`${instanceId}\n${workflowRunId}`)) flush();
+    this.insert(run, source, sole);
+    const message = run.settings.message ?? null;
+    const created = { instanceId, runKey: key, workflowRunId, active: true, version: 0, waits: false, isNew: true };
+    state.runCreated({ ...created, queue: message?.queue ?? null }, createdAt, message !== null);
+  }
+
+  /** `sole`: the unit requires that no other run with the id is active. */
+  private insert(run: Run, input: RunPayload | RunPlace, sole: boolean): void {
     const { instanceId, key, settings, origin } = run;
     const { message } = settings;
     this.runs.push({
@@ -173,15 +208,16 @@ export class RunWrites {
     });
   }
 
-  noteFailureFunction({ instanceId, runKey }: RunPlace): void {
+  private noteFailureFunction({ instanceId, runKey }: RunPlace): void {
     this.failureFunctions.push({ instance_id: instanceId, run_key: runKey });
   }
 
+  /** Updates the version of an active run. */
   move({ instanceId, runKey }: RunPlace, version: number): void {
     this.moves.set(runKey, { instance_id: instanceId, run_key: runKey, version });
   }
 
-  end({ instanceId, runKey }: RunPlace, outcome: RunOutcome, completedAt: number): void {
+  private end({ instanceId, runKey }: RunPlace, outcome: RunOutcome, completedAt: number): void {
     this.ends.set(runKey, {
       instance_id: instanceId,
       run_key: runKey,
@@ -192,13 +228,13 @@ export class RunWrites {
     });
   }
 
-  /** The run gets an entry in the DLQ: its end is written with that, when it is still to be written. */
+  /** Records that the run has a dead letter, if its end is not sent yet. */
   deadLetterAdded(runKey: string): void {
     const end = this.ends.get(runKey);
     if (end) this.ends.set(runKey, { ...end, state: 'deadLetter' });
   }
 
-  sendBeginnings(session: TransactionSession): void {
+  sendCreated(session: TransactionSession): void {
     const { runs, labels, payloads, copies, failureFunctions } = this;
     if (runs.length > 0) session.send(INSERT_RUNS, [...columnArrays(RUN, runs), ...columnArrays(LABEL, labels)]);
     if (this.forks.length > 0) session.send(MARK_FORKS, columnArrays(FORK, this.forks));
@@ -209,11 +245,12 @@ export class RunWrites {
   }
 
   sendEnds(session: TransactionSession): void {
-    // One that ends has no row any more that could tell.
+    // An ended run has no row with a version.
     for (const runKey of this.ends.keys()) this.moves.delete(runKey);
     if (this.moves.size > 0) session.send(MOVE_RUNS, columnArrays(MOVE, [...this.moves.values()]));
     this.moves.clear();
     if (this.ends.size > 0) session.send(END_RUNS, columnArrays(END, [...this.ends.values()]));
     this.ends.clear();
+    this.endedIds.clear();
   }
 }

@@ -1,9 +1,9 @@
 /** Rows of tasks as the engine knows them, and back. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
 import type { Task } from '../../../engine/runs/run.js';
+import type { RunPlace } from '../commit/known-run.js';
 import { integer, integerOrNull, json, type Row, text, textOrNull, word } from '../connection/columns.js';
 import type { Columns, RowOf } from '../connection/row-sets.js';
-import type { RunPlace } from './run-writes.js';
 
 type TaskOf<Kind extends Task['kind']> = Extract<Task, { readonly kind: Kind }>;
 
@@ -75,10 +75,6 @@ function wakeAtOf(task: Task): number | null {
   if (task.kind === 'sleep') return task.wakeAt;
   return task.kind === 'wait' ? task.deadlineAt : null;
 }
-
-/** Whether it is the end of another run that makes the task due. */
-export const isWaitingForRun = (task: Task): task is TaskOf<'invoke'> =>
-  task.kind === 'invoke' && task.dueAt === null && task.invoke === null;
 
 /** What of a task is not its own. */
 export interface TaskSurroundings {

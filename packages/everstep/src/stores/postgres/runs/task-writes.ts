@@ -1,12 +1,14 @@
 /**
- * Writes of tasks and of those who wait for events. What a batch does to one slot comes down to what it is in the end:
- * the last task put there, or none.
+ * Writes of tasks and event waiters. For each slot only the last task of the batch is written, or the slot is emptied.
  * Keeps invariant 27.
  */
 import { CALLBACK_SLOT, type Task } from '../../../engine/runs/run.js';
+import { isWaitingForRun } from '../../../engine/writes/run-writes.js';
+import type { WriteOf } from '../../../engine/writes.js';
+import type { Applier, BatchContext } from '../commit/batch-context.js';
+import type { KnownRun, RunPlace } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, insertInto, names, type RowOf, unnest } from '../connection/row-sets.js';
-import type { RunPlace } from './run-writes.js';
 import { TASK, taskRowOf } from './task-rows.js';
 
 const RUN = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
@@ -39,111 +41,136 @@ const WAKE_INVOKERS = statement(`
   WHERE t.instance_id = u.instance_id AND t.child_run_key = u.child_run_key AND EXISTS (
     SELECT 1 FROM active_run a WHERE a.instance_id = t.instance_id AND a.run_key = t.run_key)`);
 
-/** What a batch does to the tasks of one run, in this order. */
+/** Changes of a batch to the tasks of one run. They are applied in the order of these fields. */
 interface RunTasks {
   readonly run: RunPlace;
-  /** Whether it may have had waiters before the batch, or an earlier part of it. */
+  /** Whether the run may have had waiters before the batch, or before the writes that are not sent yet. */
   waits: boolean;
   queue: string | null;
-  begun: boolean;
+  /** Whether the batch created the run. */
+  isNew: boolean;
   deleteAll: boolean;
   parkAll: boolean;
-  /** Slots with tasks that are nobody's, though they are due. */
+  /** Slots with due tasks that no node claims yet. */
   readonly overdue: Set<number>;
-  /** Null: the slot is emptied. */
+  /** New task of each slot; null empties the slot. */
   readonly slots: Map<number, Task | null>;
 }
 
-const isInLine = ({ kind }: Task, queue: string | null): boolean => kind === 'message' && queue !== null;
+/** Returns whether the task is a message in a queue. */
+const isQueued = ({ kind }: Task, queue: string | null): boolean => kind === 'message' && queue !== null;
 
 const parked = (task: Task): Task => ({ ...task, dueAt: null });
 
-/** One of several nodes that writes, and when it does. */
+/** The node that writes, if several nodes use the store. */
 export interface Writer {
-  /** Null when it may claim nothing: it leaves, or has lost its lease. */
+  /** Node id for its claims; null if it must not claim tasks, because it is stopping or lost its lease. */
   readonly claimant: string | null;
-  /** Unix ms as the node believes: what is not due later by that is due at once. */
+  /** Unix ms by the clock of the node. Tasks with this or an earlier due time are due immediately. */
   readonly now: number;
-  /** Unix ms by the clock of the database, read in the transaction. */
+  /** Unix ms by the clock of the database, read within the transaction. */
   readonly databaseNow: number;
 }
 
-/** The run of a task. */
-export interface TaskOwner extends RunPlace {
-  /** Of a message that is in one. */
-  readonly queue: string | null;
-  /** It was made in the batch. */
-  readonly begun: boolean;
-}
-
-export class TaskWrites {
+export class TaskWrites implements Applier<WriteOf<'task'>> {
   private readonly writer: Writer | null;
   private readonly runs = new Map<string, RunTasks>();
   private readonly wakes = new Map<string, RowOf<typeof WAKE>>();
 
-  /** `writer` null: nobody else uses the store. */
+  /** `writer` is null if no other process uses the store. */
   constructor(writer: Writer | null) {
     this.writer = writer;
   }
 
-  private isDueAtOnce({ dueAt }: Task): boolean {
+  apply(write: WriteOf<'task'>, batch: BatchContext): void {
+    const { state } = batch;
+    switch (write.kind) {
+      case 'put-task': {
+        const { runKey, task } = write;
+        const run = state.requireRun(runKey);
+        // A task that is put after the end of that run must not become due because of it.
+        if (task.kind === 'invoke' && this.wakes.has(task.childRunKey)) batch.flush();
+        // The end of the other run did not find the task, because it did not exist yet.
+        if (isWaitingForRun(task) && task.kind === 'invoke' && state.hasEnded(task.childRunKey))
+          this.putOverdue(run, { ...task, dueAt: task.createdAt });
+        else this.put(run, task);
+        if (task.kind === 'wait') run.waits = true;
+        state.taskPut(runKey, task.slot, task.messageId);
+        break;
+      }
+      case 'delete-task': {
+        const run = state.requireRun(write.runKey);
+        this.delete(run, write.slot, run.waits);
+        state.taskDeleted(write.runKey, write.slot);
+        break;
+      }
+      case 'park-tasks':
+        this.parkAll(state.requireRun(write.runKey));
+        break;
+      case 'delete-tasks':
+        this.deleteAll(state.requireRun(write.runKey));
+        state.tasksDeleted(write.runKey);
+        break;
+      case 'wake-invoker': {
+        const { childRunKey, at } = write;
+        const instanceId = state.instanceOf(childRunKey);
+        if (instanceId !== null) this.wakes.set(childRunKey, { instance_id: instanceId, child_run_key: childRunKey, at });
+        break;
+      }
+      default:
+        write satisfies never;
+    }
+  }
+
+  private isDueNow({ dueAt }: Task): boolean {
     return this.writer !== null && dueAt !== null && dueAt <= this.writer.now;
   }
 
-  /** What is due at once is acted on by who writes it; what is due later by who finds it then. */
+  /** The node that writes a task acts on it if it is due immediately. Other tasks are claimed by the node that finds them due. */
   private claimantOf(task: Task): string | null {
-    return this.isDueAtOnce(task) ? (this.writer?.claimant ?? null) : null;
+    return this.isDueNow(task) ? (this.writer?.claimant ?? null) : null;
   }
 
   /**
-   * A message that is new in its queue has its place there by its due time: one clock tells it for all nodes, in the
-   * transaction, so that what is sent after the answer to another is behind that, whatever nodes believe of the time.
+   * The due time of a new message is its position in its queue. The clock of the database assigns it within the transaction,
+   * so a message that is sent after the response to another one is behind it, whatever the clocks of the nodes say.
    */
-  private inItsPlace(task: Task, { queue, begun }: RunTasks): Task {
-    return this.writer && begun && isInLine(task, queue) && this.isDueAtOnce(task)
+  private inPosition(task: Task, { queue, isNew }: RunTasks): Task {
+    return this.writer && isNew && isQueued(task, queue) && this.isDueNow(task)
       ? { ...task, dueAt: this.writer.databaseNow }
       : task;
   }
 
-  /** `waits`: whether the run has waiters now. */
-  put(run: TaskOwner, task: Task, waits: boolean): void {
-    const tasks = this.of(run, waits);
+  private put(run: KnownRun, task: Task): void {
+    const tasks = this.of(run, run.waits);
     tasks.queue = run.queue;
-    tasks.begun = run.begun;
+    tasks.isNew = run.isNew;
     tasks.overdue.delete(task.slot);
     tasks.slots.set(task.slot, task);
   }
 
-  /** Puts a task that is due although who writes it believes that it is not: it is nobody's until a scan finds it. */
-  putOverdue(run: TaskOwner, task: Task, waits: boolean): void {
-    this.put(run, task, waits);
-    this.of(run, waits).overdue.add(task.slot);
+  /** Puts a task that is due. No node claims it until a scan finds it. */
+  private putOverdue(run: KnownRun, task: Task): void {
+    this.put(run, task);
+    this.of(run, run.waits).overdue.add(task.slot);
   }
 
+  /** `waits`: whether the run may have waiters. */
   delete(run: RunPlace, slot: number, waits: boolean): void {
     this.of(run, waits).slots.set(slot, null);
   }
 
-  parkAll(run: RunPlace, waits: boolean): void {
-    const tasks = this.of(run, waits);
+  private parkAll(run: KnownRun): void {
+    const tasks = this.of(run, run.waits);
     tasks.parkAll = true;
     for (const [slot, task] of tasks.slots) if (task && slot > CALLBACK_SLOT) tasks.slots.set(slot, parked(task));
   }
 
-  deleteAll(run: RunPlace, waits: boolean): void {
-    const tasks = this.of(run, waits);
+  private deleteAll(run: KnownRun): void {
+    const tasks = this.of(run, run.waits);
     tasks.deleteAll = true;
     tasks.parkAll = false;
     tasks.slots.clear();
-  }
-
-  wakeInvoker(child: RunPlace, at: number): void {
-    this.wakes.set(child.runKey, { instance_id: child.instanceId, child_run_key: child.runKey, at });
-  }
-
-  /** Whether a task is still to be woken for the end of this run: one that is put afterwards must not be. */
-  isWaking(childRunKey: string): boolean {
-    return this.wakes.has(childRunKey);
   }
 
   send(session: TransactionSession): void {
@@ -164,9 +191,9 @@ export class TaskWrites {
       for (const [slot, task] of slots) {
         if (!task && !deleteAll) deleted.push({ ...row, slot });
         if (waits && !endsWaits) changedWaits.push({ ...row, slot });
-        // Of a queue the node that has its gates takes all that is due, in its order, whoever wrote it.
-        const claimedBy = task && !isInLine(task, queue) && !overdue.has(slot) ? this.claimantOf(task) : null;
-        if (task) put.push(taskRowOf(run, this.inItsPlace(task, tasks), { queue, claimedBy }));
+        // The node that holds the gates of a queue takes all its due messages in order, whichever node wrote them.
+        const claimedBy = task && !isQueued(task, queue) && !overdue.has(slot) ? this.claimantOf(task) : null;
+        if (task) put.push(taskRowOf(run, this.inPosition(task, tasks), { queue, claimedBy }));
         if (task?.kind === 'wait' && task.dueAt !== null) {
           for (const event_id of new Set(task.eventIds)) waiters.push({ ...row, slot, event_id, since: task.createdAt });
         }
@@ -182,7 +209,7 @@ export class TaskWrites {
     if (waiters.length > 0) session.send(INSERT_WAITERS, columnArrays(WAITER, waiters));
   }
 
-  /** To be sent behind the ends of runs: of a run that has ended no task is woken. */
+  /** Must be sent after the ends of runs: tasks of ended runs do not become due. */
   sendWakes(session: TransactionSession): void {
     if (this.wakes.size > 0)
       session.send(WAKE_INVOKERS, [...columnArrays(WAKE, [...this.wakes.values()]), this.writer?.claimant ?? null]);
@@ -192,7 +219,7 @@ export class TaskWrites {
   private of(run: RunPlace, waits: boolean): RunTasks {
     let tasks = this.runs.get(run.runKey);
     if (!tasks) {
-      tasks = { run, waits, queue: null, begun: false, deleteAll: false, parkAll: false, overdue: new Set(), slots: new Map() };
+      tasks = { run, waits, queue: null, isNew: false, deleteAll: false, parkAll: false, overdue: new Set(), slots: new Map() };
       this.runs.set(run.runKey, tasks);
     }
     tasks.waits ||= waits;

@@ -1,8 +1,9 @@
-/** Applies batches of units: one transaction each. Keeps invariants 5 and 6. */
+/** Applies batches of units. Each batch is one transaction. Keeps invariants 5 and 6. */
 import type { StatementSync } from 'node:sqlite';
 import { isDeepStrictEqual } from 'node:util';
-import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../../ports/stores/store.js';
-import { activeRunsAdded, bytesAdded } from '../../../ports/stores/stored-bytes.js';
+import type { Aggregate } from '../../../engine/writes/facts.js';
+import { type CommitResult, type CommitUnit, type StoreGuard, type StoreWrite, writeFacts } from '../../../engine/writes.js';
+import { activeRunsAdded } from '../../../ports/stores/stored-bytes.js';
 import type { AuditLog } from '../audit/audit-log.js';
 import { integer, text } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
@@ -16,10 +17,11 @@ import type { DeadLetterWriter } from '../dead-letters/dead-letter-writer.js';
 import { FACET } from '../listing/facets/facets.js';
 import type { RepairRecords } from '../repairs/repair-records.js';
 import type { EventRecords } from '../runs/event-records.js';
+import { JournalWriter } from '../runs/journal-writer.js';
 import { RunWriter } from '../runs/run-writer.js';
 import { TaskWriter } from '../runs/task-writer.js';
 import type { TriggerRecords } from '../runs/trigger-records.js';
-import { ProgressWriter } from './progress-writer.js';
+import type { Applier, Appliers } from './applier.js';
 
 const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
 const RUN_GONE: CommitResult = Object.freeze({ kind: 'run-gone' });
@@ -29,7 +31,7 @@ const CHANGED: CommitResult = Object.freeze({ kind: 'changed' });
 const SCHEDULE_MOVED: CommitResult = Object.freeze({ kind: 'schedule-moved' });
 const REPAIR_MOVED: CommitResult = Object.freeze({ kind: 'repair-moved' });
 
-/** What stands beside the runs. */
+/** Records other than runs. */
 export interface Records {
   readonly triggers: TriggerRecords;
   readonly flowControls: FlowControlRecords;
@@ -47,33 +49,29 @@ export class BatchWriter {
   private readonly transaction: Transaction;
   private readonly selectRun: StatementSync;
   private readonly selectOpenTask: StatementSync;
-  private readonly runWriter: RunWriter;
-  private readonly progress: ProgressWriter;
-  private readonly tasks: TaskWriter;
+  private readonly appliers: Appliers;
   private readonly deadLetters: DeadLetterWriter;
   private readonly records: Records;
-  /** Runs of this batch, by instance and id: the facet index does not show them before it is flushed. */
-  private readonly begun = new Map<string, string>();
+  /** Runs that the batch created, by instance and id. The facet index contains them only after it is flushed. */
+  private readonly created = new Map<string, string>();
 
   constructor(parts: StoreParts, transaction: Transaction, deadLetters: DeadLetterWriter, records: Records) {
     this.parts = parts;
     this.transaction = transaction;
     this.selectRun = parts.connection.prepare('SELECT key, status, workflow_run_id, created_at FROM run WHERE seq = ?');
     this.selectOpenTask = parts.connection.prepare('SELECT message_id FROM task WHERE run_seq = ? AND slot = ?');
-    this.runWriter = new RunWriter(parts);
-    this.progress = new ProgressWriter(parts);
-    this.tasks = new TaskWriter(parts);
     this.deadLetters = deadLetters;
     this.records = records;
+    this.appliers = appliersOf(parts, deadLetters, records);
   }
 
-  /** Throws when a write is faulty or the file cannot be written; then nothing of the batch has happened. */
+  /** Throws if a write is faulty or the file cannot be written. Then nothing of the batch is written. */
   commit(units: readonly CommitUnit[]): readonly CommitResult[] {
     if (units.length === 0) return [];
     try {
       return this.transaction.run(() => units.map((unit) => this.apply(unit)));
     } finally {
-      this.begun.clear();
+      this.created.clear();
     }
   }
 
@@ -82,16 +80,21 @@ export class BatchWriter {
       const refusal = this.refusalOf(guard);
       if (refusal) return refusal;
     }
-    for (const write of unit.writes) {
-      this.write(write);
-      const [bytes, activeRuns] = [bytesAdded(write), activeRunsAdded(write)];
-      if (bytes !== 0 || activeRuns !== 0)
-        this.parts.stored.add(this.parts.runs.require(runKeyOf(write)).tenant, bytes, activeRuns);
-    }
+    for (const write of unit.writes) this.write(write);
     return APPLIED;
   }
 
-  /** Null when the guard holds. */
+  private write(write: StoreWrite): void {
+    const { counters, stored, runs } = this.parts;
+    const facts = writeFacts(write);
+    counters.raise('latest_time', facts.time(write));
+    if (write.kind === 'create-run') this.created.set(idKey(write.run.instanceId, write.run.workflowRunId), write.run.key);
+    applierOf(this.appliers, facts.aggregate).apply(write);
+    const [bytes, activeRuns] = [facts.storedBytes(write), activeRunsAdded(write)];
+    if (bytes !== 0 || activeRuns !== 0) stored.add(runs.require(facts.runKey(write) ?? '').tenant, bytes, activeRuns);
+  }
+
+  /** Returns null if the guard holds. */
   private refusalOf(guard: StoreGuard): CommitResult | null {
     switch (guard.kind) {
       case 'run-active':
@@ -133,187 +136,43 @@ export class BatchWriter {
     return row !== undefined && text(row, 'message_id') === messageId;
   }
 
-  /** Only the latest run of an id can be active: a new one begins when none is. */
+  /** Only the latest run with an id can be active, because a new one is created only if none is active. */
   private runIdTaken(instanceId: string, workflowRunId: string): CommitResult | null {
     const { runs, tenants, facets } = this.parts;
     const tenant = tenants.find(instanceId);
     if (tenant === null) return null;
-    const begun = this.begun.get(begunKey(instanceId, workflowRunId));
+    const created = this.created.get(idKey(instanceId, workflowRunId));
     const seq =
-      begun === undefined ? facets.newest(tenant, { facet: FACET.runId, value: workflowRunId }) : runs.require(begun).seq;
+      created === undefined ? facets.newest(tenant, { facet: FACET.runId, value: workflowRunId }) : runs.require(created).seq;
     const row = seq === null ? undefined : this.selectRun.get(seq);
     if (!row || text(row, 'status') !== 'active') return null;
     const run = { runKey: text(row, 'key'), workflowRunId: text(row, 'workflow_run_id'), createdAt: integer(row, 'created_at') };
     return { kind: 'run-id-taken', run };
   }
-
-  private write(write: StoreWrite): void {
-    const { progress, tasks, runWriter, deadLetters, records } = this;
-    this.parts.counters.raise('latest_time', timeOf(write));
-    switch (write.kind) {
-      case 'record-step':
-        progress.recordStep(write.runKey, write.step);
-        break;
-      case 'put-task':
-        tasks.put(write.runKey, write.task);
-        break;
-      case 'delete-task':
-        tasks.delete(write.runKey, write.slot);
-        break;
-      case 'create-run':
-        this.begun.set(begunKey(write.run.instanceId, write.run.workflowRunId), write.run.key);
-        runWriter.create(write.run, write.input);
-        break;
-      case 'end-run':
-        runWriter.end(write.runKey, write.outcome, write.completedAt);
-        break;
-      case 'copy-journal':
-        progress.copyJournal(write);
-        break;
-      case 'stage-journal':
-        progress.stageJournal(write);
-        break;
-      case 'adopt-journal':
-        this.parts.staged.adopt(write.runKey, write.steps);
-        break;
-      case 'abandon-journal':
-        this.parts.staged.abandon(write.runKey);
-        break;
-      case 'park-tasks':
-        tasks.parkAll(write.runKey);
-        break;
-      case 'delete-tasks':
-        tasks.deleteAll(write.runKey);
-        break;
-      case 'keep-event':
-        records.events.keep(write.runKey, write.event);
-        break;
-      case 'drop-event':
-        records.events.drop(write.runKey, write.eventKey);
-        break;
-      case 'note-failure-function':
-        runWriter.noteFailureFunction(write.runKey);
-        break;
-      case 'wake-invoker':
-        tasks.wakeInvoker(write.childRunKey, write.at);
-        break;
-      case 'set-failure-function-state':
-        deadLetters.setState(write.instanceId, write.dlqId, write.state);
-        break;
-      case 'record-attempt':
-        progress.recordAttempt(write.runKey, write.attempt);
-        break;
-      case 'add-dead-letter':
-        deadLetters.add(write.entry, write.group);
-        break;
-      case 'take-dead-letter':
-        deadLetters.take(write.instanceId, write.dlqId, write.became);
-        break;
-      case 'set-repair-item':
-        records.repairs.setItem(write);
-        break;
-      case 'remember-deduplication':
-        records.triggers.rememberDeduplication(write.instanceId, write.deduplicationId, write.runKey, write.expiresAt);
-        break;
-      case 'put-flow-control':
-        records.flowControls.put(write.instanceId, write.flowControl, write.at);
-        break;
-      case 'set-flow-control':
-        records.flowControls.set(write.instanceId, write.state, write.at);
-        break;
-      case 'set-flow-window':
-        records.flowControls.setWindow(write.instanceId, write.key, write.window);
-        break;
-      case 'register-queue':
-        records.queues.register(write.instanceId, write.name, write.at);
-        break;
-      case 'put-queue':
-        records.queues.put(write.instanceId, write.queue);
-        break;
-      case 'delete-queue':
-        records.queues.delete(write.instanceId, write.name);
-        break;
-      case 'put-url-group':
-        records.urlGroups.put(write.instanceId, write.group);
-        break;
-      case 'delete-url-group':
-        records.urlGroups.delete(write.instanceId, write.name);
-        break;
-      case 'put-schedule':
-        records.schedules.put(write.schedule);
-        break;
-      case 'delete-schedule':
-        records.schedules.delete(write.instanceId, write.scheduleId);
-        break;
-      case 'set-hold':
-        records.instances.setHold(write.instanceId, write.origin, write.hold);
-        break;
-      case 'set-instance-settings':
-        records.instances.setSettings(write.instanceId, write.settings);
-        break;
-      case 'count-messages':
-        this.parts.usage.add(write.instanceId, write.messages, write.at);
-        break;
-      case 'count-of-day':
-        this.parts.days.add(write);
-        break;
-      case 'add-audit':
-        records.audit.add(write.entry);
-        break;
-      default:
-        write satisfies never;
-    }
-  }
 }
 
-/** The time at which the write was decided, as far as it tells; else 0. */
-function timeOf(write: StoreWrite): number {
-  switch (write.kind) {
-    case 'record-step':
-      return write.step.completedAt;
-    case 'put-task':
-      return write.task.createdAt;
-    case 'create-run':
-      return write.run.createdAt;
-    case 'end-run':
-      return write.completedAt;
-    case 'record-attempt':
-      return write.attempt.at;
-    case 'add-dead-letter':
-      return write.entry.createdAt;
-    case 'keep-event':
-      return write.event.receivedAt;
-    case 'put-flow-control':
-    case 'set-flow-control':
-    case 'register-queue':
-    case 'wake-invoker':
-    case 'count-messages':
-    case 'count-of-day':
-    case 'set-repair-item':
-      return write.at;
-    case 'add-audit':
-      return write.entry.at;
-    case 'set-flow-window':
-      return write.window?.startedAt ?? 0;
-    case 'put-queue':
-      return write.queue.updatedAt;
-    case 'put-url-group':
-      return write.group.updatedAt;
-    case 'put-schedule':
-      return Math.max(write.schedule.createdAt, write.schedule.lastFiredAt ?? 0);
-    case 'set-hold':
-      return write.hold?.since ?? 0;
-    default:
-      return 0;
-  }
-}
+const idKey = (instanceId: string, workflowRunId: string): string => `${instanceId}\n${workflowRunId}`;
 
-/** The run that a write which adds bytes belongs to. */
-function runKeyOf(write: StoreWrite): string {
-  if (write.kind === 'create-run') return write.run.key;
-  if (write.kind === 'add-dead-letter') return write.entry.runKey;
-  if ('runKey' in write) return write.runKey;
-  throw new Error(`${write.kind} belongs to no run`);
-}
+const applierOf = (appliers: Appliers, aggregate: Aggregate): Applier<StoreWrite> => appliers[aggregate];
 
-const begunKey = (instanceId: string, workflowRunId: string): string => `${instanceId}\n${workflowRunId}`;
+function appliersOf(parts: StoreParts, deadLetters: DeadLetterWriter, records: Records): Appliers {
+  const { triggers, events, repairs, flowControls, queues, urlGroups, schedules, instances, audit } = records;
+  return {
+    run: new RunWriter(parts),
+    journal: new JournalWriter(parts),
+    task: new TaskWriter(parts),
+    event: events,
+    deduplication: triggers,
+    'dead-letter': deadLetters,
+    repair: { apply: (write) => repairs.setItem(write) },
+    'flow-control': flowControls,
+    queue: queues,
+    'url-group': urlGroups,
+    schedule: schedules,
+    hold: { apply: ({ instanceId, origin, hold }) => instances.setHold(instanceId, origin, hold) },
+    settings: { apply: ({ instanceId, settings }) => instances.setSettings(instanceId, settings) },
+    usage: { apply: ({ instanceId, messages, at }) => parts.usage.add(instanceId, messages, at) },
+    'day-count': { apply: (write) => parts.days.add(write) },
+    audit: { apply: ({ entry }) => audit.add(entry) },
+  };
+}

@@ -2,6 +2,8 @@
 import type { StatementSync } from 'node:sqlite';
 import { pinnedOnly } from '../../../engine/limits/pinned-limits.js';
 import type { FlowControl, FlowControlState } from '../../../engine/runs/run.js';
+import type { WriteOf } from '../../../engine/writes.js';
+import type { Applier } from '../commit/applier.js';
 import { integer, integerOrNull, type Row, text, textOrNull } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 
@@ -21,7 +23,7 @@ function stateOf(row: Row): FlowControlState {
   };
 }
 
-export class FlowControlRecords {
+export class FlowControlRecords implements Applier<WriteOf<'flow-control'>> {
   private readonly parts: StoreParts;
   private readonly replaceLimits: StatementSync;
   private readonly replaceState: StatementSync;
@@ -55,14 +57,30 @@ export class FlowControlRecords {
     this.selectOne = connection.prepare('SELECT * FROM flow_control WHERE tenant = ? AND key = ?');
   }
 
+  apply(write: WriteOf<'flow-control'>): void {
+    switch (write.kind) {
+      case 'put-flow-control':
+        this.put(write.instanceId, write.flowControl, write.at);
+        break;
+      case 'set-flow-control':
+        this.set(write.instanceId, write.state, write.at);
+        break;
+      case 'set-flow-window':
+        this.setWindow(write.instanceId, write.key, write.window);
+        break;
+      default:
+        write satisfies never;
+    }
+  }
+
   /** Registers the key; its limits become these, unless these are none, except those that are pinned. */
-  put(instanceId: string, flowControl: FlowControl, at: number): void {
+  private put(instanceId: string, flowControl: FlowControl, at: number): void {
     const tenant = this.parts.tenants.findOrCreate(instanceId);
     const { key, parallelism, rate, periodMs } = flowControl;
     this.replaceLimits.run(tenant, key, parallelism ?? null, rate ?? null, periodMs ?? null, at);
   }
 
-  set(instanceId: string, state: FlowControlState, at: number): void {
+  private set(instanceId: string, state: FlowControlState, at: number): void {
     const tenant = this.parts.tenants.findOrCreate(instanceId);
     const { key, parallelism, rate, periodMs, paused, parallelismPinned, ratePinned, window } = state;
     const flags = [paused ? 1 : 0, parallelismPinned || ratePinned ? 1 : 0] as const;
@@ -81,7 +99,7 @@ export class FlowControlRecords {
   }
 
   /** A key that is new is registered without limits: what was granted must not be lost, whatever else is known. */
-  setWindow(instanceId: string, key: string, window: FlowControlState['window']): void {
+  private setWindow(instanceId: string, key: string, window: FlowControlState['window']): void {
     const tenant = this.parts.tenants.findOrCreate(instanceId);
     const startedAt = window?.startedAt ?? null;
     this.replaceWindow.run(tenant, key, startedAt ?? 0, startedAt, window?.granted ?? null);

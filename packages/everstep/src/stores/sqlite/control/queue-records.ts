@@ -1,6 +1,8 @@
 /** Queues, and the messages that are in them. */
 import type { StatementSync } from 'node:sqlite';
 import type { Queue } from '../../../engine/runs/run.js';
+import type { WriteOf } from '../../../engine/writes.js';
+import type { Applier } from '../commit/applier.js';
 import { integer, type Row, text } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 
@@ -12,7 +14,7 @@ const queueOf = (row: Row): Queue => ({
   updatedAt: integer(row, 'updated_at'),
 });
 
-export class QueueRecords {
+export class QueueRecords implements Applier<WriteOf<'queue'>> {
   private readonly parts: StoreParts;
   private readonly insertNew: StatementSync;
   private readonly replace: StatementSync;
@@ -43,18 +45,34 @@ export class QueueRecords {
     );
   }
 
+  apply(write: WriteOf<'queue'>): void {
+    switch (write.kind) {
+      case 'register-queue':
+        this.register(write.instanceId, write.name, write.at);
+        break;
+      case 'put-queue':
+        this.put(write.instanceId, write.queue);
+        break;
+      case 'delete-queue':
+        this.delete(write.instanceId, write.name);
+        break;
+      default:
+        write satisfies never;
+    }
+  }
+
   /** Nothing happens when there is one. */
-  register(instanceId: string, name: string, at: number): void {
+  private register(instanceId: string, name: string, at: number): void {
     this.insertNew.run(this.parts.tenants.findOrCreate(instanceId), name, 1, 0, at, at);
   }
 
-  put(instanceId: string, { name, parallelism, paused, createdAt, updatedAt }: Queue): void {
+  private put(instanceId: string, { name, parallelism, paused, createdAt, updatedAt }: Queue): void {
     const tenant = this.parts.tenants.findOrCreate(instanceId);
     this.replace.run(tenant, name, parallelism, paused ? 1 : 0, createdAt, updatedAt);
   }
 
   /** Its messages stay. */
-  delete(instanceId: string, name: string): void {
+  private delete(instanceId: string, name: string): void {
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant !== null) this.deleteOne.run(tenant, name);
   }

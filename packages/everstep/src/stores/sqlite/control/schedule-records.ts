@@ -2,8 +2,10 @@
 import type { StatementSync } from 'node:sqlite';
 import { LIMITS } from '../../../config/limits.js';
 import type { Schedule } from '../../../engine/runs/run.js';
+import type { WriteOf } from '../../../engine/writes.js';
 import type { ListedSchedule, Listing, Position, Store } from '../../../ports/stores/store.js';
 import { contentBytes, RECORD_BYTES, storedSql } from '../../../ports/stores/stored-bytes.js';
+import type { Applier } from '../commit/applier.js';
 import { blob, integer, integerOrNull, json, type Row, text, textOrNull, word } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import { DIALECTS, payloadOf } from '../runs/rows.js';
@@ -31,7 +33,7 @@ function listedOf(row: Row): ListedSchedule {
   return bytes > LIMITS.maxListedBodyBytes ? { ...scheduleOf(row), bodyLeftOut: bytes } : scheduleOf(row);
 }
 
-export class ScheduleRecords {
+export class ScheduleRecords implements Applier<WriteOf<'schedule'>> {
   private readonly parts: StoreParts;
   private readonly replace: StatementSync;
   private readonly deleteOne: StatementSync;
@@ -82,7 +84,20 @@ export class ScheduleRecords {
     this.selectNext = connection.prepare('SELECT next_at FROM schedule WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1');
   }
 
-  put(schedule: Schedule): void {
+  apply(write: WriteOf<'schedule'>): void {
+    switch (write.kind) {
+      case 'put-schedule':
+        this.put(write.schedule);
+        break;
+      case 'delete-schedule':
+        this.delete(write.instanceId, write.scheduleId);
+        break;
+      default:
+        write satisfies never;
+    }
+  }
+
+  private put(schedule: Schedule): void {
     const { payload } = schedule;
     const tenant = this.parts.tenants.findOrCreate(schedule.instanceId);
     const forwardHeaders = JSON.stringify(payload.forwardHeaders);
@@ -116,7 +131,7 @@ export class ScheduleRecords {
   }
 
   /** Nothing happens when there is no such schedule. */
-  delete(instanceId: string, scheduleId: string): void {
+  private delete(instanceId: string, scheduleId: string): void {
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant === null) return;
     this.parts.stored.add(tenant, -this.bytesOf(tenant, scheduleId));

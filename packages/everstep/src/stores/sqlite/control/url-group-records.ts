@@ -1,6 +1,8 @@
 /** Groups of URLs that messages are published to. */
 import type { StatementSync } from 'node:sqlite';
 import type { UrlGroup } from '../../../engine/runs/run.js';
+import type { WriteOf } from '../../../engine/writes.js';
+import type { Applier } from '../commit/applier.js';
 import { integer, json, type Row, text } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 
@@ -11,7 +13,7 @@ const groupOf = (row: Row): UrlGroup => ({
   updatedAt: integer(row, 'updated_at'),
 });
 
-export class UrlGroupRecords {
+export class UrlGroupRecords implements Applier<WriteOf<'url-group'>> {
   private readonly parts: StoreParts;
   private readonly replace: StatementSync;
   private readonly deleteOne: StatementSync;
@@ -29,13 +31,26 @@ export class UrlGroupRecords {
     this.selectOne = connection.prepare('SELECT * FROM url_group WHERE tenant = ? AND name = ?');
   }
 
-  put(instanceId: string, { name, endpoints, createdAt, updatedAt }: UrlGroup): void {
+  apply(write: WriteOf<'url-group'>): void {
+    switch (write.kind) {
+      case 'put-url-group':
+        this.put(write.instanceId, write.group);
+        break;
+      case 'delete-url-group':
+        this.delete(write.instanceId, write.name);
+        break;
+      default:
+        write satisfies never;
+    }
+  }
+
+  private put(instanceId: string, { name, endpoints, createdAt, updatedAt }: UrlGroup): void {
     const tenant = this.parts.tenants.findOrCreate(instanceId);
     this.replace.run(tenant, name, createdAt, updatedAt, JSON.stringify(endpoints));
   }
 
   /** Nothing happens when there is no such group. */
-  delete(instanceId: string, name: string): void {
+  private delete(instanceId: string, name: string): void {
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant !== null) this.deleteOne.run(tenant, name);
   }

@@ -3,8 +3,9 @@
 import type { StatementSync } from 'node:sqlite';
 import type { FailureGroup } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState, type RunSettings } from '../../../engine/runs/run.js';
-import type { StoreWrite } from '../../../ports/stores/store.js';
+import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import type { Applier } from '../commit/applier.js';
 import { blob, integer, json, type Row, text, textOrNull } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import { FACET, type FacetValue, NO_STATE, type RunKind, separatedPrefixes, stateValue } from '../listing/facets/facets.js';
@@ -42,7 +43,9 @@ const stateFacet = (kind: RunKind, state: string | null): FacetValue => ({
   value: stateValue(kind, state ?? NO_STATE),
 });
 
-export class DeadLetterWriter {
+type Kind<Of> = Extract<WriteOf<'dead-letter'>, { readonly kind: Of }>;
+
+export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
   private readonly parts: StoreParts;
   private readonly insertEntry: StatementSync;
   private readonly deleteEntry: StatementSync;
@@ -88,7 +91,23 @@ export class DeadLetterWriter {
     return row ? integer(row, 'seq') : null;
   }
 
-  add(entry: DeadLetter, group: FailureGroup | null): void {
+  apply(write: WriteOf<'dead-letter'>): void {
+    switch (write.kind) {
+      case 'add-dead-letter':
+        this.add(write.entry, write.group);
+        break;
+      case 'take-dead-letter':
+        this.take(write);
+        break;
+      case 'set-failure-function-state':
+        this.setState(write.instanceId, write.dlqId, write.state);
+        break;
+      default:
+        write satisfies never;
+    }
+  }
+
+  private add(entry: DeadLetter, group: FailureGroup | null): void {
     const { runs, tenants, deadLetterOrder, groups } = this.parts;
     const run = runs.require(entry.runKey);
     const tenant = tenants.findOrCreate(entry.instanceId);
@@ -114,15 +133,15 @@ export class DeadLetterWriter {
     if (group) groups.entryCame(entry.instanceId, group, entry.responseStatus, entry.createdAt);
   }
 
-  /** With the message about the failure, if it is still to be told. `became` is null when the entry was deleted. */
-  take(instanceId: string, dlqId: string, became: Extract<StoreWrite, { readonly kind: 'take-dead-letter' }>['became']): void {
+  /** Also removes the failure callback, if it is not sent yet. */
+  private take({ instanceId, dlqId, became }: Kind<'take-dead-letter'>): void {
     const { tenant, seq } = this.require(instanceId, dlqId);
     const runSeq = this.remove(instanceId, tenant, seq, became?.at ?? null);
     this.unlinkRun.run(became?.kind ?? null, became?.runKey ?? null, runSeq);
     this.deleteCallback.run(runSeq);
   }
 
-  setState(instanceId: string, dlqId: string, state: FailureFunctionState | null): void {
+  private setState(instanceId: string, dlqId: string, state: FailureFunctionState | null): void {
     const { tenant, seq } = this.require(instanceId, dlqId);
     const row = this.selectState.get(seq) ?? {};
     const before = textOrNull(row, 'failure_function_state');

@@ -1,8 +1,10 @@
-/** Events: who waits for one, what came early, and the webhooks that runs made. */
+/** Events: their waiters, events that arrived early, and the webhooks that runs created. */
 import type { StatementSync } from 'node:sqlite';
 import type { KeptEvent } from '../../../engine/runs/run.js';
+import type { WriteOf } from '../../../engine/writes.js';
 import type { EventWaiterRecord, WaiterRecord } from '../../../ports/stores/store.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import type { Applier } from '../commit/applier.js';
 import { integer, json, type Row, text, word } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import { DIALECTS } from './rows.js';
@@ -30,7 +32,7 @@ const keptEventOf = (row: Row): KeptEvent => ({
   content: json<KeptEvent['content']>(row, 'content'),
 });
 
-export class EventRecords {
+export class EventRecords implements Applier<WriteOf<'event'>> {
   private readonly parts: StoreParts;
   private readonly insertEvent: StatementSync;
   private readonly deleteEvent: StatementSync;
@@ -71,16 +73,29 @@ export class EventRecords {
     );
   }
 
-  keep(runKey: string, { eventKey, eventId, receivedAt, content }: KeptEvent): void {
+  apply(write: WriteOf<'event'>): void {
+    switch (write.kind) {
+      case 'keep-event':
+        this.keep(write.runKey, write.event);
+        break;
+      case 'drop-event':
+        this.drop(write.runKey, write.eventKey);
+        break;
+      default:
+        write satisfies never;
+    }
+  }
+
+  private keep(runKey: string, { eventKey, eventId, receivedAt, content }: KeptEvent): void {
     this.insertEvent.run(this.parts.runs.require(runKey).seq, eventKey, eventId, receivedAt, JSON.stringify(content));
   }
 
-  drop(runKey: string, eventKey: string): void {
+  private drop(runKey: string, eventKey: string): void {
     const { seq, tenant } = this.parts.runs.require(runKey);
     for (const row of this.deleteEvent.all(seq, eventKey)) this.parts.stored.add(tenant, -integer(row, 'bytes'));
   }
 
-  /** Oldest first. */
+  /** Returns the kept events of a run, oldest first. */
   kept(runSeq: number): readonly KeptEvent[] {
     return this.selectEvents.all(runSeq).map(keptEventOf);
   }
@@ -89,7 +104,7 @@ export class EventRecords {
     return this.selectEventsWithoutContent.all(runSeq).map(eventWithoutContentOf);
   }
 
-  /** Who waits longest is first; of one moment, by creation of the run and then by slot. */
+  /** Ordered by waiting time, longest first, then by creation of the run, then by slot. */
   waiters(instanceId: string, eventId: string, after: WaiterRecord | null, limit: number): readonly WaiterRecord[] {
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant === null) return [];
@@ -97,7 +112,7 @@ export class EventRecords {
     return this.selectWaiters.all(tenant, eventId, since, seq, slot, limit).map(waiterOf);
   }
 
-  /** Of all events, by their ids. */
+  /** Waiters of all events, ordered by event id. */
   allWaiters(
     instanceId: string,
     after: Pick<EventWaiterRecord, 'eventId' | 'since' | 'runKey' | 'slot'> | null,

@@ -1,12 +1,14 @@
-/** Writes of runs as a whole: begun, ended, brought into the index. Keeps invariant 4. */
+/** Writes of run rows, their payloads and their entries in the facet index. Keeps invariant 4. */
 import type { StatementSync } from 'node:sqlite';
 import type { MessageSettings, Run, RunOutcome, RunPayload, RunStatus } from '../../../engine/runs/run.js';
+import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import type { Applier } from '../commit/applier.js';
 import { blob, integer } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import { FACET, type FacetValue, type RunKind, stateValue } from '../listing/facets/facets.js';
 
-/** Under which a run is found. */
+/** Returns the facets by which a run is found. */
 export function runFacetsOf(
   run: Pick<Run, 'status' | 'workflowUrl' | 'callerIp' | 'workflowRunId' | 'settings'>,
 ): readonly FacetValue[] {
@@ -23,7 +25,7 @@ export function runFacetsOf(
   return values;
 }
 
-/** Its id leads to its row by itself. */
+/** The id of a message is its key, so it needs no facet. */
 function messageFacetsOf(
   { status, workflowUrl, callerIp, settings }: Pick<Run, 'status' | 'workflowUrl' | 'callerIp' | 'settings'>,
   { queue, urlGroup, scheduleId }: MessageSettings,
@@ -46,7 +48,7 @@ const statusFacet = (kind: RunKind, status: RunStatus): FacetValue => ({
   value: stateValue(kind, status),
 });
 
-export class RunWriter {
+export class RunWriter implements Applier<WriteOf<'run'>> {
   private readonly parts: StoreParts;
   private readonly insertRun: StatementSync;
   private readonly insertPayload: StatementSync;
@@ -78,10 +80,26 @@ export class RunWriter {
     this.updateForkedFrom = connection.prepare('UPDATE run SET forked_from_run_key = ? WHERE seq = ?');
   }
 
-  create(run: Run, input: RunPayload | { readonly copyOf: string }): void {
+  apply(write: WriteOf<'run'>): void {
+    switch (write.kind) {
+      case 'create-run':
+        this.create(write.run, write.input);
+        break;
+      case 'note-failure-function':
+        this.updateFailureFunction.run(this.parts.runs.require(write.runKey).seq);
+        break;
+      case 'end-run':
+        this.end(write.runKey, write.outcome, write.completedAt);
+        break;
+      default:
+        write satisfies never;
+    }
+  }
+
+  private create(run: Run, input: RunPayload | { readonly copyOf: string }): void {
     const { tenants, runs, runOrder, facets, staged } = this.parts;
     const tenant = tenants.findOrCreate(run.instanceId);
-    // Its journal may have been copied before: then it has its place since that began.
+    // If its journal was staged, the row number was reserved then.
     const reserved = run.origin?.kind === 'fork' || run.origin?.kind === 'resume' ? staged.find(run.key) : null;
     const listedAt = reserved?.listedAt ?? runOrder.listedAt(run.createdAt);
     const inserted = this.insertRun.run(
@@ -121,19 +139,14 @@ export class RunWriter {
     else throw new Error(`the run ${input.copyOf} has no payload to copy`);
   }
 
-  /** Its endpoint said that it has a failure function. */
-  noteFailureFunction(runKey: string): void {
-    this.updateFailureFunction.run(this.parts.runs.require(runKey).seq);
-  }
-
-  end(runKey: string, outcome: RunOutcome, completedAt: number): void {
+  private end(runKey: string, outcome: RunOutcome, completedAt: number): void {
     const { runs, facets, ended } = this.parts;
     const entry = runs.require(runKey);
     const { seq, tenant, kind } = entry;
     const result = outcome.status === 'succeeded' ? outcome.result : null;
     const error = outcome.status === 'failed' ? outcome.error : null;
     const { changes } = this.updateEnded.run(outcome.status, completedAt, result, error, seq);
-    // A late writer must not overwrite how a run ended.
+    // A late write must not overwrite the outcome of a run.
     if (changes !== 1) throw new Error(`the run ${runKey} has ended already`);
     runs.remember(runKey, { ...entry, active: false });
     facets.remove(tenant, statusFacet(kind, 'active'), seq);

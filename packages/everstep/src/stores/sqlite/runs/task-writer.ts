@@ -1,13 +1,16 @@
-/** Writes of tasks. Advances, steps and sleeps are the hot path: one statement each. */
+/** Writes of tasks. Advances, steps and sleeps are on the hot path: they need one statement each. */
 import type { StatementSync } from 'node:sqlite';
 import { CALLBACK_SLOT, type Task } from '../../../engine/runs/run.js';
+import { isWaitingForRun } from '../../../engine/writes/run-writes.js';
+import type { WriteOf } from '../../../engine/writes.js';
+import type { Applier } from '../commit/applier.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { RunEntry } from './run-directory.js';
 import type { TaskDetail } from './task-rows.js';
 
 type WaitTask = Extract<Task, { readonly kind: 'wait' }>;
 
-/** The columns that only some kinds have. */
+/** Columns that only some kinds use. */
 interface SpecialColumns {
   readonly flowKey?: string | undefined;
   readonly childRunKey?: string;
@@ -18,7 +21,7 @@ interface SpecialColumns {
 const COLUMNS =
   'run_seq, tenant, slot, kind, message_id, due_at, created_at, retried, name, first_of_group, concurrent, step_type, sleep_ms, wake_at';
 
-export class TaskWriter {
+export class TaskWriter implements Applier<WriteOf<'task'>> {
   private readonly parts: StoreParts;
   private readonly replaceTask: StatementSync;
   private readonly replaceMessage: StatementSync;
@@ -59,26 +62,48 @@ export class TaskWriter {
     this.deleteAllWaiters = connection.prepare('DELETE FROM waiter WHERE run_seq = ?');
   }
 
-  put(runKey: string, task: Task): void {
+  apply(write: WriteOf<'task'>): void {
+    switch (write.kind) {
+      case 'put-task':
+        this.put(write.runKey, write.task);
+        break;
+      case 'delete-task':
+        this.delete(write.runKey, write.slot);
+        break;
+      case 'park-tasks':
+        this.parkAll(write.runKey);
+        break;
+      case 'delete-tasks':
+        this.deleteAll(write.runKey);
+        break;
+      case 'wake-invoker':
+        this.wakeParent.run(write.at, write.childRunKey);
+        break;
+      default:
+        write satisfies never;
+    }
+  }
+
+  private put(runKey: string, task: Task): void {
     const run = this.parts.runs.require(runKey);
     this.endWait(run, task.slot);
-    const place = [run.seq, run.tenant, task.slot, task.kind, task.messageId, task.dueAt, task.createdAt] as const;
+    const key = [run.seq, run.tenant, task.slot, task.kind, task.messageId, task.dueAt, task.createdAt] as const;
     switch (task.kind) {
       case 'advance':
-        this.replaceTask.run(...place, task.retried, null, null, null, null, null, null);
+        this.replaceTask.run(...key, task.retried, null, null, null, null, null, null);
         return;
       case 'message':
-        this.replaceMessage.run(...place, task.retried, run.seq);
+        this.replaceMessage.run(...key, task.retried, run.seq);
         return;
       case 'step':
-        this.replaceTask.run(...place, task.retried, task.name, task.group, task.concurrent, task.stepType ?? null, null, null);
+        this.replaceTask.run(...key, task.retried, task.name, task.group, task.concurrent, task.stepType ?? null, null, null);
         return;
       case 'sleep':
-        this.replaceTask.run(...place, null, task.name, task.group, task.concurrent, task.stepType, task.sleepMs, task.wakeAt);
+        this.replaceTask.run(...key, null, task.name, task.group, task.concurrent, task.stepType, task.sleepMs, task.wakeAt);
         return;
       case 'wait':
         this.putSpecial(run, task, { detail: { eventIds: task.eventIds } });
-        if (task.dueAt !== null) this.beginWait(run, task);
+        if (task.dueAt !== null) this.startWait(run, task);
         return;
       case 'call': {
         const { url, ...detail } = task.call;
@@ -92,9 +117,8 @@ export class TaskWriter {
       }
       case 'invoke': {
         const { childRunKey, childWorkflowRunId, childCreatedAt, invoke } = task;
-        const waits = task.dueAt === null && invoke === null;
-        // The end of the run that it waits for has looked for it already.
-        const late = waits && this.parts.runs.find(childRunKey)?.active === false;
+        // The end of the other run did not find the task, because it did not exist yet.
+        const late = isWaitingForRun(task) && this.parts.runs.find(childRunKey)?.active === false;
         const put = late ? { ...task, dueAt: task.createdAt } : task;
         this.putSpecial(run, put, { childRunKey, detail: { childWorkflowRunId, childCreatedAt, invoke } });
         return;
@@ -105,27 +129,23 @@ export class TaskWriter {
     }
   }
 
-  delete(runKey: string, slot: number): void {
+  private delete(runKey: string, slot: number): void {
     const run = this.parts.runs.require(runKey);
     this.endWait(run, slot);
     this.deleteOneTask.run(run.seq, slot);
   }
 
-  /** All but the message about the run's failure. */
-  parkAll(runKey: string): void {
+  /** Parks all tasks except the failure callback. */
+  private parkAll(runKey: string): void {
     const run = this.parts.runs.require(runKey);
     this.endAllWaits(run);
     this.parkAllTasks.run(run.seq);
   }
 
-  deleteAll(runKey: string): void {
+  private deleteAll(runKey: string): void {
     const run = this.parts.runs.require(runKey);
     this.endAllWaits(run);
     this.deleteAllTasks.run(run.seq);
-  }
-
-  wakeInvoker(childRunKey: string, at: number): void {
-    this.wakeParent.run(at, childRunKey);
   }
 
   private putSpecial(
@@ -157,13 +177,13 @@ export class TaskWriter {
     );
   }
 
-  private beginWait(run: RunEntry, { slot, eventIds, createdAt }: WaitTask): void {
+  private startWait(run: RunEntry, { slot, eventIds, createdAt }: WaitTask): void {
     for (const eventId of eventIds) this.insertWaiter.run(run.seq, slot, eventId, run.tenant, createdAt);
     run.waitSlots ??= new Set();
     run.waitSlots.add(slot);
   }
 
-  /** Nothing to do, and no statement, for a slot that holds no wait. */
+  /** A slot without a wait costs no statement. */
   private endWait(run: RunEntry, slot: number): void {
     if (run.waitSlots?.delete(slot)) this.deleteWaiters.run(run.seq, slot);
   }

@@ -5,13 +5,16 @@ import { openConnection } from '../connection/connection.js';
 import { createStoreParts } from '../connection/store-parts.js';
 import { TriggerRecords } from './trigger-records.js';
 
-test('deduplication ids that have expired are removed as new ones come, a few at a time', () => {
+test('a few expired deduplication ids are removed with each new one', () => {
   const connection = openConnection(':memory:');
   const records = new TriggerRecords(createStoreParts(connection));
   const rows = connection.prepare('SELECT count(*) AS rows FROM deduplication');
   const remember = (n: number, now: number) => {
     records.findDuplicate('qi_one', `id ${n}`, now);
-    records.rememberDeduplication('qi_one', `id ${n}`, 'some run', now + 1000);
+    records.apply({
+      kind: 'remember-deduplication',
+      ...{ instanceId: 'qi_one', deduplicationId: `id ${n}`, runKey: 'some run', expiresAt: now + 1000 },
+    });
     return rows.get()?.rows;
   };
   for (let n = 1; n <= 20; n++) assert.equal(remember(n, T0), n);

@@ -1,13 +1,14 @@
-/** What triggers leave behind beside the run: deduplication ids. */
+/** Deduplication ids of triggers. */
 import type { StatementSync } from 'node:sqlite';
-import type { RunReference } from '../../../ports/stores/store.js';
+import type { RunReference, WriteOf } from '../../../engine/writes.js';
+import type { Applier } from '../commit/applier.js';
 import { integer, text } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 
-/** Expired ids removed per new one: more than one, so that they become fewer. */
+/** Expired ids removed for each new one. More than one, so that their number decreases. */
 const EXPIRED_PER_NEW = 4;
 
-export class TriggerRecords {
+export class TriggerRecords implements Applier<WriteOf<'deduplication'>> {
   private readonly parts: StoreParts;
   private readonly selectUnexpired: StatementSync;
   private readonly replaceDeduplication: StatementSync;
@@ -30,7 +31,7 @@ export class TriggerRecords {
     );
   }
 
-  /** The run that took the id and still holds it at `now`. */
+  /** Returns the run that holds the id at `now`; null if it is free. */
   findDuplicate(instanceId: string, deduplicationId: string, now: number): RunReference | null {
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant === null) return null;
@@ -41,7 +42,7 @@ export class TriggerRecords {
       : null;
   }
 
-  rememberDeduplication(instanceId: string, deduplicationId: string, runKey: string, expiresAt: number): void {
+  apply({ instanceId, deduplicationId, runKey, expiresAt }: WriteOf<'deduplication'>): void {
     const tenant = this.parts.tenants.findOrCreate(instanceId);
     this.replaceDeduplication.run(tenant, deduplicationId, runKey, expiresAt);
   }

@@ -1,12 +1,15 @@
-/** Writes of a run's journal and of its failed attempts: the hot path. */
+/** Writes of journals and failed attempts. They are on the hot path. */
 import type { StatementSync } from 'node:sqlite';
 import type { FailedAttempt, RecordedStep } from '../../../engine/runs/run.js';
-import type { StoreWrite } from '../../../engine/writes.js';
+import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import type { Applier } from '../commit/applier.js';
 import { integer } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 
-export class ProgressWriter {
+type Kind<Of> = Extract<WriteOf<'journal'>, { readonly kind: Of }>;
+
+export class JournalWriter implements Applier<WriteOf<'journal'>> {
   private readonly parts: StoreParts;
   private readonly insertStep: StatementSync;
   private readonly copySteps: StatementSync;
@@ -40,7 +43,32 @@ export class ProgressWriter {
     );
   }
 
-  recordStep(runKey: string, step: RecordedStep): void {
+  apply(write: WriteOf<'journal'>): void {
+    switch (write.kind) {
+      case 'record-step':
+        this.recordStep(write.runKey, write.step);
+        break;
+      case 'record-attempt':
+        this.recordAttempt(write.runKey, write.attempt);
+        break;
+      case 'copy-journal':
+        this.copyJournal(write);
+        break;
+      case 'stage-journal':
+        this.stageJournal(write);
+        break;
+      case 'adopt-journal':
+        this.parts.staged.adopt(write.runKey, write.steps);
+        break;
+      case 'abandon-journal':
+        this.parts.staged.abandon(write.runKey);
+        break;
+      default:
+        write satisfies never;
+    }
+  }
+
+  private recordStep(runKey: string, step: RecordedStep): void {
     this.insertStep.run(
       this.seqOf(runKey),
       step.index,
@@ -57,16 +85,16 @@ export class ProgressWriter {
       step.wakeAt,
       step.out,
     );
-    // Statements of their own, which hardly any step needs.
+    // Separate statements, because few steps need them.
     if (step.edited) this.markEdited.run(this.seqOf(runKey), step.index);
     if (step.sent) this.keepSent.run(JSON.stringify(step.sent), this.seqOf(runKey), step.index);
   }
 
-  copyJournal({ fromRunKey, toRunKey, length, without = [] }: Extract<StoreWrite, { readonly kind: 'copy-journal' }>): void {
+  private copyJournal({ fromRunKey, toRunKey, length, without = [] }: Kind<'copy-journal'>): void {
     this.copy(fromRunKey, this.seqOf(toRunKey), { from: 0, below: length ?? Number.MAX_SAFE_INTEGER, without });
   }
 
-  stageJournal(write: Extract<StoreWrite, { readonly kind: 'stage-journal' }>): void {
+  private stageJournal(write: Kind<'stage-journal'>): void {
     const { fromRunKey, toRunKey, at } = write;
     const { tenant } = this.parts.runs.require(fromRunKey);
     this.copy(fromRunKey, this.parts.staged.seqFor(toRunKey, tenant, at), write);
@@ -83,7 +111,7 @@ export class ProgressWriter {
     this.parts.stored.add(tenant, integer(this.selectBytes.get(...which) ?? {}, 'bytes'));
   }
 
-  recordAttempt(runKey: string, attempt: FailedAttempt): void {
+  private recordAttempt(runKey: string, attempt: FailedAttempt): void {
     this.insertAttempt.run(
       this.seqOf(runKey),
       attempt.slot,

@@ -1,7 +1,7 @@
 /**
- * Batches of every kind, chosen at random, for two processes that know of each other's decisions late: those who take for
- * granted what they committed last are answered, and leave the tables, as those who read each time.
- * `COMMITS_RANDOM_SEED=17` chooses others, `COMMITS_RANDOM_BATCHES=2000` more of them.
+ * Random batches of two processes that see each other's decisions late. Optimistic commits must return the same results, and
+ * leave the same tables, as commits that always read. `COMMITS_RANDOM_SEED=17` selects other batches,
+ * `COMMITS_RANDOM_BATCHES=2000` more of them.
  */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
@@ -27,8 +27,9 @@ import {
 import { Database, planned } from '../connection/connection.js';
 import { openPostgresStore } from '../index.js';
 import { openTestSchemas } from '../testing/schemas.js';
-import { type AssumedRuns, Assumptions } from './assumptions.js';
 import { BatchWriter, type Commits } from './batch-writer.js';
+import type { ExpectedRuns } from './known-run.js';
+import { RunVersions } from './run-versions.js';
 
 const SEED = Number(process.env.COMMITS_RANDOM_SEED ?? 1);
 const BATCHES = Number(process.env.COMMITS_RANDOM_BATCHES ?? 150);
@@ -36,7 +37,7 @@ const MOST_UNITS = 6;
 const MOST_RUNS = 8;
 const NODES = [0, 1];
 
-/** What is the same whenever it was written. */
+/** Columns that do not depend on the time of the commit. */
 const TABLES = {
   active_run: 'instance_id, run_key, workflow_run_id, claim, message, queue, version',
   ended_run: 'instance_id, run_key, state, completed_at, error',
@@ -53,27 +54,27 @@ const TABLES = {
 const schemas = await openTestSchemas();
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 
-class Reading extends Assumptions {
-  override of(): AssumedRuns | null {
+class AlwaysReading extends RunVersions {
+  override expectedBy(): ExpectedRuns | null {
     return null;
   }
 }
 
-/** Goes on so after a mistake: that is what is tried. */
-class Assuming extends Assumptions {
-  assumed = 0;
-  mistakes = 0;
-  override of(units: readonly CommitUnit[]): AssumedRuns | null {
-    const runs = super.of(units);
-    if (runs) this.assumed++;
+/** Does not read after a conflict, so that the test has many conflicts. */
+class AlwaysExpecting extends RunVersions {
+  expected = 0;
+  conflicts = 0;
+  override expectedBy(units: readonly CommitUnit[]): ExpectedRuns | null {
+    const runs = super.expectedBy(units);
+    if (runs) this.expected++;
     return runs;
   }
-  override mistaken(): void {
-    this.mistakes++;
+  override conflicted(): void {
+    this.conflicts++;
   }
 }
 
-/** As a process knows it. */
+/** The state of a run as a process knows it. */
 interface Seen {
   readonly version: number;
   readonly steps: number;
@@ -86,7 +87,7 @@ interface Made {
   readonly seen: Map<number, Seen>;
 }
 
-/** Chooses batches; `answered` tells it what became of one. */
+/** Chooses batches. */
 class Choices {
   private readonly random: SeededRandom;
   private runs: Made[] = [];
@@ -98,17 +99,17 @@ class Choices {
     this.random = new SeededRandom(seed);
   }
 
-  /** Units of one process, each with what it makes the process see when it is applied. */
+  /** Returns units of one process. `applied` updates what the process knows. */
   batch(node: number): readonly { readonly unit: CommitUnit; readonly applied: () => void }[] {
     const ahead = new Map<Made, Seen>();
     return Array.from({ length: 1 + this.random.below(MOST_UNITS) }, () => {
       const known = this.runs.filter(({ seen }) => seen.size > 0);
-      return known.length < 3 || this.random.chance(0.2) ? this.beginning(node) : this.decision(node, this.oneOf(known), ahead);
+      return known.length < 3 || this.random.chance(0.2) ? this.creation(node) : this.decision(node, this.oneOf(known), ahead);
     });
   }
 
-  /** Now and then a process hears what the others have decided, and who is refused mostly reads. */
-  hear(refused: boolean): void {
+  /** Sometimes a process sees what the other one decided, more often after a refusal. */
+  synchronize(refused: boolean): void {
     for (const { seen } of this.runs) {
       if (!this.random.chance(refused ? 0.6 : 0.2)) continue;
       const latest = [...seen.values()].reduce((a, b) => (a.version > b.version ? a : b), { version: -1, steps: 0 });
@@ -122,7 +123,7 @@ class Choices {
     return item;
   }
 
-  private beginning(node: number) {
+  private creation(node: number) {
     const ids = this.random.chance(0.4) ? { workflowRunId: this.oneOf(['a', 'b', 'c']) } : {};
     const queue = this.random.chance(0.1) ? { settings: { message: { queue: 'q' } } as object } : {};
     const run = sampleRun(++this.made, { instanceId: this.oneOf([INSTANCE, OTHER_INSTANCE]), ...ids, ...queue });
@@ -178,7 +179,7 @@ class Choices {
 if (typeof schemas === 'string') {
   describe('random batches', { skip: schemas }, () => {});
 } else {
-  const open = async (commits: Commits, make: () => Assumptions) => {
+  const open = async (commits: Commits, make: () => RunVersions) => {
     const { url } = await schemas.make();
     await (await openPostgresStore({ url, log })).close();
     const database = new Database({ url, log });
@@ -200,33 +201,35 @@ if (typeof schemas === 'string') {
 
   describe('random batches', () => {
     for (const commits of ['together', 'by-instance'] as const) {
-      test(`come to the same whether what was committed last is taken for granted or read, ${commits}`, async () => {
+      test(`optimistic commits have the same results as commits that read, ${commits}`, async () => {
         const choices = new Choices(SEED);
-        const made: Assuming[] = [];
-        const assuming = await open(commits, () => {
-          const assumptions = new Assuming();
-          made.push(assumptions);
-          return assumptions;
+        const made: AlwaysExpecting[] = [];
+        const expecting = await open(commits, () => {
+          const versions = new AlwaysExpecting();
+          made.push(versions);
+          return versions;
         });
-        const reading = await open(commits, () => new Reading());
+        const reading = await open(commits, () => new AlwaysReading());
         for (let n = 0; n < BATCHES; n++) {
           const node = n % NODES.length;
           const batch = choices.batch(node);
           const units = batch.map(({ unit }) => unit);
-          const answers = await Promise.allSettled([assuming, reading].map(({ nodes }) => nodes[node]?.commit(units)));
-          const [first, second] = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : String(answer.reason)));
+          const outcomes = await Promise.allSettled([expecting, reading].map(({ nodes }) => nodes[node]?.commit(units)));
+          const [first, second] = outcomes.map((outcome) =>
+            outcome.status === 'fulfilled' ? outcome.value : String(outcome.reason),
+          );
           assert.deepEqual(first, second, JSON.stringify(units));
           for (const [index, { applied }] of batch.entries()) {
             if (typeof first === 'object' && first[index]?.kind === 'applied') applied();
           }
-          choices.hear(typeof first !== 'object' || first.some(({ kind }) => kind !== 'applied'));
+          choices.synchronize(typeof first !== 'object' || first.some(({ kind }) => kind !== 'applied'));
         }
-        assert.deepEqual(await assuming.tables(), await reading.tables());
-        const [assumed, mistakes] = [
-          made.reduce((sum, one) => sum + one.assumed, 0),
-          made.reduce((sum, one) => sum + one.mistakes, 0),
+        assert.deepEqual(await expecting.tables(), await reading.tables());
+        const [expected, conflicts] = [
+          made.reduce((sum, one) => sum + one.expected, 0),
+          made.reduce((sum, one) => sum + one.conflicts, 0),
         ];
-        assert.ok(assumed > BATCHES / 10 && mistakes > 0, `${assumed} assumed, ${mistakes} mistakes`);
+        assert.ok(expected > BATCHES / 10 && conflicts > 0, `${expected} expected, ${conflicts} conflicts`);
       });
     }
   });

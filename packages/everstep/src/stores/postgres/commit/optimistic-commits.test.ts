@@ -1,4 +1,4 @@
-/** Commits that take for granted what this process committed last: they do what those do that read first. */
+/** Optimistic commits do what commits do that read first. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, test } from 'node:test';
 import type { CommitResult, CommitUnit, Store, StoreWrite } from '../../../ports/stores/store.js';
@@ -30,7 +30,7 @@ import { triggerConformance } from '../../conformance/triggers.js';
 import { openPostgresStore } from '../index.js';
 import { decidedStore } from '../testing/decided-store.js';
 import { openTestSchemas } from '../testing/schemas.js';
-import { READING_AFTER_MISTAKE } from './assumptions.js';
+import { READS_AFTER_CONFLICT } from './run-versions.js';
 
 const schemas = await openTestSchemas();
 const log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -49,7 +49,7 @@ const journalOf = async (store: Store, runKey: string) =>
   (await store.loadJournal({ runKey, from: 0 })).map(({ index }) => index);
 
 if (typeof schemas === 'string') {
-  describe('commits that read nothing', { skip: schemas }, () => {});
+  describe('optimistic commits', { skip: schemas }, () => {});
 } else {
   const [shared, own] = [await schemas.make(), await schemas.make()];
   const [here, there] = await Promise.all([1, 2].map(() => openPostgresStore({ url: shared.url, log })));
@@ -59,21 +59,21 @@ if (typeof schemas === 'string') {
     await there.close();
   });
 
-  describe('a process that takes for granted what it committed last', () => {
+  describe('a process that commits optimistically', () => {
     let runs = 0;
-    const begin = async (...writes: readonly StoreWrite[]): Promise<string> => {
+    const createRun = async (...writes: readonly StoreWrite[]): Promise<string> => {
       const run = sampleRun(++runs);
       await apply(here, [creation(run), ...putTasks(run.key, [advanceTask(T0)]), ...writes]);
       return run.key;
     };
 
-    // What the test before was mistaken in must not make this one read.
+    // A version conflict in the previous test must not make this one read.
     beforeEach(async () => {
-      for (let n = 0; n < READING_AFTER_MISTAKE; n++) await begin();
+      for (let n = 0; n < READS_AFTER_CONFLICT; n++) await createRun();
     });
 
-    test('is refused where another has decided since, with all of that unit and nothing of the others', async () => {
-      const [moved, going, ending] = [await begin(), await begin(), await begin()];
+    test('a unit is refused if another process has decided meanwhile, and the other units are applied', async () => {
+      const [moved, going, ending] = [await createRun(), await createRun(), await createRun()];
       await there.commit([decided(moved, 0, 11, record(moved, 0))]);
       const next = sampleRun(++runs);
       const results = await here.commit([
@@ -91,18 +91,18 @@ if (typeof schemas === 'string') {
       assert.equal(await here.loadRun({ runKey: sampleRun(runs).key }), null);
     });
 
-    test('hears that a run has ended when another has ended it, also where it would end it itself', async () => {
-      const runKey = await begin();
+    test('a unit is refused if another process has ended the run, even if the unit would end it too', async () => {
+      const runKey = await createRun();
       await there.commit([decided(runKey, 0, 11, { kind: 'delete-tasks', runKey }, end(runKey))]);
       assert.deepEqual(kinds(await here.commit([decided(runKey, 0, 12, end(runKey))])), ['run-not-active']);
       assert.deepEqual(kinds(await here.commit([decided(runKey, 0, 12, record(runKey, 0))])), ['run-not-active']);
       assert.deepEqual(await journalOf(here, runKey), []);
     });
 
-    test('hears of the run that has the id which it takes to be free', async () => {
-      const going = await begin();
+    test('a unit is refused if another process has taken the run id', async () => {
+      const going = await createRun();
       const taken = sampleRun(++runs, { workflowRunId: `taken-${runs}` });
-      // Not as the only one of its id, so that no index keeps two of them apart.
+      // Without a guard on the id, so that no index prevents a second run.
       await apply(there, [creation(taken)]);
       const free = { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: taken.workflowRunId } as const;
       const late = sampleRun(++runs, { workflowRunId: taken.workflowRunId });
@@ -111,8 +111,8 @@ if (typeof schemas === 'string') {
       assert.deepEqual([first, second?.kind], [{ kind: 'run-id-taken', run: { runKey, workflowRunId, createdAt } }, 'applied']);
     });
 
-    test('leaves a run where it was when the decision on it is refused for something else', async () => {
-      const [going, other] = [await begin(), await begin()];
+    test('a run keeps its version if the decision on it is refused for another reason', async () => {
+      const [going, other] = [await createRun(), await createRun()];
       const { workflowRunId } = sampleRun(runs);
       const free = { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId } as const;
       const { guards, writes } = decided(going, 0, 11, record(going, 0));
@@ -122,34 +122,34 @@ if (typeof schemas === 'string') {
       assert.deepEqual(await journalOf(here, going), []);
     });
 
-    test('goes on with what it decided in the same batch, and with what it begins there', async () => {
-      const runKey = await begin();
-      const [begun, going] = [sampleRun(++runs), sampleRun(++runs)];
+    test('a unit can build on decisions and runs of the same batch', async () => {
+      const runKey = await createRun();
+      const [created, going] = [sampleRun(++runs), sampleRun(++runs)];
       const units = [
-        unit([creation(begun)]),
+        unit([creation(created)]),
         unit([creation(going)]),
         decided(going.key, 0, 51, record(going.key, 0)),
         decided(runKey, 0, 11, record(runKey, 0)),
-        decided(begun.key, 0, 41, record(begun.key, 0)),
+        decided(created.key, 0, 41, record(created.key, 0)),
         decided(runKey, 11, 12, record(runKey, 1)),
-        decided(begun.key, 41, 42, end(begun.key)),
+        decided(created.key, 41, 42, end(created.key)),
       ];
       assert.deepEqual(new Set(kinds(await here.commit(units))), new Set(['applied']));
       assert.equal((await here.loadRun({ runKey }))?.version, 12);
       assert.equal((await here.loadRun({ runKey: going.key }))?.version, 51);
       assert.deepEqual(kinds(await here.commit([decided(runKey, 12, 13, record(runKey, 2), end(runKey))])), ['applied']);
       assert.deepEqual(await journalOf(there, runKey), [0, 1, 2]);
-      assert.deepEqual(kinds(await there.commit([decided(begun.key, 42, 43)])), ['run-not-active']);
+      assert.deepEqual(kinds(await there.commit([decided(created.key, 42, 43)])), ['run-not-active']);
     });
 
-    test('refuses the second of two units of a batch that were decided on the same version', async () => {
-      const runKey = await begin();
+    test('the second of two units on the same version in a batch is refused', async () => {
+      const runKey = await createRun();
       const results = await here.commit([decided(runKey, 0, 11, record(runKey, 0)), decided(runKey, 0, 12, record(runKey, 1))]);
       assert.deepEqual(kinds(results), ['applied', 'run-moved']);
       assert.deepEqual(await journalOf(there, runKey), [0]);
     });
 
-    test('ends waits that another has begun, and those that it began itself', async () => {
+    test('waits end that this or another process has started', async () => {
       const waiting = (runKey: string, slot: number) => putTasks(runKey, [waitTask(slot, T0 + 9, [`event of ${runKey}`])]);
       const waiters = (runKey: string) =>
         here.listWaiters({ instanceId: INSTANCE, eventId: `event of ${runKey}`, after: null, limit: 9 });
@@ -158,7 +158,7 @@ if (typeof schemas === 'string') {
         [there, here],
         [here, there],
       ] as const) {
-        const runKey = await begin();
+        const runKey = await createRun();
         await first.commit([decided(runKey, 0, 11, ...waiting(runKey, 2))]);
         assert.equal((await waiters(runKey)).length, 1);
         await second.commit([decided(runKey, 11, 12, { kind: 'delete-task', runKey, slot: 2 }, ...waiting(runKey, 3))]);
@@ -171,9 +171,9 @@ if (typeof schemas === 'string') {
       }
     });
 
-    test('of two that decide on a version at once one does, whoever is first, and in whatever order they name the runs', async () => {
+    test('exactly one of two concurrent decisions on a version is applied, whatever the order of the runs', async () => {
       for (let round = 0; round < 30; round++) {
-        const keys = await Promise.all([1, 2, 3, 4, 5, 6].map(() => begin()));
+        const keys = await Promise.all([1, 2, 3, 4, 5, 6].map(() => createRun()));
         const mine = [...keys]
           .reverse()
           .map((runKey) => decided(runKey, 0, 11, record(runKey, 0), ...putTasks(runKey, [stepTask(1, T0)])));
@@ -187,15 +187,15 @@ if (typeof schemas === 'string') {
       }
     });
 
-    test('is not misled by a batch that failed', async () => {
-      const runKey = await begin();
+    test('a failed batch does not change the expected versions', async () => {
+      const runKey = await createRun();
       await assert.rejects(here.commit([decided(runKey, 0, 11, record(runKey, 0), record(runKey, 0))]), /duplicate key/);
       assert.deepEqual(kinds(await here.commit([decided(runKey, 0, 12, record(runKey, 0))])), ['applied']);
       assert.deepEqual(await journalOf(there, runKey), [0]);
     });
   });
 
-  describe('PostgreSQL, where each write is a decision on the one before', () => {
+  describe('PostgreSQL with each write as a decision on the previous version', () => {
     after(() => opened?.close());
     let opened: Store | null = null;
     const { url } = own;

@@ -1,0 +1,82 @@
+/** Writes to the dead-letter queue and to the entries of repairs. */
+import type { FailureGroup } from '../dead-letters/dead-letter-groups.js';
+import type { RepairItemState } from '../dead-letters/repair.js';
+import type { DeadLetter, FailureFunctionState } from '../runs/run.js';
+import { no, OF_INSTANCE, SMALL, type WriteFactsOf, yes, zero } from './facts.js';
+import { contentBytes, RECORD_BYTES } from './stored-size.js';
+
+export type DeadLetterWrite =
+  /** `group` null: created by a version without groups; it is grouped later. */
+  | { readonly kind: 'add-dead-letter'; readonly entry: DeadLetter; readonly group: FailureGroup | null }
+  | {
+      readonly kind: 'set-failure-function-state';
+      readonly instanceId: string;
+      readonly dlqId: string;
+      /** Null: there is no failure callback and no failure function. */
+      readonly state: FailureFunctionState | null;
+    }
+  /**
+   * Removes the entry from the DLQ, together with the callback task of its run. `became` links the old run to the new
+   * one, created at that time (Unix ms); null: the entry was deleted. A group whose last entry is recovered is
+   * resolved.
+   */
+  | {
+      readonly kind: 'take-dead-letter';
+      readonly instanceId: string;
+      readonly dlqId: string;
+      readonly became: { readonly kind: 'resume' | 'restart'; readonly runKey: string; readonly at: number } | null;
+    }
+  /** Sets the outcome of a repair entry. An entry that is no longer pending does not change. */
+  | {
+      readonly kind: 'set-repair-item';
+      readonly instanceId: string;
+      readonly repairId: string;
+      /** Index of the entry in the repair. */
+      readonly n: number;
+      readonly state: RepairItemState;
+      /** The run created from it. */
+      readonly newRun: { readonly runKey: string; readonly workflowRunId: string } | null;
+      readonly error: string | null;
+      /** Unix ms. */
+      readonly at: number;
+    };
+
+const OF_ENTRY = {
+  ...OF_INSTANCE,
+  ...SMALL,
+  aggregate: 'dead-letter',
+  topic: 'dlq',
+  isSelfContained: no,
+  time: zero,
+} as const;
+
+export const DEAD_LETTER_WRITE_FACTS = {
+  'add-dead-letter': {
+    aggregate: 'dead-letter',
+    topic: 'dlq',
+    instanceId: ({ entry }) => entry.instanceId,
+    runKey: ({ entry }) => entry.runKey,
+    isSelfContained: yes,
+    time: ({ entry }) => entry.createdAt,
+    weight: ({ entry }) => entry.responseBody.length,
+    storedBytes: ({ entry }) => RECORD_BYTES + contentBytes(entry.responseBody),
+    conflicts: ({ entry }, keys) => keys.object('dead-letter', entry.instanceId, entry.dlqId),
+  },
+  'set-failure-function-state': {
+    ...OF_ENTRY,
+    conflicts: ({ instanceId, dlqId }, keys) => keys.object('dead-letter', instanceId, dlqId),
+  },
+  'take-dead-letter': {
+    ...OF_ENTRY,
+    conflicts: ({ instanceId, dlqId }, keys) => keys.object('dead-letter', instanceId, dlqId),
+  },
+  'set-repair-item': {
+    ...OF_INSTANCE,
+    ...SMALL,
+    aggregate: 'repair',
+    topic: 'repairs',
+    isSelfContained: no,
+    time: ({ at }) => at,
+    conflicts: ({ instanceId, repairId, n }, keys) => keys.object('repair-item', instanceId, `${repairId}\n${n}`),
+  },
+} satisfies WriteFactsOf<DeadLetterWrite>;

@@ -1,0 +1,110 @@
+/**
+ * What the runtime and the stores must know about a write or a guard without applying it. Each kind declares its facts
+ * beside its type, so a new kind needs no further entry anywhere except its application in each store.
+ */
+
+/** The part of a store that applies a write. Writes of one aggregate are applied together. */
+export type Aggregate =
+  | 'run'
+  | 'journal'
+  | 'task'
+  | 'event'
+  | 'deduplication'
+  | 'dead-letter'
+  | 'repair'
+  | 'flow-control'
+  | 'queue'
+  | 'url-group'
+  | 'schedule'
+  | 'hold'
+  | 'settings'
+  | 'usage'
+  | 'day-count'
+  | 'audit';
+
+/** What a write changes for clients with an open live stream. */
+export type ChangedTopic = 'runs' | 'dlq' | 'repairs' | 'flow-control' | 'schedules' | 'queues' | 'settings';
+
+/** Objects other than runs that two units cannot change at the same time. */
+export type ConflictObject =
+  | 'run-id'
+  | 'deduplication'
+  | 'dead-letter'
+  | 'repair-item'
+  | 'flow-control'
+  | 'queue'
+  | 'url-group'
+  | 'schedule'
+  | 'schedules'
+  | 'hold'
+  | 'settings';
+
+/** Receives what a write or guard conflicts with. */
+export interface ConflictKeys {
+  /** A run that exists. Its state matters to the write or guard. */
+  run(runKey: string): void;
+  /** A run that may not exist yet. Only the order of the writes that name it matters. */
+  namedRun(runKey: string): void;
+  object(object: ConflictObject, instanceId: string, id: string): void;
+}
+
+/** Facts of a guard kind. */
+export interface GuardFacts<Part> {
+  /** Returns the queue instance; null if only the run identifies it. */
+  instanceId(part: Part): string | null;
+  /** Returns the key of the run that it belongs to; null if there is none. It always conflicts with this run. */
+  runKey(part: Part): string | null;
+  /** Reports everything else that it conflicts with. Units without a common key can be written in any order. */
+  conflicts(part: Part, keys: ConflictKeys): void;
+}
+
+/** Facts of a write kind. */
+export interface WriteFacts<Write> extends GuardFacts<Write> {
+  readonly aggregate: Aggregate;
+  /** `runs` refers to the run of the write. Null: no client sees the change. */
+  readonly topic: ChangedTopic | null;
+  /** Returns whether a store that knows the state of its run can apply it without reading anything else. */
+  isSelfContained(write: Write): boolean;
+  /** Returns when it was decided, in Unix ms; 0 if it does not contain the time. */
+  time(write: Write): number;
+  /** Returns approximately how many bytes a store writes for its contents, to limit the size of batches. */
+  weight(write: Write): number;
+  /** Returns the bytes that it adds to the stored bytes of its instance, except those known only to the store. */
+  storedBytes(write: Write): number;
+}
+
+type OfKind<Part extends { readonly kind: string }, Kind> = Extract<Part, { readonly kind: Kind }>;
+
+/** Facts of all kinds of `Write`. A missing kind or fact is a compile error. */
+export type WriteFactsOf<Write extends { readonly kind: string }> = {
+  readonly [Kind in Write['kind']]: WriteFacts<OfKind<Write, Kind>>;
+};
+
+/** Facts of all kinds of `Guard`. A missing kind or fact is a compile error. */
+export type GuardFactsOf<Guard extends { readonly kind: string }> = {
+  readonly [Kind in Guard['kind']]: GuardFacts<OfKind<Guard, Kind>>;
+};
+
+export const yes = (): true => true;
+export const no = (): false => false;
+export const zero = (): 0 => 0;
+const nothing = (): null => null;
+
+/** Belongs to a run, and conflicts with nothing else. */
+export const OF_RUN = {
+  instanceId: nothing,
+  runKey: ({ runKey }: { readonly runKey: string }) => runKey,
+  conflicts: () => {},
+};
+
+/** Belongs to a queue instance and to no run. */
+export const OF_INSTANCE = {
+  instanceId: ({ instanceId }: { readonly instanceId: string }) => instanceId,
+  runKey: nothing,
+};
+
+/** Adds to a sum that no guard reads, so it conflicts with nothing. */
+export const OF_COUNTER = { ...OF_INSTANCE, conflicts: () => {} };
+
+/** Contains nothing that counts as stored bytes or takes much space. */
+export const SMALL = { weight: zero, storedBytes: zero };

@@ -1,0 +1,206 @@
+/** Writes to runs: their state, journal, tasks and events. */
+import type { FailedAttempt, KeptEvent, RecordedStep, Run, RunOutcome, RunPayload, Task } from '../runs/run.js';
+import { no, OF_RUN, SMALL, type WriteFactsOf, yes, zero } from './facts.js';
+import { contentBytes, RECORD_BYTES } from './stored-size.js';
+
+export type RunWrite =
+  /** Inserts the run row and its input. Tasks and journal rows are separate writes. */
+  | { readonly kind: 'create-run'; readonly run: Run; readonly input: RunPayload | { readonly copyOf: string } }
+  | { readonly kind: 'note-failure-function'; readonly runKey: string }
+  | { readonly kind: 'end-run'; readonly runKey: string; readonly outcome: RunOutcome; readonly completedAt: number }
+  /** Appends to the journal. If a row with that index or step id exists, it is an error and the batch is rejected. */
+  | { readonly kind: 'record-step'; readonly runKey: string; readonly step: RecordedStep }
+  | { readonly kind: 'record-attempt'; readonly runKey: string; readonly attempt: FailedAttempt }
+  /**
+   * Copies journal rows of one run to another, byte for byte. With `length`, only rows with a lower index that are
+   * not in `without`.
+   */
+  | {
+      readonly kind: 'copy-journal';
+      readonly fromRunKey: string;
+      readonly toRunKey: string;
+      readonly length?: number;
+      readonly without?: readonly number[];
+    }
+  /**
+   * Copies a slice of a journal for a run that is not created yet: rows from index `from`, below `below` and not in
+   * `without`. They are not visible before. `at` is the creation time of that run in Unix ms.
+   */
+  | {
+      readonly kind: 'stage-journal';
+      readonly fromRunKey: string;
+      readonly toRunKey: string;
+      readonly from: number;
+      readonly below: number;
+      readonly without: readonly number[];
+      readonly at: number;
+    }
+  /**
+   * Gives the run, created earlier in the same unit, the journal that was staged for it. It is an error if the staged
+   * journal has a different number of steps or was abandoned.
+   */
+  | { readonly kind: 'adopt-journal'; readonly runKey: string; readonly instanceId: string; readonly steps: number }
+  /** Abandons a staged journal, because the run will not be created. `removeStagedSteps` deletes it later. */
+  | { readonly kind: 'abandon-journal'; readonly runKey: string; readonly instanceId: string }
+  /**
+   * Inserts the task, or replaces the one in its slot. If an invocation is stored to wait for a run that has already
+   * ended, it is due from its `createdAt`, because that end did not find it.
+   */
+  | { readonly kind: 'put-task'; readonly runKey: string; readonly task: Task }
+  | { readonly kind: 'delete-task'; readonly runKey: string; readonly slot: number }
+  /** Makes all tasks of the run not due (the run failed; a resume may need them). */
+  | { readonly kind: 'park-tasks'; readonly runKey: string }
+  | { readonly kind: 'delete-tasks'; readonly runKey: string }
+  /** Makes the task that waits for this invoked run due from `at`, if it is open and its run is active. */
+  | { readonly kind: 'wake-invoker'; readonly childRunKey: string; readonly at: number }
+  | { readonly kind: 'keep-event'; readonly runKey: string; readonly event: KeptEvent }
+  | { readonly kind: 'drop-event'; readonly runKey: string; readonly eventKey: string }
+  | {
+      readonly kind: 'remember-deduplication';
+      readonly instanceId: string;
+      readonly deduplicationId: string;
+      readonly runKey: string;
+      readonly expiresAt: number;
+    };
+
+/** Weight of a journal that the store copies. Its size is not known outside the store. */
+const COPY_BYTES = 256 * 1024;
+
+/** Returns whether the task becomes due when another run ends. */
+export const isWaitingForRun = (task: Task): boolean => task.kind === 'invoke' && task.dueAt === null && task.invoke === null;
+
+const stringified = (value: object | undefined): string | null => (value ? JSON.stringify(value) : null);
+
+export const RUN_WRITE_FACTS = {
+  'create-run': {
+    aggregate: 'run',
+    topic: 'runs',
+    instanceId: ({ run }) => run.instanceId,
+    runKey: ({ run }) => run.key,
+    // A store assigns the position of a message in its queue.
+    isSelfContained: ({ run, input }) => !('copyOf' in input) && run.settings.message?.queue === undefined,
+    time: ({ run }) => run.createdAt,
+    weight: ({ input }) => ('copyOf' in input ? COPY_BYTES : input.body.length),
+    storedBytes: ({ input }) =>
+      'copyOf' in input ? 0 : RECORD_BYTES + contentBytes(JSON.stringify(input.forwardHeaders), input.body),
+    conflicts: ({ input }, keys) => {
+      if ('copyOf' in input) keys.run(input.copyOf);
+    },
+  },
+  'note-failure-function': { ...OF_RUN, ...SMALL, aggregate: 'run', topic: 'runs', isSelfContained: yes, time: zero },
+  'end-run': {
+    ...OF_RUN,
+    aggregate: 'run',
+    topic: 'runs',
+    isSelfContained: yes,
+    time: ({ completedAt }) => completedAt,
+    weight: ({ outcome }) => (outcome.status === 'succeeded' ? (outcome.result?.length ?? 0) : 0),
+    storedBytes: ({ outcome }) => (outcome.status === 'succeeded' ? contentBytes(outcome.result) : 0),
+  },
+  'record-step': {
+    ...OF_RUN,
+    aggregate: 'journal',
+    topic: 'runs',
+    isSelfContained: yes,
+    time: ({ step }) => step.completedAt,
+    weight: ({ step }) => step.out?.length ?? 0,
+    storedBytes: ({ step }) => RECORD_BYTES + contentBytes(step.out, stringified(step.sent)),
+  },
+  'record-attempt': {
+    ...OF_RUN,
+    aggregate: 'journal',
+    topic: 'runs',
+    isSelfContained: yes,
+    time: ({ attempt }) => attempt.at,
+    weight: zero,
+    storedBytes: ({ attempt }) => RECORD_BYTES + contentBytes(stringified(attempt.exchange)),
+  },
+  'copy-journal': {
+    ...OF_RUN,
+    ...SMALL,
+    aggregate: 'journal',
+    topic: null,
+    runKey: ({ toRunKey }) => toRunKey,
+    isSelfContained: no,
+    time: zero,
+    weight: () => COPY_BYTES,
+    conflicts: ({ fromRunKey }, keys) => keys.run(fromRunKey),
+  },
+  'stage-journal': {
+    ...OF_RUN,
+    ...SMALL,
+    aggregate: 'journal',
+    topic: null,
+    // The other run does not exist yet.
+    runKey: ({ fromRunKey }) => fromRunKey,
+    isSelfContained: no,
+    time: zero,
+    conflicts: ({ toRunKey }, keys) => keys.namedRun(toRunKey),
+  },
+  'adopt-journal': {
+    ...OF_RUN,
+    ...SMALL,
+    aggregate: 'journal',
+    topic: 'runs',
+    instanceId: ({ instanceId }) => instanceId,
+    isSelfContained: no,
+    time: zero,
+  },
+  'abandon-journal': {
+    ...SMALL,
+    aggregate: 'journal',
+    topic: null,
+    instanceId: ({ instanceId }) => instanceId,
+    runKey: () => null,
+    isSelfContained: no,
+    time: zero,
+    conflicts: ({ runKey }, keys) => keys.namedRun(runKey),
+  },
+  'put-task': {
+    ...OF_RUN,
+    aggregate: 'task',
+    topic: 'runs',
+    isSelfContained: ({ task }) => !isWaitingForRun(task),
+    time: ({ task }) => task.createdAt,
+    weight: ({ task }) => (task.kind === 'call' ? (task.call.body?.data.length ?? 0) : 0),
+    storedBytes: zero,
+    conflicts: ({ task }, keys) => {
+      if (task.kind !== 'invoke') return;
+      // Whether a run that it waits for has ended decides when the task is due.
+      if (isWaitingForRun(task)) keys.run(task.childRunKey);
+      else keys.namedRun(task.childRunKey);
+    },
+  },
+  'delete-task': { ...OF_RUN, ...SMALL, aggregate: 'task', topic: 'runs', isSelfContained: yes, time: zero },
+  'park-tasks': { ...OF_RUN, ...SMALL, aggregate: 'task', topic: 'runs', isSelfContained: yes, time: zero },
+  'delete-tasks': { ...OF_RUN, ...SMALL, aggregate: 'task', topic: 'runs', isSelfContained: yes, time: zero },
+  'wake-invoker': {
+    ...OF_RUN,
+    ...SMALL,
+    aggregate: 'task',
+    topic: null,
+    runKey: ({ childRunKey }) => childRunKey,
+    isSelfContained: no,
+    time: ({ at }) => at,
+  },
+  'keep-event': {
+    ...OF_RUN,
+    aggregate: 'event',
+    topic: 'runs',
+    isSelfContained: yes,
+    time: ({ event }) => event.receivedAt,
+    weight: ({ event }) => event.content.body?.data.length ?? 0,
+    storedBytes: ({ event }) => RECORD_BYTES + contentBytes(JSON.stringify(event.content)),
+  },
+  'drop-event': { ...OF_RUN, ...SMALL, aggregate: 'event', topic: 'runs', isSelfContained: yes, time: zero },
+  'remember-deduplication': {
+    ...OF_RUN,
+    ...SMALL,
+    aggregate: 'deduplication',
+    topic: 'runs',
+    instanceId: ({ instanceId }) => instanceId,
+    isSelfContained: no,
+    time: zero,
+    conflicts: ({ instanceId, deduplicationId }, keys) => keys.object('deduplication', instanceId, deduplicationId),
+  },
+} satisfies WriteFactsOf<RunWrite>;

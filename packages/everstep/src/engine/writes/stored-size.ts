@@ -1,0 +1,14 @@
+/** The counted size of what a write stores. It is the same in every store. */
+
+/** Bytes that each record counts in addition to its contents. */
+export const RECORD_BYTES = 512;
+
+/** Returns the size of texts and bytes as they are written; null is an empty column. */
+export function contentBytes(...contents: readonly (string | Uint8Array | null)[]): number {
+  let sum = 0;
+  for (const content of contents) {
+    if (typeof content === 'string') sum += Buffer.byteLength(content);
+    else if (content !== null) sum += content.length;
+  }
+  return sum;
+}

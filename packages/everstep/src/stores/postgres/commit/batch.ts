@@ -1,0 +1,142 @@
+/**
+ * The content of a batch within its transaction, in two round trips. First everything in the lock set is read and locked, or
+ * checked against its expected version. Then the units are applied in memory, in their order, and the writes of those whose
+ * guards hold are sent, grouped by aggregate. If that would lose an order that matters within the batch, the writes collected
+ * so far are sent first.
+ */
+
+import type { Aggregate, WriteFacts } from '../../../engine/writes/facts.js';
+import { type CommitResult, type CommitUnit, type StoreWrite, type WriteOf, writeFacts } from '../../../engine/writes.js';
+import { activeRunsAdded } from '../../../ports/stores/stored-bytes.js';
+import { countDays } from '../accounts/day-counts.js';
+import { countMessages } from '../accounts/usage-counts.js';
+import { addAudit } from '../audit/audit-log.js';
+import type { TransactionSession } from '../connection/connection.js';
+import { writeFlowControls } from '../control/flow-control-records.js';
+import { writeHolds } from '../control/hold-records.js';
+import { writeInstanceSettings } from '../control/instance-records.js';
+import { writeQueues } from '../control/queue-records.js';
+import { writeSchedules } from '../control/schedule-records.js';
+import { writeUrlGroups } from '../control/url-group-records.js';
+import { DeadLetterWrites } from '../dead-letters/dead-letter-writes.js';
+import { writeRepairItems } from '../repairs/repair-items.js';
+import { DeduplicationWrites } from '../runs/deduplication-writes.js';
+import { EventWrites } from '../runs/event-writes.js';
+import { JournalWrites } from '../runs/journal-writes.js';
+import { RunWrites } from '../runs/run-writes.js';
+import { TaskWrites, type Writer } from '../runs/task-writes.js';
+import { StoredBytes } from '../storage/stored-bytes.js';
+import type { Applier, Appliers, BatchContext } from './batch-context.js';
+import type { BatchState } from './batch-state.js';
+import { WriteList } from './write-list.js';
+
+const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
+
+type Parts = ReturnType<typeof partsOf>;
+
+function partsOf(state: BatchState, writer: Writer | null) {
+  const [runs, tasks] = [new RunWrites(), new TaskWrites(writer)];
+  const onControl = (write: StoreWrite) => state.controlWritten(write);
+  return {
+    run: runs,
+    journal: new JournalWrites(),
+    task: tasks,
+    event: new EventWrites(),
+    deduplication: new DeduplicationWrites(),
+    'dead-letter': new DeadLetterWrites(runs, tasks),
+    repair: new WriteList(writeRepairItems),
+    'flow-control': new WriteList(writeFlowControls),
+    queue: new WriteList(writeQueues, onControl),
+    'url-group': new WriteList(writeUrlGroups, onControl),
+    schedule: new WriteList(writeSchedules, onControl),
+    hold: new WriteList(writeHolds),
+    settings: new WriteList(writeInstanceSettings),
+    usage: new WriteList(countMessages),
+    'day-count': new WriteList(countDays),
+    audit: new WriteList<WriteOf<'audit'>>((session, writes) => {
+      for (const { entry } of writes) addAudit(session, entry);
+    }),
+  } satisfies Appliers;
+}
+
+const applierOf = (appliers: Appliers, aggregate: Aggregate): Applier<StoreWrite> => appliers[aggregate];
+
+export class Batch {
+  private readonly session: TransactionSession;
+  private readonly state: BatchState;
+  private readonly parts: Parts;
+  private readonly stored = new StoredBytes();
+  private readonly context: BatchContext;
+  /** Unix ms; 0 if no write contains a time. */
+  latestTime = 0;
+
+  constructor(session: TransactionSession, state: BatchState, writer: Writer | null) {
+    this.session = session;
+    this.state = state;
+    this.parts = partsOf(state, writer);
+    this.context = { state, stored: this.stored, flush: () => this.flush() };
+  }
+
+  apply({ guards, writes }: CommitUnit): CommitResult {
+    const { state, parts } = this;
+    for (const guard of guards) {
+      if (guard.kind === 'not-duplicate') parts.deduplication.askedAt(guard.now);
+      const refusal = state.refusalOf(guard);
+      if (refusal) return refusal;
+    }
+    for (const write of writes) {
+      const facts = writeFacts(write);
+      this.latestTime = Math.max(this.latestTime, facts.time(write));
+      applierOf(parts, facts.aggregate).apply(write, this.context, guards);
+      this.countStored(write, facts);
+    }
+    for (const guard of guards) {
+      if (guard.kind !== 'run-active' || guard.next === undefined) continue;
+      const run = state.runMoved(guard.runKey, guard.next);
+      if (run) parts.run.move(run, guard.next);
+    }
+    return APPLIED;
+  }
+
+  /** Sends everything collected. Groups come last, and once: a transaction that locks its groups waits for no other lock. */
+  finish(): void {
+    this.flush();
+    this.parts['dead-letter'].sendGroups(this.session);
+  }
+
+  /** Must be the last statement of the transaction. */
+  sendAudit(): void {
+    this.parts.audit.send(this.session);
+  }
+
+  private flush(): void {
+    const { session, parts } = this;
+    parts.run.sendCreated(session);
+    // The steps of a staged journal are counted before more steps are recorded after them.
+    parts.journal.sendStagings(session);
+    parts.journal.send(session);
+    parts.task.send(session);
+    parts.event.send(session);
+    parts.run.sendEnds(session);
+    parts['dead-letter'].send(session);
+    parts.task.sendWakes(session);
+    parts.deduplication.send(session, this.state.deduplicationRows);
+    parts['flow-control'].send(session);
+    parts.queue.send(session);
+    parts['url-group'].send(session);
+    parts.schedule.send(session);
+    parts.hold.send(session);
+    parts.settings.send(session);
+    this.stored.send(session);
+    parts.usage.send(session);
+    parts['day-count'].send(session);
+    parts.repair.send(session);
+  }
+
+  private countStored(write: StoreWrite, facts: WriteFacts<StoreWrite>): void {
+    const [bytes, activeRuns] = [facts.storedBytes(write), activeRunsAdded(write)];
+    if (bytes === 0 && activeRuns === 0) return;
+    const instanceId = facts.instanceId(write) ?? this.state.requireRun(facts.runKey(write) ?? '').instanceId;
+    this.stored.add(instanceId, bytes, activeRuns);
+  }
+}

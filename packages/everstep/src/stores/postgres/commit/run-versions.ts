@@ -1,0 +1,79 @@
+/**
+ * Expected versions of runs, for optimistic commits. Nearly every unit is the next decision on a run whose previous decision
+ * this process committed, so the version of the run is known. A batch with only such units and new runs does not read the
+ * runs: it updates each run from its expected version to the version after the batch. If a run has another version, the
+ * transaction is rolled back and repeated with reading.
+ * Keeps invariant 22.
+ */
+import { type CommitUnit, type StoreGuard, type StoreWrite, writeFacts } from '../../../engine/writes.js';
+import type { ExpectedRun, ExpectedRuns, KnownRun } from './known-run.js';
+import { RecentEntries } from './recent-entries.js';
+
+/** At least this many active runs are remembered. */
+const HALF = 20_000;
+/** Batches that read after a version conflict, because its cause may persist. */
+export const READS_AFTER_CONFLICT = 8;
+
+export class RunVersions {
+  private readonly runs: RecentEntries<Readonly<KnownRun>>;
+  private reads = 0;
+
+  constructor(half = HALF) {
+    this.runs = new RecentEntries(half);
+  }
+
+  /** Returns the runs on which the batch decides; null if the batch must read something. */
+  expectedBy(units: readonly CommitUnit[]): ExpectedRuns | null {
+    if (this.reads > 0) {
+      this.reads--;
+      return null;
+    }
+    const created = new Set<string>();
+    const expected = new Map<string, ExpectedRun>();
+    const isKnown = (runKey: string) => created.has(runKey) || expected.has(runKey);
+    const isGuardKnown = (guard: StoreGuard): boolean => {
+      if (guard.kind === 'run-id-free') return true;
+      if (guard.kind !== 'run-active' || guard.version === undefined || guard.next === undefined) return false;
+      if (created.has(guard.runKey)) return true;
+      const known = expected.get(guard.runKey);
+      if (known) {
+        if (known.version !== guard.version) return false;
+        known.version = guard.next;
+        return true;
+      }
+      const run = this.runs.get(guard.runKey);
+      if (run?.version !== guard.version) return false;
+      expected.set(guard.runKey, { run: { ...run }, version: guard.next });
+      return true;
+    };
+    for (const { guards, writes } of units) {
+      if (!guards.every(isGuardKnown)) return null;
+      for (const write of writes) {
+        if (write.kind === 'create-run') created.add(write.run.key);
+        if (!canApply(write, isKnown)) return null;
+      }
+    }
+    return expected;
+  }
+
+  /** Records that a run did not have its expected version. */
+  conflicted(): void {
+    this.reads = READS_AFTER_CONFLICT;
+  }
+
+  /** Remembers the runs as a commit left them. */
+  learn(runs: Iterable<KnownRun>): void {
+    for (const run of runs) {
+      if (run.active) this.runs.set(run.runKey, { ...run, isNew: false });
+      else this.runs.delete(run.runKey);
+    }
+  }
+}
+
+/** Returns whether the write can be applied if only these runs are known. */
+function canApply(write: StoreWrite, isKnown: (runKey: string) => boolean): boolean {
+  const facts = writeFacts(write);
+  if (!facts.isSelfContained(write)) return false;
+  const runKey = facts.runKey(write);
+  return runKey === null || isKnown(runKey);
+}

@@ -1,0 +1,29 @@
+/** Collects the writes of an aggregate that need nothing from the batch. */
+import type { TransactionSession } from '../connection/connection.js';
+import type { Applier } from './batch-context.js';
+
+export class WriteList<Write> implements Applier<Write> {
+  private readonly write: (session: TransactionSession, writes: readonly Write[]) => void;
+  private readonly onWrite: (write: Write) => void;
+  private writes: Write[] = [];
+
+  /** `write` sends writes in one go. `onWrite` is called for each of them before. */
+  constructor(
+    write: (session: TransactionSession, writes: readonly Write[]) => void,
+    onWrite: (write: Write) => void = () => {},
+  ) {
+    this.write = write;
+    this.onWrite = onWrite;
+  }
+
+  apply(write: Write): void {
+    this.writes.push(write);
+    this.onWrite(write);
+  }
+
+  send(session: TransactionSession): void {
+    if (this.writes.length === 0) return;
+    this.write(session, this.writes);
+    this.writes = [];
+  }
+}

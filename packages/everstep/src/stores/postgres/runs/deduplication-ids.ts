@@ -1,0 +1,56 @@
+/** Deduplication ids: which are taken, by which run, and until when. */
+import type { RunReference } from '../../../engine/writes.js';
+import { integer, type Row, text } from '../connection/columns.js';
+import { statement, type TransactionSession } from '../connection/connection.js';
+import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+
+const ID = { instance_id: 'text', deduplication_id: 'text' } as const satisfies Columns;
+
+const of = (table: string) => `${unnest(ID)} AS u(${names(ID)})
+  JOIN deduplication ${table} ON ${table}.instance_id = u.instance_id AND ${table}.deduplication_id = u.deduplication_id`;
+
+const LOCK = statement(`
+  SELECT d.instance_id, d.deduplication_id FROM ${of('d')} ORDER BY d.instance_id, d.deduplication_id FOR UPDATE OF d`);
+/** Sent after the lock, so that it sees what the previous holder of the lock wrote. */
+const READ = statement(`
+  SELECT d.instance_id, d.deduplication_id, d.expires_at, r.run_key, r.workflow_run_id, r.created_at
+  FROM ${of('d')} JOIN run r ON r.instance_id = d.instance_id AND r.run_key = d.run_key`);
+
+export interface DeduplicationId {
+  readonly instanceId: string;
+  readonly deduplicationId: string;
+}
+
+export interface TakenId {
+  readonly run: RunReference;
+  /** Unix ms. */
+  readonly expiresAt: number;
+}
+
+export const keyOf = ({ instanceId, deduplicationId }: DeduplicationId): string => `${instanceId}\n${deduplicationId}`;
+const keyOfRow = (row: Row) => keyOf({ instanceId: text(row, 'instance_id'), deduplicationId: text(row, 'deduplication_id') });
+
+export interface LockedIds {
+  /** Ids that have a row, by keyOf. */
+  readonly present: Set<string>;
+  readonly taken: Map<string, TakenId>;
+}
+
+/** Locks these ids, and returns which are taken. Sends its statements immediately. */
+export async function lockDeduplicationIds(session: TransactionSession, ids: readonly DeduplicationId[]): Promise<LockedIds> {
+  const values = columnArrays(
+    ID,
+    ids.map(({ instanceId, deduplicationId }) => ({ instance_id: instanceId, deduplication_id: deduplicationId })),
+  );
+  const [locked, read] = await Promise.all([session.query(LOCK, values), session.query(READ, values)]);
+  const taken = new Map<string, TakenId>();
+  for (const row of read) {
+    const run = {
+      runKey: text(row, 'run_key'),
+      workflowRunId: text(row, 'workflow_run_id'),
+      createdAt: integer(row, 'created_at'),
+    };
+    taken.set(keyOfRow(row), { run, expiresAt: integer(row, 'expires_at') });
+  }
+  return { present: new Set(locked.map(keyOfRow)), taken };
+}

@@ -1,0 +1,12 @@
+/** Applies the writes of one aggregate. */
+
+import type { Aggregate } from '../../../engine/writes/facts.js';
+import type { WriteOf } from '../../../engine/writes.js';
+
+export interface Applier<Write> {
+  /** Throws if the write is faulty. */
+  apply(write: Write): void;
+}
+
+/** One applier per aggregate. A missing one is a compile error. */
+export type Appliers = { readonly [Of in Aggregate]: Applier<WriteOf<Of>> };
