@@ -1,26 +1,27 @@
-/** What a node does when it loses its lease, gets one again, or hears of others. Keeps invariant 15. */
+/**
+ * What a node does when it loses its lease, gets a new one, or receives a change of another node.
+ *
+ * Keeps invariant 15.
+ */
 import type { FlowControl } from '../../engine/runs/run.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster, ClusterEvents, SharedChange } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import type { Store } from '../../ports/stores/store.js';
 import type { LiveChanges } from '../commits/live-changes.js';
-import type { Deliveries } from '../dispatch/deliveries.js';
-import type { Departures } from '../dispatch/departures.js';
-import { GateHolders, type GateHoldersOptions } from '../dispatch/gate-holders.js';
+import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { DueTasks } from '../due/due-tasks.js';
-import type { DeliveryGates } from '../gates/delivery-gates.js';
 import type { Decisions } from '../runs/decisions.js';
 import type { EndWatch } from '../runs/end-watch.js';
 import type { RunCache } from '../runs/run-cache.js';
 
-/** How often it is looked whether runs that clients wait for have ended on other nodes. */
+/** Interval at which runs that clients wait for are checked for an end on another node. */
 const END_POLL_MS = 100;
-/** What goes on at gates is told to others at most so often. */
-const STANDING_MS = 1_000;
-/** A node that is about to stop gives back what has ended at it so often. */
+/** Interval at which the state of the gates is published to other nodes. */
+const GATE_STATUS_MS = 1_000;
+/** Interval at which a stopping node returns tasks. */
 const GIVE_BACK_MS = 50;
-const MOST_BROUGHT = 10_000;
+const MAX_KEY_LIMITS = 10_000;
 
 export interface MembershipOptions {
   readonly cluster: Cluster;
@@ -29,46 +30,44 @@ export interface MembershipOptions {
   readonly log: Log;
   readonly cache: RunCache;
   readonly decisions: Decisions;
-  readonly gates: DeliveryGates;
-  readonly holders: GateHolders;
-  readonly departures: Departures;
-  readonly deliveries: Deliveries;
+  readonly dispatcher: Dispatcher;
   readonly due: DueTasks;
   readonly ends: EndWatch;
   readonly live: LiveChanges;
-  /** Of accounts, schedules and whatever else is kept in memory elsewhere. */
-  readonly changed: (change: SharedChange) => void;
+  /** Called with changes of accounts, schedules and other data that is kept in memory elsewhere. */
+  readonly onChange: (change: SharedChange) => void;
 }
 
 export class Membership {
   private readonly options: MembershipOptions;
-  private readonly told = new Map<string, string>();
-  /** The limits of keys that this node told of last. */
-  private readonly brought = new Map<string, string>();
+  /** The gate status that was published last, as JSON, by instance. */
+  private readonly published = new Map<string, string>();
+  /** The limits of keys that this node published last, as JSON. */
+  private readonly keyLimits = new Map<string, string>();
   private cancelEnds: () => void = () => {};
-  private cancelStanding: () => void = () => {};
+  private cancelGateStatus: () => void = () => {};
   private stopped = false;
 
   constructor(options: MembershipOptions) {
     this.options = options;
   }
 
-  /** Rejects when the store cannot be reached. */
+  /** Joins the cluster. Rejects if the store cannot be reached. */
   async start(): Promise<void> {
     await this.options.cluster.join(this.events());
     this.watchEnds();
-    this.tellStandings();
+    this.watchGateStatus();
   }
 
   stop(): void {
     this.stopped = true;
     this.cancelEnds();
-    this.cancelStanding();
+    this.cancelGateStatus();
   }
 
   /**
-   * It is about to stop: other nodes continue with what is not out here, and with what follows from that as it ends, until
-   * the function that this resolves with is called. Never rejects.
+   * Returns tasks while the node stops: other nodes continue with what is not in flight here, and with what follows from the
+   * deliveries in flight when they end. It continues until the returned function is called. Never rejects.
    */
   async giveBackMeanwhile(): Promise<() => Promise<void>> {
     const { clock } = this.options;
@@ -90,56 +89,54 @@ export class Membership {
     };
   }
 
-  /** Never rejects; to be called again while something is out. */
+  /** Never rejects. Must be called again while deliveries are in flight. */
   private async giveBack(): Promise<void> {
-    const { cluster, departures, holders, log } = this.options;
-    const tasks = departures.flights;
-    const limited = tasks.filter(({ passage }) => holders.isLimited(passage));
+    const { cluster, dispatcher, log } = this.options;
+    const tasks = dispatcher.deliveriesInFlight;
+    const limited = tasks.filter(({ limits }) => dispatcher.isLimited(limits));
     try {
-      await cluster.giveBack({ tasks, gates: [...new Set(limited.map(({ passage }) => passage.instanceId))] });
+      await cluster.giveBack({ tasks, gates: [...new Set(limited.map(({ limits }) => limits.instanceId))] });
     } catch (error) {
       log.warn({ error: String(error) }, 'could not return unstarted tasks');
     }
   }
 
-  /** A trigger brought limits of a key whose gates are another node's: it looks what is stored. */
-  limitsBrought(instanceId: string, flowControl: FlowControl): void {
-    const { cluster, holders } = this.options;
-    if (holders.holds(instanceId)) return;
+  /** A trigger has set limits of a key. If another node holds the gates, it reads the stored limits. */
+  limitsSet(instanceId: string, flowControl: FlowControl): void {
+    const { cluster, dispatcher } = this.options;
+    if (dispatcher.holdsGates(instanceId)) return;
     const { key, ...limits } = flowControl;
     const id = `${instanceId}\n${key}`;
     const text = JSON.stringify(limits);
-    if (this.brought.get(id) === text) return;
-    if (this.brought.size >= MOST_BROUGHT) this.brought.clear();
-    this.brought.set(id, text);
+    if (this.keyLimits.get(id) === text) return;
+    if (this.keyLimits.size >= MAX_KEY_LIMITS) this.keyLimits.clear();
+    this.keyLimits.set(id, text);
     cluster.tell({ kind: 'flow-control', instanceId, key });
   }
 
   private events(): ClusterEvents {
-    const { cache, deliveries, departures, due, gates, holders, changed } = this.options;
+    const { cache, dispatcher, due, onChange } = this.options;
     return {
       work: () => due.look(),
       suspended: () => cache.giveUpDeliveries(),
       resumed: ({ anew }) => {
-        holders.forget();
+        dispatcher.forgetHolders();
         if (anew) {
-          // All of it is somebody else's by now.
+          // Other nodes have taken over all work of this node.
           cache.clear();
-          // Nothing leaves any more that waits for a place.
-          departures.drop();
-          deliveries.forgetAsked();
-          gates.reset();
-          this.told.clear();
-          changed({ kind: 'everything' });
+          dispatcher.takenOver();
+          this.published.clear();
+          onChange({ kind: 'everything' });
           due.claimsLost();
         } else due.restartNow();
       },
-      changed: (change) => this.heard(change),
+      changed: (change) => this.apply(change),
     };
   }
 
-  private heard(change: SharedChange): void | Promise<void> {
-    const { cache, decisions, gates, holders, live, changed } = this.options;
+  private apply(change: SharedChange): void | Promise<void> {
+    const { cache, decisions, dispatcher, live, onChange } = this.options;
+    const { gates } = dispatcher;
     switch (change.kind) {
       case 'run-canceled': {
         const entry = cache.peek(change.runKey);
@@ -148,16 +145,16 @@ export class Membership {
         break;
       }
       case 'flow-control':
-        changed(change);
+        onChange(change);
         return gates.reloadKey(change.instanceId, change.key, change.reset === true);
       case 'queue':
-        changed(change);
+        onChange(change);
         return gates.reloadQueue(change.instanceId, change.name);
       case 'settings':
-        changed(change);
+        onChange(change);
         return gates.reloadSettings(change.instanceId);
       case 'everything':
-        holders.forget();
+        dispatcher.forgetHolders();
         live.missed();
         gates.reloadAll();
         break;
@@ -173,10 +170,10 @@ export class Membership {
       default:
         change satisfies never;
     }
-    changed(change);
+    onChange(change);
   }
 
-  /** Runs may end on any node; those that clients wait for here are asked for together. */
+  /** Runs may end on any node. Those that clients wait for here are checked together. */
   private watchEnds(): void {
     if (this.stopped) return;
     const { clock, ends, store, log } = this.options;
@@ -196,59 +193,32 @@ export class Membership {
     });
   }
 
-  private tellStandings(): void {
+  private watchGateStatus(): void {
     if (this.stopped) return;
-    const { clock } = this.options;
-    this.cancelStanding = clock.setTimer(clock.now() + STANDING_MS, () => {
-      const told = this.options.holders.held.map((instanceId) => this.publishGateStatus(instanceId));
-      void Promise.allSettled([...told, this.freePlaces()]).then(() => this.tellStandings());
+    const { clock, dispatcher } = this.options;
+    this.cancelGateStatus = clock.setTimer(clock.now() + GATE_STATUS_MS, () => {
+      const publishing = dispatcher.heldGates.map((instanceId) => this.publishGateStatus(instanceId));
+      void Promise.allSettled([...publishing, this.freePositions()]).then(() => this.watchGateStatus());
     });
   }
 
   /**
-   * Messages may have ended without this node knowing it: at another node, or in a commit whose answer was lost. Their places
-   * in queues would be held forever.
+   * Frees the positions in queues of messages whose end this node has missed: they ended on another node, or in a commit whose
+   * response was lost.
    */
-  private async freePlaces(): Promise<void> {
-    const { gates, store } = this.options;
-    const runKeys = gates.idlePlaces;
+  private async freePositions(): Promise<void> {
+    const { dispatcher, store } = this.options;
+    const runKeys = dispatcher.gates.idlePositions;
     if (runKeys.length === 0) return;
-    for (const runKey of await store.endedAmong({ runKeys })) gates.runEnded(runKey);
+    for (const runKey of await store.endedAmong({ runKeys })) dispatcher.gates.runEnded(runKey);
   }
 
   private async publishGateStatus(instanceId: string): Promise<void> {
-    const standing = { keys: this.options.gates.standing(instanceId) };
-    const text = JSON.stringify(standing);
-    if (this.told.get(instanceId) === text) return;
-    await this.options.cluster.publishGateStatus(instanceId, standing);
-    this.told.set(instanceId, text);
+    const { cluster, dispatcher } = this.options;
+    const status = { keys: dispatcher.gates.keyCounts(instanceId) };
+    const text = JSON.stringify(status);
+    if (this.published.get(instanceId) === text) return;
+    await cluster.publishGateStatus(instanceId, status);
+    this.published.set(instanceId, text);
   }
-}
-
-export interface NodeParts {
-  readonly holders: GateHolders;
-  readonly membership: Membership;
-}
-
-export interface NodeSurroundings extends Omit<MembershipOptions, 'holders' | 'changed'> {
-  readonly isLimited: (instanceId: string) => boolean;
-  /** The gates of its instance are this node's. */
-  readonly offer: GateHoldersOptions['offer'];
-  readonly onChange?: (change: SharedChange) => void;
-}
-
-/** What a driver of runs needs to be one of several nodes. */
-export function joinedNode(surroundings: NodeSurroundings): NodeParts {
-  const { cluster, clock, log, due, isLimited, offer, onChange } = surroundings;
-  const holders = new GateHolders({
-    ...{ cluster, clock, log, isLimited, offer },
-    look: () => due.look(),
-    onLost: () => due.restart(),
-  });
-  const membership = new Membership({
-    ...surroundings,
-    holders,
-    changed: (change) => onChange?.(change),
-  });
-  return { holders, membership };
 }

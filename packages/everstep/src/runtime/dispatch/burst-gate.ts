@@ -1,16 +1,15 @@
 /**
- * Acknowledge first: while triggers of an instance pour in faster than runs can be carried out, most of its first
- * deliveries wait, so that the clients of the burst get their answers. No start of a run waits for this longer than the
- * patience.
+ * Acknowledges triggers first: while an instance triggers runs faster than they can be executed, most first deliveries of
+ * its new runs wait, so that the clients of the burst get their responses. No run waits for this longer than `PATIENCE_MS`.
  */
 const WINDOW_MS = 50;
-/** So many triggers within a window are a burst: 1,000 a second. */
+/** This number of triggers in a window is a burst: 1,000 per second. */
 const BURST_TRIGGERS = 50;
-/** A shorter queue of new runs is no burden. */
+/** A queue of new runs is never held back at this length or below. */
 const QUEUE_ALLOWED = 64;
 const PATIENCE_MS = 1_500;
 const STARTS_PER_TRIGGER = 1 / 8;
-/** When to ask again, should the allowance have been too small and nothing else happen. */
+/** Time after which held-back deliveries are checked again if nothing else happens. */
 export const BURST_RECHECK_MS = WINDOW_MS / 5;
 
 export class BurstGate {
@@ -25,7 +24,7 @@ export class BurstGate {
     this.credit += STARTS_PER_TRIGGER;
   }
 
-  /** How many first deliveries may begin now. */
+  /** Returns how many first deliveries may start now. */
   allowance(now: number, fresh: { readonly count: number; readonly oldestSince: number }): number {
     if (!this.isBurst(now) || fresh.count <= QUEUE_ALLOWED || now - fresh.oldestSince > PATIENCE_MS)
       return Number.POSITIVE_INFINITY;

@@ -1,126 +1,116 @@
 /**
- * Where several nodes share a store, the gates of an instance belong to one of
- * them at a time: what is limited over all deliveries (a flow control key, a
- * queue, the plan) is limited there, exactly. What nothing limits is
- * delivered by whoever comes to it.
+ * Several nodes: the gates of an instance belong to one node at a time, so limits over all deliveries (a flow control key, a
+ * queue, the plan) are exact. A delivery without such a limit is sent by the node that has its task.
+ *
  * Keeps invariant 25.
  */
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
-import type { Passage, Ticket } from '../gates/delivery-gates.js';
+import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
+import type { DueTasks } from '../due/due-tasks.js';
+import type { Delivery, DeliveryLimits, DeliveryRef } from '../gates/delivery.js';
 
-export interface GateHoldersOptions {
+export interface GateHoldersDeps {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether the plan of the instance limits how many of its deliveries are in flight. */
-  readonly isLimited: (instanceId: string) => boolean;
-  /** The gates are this node's: it passes them here. */
-  readonly offer: (ticket: Ticket, passage: Passage) => void;
-  /** The gates are this node's, and something is due at them that nobody has claimed. */
-  readonly look: () => void;
-  /** This node has to read again what it has claimed: something could not be handed over, or its gates are another's. */
-  readonly onLost: () => void;
+  readonly limits: Pick<InstanceLimits, 'maxParallelism'>;
+  readonly due: Pick<DueTasks, 'look' | 'restart'>;
 }
 
-interface Waiting {
-  readonly ticket: Ticket;
-  readonly passage: Passage;
+/** The gates of this node. */
+export interface LocalGates {
+  offer(delivery: Delivery): void;
 }
 
 export class GateHolders {
-  private readonly options: GateHoldersOptions;
-  /** By instance. Another's claim may be old: who is handed something that is not his hands it on. */
+  private readonly deps: GateHoldersDeps;
+  private readonly local: LocalGates;
+  /** The last known holders, by instance. A node that receives a delivery for gates that it does not hold forwards it. */
   private holders = new Map<string, string>();
-  /** Changes when what is known is forgotten: an answer to a question from before is stale. */
+  /** Changes when the holders are forgotten: responses to earlier look-ups are stale. */
   private generation = 0;
-  private readonly asking = new Map<string, Waiting[]>();
-  private readonly handing = new Map<string, Ticket[]>();
-  private under = 0;
-  private readonly calling = new Set<string>();
+  /** Deliveries that wait for a look-up, by instance. */
+  private readonly lookups = new Map<string, Delivery[]>();
+  /** Deliveries to hand over at the end of the turn, by node. */
+  private readonly toHandOver = new Map<string, DeliveryRef[]>();
+  /** Instances with new messages whose holder is notified at the end of the turn. */
+  private readonly toNotify = new Set<string>();
 
-  constructor(options: GateHoldersOptions) {
-    this.options = options;
+  constructor(deps: GateHoldersDeps, local: LocalGates) {
+    this.deps = deps;
+    this.local = local;
   }
 
-  get idle(): boolean {
-    return this.asking.size === 0 && this.handing.size === 0 && this.under === 0 && this.calling.size === 0;
-  }
-
-  /** Whether the gates of the instance are known to be this node's. */
+  /** Whether this node is known to hold the gates of the instance. */
   holds(instanceId: string): boolean {
-    return this.holders.get(instanceId) === this.options.cluster.nodeId;
+    return this.holders.get(instanceId) === this.deps.cluster.nodeId;
   }
 
-  /** Instances whose gates are this node's. */
+  /** Instances whose gates this node holds. */
   get held(): readonly string[] {
-    const { nodeId } = this.options.cluster;
+    const { nodeId } = this.deps.cluster;
     return [...this.holders].filter(([, holder]) => holder === nodeId).map(([instanceId]) => instanceId);
   }
 
-  /** Whether something limits how many of the kind are in flight, or begin. */
-  isLimited({ instanceId, flowControlKey, queue }: Passage): boolean {
-    return flowControlKey !== null || queue !== undefined || this.options.isLimited(instanceId);
+  /** Whether a limit over all deliveries of the instance applies. */
+  isLimited({ instanceId, flowControlKey, queue }: DeliveryLimits): boolean {
+    return flowControlKey !== null || queue !== undefined || this.deps.limits.maxParallelism(instanceId) !== null;
   }
 
   /** This node has claimed a queued message of the instance: only the holder of its gates can. */
   queuedClaimed(instanceId: string): void {
-    this.holders.set(instanceId, this.options.cluster.nodeId);
+    this.holders.set(instanceId, this.deps.cluster.nodeId);
   }
 
   /**
-   * The delivery passes the gates here, or goes to the node to which they belong. A queued message is never handed over: the
-   * holder claims all of them in their order.
+   * Offers the delivery to the gates here, or hands it to the node that holds them. A queued message is never handed over:
+   * the holder claims all messages in their order.
    */
-  offer(ticket: Ticket, passage: Passage): void {
-    const { instanceId, queue } = passage;
-    if (!this.isLimited(passage) || (queue !== undefined && this.holds(instanceId))) {
-      this.options.offer(ticket, passage);
+  offer(delivery: Delivery): void {
+    const { instanceId, queue } = delivery.limits;
+    if (!this.isLimited(delivery.limits) || (queue !== undefined && this.holds(instanceId))) {
+      this.local.offer(delivery);
       return;
     }
     if (queue !== undefined) {
-      this.options.onLost();
+      this.deps.due.restart();
       return;
     }
-    const holder = this.holders.get(passage.instanceId);
-    if (holder === undefined) this.ask(ticket, passage);
-    else this.to(holder, { ticket, passage });
+    const holder = this.holders.get(instanceId);
+    if (holder === undefined) this.lookUp(delivery);
+    else this.handTo(holder, delivery);
   }
 
   /**
-   * A message of a queue was written, and is nobody's: the node that has the gates takes all that are due in their order,
-   * or what was written elsewhere before would be overtaken on its way.
+   * A message was written to a queue and is unclaimed: notifies the holder of the gates, which claims all due messages in
+   * their order. A message that was written earlier on another node could otherwise be overtaken.
    */
-  call(instanceId: string): void {
-    if (this.calling.has(instanceId)) return;
-    this.calling.add(instanceId);
-    const { cluster, clock, log, look } = this.options;
+  messageQueued(instanceId: string): void {
+    if (this.toNotify.has(instanceId)) return;
+    this.toNotify.add(instanceId);
+    const { cluster, clock, log, due } = this.deps;
     clock.endOfTurn(() => {
-      // What is written from now on calls again.
-      this.calling.delete(instanceId);
-      this.under++;
+      // Messages that are written from now on need another notice.
+      this.toNotify.delete(instanceId);
       const { generation } = this;
       const known = this.holders.get(instanceId);
       (known === undefined ? cluster.gateHolderOf(instanceId) : Promise.resolve(known))
         .then((holder) => {
           this.learn(instanceId, holder, generation);
-          if (holder === cluster.nodeId) look();
+          if (holder === cluster.nodeId) due.look();
           else cluster.wake(holder);
         })
         .catch((error: unknown) => {
-          // Whoever has them looks again by itself.
           log.warn({ instanceId, error: String(error) }, 'could not look up the node that holds the gates, the holder polls');
-        })
-        .finally(() => {
-          this.under--;
         });
     });
   }
 
-  /** Others may hold them by now. Gates of this node stay its own for as long as it has its id. */
+  /** Other nodes may hold other gates now. This node keeps its own gates for as long as it keeps its id. */
   forget(): void {
-    const { nodeId } = this.options.cluster;
+    const { nodeId } = this.deps.cluster;
     this.generation++;
     this.holders = new Map([...this.holders].filter(([, holder]) => holder === nodeId));
   }
@@ -129,59 +119,52 @@ export class GateHolders {
     if (generation === this.generation) this.holders.set(instanceId, holder);
   }
 
-  private to(holder: string, { ticket, passage }: Waiting): void {
-    const { cluster, clock, offer } = this.options;
+  private handTo(holder: string, delivery: Delivery): void {
+    const { cluster, clock } = this.deps;
     if (holder === cluster.nodeId) {
-      offer(ticket, passage);
+      this.local.offer(delivery);
       return;
     }
-    const others = this.handing.get(holder);
-    if (others) others.push(ticket);
+    const others = this.toHandOver.get(holder);
+    if (others) others.push(delivery);
     else {
-      this.handing.set(holder, [ticket]);
-      clock.endOfTurn(() => this.hand(holder));
+      this.toHandOver.set(holder, [delivery]);
+      clock.endOfTurn(() => this.handOver(holder));
     }
   }
 
-  private ask(ticket: Ticket, passage: Passage): void {
-    const { instanceId } = passage;
-    const asked = this.asking.get(instanceId);
-    if (asked) {
-      asked.push({ ticket, passage });
+  private lookUp(delivery: Delivery): void {
+    const { instanceId } = delivery.limits;
+    const others = this.lookups.get(instanceId);
+    if (others) {
+      others.push(delivery);
       return;
     }
-    this.asking.set(instanceId, [{ ticket, passage }]);
+    this.lookups.set(instanceId, [delivery]);
+    const { cluster, log, due } = this.deps;
     const { generation } = this;
-    this.options.cluster.gateHolderOf(instanceId).then(
+    cluster.gateHolderOf(instanceId).then(
       (holder) => {
         this.learn(instanceId, holder, generation);
-        const waiting = this.asking.get(instanceId) ?? [];
-        this.asking.delete(instanceId);
-        for (const each of waiting) this.to(holder, each);
+        const waiting = this.lookups.get(instanceId) ?? [];
+        this.lookups.delete(instanceId);
+        for (const each of waiting) this.handTo(holder, each);
       },
       (error: unknown) => {
-        this.asking.delete(instanceId);
-        this.options.log.warn(
-          { instanceId, error: String(error) },
-          'could not look up the node that holds the gates, releasing its tasks',
-        );
-        this.options.onLost();
+        this.lookups.delete(instanceId);
+        log.warn({ instanceId, error: String(error) }, 'could not look up the node that holds the gates, releasing its tasks');
+        due.restart();
       },
     );
   }
 
-  private hand(holder: string): void {
-    const tickets = this.handing.get(holder) ?? [];
-    this.handing.delete(holder);
-    this.under++;
-    this.options.cluster
-      .handOver(tickets, holder)
-      .catch((error: unknown) => {
-        this.options.log.warn({ toNode: holder, error: String(error) }, 'could not hand tasks to another node, releasing them');
-        this.options.onLost();
-      })
-      .finally(() => {
-        this.under--;
-      });
+  private handOver(holder: string): void {
+    const { cluster, log, due } = this.deps;
+    const refs = (this.toHandOver.get(holder) ?? []).map(({ runKey, slot }) => ({ runKey, slot }));
+    this.toHandOver.delete(holder);
+    cluster.handOver(refs, holder).catch((error: unknown) => {
+      log.warn({ toNode: holder, error: String(error) }, 'could not hand tasks to another node, releasing them');
+      due.restart();
+    });
   }
 }

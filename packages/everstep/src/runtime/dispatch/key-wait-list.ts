@@ -6,7 +6,8 @@
 import { LIMITS } from '../../config/limits.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Store, TaskReference } from '../../ports/stores/store.js';
-import type { DeliveryGates, Ticket } from '../gates/delivery-gates.js';
+import type { DeliveryRef } from '../gates/delivery.js';
+import type { DeliveryGates } from '../gates/delivery-gates.js';
 import type { FlowControlStatus, KeyWaiter, KeyWaitList } from '../services/workflow-service.js';
 
 /** Tasks that are read at once. */
@@ -31,8 +32,8 @@ async function dueAt(
   { store, clock }: KeyWaitListOptions,
   { instanceId, key, limit }: Query,
   passed: number,
-): Promise<readonly Ticket[]> {
-  const found: Ticket[] = [];
+): Promise<readonly DeliveryRef[]> {
+  const found: DeliveryRef[] = [];
   let after: TaskReference | null = null;
   for (let looked = 0; looked < LIMITS.maxDueTasksScanned && found.length < passed + limit; looked += PAGE) {
     const page: Awaited<ReturnType<Store['dueTasks']>> = await store.dueTasks({

@@ -1,39 +1,38 @@
 /**
- * Deliveries that are due and wait for a slot. Accounts take turns, then the queue instances of an account, then the hosts
- * that an instance calls: an instance with many hosts gets no more than one with a single host.
+ * Deliveries that wait for a slot. Accounts take turns, then the queue instances of an account, then the hosts that an
+ * instance calls: an instance with many hosts gets no more slots than one with a single host.
  *
  * No account and no instance takes more than its fair share of the slots, of the connections to one host and of the slots
- * for long deliveries (`fairness/fair-share.ts`), so some of each stay free for others whatever an account does. An instance
- * that has as many in flight as it may is passed over.
+ * for long deliveries (`fairness/fair-share.ts`). Some of each therefore stay free for others, whatever an account does. An
+ * instance that has reached the limit of its plan is skipped.
  *
- * Of one instance what has begun is finished first (three in four slots), so that a burst of new runs does not make every
- * run slow. Starts that a rate counts are made at once, or they would be made in another window: slots are promised to them
- * before they come. Of the slots for which others wait they get every second one at most, so that neither starves the other.
+ * Within an instance, runs that have started take three of four slots, so a burst of new runs does not slow down every run.
+ * Starts that a rate counts must be made at once, or they would fall into another window: slots are reserved for them before
+ * they arrive. If other deliveries wait as well, these starts get at most every second slot, so neither kind starves the
+ * other.
  */
 import { FairShare } from '../../fairness/fair-share.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
-import type { TaskReference } from '../../ports/stores/store.js';
+import { type Delivery, type DeliveryRef, idOf } from '../gates/delivery.js';
 import type { QueuedBecause } from '../services/workflow-service.js';
-import { type Queued, QueuedDeliveries, type Ready, type Urgency } from './queued-deliveries.js';
+import { type Queued, QueuedDeliveries, type Urgency } from './queued-deliveries.js';
 import { type SlotLimits, SlotShares } from './slot-shares.js';
 
-export type { Ready, Urgency } from './queued-deliveries.js';
+export type { Urgency } from './queued-deliveries.js';
 
-/** While so many deliveries are queued or in flight, further due ones stay in the store. */
+/** While this many deliveries are queued or in flight, further due ones stay in the store. */
 const BACKLOG_MAX = 20_000;
 
-type Named = Pick<TaskReference, 'runKey' | 'slot'>;
-
-/** What slots are counted for: an instance, or a host. */
+/** The slots of an instance or of a host. */
 interface Load {
   inFlight: number;
   /** Counted starts that are queued. */
   counted: number;
-  /** Others that are queued. */
+  /** Other deliveries that are queued. */
   waiting: number;
-  /** Slots that are kept for counted starts to come. */
-  promised: number;
-  /** The last slot went, or was promised, to a counted start. */
+  /** Slots that are reserved for counted starts to come. */
+  reserved: number;
+  /** Whether the last slot was taken by or reserved for a counted start. */
   lastCounted: boolean;
 }
 
@@ -44,7 +43,7 @@ interface InstanceLoad extends Load {
 }
 
 interface HostLoad extends Load {
-  /** How many wait for it, without those that are counted. */
+  /** Deliveries that wait for it, except counted starts, by instance. */
   readonly waitingOf: Map<InstanceLoad, number>;
 }
 
@@ -53,20 +52,18 @@ interface Known {
   readonly queued: Queued;
 }
 
-const idOf = ({ runKey, slot }: Named): string => `${runKey}/${slot}`;
-
-/** Of free slots for which others wait, those for counted starts: every second one, and a single one by turns. */
+/** Returns how many of the free slots counted starts may take while others wait: every second one; they take turns for a single one. */
 const inTurn = (free: number, lastCounted: boolean): number =>
   Math.min(free, Math.max(Math.floor(free / 2), lastCounted ? 0 : 1));
 
-const isIdle = ({ inFlight, counted, waiting, promised }: Load): boolean => inFlight + counted + waiting + promised === 0;
+const isIdle = ({ inFlight, counted, waiting, reserved }: Load): boolean => inFlight + counted + waiting + reserved === 0;
 
-const noLoad = (): Load => ({ inFlight: 0, counted: 0, waiting: 0, promised: 0, lastCounted: false });
+const noLoad = (): Load => ({ inFlight: 0, counted: 0, waiting: 0, reserved: 0, lastCounted: false });
 
 export interface ReadyQueueLimits extends SlotLimits {
-  /** Of one instance, at all hosts; null: no limit of its own. It may change at any time. */
+  /** Limit of one instance at all hosts; null if it has none. It may change at any time. */
   readonly maxInFlightOf?: (instanceId: string) => number | null;
-  /** Who shares the slots; absent: everything belongs to one instance. */
+  /** The accounts that share the slots; if absent, everything belongs to one instance. */
   readonly owners?: InstanceOwners;
 }
 
@@ -75,16 +72,16 @@ export class ReadyQueue {
   private readonly owners: InstanceOwners;
   private readonly hosts = new Map<string, HostLoad>();
   private readonly instances = new Map<string, InstanceLoad>();
-  /** Instances with something queued, by account; whose turn it is comes first. */
+  /** Instances with queued deliveries, by account; the next one is first. */
   private readonly turns = new Map<string, Map<string, InstanceLoad>>();
   private readonly known = new Map<string, Known>();
-  private readonly flying = new Map<string, Ready>();
-  /** Taken by deliveries in flight, and by counted starts that are queued. */
+  private readonly started = new Map<string, Delivery>();
+  /** Slots of deliveries in flight and of counted starts that are queued. */
   private readonly slots: SlotShares;
-  /** What is queued or in flight, also what did not come from the store and so was not asked whether it has room. */
+  /** Deliveries that are queued or in flight, including those that were not read from the store. */
   private readonly backlog: FairShare;
-  private promisedTotal = 0;
-  /** Some that could start at their host wait because all slots are taken. */
+  private reservedTotal = 0;
+  /** Whether deliveries that could start at their host wait because all slots are taken. */
   private full = false;
   private lastCounted = false;
 
@@ -96,17 +93,16 @@ export class ReadyQueue {
   }
 
   get inFlight(): number {
-    return this.flying.size;
+    return this.started.size;
   }
-  get flights(): readonly Ready[] {
-    return [...this.flying.values()];
+  get deliveriesInFlight(): readonly Delivery[] {
+    return [...this.started.values()];
   }
-  /** Of one instance. */
   inFlightOf(instanceId: string): number {
     return this.instances.get(instanceId)?.inFlight ?? 0;
   }
-  /** The most that one instance may have in flight, by its plan and its share. */
-  mostInFlightOf(instanceId: string): number {
+  /** Returns how many deliveries of the instance may be in flight, by its plan and its share. */
+  maxInFlightOf(instanceId: string): number {
     return Math.min(this.planOf(instanceId), this.slots.ceilingOf(instanceId));
   }
   /** Deliveries queued or in flight. */
@@ -114,23 +110,23 @@ export class ReadyQueue {
     return this.known.size;
   }
 
-  /** Of one instance, queued or in flight. */
+  /** Returns how many deliveries of the instance are queued or in flight. */
   countOf(instanceId: string): number {
     return this.backlog.takenBy(instanceId);
   }
-  /** Whether further due deliveries of the instance may be added. As many as there are slots always may. */
+  /** Whether further due deliveries of the instance may be added. As many as there are slots may always be added. */
   hasRoom(instanceId: string): boolean {
     return this.countOf(instanceId) < this.limits.maxInFlight || this.backlog.allows(instanceId);
   }
 
-  has(task: Named): boolean {
-    return this.known.has(idOf(task));
+  has(ref: DeliveryRef): boolean {
+    return this.known.has(idOf(ref));
   }
-  isInFlight(task: Named): boolean {
-    return this.flying.has(idOf(task));
+  isInFlight(ref: DeliveryRef): boolean {
+    return this.started.has(idOf(ref));
   }
 
-  /** First deliveries of the instance that wait: how many, and since when the first of them does (Unix ms). */
+  /** First deliveries of new runs of the instance that wait: how many, and since when the oldest waits (Unix ms). */
   freshOf(instanceId: string): { readonly count: number; readonly oldestSince: number } {
     const queued = this.instances.get(instanceId)?.queued;
     return {
@@ -141,15 +137,15 @@ export class ReadyQueue {
     };
   }
 
-  /** Free slots for this host, whoever waits for them. */
+  /** Returns the free slots for this host, including those for which others wait. */
   free(host: string): number {
     const load = this.hosts.get(host);
-    const promisedElsewhere = this.promisedTotal - (load?.promised ?? 0);
-    return Math.max(0, Math.min(this.slots.freeAt(host), this.slots.free - promisedElsewhere));
+    const reservedElsewhere = this.reservedTotal - (load?.reserved ?? 0);
+    return Math.max(0, Math.min(this.slots.freeAt(host), this.slots.free - reservedElsewhere));
   }
 
-  /** How many of the free slots may be promised to counted starts; those that are promised already are among them. */
-  room(host: string): number {
+  /** Returns how many of the free slots may be reserved for counted starts, including those that are reserved already. */
+  reservable(host: string): number {
     const load = this.hosts.get(host);
     const free = this.free(host);
     const waiting = load ? this.waitingForSlot(host, load, free) : 0;
@@ -159,15 +155,15 @@ export class ReadyQueue {
     return this.full ? shared : Math.max(free - waiting, shared);
   }
 
-  /** Like `free`, of what the instance may have in flight; infinite when it has no limit. */
+  /** Like `free`, for the instance at all hosts; infinite if it has no limit. */
   freeOf(instanceId: string): number {
     const instance = this.instances.get(instanceId);
     const ofPlan = this.planOf(instanceId) - (instance ? instance.inFlight + instance.counted : 0);
     return Math.max(0, Math.min(ofPlan, this.slots.countFor(instanceId)));
   }
 
-  /** Like `room`, of what the instance may have in flight; infinite when it has no limit. */
-  roomOf(instanceId: string): number {
+  /** Like `reservable`, for the instance at all hosts; infinite if it has no limit. */
+  reservableOf(instanceId: string): number {
     const free = this.freeOf(instanceId);
     const instance = this.instances.get(instanceId);
     if (free === Number.POSITIVE_INFINITY || !instance || instance.waiting === 0) return free;
@@ -177,29 +173,30 @@ export class ReadyQueue {
   freeLong(instanceId: string): number {
     return this.slots.freeLong(instanceId);
   }
-  /** How many more the share of the instance at this host allows; infinite where it shares with nobody. */
+  /** Returns how many more slots the share of the instance at this host allows; infinite if it shares with no other. */
   freeShare(host: string, instanceId: string): number {
     return this.slots.countAt(host, instanceId);
   }
 
-  /** So many more slots are kept for counted starts of this instance to this host; fewer, when it is negative. */
-  promise(host: string, instanceId: string, change: number): void {
+  /** Reserves this many more slots for counted starts of this instance to this host; fewer if negative. */
+  reserve(host: string, instanceId: string, change: number): void {
     const load = this.hostOf(host);
     const instance = this.loadOf(instanceId);
-    load.promised += change;
-    instance.promised += change;
-    this.promisedTotal += change;
+    load.reserved += change;
+    instance.reserved += change;
+    this.reservedTotal += change;
     if (change > 0) this.served(load, instance, true);
-    else this.letGo(host, load, instance);
+    else this.removeIfIdle(host, load, instance);
   }
 
-  /** False when the delivery is queued or in flight already. `since`: Unix ms at which it began to wait. */
-  add(host: string, task: Ready, urgency: Urgency, since: number): boolean {
-    const id = idOf(task);
+  /** Queues a delivery; returns false if it is queued or in flight. `since`: Unix ms from which it has waited. */
+  add(delivery: Delivery, urgency: Urgency, since: number): boolean {
+    const id = idOf(delivery);
     if (this.known.has(id)) return false;
+    const { origin: host, instanceId } = delivery.limits;
     const load = this.hostOf(host);
-    const instance = this.loadOf(task.passage.instanceId);
-    const queued: Queued = { task, host, urgency, since, isQueued: true };
+    const instance = this.loadOf(instanceId);
+    const queued: Queued = { delivery, urgency, since, isQueued: true };
     this.known.set(id, { instance, queued });
     this.backlog.take(instance.instanceId);
     instance.queued.add(queued);
@@ -207,16 +204,16 @@ export class ReadyQueue {
     const kind = urgency === 'counted' ? 'counted' : 'waiting';
     load[kind]++;
     instance[kind]++;
-    if (kind === 'counted') this.slots.take(host, task.passage);
+    if (kind === 'counted') this.slots.take(delivery.limits);
     else load.waitingOf.set(instance, (load.waitingOf.get(instance) ?? 0) + 1);
     return true;
   }
 
   /**
-   * Takes deliveries that have a slot, and hands each to `start`. `freshAllowed` says how many first deliveries of an
-   * instance may be among them. Who was served goes behind the others, also from one call to the next.
+   * Assigns the free slots and passes each delivery that gets one to `start`. `freshAllowed` returns how many first
+   * deliveries of an instance may be among them. An account that was served waits behind the others, also in later calls.
    */
-  drain(freshAllowed: (instanceId: string) => number, start: (host: string, task: Ready) => void): void {
+  drain(freshAllowed: (instanceId: string) => number, start: (delivery: Delivery) => void): void {
     const freshLeft = new Map<string, number>();
     const left = (instanceId: string): number => {
       const count = freshLeft.get(instanceId) ?? freshAllowed(instanceId);
@@ -224,9 +221,9 @@ export class ReadyQueue {
       return count;
     };
     this.full = false;
-    // An account that is put behind the others comes up again in this very loop.
+    // An account that is moved behind the others comes up again in this same loop.
     for (const instances of this.turns.values()) {
-      if (this.flying.size >= this.limits.maxInFlight) {
+      if (this.started.size >= this.limits.maxInFlight) {
         this.full = true;
         return;
       }
@@ -235,23 +232,23 @@ export class ReadyQueue {
         if (!queued) continue;
         if (queued.urgency === 'fresh') freshLeft.set(instance.instanceId, left(instance.instanceId) - 1);
         this.startOne(instance, queued);
-        start(queued.host, queued.task);
+        start(queued.delivery);
         break;
       }
     }
   }
 
-  /** Why a delivery waits here; null when it does not, or is about to start. */
-  queuedBecause(task: Named): QueuedBecause | null {
-    const known = this.known.get(idOf(task));
+  /** Returns why a delivery waits here; null if it does not or is about to start. */
+  queuedBecause(ref: DeliveryRef): QueuedBecause | null {
+    const known = this.known.get(idOf(ref));
     if (!known?.queued.isQueued) return null;
     const { instance, queued } = known;
-    const { instanceId } = instance;
-    if (this.unpromisedOf(instance) <= 0) return 'plan';
-    if (this.slots.free - this.promisedTotal <= 0) return 'slots';
+    const { instanceId, isLong, origin } = queued.delivery.limits;
+    if (this.unreservedOf(instance) <= 0) return 'plan';
+    if (this.slots.free - this.reservedTotal <= 0) return 'slots';
     if (!this.slots.allows(instanceId)) return 'fair-share';
-    if (queued.task.passage.isLong && !this.slots.allowsLong(instanceId)) return 'long-deliveries';
-    return this.isFree(queued.host, instanceId) ? null : 'host';
+    if (isLong && !this.slots.allowsLong(instanceId)) return 'long-deliveries';
+    return this.isFree(origin, instanceId) ? null : 'host';
   }
 
   private nextCounted(instance: InstanceLoad): Queued | null {
@@ -260,13 +257,13 @@ export class ReadyQueue {
     return instance.queued.takeCounted((host) => (this.hosts.get(host)?.inFlight ?? 0) < maxInFlightPerHost);
   }
 
-  /** Of those that wait for a slot; a promised one is none for them. */
+  /** Returns the next delivery other than a counted start. It cannot take a reserved slot. */
   private nextInTurn(instance: InstanceLoad, freshLeft: (instanceId: string) => number): Queued | null {
     const { instanceId, queued } = instance;
-    if (instance.waiting === 0 || this.unpromisedOf(instance) <= 0) return null;
+    if (instance.waiting === 0 || this.unreservedOf(instance) <= 0) return null;
     const startFresh = queued.lengthOf('fresh') > 0 && freshLeft(instanceId) > 0;
-    if (!startFresh && queued.lengthOf('begun') === 0) return null;
-    if (this.slots.free - this.promisedTotal <= 0) {
+    if (!startFresh && queued.lengthOf('continuing') === 0) return null;
+    if (this.slots.free - this.reservedTotal <= 0) {
       this.full = true;
       return null;
     }
@@ -276,23 +273,24 @@ export class ReadyQueue {
   }
 
   private startOne(instance: InstanceLoad, queued: Queued): void {
-    const load = this.hostOf(queued.host);
+    const { delivery } = queued;
+    const load = this.hostOf(delivery.limits.origin);
     const counted = queued.urgency === 'counted';
     const kind = counted ? 'counted' : 'waiting';
     load[kind]--;
     instance[kind]--;
     if (!counted) {
       this.noLongerWaits(load, instance);
-      this.slots.take(queued.host, queued.task.passage);
+      this.slots.take(delivery.limits);
     }
     this.served(load, instance, counted);
     load.inFlight++;
     instance.inFlight++;
-    this.flying.set(idOf(queued.task), queued.task);
-    this.goBehind(instance);
+    this.started.set(idOf(delivery), delivery);
+    this.moveBehind(instance);
   }
 
-  /** It is its turn some time. */
+  /** Adds the instance to those that take turns. */
   private takeTurns(instance: InstanceLoad): void {
     const { accountId, instanceId } = instance;
     const instances = this.turns.get(accountId);
@@ -300,8 +298,8 @@ export class ReadyQueue {
     else if (!instances.has(instanceId)) instances.set(instanceId, instance);
   }
 
-  /** It was served: the instance goes behind the others of its account, and that behind other accounts. */
-  private goBehind(instance: InstanceLoad): void {
+  /** The instance was served: it moves behind the others of its account, and the account behind other accounts. */
+  private moveBehind(instance: InstanceLoad): void {
     const { accountId, instanceId, queued } = instance;
     const instances = this.turns.get(accountId);
     if (!instances) return;
@@ -312,8 +310,8 @@ export class ReadyQueue {
   }
 
   private isFree(host: string, instanceId: string): boolean {
-    const promised = this.hosts.get(host)?.promised ?? 0;
-    return this.slots.freeAt(host) > promised && this.slots.allowsAt(host, instanceId);
+    const reserved = this.hosts.get(host)?.reserved ?? 0;
+    return this.slots.freeAt(host) > reserved && this.slots.allowsAt(host, instanceId);
   }
 
   private noLongerWaits(load: HostLoad, instance: InstanceLoad): void {
@@ -322,13 +320,13 @@ export class ReadyQueue {
     else load.waitingOf.delete(instance);
   }
 
-  /** How many wait that only lack a slot, counted up to `enough`: not those whose instance has as many as it may. */
+  /** Returns how many deliveries lack only a slot, counted up to `enough`: not those whose instance is at its limit. */
   private waitingForSlot(host: string, load: HostLoad, enough: number): number {
     let waiting = 0;
     for (const [instance, count] of load.waitingOf) {
       const { instanceId } = instance;
       const ofShares = Math.min(this.slots.countFor(instanceId), this.slots.countAt(host, instanceId));
-      const allowed = Math.min(this.unpromisedOf(instance), ofShares);
+      const allowed = Math.min(this.unreservedOf(instance), ofShares);
       waiting += Math.max(0, Math.min(count, allowed));
       if (waiting >= enough) break;
     }
@@ -339,9 +337,9 @@ export class ReadyQueue {
     return this.limits.maxInFlightOf?.(instanceId) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** What the plan lets the instance start besides counted starts. */
-  private unpromisedOf({ instanceId, inFlight, counted, promised }: InstanceLoad): number {
-    return this.planOf(instanceId) - inFlight - counted - promised;
+  /** Returns how many deliveries the plan permits the instance besides counted starts. */
+  private unreservedOf({ instanceId, inFlight, counted, reserved }: InstanceLoad): number {
+    return this.planOf(instanceId) - inFlight - counted - reserved;
   }
 
   private served(load: HostLoad, instance: InstanceLoad, counted: boolean): void {
@@ -369,42 +367,43 @@ export class ReadyQueue {
     return instance;
   }
 
-  /** A host, or an instance, at which nothing goes on is not kept. */
-  private letGo(host: string, load: HostLoad, instance: InstanceLoad): void {
+  private removeIfIdle(host: string, load: HostLoad, instance: InstanceLoad): void {
     if (isIdle(load)) this.hosts.delete(host);
     if (isIdle(instance)) this.instances.delete(instance.instanceId);
   }
 
-  /** Forgets what waits; what is in flight stays. */
+  /** Removes the deliveries that wait; those in flight remain. */
   clear(): void {
     for (const instance of [...this.instances.values()]) {
       for (const queued of instance.queued.takeAll()) {
-        const load = this.hostOf(queued.host);
-        this.known.delete(idOf(queued.task));
+        const { limits } = queued.delivery;
+        const load = this.hostOf(limits.origin);
+        this.known.delete(idOf(queued.delivery));
         this.backlog.give(instance.instanceId);
         const counted = queued.urgency === 'counted';
         const kind = counted ? 'counted' : 'waiting';
         load[kind]--;
         instance[kind]--;
-        if (counted) this.slots.give(queued.host, queued.task.passage);
+        if (counted) this.slots.give(limits);
         else this.noLongerWaits(load, instance);
-        this.letGo(queued.host, load, instance);
+        this.removeIfIdle(limits.origin, load, instance);
       }
     }
     this.turns.clear();
   }
 
   /** The delivery is no longer in flight. */
-  done(host: string, task: Named): void {
-    const id = idOf(task);
+  done(ref: DeliveryRef): void {
+    const id = idOf(ref);
     const known = this.known.get(id);
-    const load = this.hosts.get(host);
-    if (!known || !load || !this.flying.delete(id)) return;
+    if (!known || !this.started.delete(id)) return;
+    const { limits } = known.queued.delivery;
+    const load = this.hostOf(limits.origin);
     this.known.delete(id);
     this.backlog.give(known.instance.instanceId);
     load.inFlight--;
     known.instance.inFlight--;
-    this.slots.give(host, known.queued.task.passage);
-    this.letGo(host, load, known.instance);
+    this.slots.give(limits);
+    this.removeIfIdle(limits.origin, load, known.instance);
   }
 }

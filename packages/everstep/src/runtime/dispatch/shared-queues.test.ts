@@ -226,7 +226,7 @@ test('a message that has ended at another node makes room for the next', () =>
     assert.deepEqual(endpoint.texts, ['2']);
   }));
 
-test('of a page nothing more is taken when others have taken over, and what is claimed is read again', async () => {
+test('the rest of a page is skipped when other nodes have taken over, and claimed tasks are read again', async () => {
   const clock = new StandingClock();
   const page = ['1', '2', '3'].map((runKey): DueTask => {
     const run = { runKey, instanceId: 'qi_1', workflowUrl: 'http://app', flowControlKey: null, runVersion: 0 };
@@ -240,12 +240,14 @@ test('of a page nothing more is taken when others have taken over, and what is c
     clock,
     log: quiet,
     writes: ALWAYS_OPEN,
-    backlog: { hasRoom: () => true, countOf: () => 0 },
-    take: async ({ runKey }) => {
-      taken.push(runKey);
-      if (taken.length === 2) due.claimsLost();
+    handler: {
+      backlog: { hasRoom: () => true, countOf: () => 0 },
+      takeDue: async ({ runKey }) => {
+        taken.push(runKey);
+        if (taken.length === 2) due.claimsLost();
+      },
     },
-    claims: {
+    cluster: {
       claimDue: async () => [],
       claimQueued: async (query) => {
         anew.push(query.anew);

@@ -1,16 +1,16 @@
-/** The slots of deliveries, and who has them: of all, of one host, and of the deliveries that may take long. */
+/** The slots of deliveries and who has taken them: all slots, those of one host, and those for long deliveries. */
 import { FairShare } from '../../fairness/fair-share.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
-import type { Passage } from '../gates/delivery-gates.js';
+import type { DeliveryLimits } from '../gates/delivery.js';
 
 export interface SlotLimits {
   readonly maxInFlight: number;
   readonly maxInFlightPerHost: number;
-  /** Of those whose timeout is long; absent: as many as there are slots. */
+  /** Limit of deliveries with a long timeout; if absent, as many as there are slots. */
   readonly maxLongInFlight?: number;
 }
 
-type Holder = Pick<Passage, 'instanceId' | 'isLong'>;
+type Holder = Pick<DeliveryLimits, 'instanceId' | 'isLong' | 'origin'>;
 
 export class SlotShares {
   private readonly limits: SlotLimits;
@@ -18,7 +18,7 @@ export class SlotShares {
   private readonly all: FairShare;
   private readonly longs: FairShare;
   private readonly hosts = new Map<string, FairShare>();
-  /** Of a host at which no slot is taken. */
+  /** The share of a host without taken slots. */
   private readonly unusedHost: FairShare;
 
   constructor(limits: SlotLimits, owners: InstanceOwners) {
@@ -35,19 +35,19 @@ export class SlotShares {
   freeAt(host: string): number {
     return this.at(host).free;
   }
-  /** How many more long deliveries of the instance could start. */
+  /** Returns how many more long deliveries of the instance could start. */
   freeLong(instanceId: string): number {
     return Math.max(0, Math.min(this.longs.free, this.longs.countFor(instanceId)));
   }
 
-  /** How many more slots the share of the instance allows, at all hosts or at one; infinite where it shares with nobody. */
+  /** Returns how many more slots the share of the instance allows; infinite if it shares with no other. */
   countFor(instanceId: string): number {
     return this.all.countFor(instanceId);
   }
   countAt(host: string, instanceId: string): number {
     return this.at(host).countFor(instanceId);
   }
-  /** The most slots that the instance could have. */
+  /** Returns the maximum number of slots that the instance could have. */
   ceilingOf(instanceId: string): number {
     return this.all.ceilingOf(instanceId);
   }
@@ -62,7 +62,7 @@ export class SlotShares {
     return this.at(host).allows(instanceId);
   }
 
-  take(host: string, { instanceId, isLong }: Holder): void {
+  take({ origin: host, instanceId, isLong }: Holder): void {
     let share = this.hosts.get(host);
     if (!share) {
       share = new FairShare(this.limits.maxInFlightPerHost, this.owners);
@@ -73,7 +73,7 @@ export class SlotShares {
     if (isLong) this.longs.take(instanceId);
   }
 
-  give(host: string, { instanceId, isLong }: Holder): void {
+  give({ origin: host, instanceId, isLong }: Holder): void {
     const share = this.hosts.get(host);
     share?.give(instanceId);
     if (share?.isUnused) this.hosts.delete(host);

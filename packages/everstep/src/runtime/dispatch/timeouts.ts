@@ -4,12 +4,12 @@ import type { Run } from '../../engine/runs/run.js';
 import type { MessageSender } from '../../ports/message-sender.js';
 import type { StepCaller } from '../../ports/step-caller.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
-import type { Delivery } from './passages.js';
+import type { DeliveryTask } from './delivery-task.js';
 
-type Timeouts = Pick<InstanceLimits, 'maxTimeoutMs'>;
+export type Timeouts = Pick<InstanceLimits, 'maxTimeoutMs'>;
 
 /** The timeout that the run asks for. */
-export const timeoutOf = ({ settings }: Pick<Run, 'settings'>, task: Delivery): number =>
+export const timeoutOf = ({ settings }: Pick<Run, 'settings'>, task: DeliveryTask): number =>
   task.kind === 'call' ? (task.call.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs) : settings.deliveryTimeoutMs;
 
 export const timeoutOfCallback = ({ settings }: Pick<Run, 'settings'>): number =>

@@ -1,18 +1,18 @@
 /**
- * Where due tasks are read. As a rule one page has everything that came due since the last look. If more is due, each instance
- * with due tasks gets pages of its own, so that one with very many does not hide the tasks of others.
+ * Reads due tasks. Usually one page contains everything that became due since the last look. If more is due, each instance
+ * with due tasks gets pages of its own, so an instance with very many does not hide the tasks of others.
  */
 import type { Cluster } from '../../ports/cluster.js';
 import type { DueTask, Store, TaskReference } from '../../ports/stores/store.js';
 
-/** Tasks that one look reads of all instances together. */
+/** Tasks of all instances together that one look reads. */
 const PAGE = 500;
-/** Tasks of one instance that are read at once while others may wait. */
+/** Tasks of one instance that are read at once while other instances may wait. */
 const SLICE = 100;
 
 export interface DuePage {
   readonly tasks: readonly DueTask[];
-  /** Nothing more is due up to the time that was asked for. */
+  /** Whether nothing more is due up to the requested time. */
   readonly isLast: boolean;
 }
 
@@ -21,23 +21,23 @@ export type DuePages = (before: number) => Promise<DuePage>;
 
 export interface DueLook {
   readonly tasks: readonly DueTask[];
-  /** Pages of what was not read, by instance; '' is what belongs to several. */
+  /** Pages of what was not read, by instance; '' for tasks of several instances. */
   readonly left: ReadonlyMap<string, DuePages>;
 }
 
 export interface DueSource {
-  /** Forgets what was read before: the next look starts with everything that is due. */
+  /** The next look starts with everything that is due. */
   restart(): void;
-  /** What has come due since the last look. `open`: instances whose pages are still being read, which are left out. */
+  /** Resolves with what became due since the last look. `open`: instances whose pages are still being read; omitted. */
   look(before: number, open: ReadonlySet<string>): Promise<DueLook>;
-  /** Pages of an instance from here on. */
+  /** Returns the pages of an instance after what was read. */
   pagesOf(instanceId: string): DuePages;
 }
 
-/** In a process that is alone on its store: everything behind what was read before. */
+/** A single process: reads everything after what was read before. */
 export class StoredTasks implements DueSource {
   private readonly store: Pick<Store, 'dueTasks' | 'dueInstances'>;
-  /** Everything due up to here was read, except what is left to the pages of instances. */
+  /** Everything up to this task was read, except what the pages of instances contain. */
   private read: TaskReference | null = null;
 
   constructor(store: Pick<Store, 'dueTasks' | 'dueInstances'>) {
@@ -53,7 +53,7 @@ export class StoredTasks implements DueSource {
     const tasks = await this.store.dueTasks({ before, after: from, limit: PAGE });
     const instances =
       tasks.length < PAGE ? null : await this.store.dueInstances({ from: from?.dueAt ?? Number.MIN_SAFE_INTEGER, before });
-    // Behind every task of this very millisecond: those that come to be due in it later are acted on as they are recorded.
+    // After every task of this millisecond: those that become due in it later are dispatched when they are recorded.
     this.read = { dueAt: before, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
     if (instances === null) return { tasks: tasks.filter(({ instanceId }) => !open.has(instanceId)), left: new Map() };
     const left = instances.filter((id) => !open.has(id)).map((id) => [id, this.pagesFrom(id, from)] as const);
@@ -76,29 +76,29 @@ export class StoredTasks implements DueSource {
 
 export type ClaimedTasks = Pick<Cluster, 'claimDue' | 'claimQueued'>;
 
-/** Where several nodes share the store: what is not claimed. What this node has claimed is read already. */
+/** Several nodes: reads what is unclaimed. What this node has claimed was read before. */
 export class UnclaimedTasks implements DueSource {
   private readonly store: Pick<Store, 'dueTasks' | 'dueInstances'>;
   private readonly claims: ClaimedTasks;
-  private isAnew = false;
-  /** Queued messages are read again: until that has ended no others are claimed, or these could overtake them. */
-  private readsQueuesAnew = false;
+  private isRestarted = false;
+  /** Whether claimed messages are being read again. Until that is done no others are claimed: they could overtake them. */
+  private readsClaimedQueues = false;
 
   constructor(store: Pick<Store, 'dueTasks' | 'dueInstances'>, claims: ClaimedTasks) {
     this.store = store;
     this.claims = claims;
   }
 
-  /** The next look also reads what this node has claimed before: it may have lost sight of it. */
+  /** The next look also reads what this node claimed earlier: it may have missed some of it. */
   restart(): void {
-    this.isAnew = true;
+    this.isRestarted = true;
   }
 
   async look(before: number, open: ReadonlySet<string>): Promise<DueLook> {
-    const isAnew = this.isAnew;
-    this.isAnew = false;
+    const isRestarted = this.isRestarted;
+    this.isRestarted = false;
     const tasks: DueTask[] = [];
-    let isCrowded = isAnew || open.size > 0;
+    let isCrowded = isRestarted || open.size > 0;
     if (!isCrowded) {
       const queued = await this.claims.claimQueued({ before, after: null, anew: false, limit: PAGE });
       const due = await this.claims.claimDue({ before, limit: PAGE });
@@ -107,7 +107,7 @@ export class UnclaimedTasks implements DueSource {
     }
     const instances = isCrowded ? await this.store.dueInstances({ from: Number.MIN_SAFE_INTEGER, before }) : [];
     const left = instances.filter((id) => !open.has(id)).map((id) => [id, this.pagesOf(id)] as const);
-    return { tasks, left: new Map(isAnew ? [['', this.claimedBefore()], ...left] : left) };
+    return { tasks, left: new Map(isRestarted ? [['', this.claimedBefore()], ...left] : left) };
   }
 
   pagesOf(instanceId: string): DuePages {
@@ -119,7 +119,7 @@ export class UnclaimedTasks implements DueSource {
         isQueuesTurn = tasks.length < SLICE;
         return { tasks, isLast: false };
       }
-      if (this.readsQueuesAnew) return { tasks: [], isLast: false };
+      if (this.readsClaimedQueues) return { tasks: [], isLast: false };
       const tasks = await this.claims.claimQueued({ before, after, anew: false, limit: SLICE, instanceId });
       after = tasks.at(-1)?.dueAt ?? after;
       return { tasks, isLast: tasks.length < SLICE };
@@ -129,17 +129,17 @@ export class UnclaimedTasks implements DueSource {
   private claimedBefore(): DuePages {
     let after: TaskReference | null = null;
     let queuedAfter: number | null = null;
-    this.readsQueuesAnew = true;
+    this.readsClaimedQueues = true;
     return async (before) => {
-      if (this.readsQueuesAnew) {
+      if (this.readsClaimedQueues) {
         const tasks = await this.claims.claimQueued({ before, after: queuedAfter, anew: true, limit: PAGE });
         queuedAfter = tasks.at(-1)?.dueAt ?? queuedAfter;
-        this.readsQueuesAnew = tasks.length >= PAGE;
+        this.readsClaimedQueues = tasks.length >= PAGE;
         return { tasks, isLast: false };
       }
       const page: readonly DueTask[] = await this.store.dueTasks({ before, after, limit: PAGE });
       after = page.at(-1) ?? after;
-      // Queued messages that are claimed and those that are not are read in one page, or one could overtake the other.
+      // `claimQueued` reads claimed and unclaimed messages in one page; otherwise one could overtake the other.
       return { tasks: page.filter(({ queue }) => queue === undefined), isLast: page.length < PAGE };
     };
   }

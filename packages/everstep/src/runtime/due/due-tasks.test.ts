@@ -1,4 +1,4 @@
-/** Whose due tasks are handled while somebody else has very many. */
+/** Due tasks of one account while another has very many. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ownersOf } from '../../fairness/owners.fixture.js';
@@ -19,7 +19,7 @@ const dueTask = (instanceId: string, n: number, dueAt: number, more: Partial<Due
   ...more,
 });
 
-/** Tasks in the order of their due times; those that are claimed are read no more where nodes share the store. */
+/** Tasks in the order of their due times. With several nodes, a claimed task is not read again. */
 class Tasks implements Pick<Store, 'dueTasks' | 'dueInstances' | 'nextDueAt'> {
   readonly all: DueTask[] = [];
   private readonly claimed = new Set<DueTask>();
@@ -68,19 +68,17 @@ function world(kind: 'alone' | 'node') {
   const taken: DueTask[] = [];
   const undecided: (() => void)[] = [];
   const due = new DueTasks({
-    ...{ store: tasks, clock, log: quiet, writes: ALWAYS_OPEN, backlog: queue, owners },
-    ...(kind === 'node' ? { claims: tasks.claims } : {}),
-    async take(task, deciding) {
-      taken.push(task);
-      const { instanceId, runKey, slot } = task;
-      if (task.kind === 'sleep') deciding(new Promise((resolve) => undecided.push(resolve)));
-      else
-        queue.add(
-          'http://app',
-          { runKey, slot, passage: { instanceId, flowControlKey: null, origin: 'http://app' } },
-          'begun',
-          0,
-        );
+    ...{ store: tasks, clock, log: quiet, writes: ALWAYS_OPEN, owners },
+    cluster: kind === 'node' ? tasks.claims : null,
+    handler: {
+      backlog: queue,
+      async takeDue(task, deciding) {
+        taken.push(task);
+        const { instanceId, runKey, slot } = task;
+        const limits = { instanceId, flowControlKey: null, origin: 'http://app' };
+        if (task.kind === 'sleep') deciding(new Promise((resolve) => undecided.push(resolve)));
+        else queue.add({ runKey, slot, limits }, 'continuing', 0);
+      },
     },
   });
   const hostile = (more: Partial<DueTask> = {}) => {
@@ -92,7 +90,7 @@ function world(kind: 'alone' | 'node') {
 
 for (const kind of ['alone', 'node'] as const) {
   describe(`due tasks of a process that is ${kind === 'alone' ? 'alone on its store' : 'one of several nodes'}`, () => {
-    test('a quiet instance has its task handled at once beside another one with 50,000 deliveries that are due', async () => {
+    test('the task of a quiet instance is handled at once beside an instance with 50,000 due deliveries', async () => {
       const { clock, tasks, due, hostile, takenOf } = world(kind);
       hostile();
       tasks.all.push(dueTask(QUIET, 1, clock.now()), dueTask(QUIET, 2, clock.now() + 1_000));
@@ -101,13 +99,13 @@ for (const kind of ['alone', 'node'] as const) {
       assert.equal(takenOf(QUIET), 1);
       clock.move(1_000);
       await settle();
-      assert.equal(takenOf(QUIET), 2, 'also one that comes due while the others are read');
+      assert.equal(takenOf(QUIET), 2, 'also one that becomes due while the others are read');
       await started;
       assert.ok(takenOf(HOSTILE) <= 10_500, `an account has at most half of the backlog: ${takenOf(HOSTILE)}`);
       await due.stop();
     });
 
-    test('a quiet instance has its sleep ended at once beside another one whose 50,000 sleeps end', async () => {
+    test('the sleep of a quiet instance ends at once beside an instance whose 50,000 sleeps end', async () => {
       const { clock, tasks, due, hostile, takenOf, undecided } = world(kind);
       hostile({ kind: 'sleep' });
       tasks.all.push(dueTask(QUIET, 1, clock.now(), { kind: 'sleep' }));
@@ -115,7 +113,7 @@ for (const kind of ['alone', 'node'] as const) {
       await settle();
       assert.equal(takenOf(QUIET), 1);
       const first = takenOf(HOSTILE);
-      assert.ok(first <= 600, 'of the other one no more is read until some are written');
+      assert.ok(first <= 600, 'no more tasks of the other instance are read until some are written');
       for (const decided of undecided.splice(0)) decided();
       await settle();
       assert.ok(takenOf(HOSTILE) > first);
@@ -129,8 +127,8 @@ for (const kind of ['alone', 'node'] as const) {
       const first = takenOf(HOSTILE);
       queue.drain(
         () => Number.POSITIVE_INFINITY,
-        (host, task) => {
-          queue.done(host, task);
+        (delivery) => {
+          queue.done(delivery);
           due.resume(HOSTILE);
         },
       );
@@ -141,15 +139,15 @@ for (const kind of ['alone', 'node'] as const) {
   });
 }
 
-test('messages of a queue are claimed in their order, however many they are', async () => {
+test('messages of a queue are claimed in order, however many there are', async () => {
   const { tasks, due, hostile, queue } = world('node');
   hostile({ queue: 'q' });
   tasks.all.splice(3_000);
   const order: string[] = [];
   const add = queue.add.bind(queue);
-  queue.add = (host, task, urgency, since) => {
-    order.push(task.runKey);
-    return add(host, task, urgency, since);
+  queue.add = (delivery, urgency, since) => {
+    order.push(delivery.runKey);
+    return add(delivery, urgency, since);
   };
   await due.start();
   assert.deepEqual(order, [...order].sort());

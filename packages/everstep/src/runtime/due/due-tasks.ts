@@ -1,8 +1,8 @@
 /**
- * Finds tasks whose time has come. The store is the only timetable: one timer
- * stands at the earliest due time there is, and a scan reads what became due
- * since the scan before. Tasks that are due at once never pass through here
- * but after a restart.
+ * Finds tasks whose time has come. The store is the only timetable: one timer is set to the earliest due time, and a scan
+ * reads what became due since the previous scan. Tasks that are due at once are dispatched by the decision that creates them;
+ * they are read here only after a restart or a fault.
+ *
  * Keeps invariants 3, 10 and 25.
  */
 import { inTurns } from '../../fairness/turns.js';
@@ -14,49 +14,52 @@ import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 import { type ClaimedTasks, type DueSource, StoredTasks, UnclaimedTasks } from './due-source.js';
 import { type Backlog, type DueTurn, DueTurns } from './due-turns.js';
 
-/** Tasks that are handed over at once: some of them have to be read from the store first. */
+/** Tasks that are handled concurrently: some of them have to be read from the store first. */
 const TOGETHER = 10;
 const RETRY_AFTER_FAULT_MS = 1000;
-/** Where several nodes share the store: what others left behind is found so soon, if no notice arrives. */
+/** Several nodes: without a notice, a task that another node left is found after this time. */
 const POLL_MS = 1000;
+
+export interface DueTaskHandler {
+  /** Acts on the task. `deciding` gets a promise for each decision, which resolves when it is durable; not for deliveries. */
+  takeDue(task: DueTask, deciding: (decided: Promise<void>) => void): Promise<void>;
+  readonly backlog: Backlog;
+}
 
 export interface DueTaskOptions {
   readonly store: Pick<Store, 'dueTasks' | 'dueInstances' | 'nextDueAt'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Has the task acted on. `deciding` gets what resolves when a decision on it is durable; nothing for what is delivered. */
-  readonly take: (task: DueTask, deciding: (decided: Promise<void>) => void) => Promise<void>;
-  readonly backlog: Backlog;
-  /** Who takes turns; absent: everything belongs to one instance. */
+  readonly handler: DueTaskHandler;
+  /** The accounts that take turns; if absent, everything belongs to one instance. */
   readonly owners?: InstanceOwners;
-  /** While it is closed nothing is read; `restartNow` has to follow when it opens. */
+  /** While it is closed nothing is read; `restartNow` must be called when it opens. */
   readonly writes: StoreWritesState;
-  /** Where several nodes share the store: claims what is due and not claimed. */
-  readonly claims?: ClaimedTasks;
+  /** Several nodes: claims what is due and unclaimed. */
+  readonly cluster?: ClaimedTasks | null;
 }
-
 export class DueTasks {
   private readonly options: DueTaskOptions;
   private readonly owners: InstanceOwners;
   private readonly source: DueSource;
   private readonly turns: DueTurns;
   private fromStart = false;
-  /** Changes when all claims of this node are lost: pages that were read before are stale. */
+  /** Changes when this node loses all its claims: pages that were read before are stale. */
   private generation = 0;
   private wakeAt = Number.POSITIVE_INFINITY;
   private cancelTimer: () => void = () => {};
   private scanning: Promise<void> | null = null;
   private again = false;
-  /** Ends the wait of a scan that has nothing to read at the moment. */
+  /** Ends the wait of a scan that has nothing to read now. */
   private endWait: () => void = () => {};
   private stopped = true;
 
   constructor(options: DueTaskOptions) {
-    const { store, claims, owners = ONE_OWNER, backlog } = options;
+    const { store, cluster, owners = ONE_OWNER, handler } = options;
     this.options = options;
     this.owners = owners;
-    this.source = claims ? new UnclaimedTasks(store, claims) : new StoredTasks(store);
-    this.turns = new DueTurns(owners, backlog);
+    this.source = cluster ? new UnclaimedTasks(store, cluster) : new StoredTasks(store);
+    this.turns = new DueTurns(owners, handler);
   }
 
   start(): Promise<void> {
@@ -71,7 +74,7 @@ export class DueTasks {
     await this.scanning;
   }
 
-  /** Whether no scan is under way. */
+  /** Whether no scan is in progress. */
   get idle(): boolean {
     return this.scanning === null;
   }
@@ -81,31 +84,31 @@ export class DueTasks {
     if (dueAt < this.wakeAt) this.wake(dueAt);
   }
 
-  /** A delivery of the instance has ended: there may be room for more. */
+  /** A delivery of the instance has ended: its backlog may have space for more. */
   resume(instanceId: string): void {
     if (this.turns.hasRoomAgain(instanceId)) this.look();
   }
 
-  /** Reads everything that is due again, also what was taken before (a batch was lost). */
+  /** Reads everything that is due again, including tasks that were read before: a batch was lost, for example. */
   restart(): void {
     this.fromStart = true;
-    // Never later than planned: faults that follow on one another must not put it off forever.
+    // Never later than planned: repeated faults must not delay it forever.
     this.expect(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
   }
 
-  /** The same at once. */
+  /** Does the same at once. */
   restartNow(): void {
     this.fromStart = true;
     this.look();
   }
 
-  /** Other nodes have taken over all claims of this node: stops the scan under way, and starts a new one. */
+  /** Other nodes have taken over all claims of this node: stops the current scan and starts a new one. */
   claimsLost(): void {
     this.generation++;
     this.restartNow();
   }
 
-  /** There may be something that is due. */
+  /** Starts a scan: tasks may be due. */
   look(): void {
     if (!this.stopped) void this.scan();
   }
@@ -120,7 +123,7 @@ export class DueTasks {
     });
   }
 
-  /** Nothing is taken: what is due could not be recorded as done. */
+  /** Whether no tasks are read, because their outcome could not be recorded. */
   private get pauses(): boolean {
     return this.stopped || !this.options.writes.isOpen;
   }
@@ -143,7 +146,7 @@ export class DueTasks {
     return this.scanning;
   }
 
-  /** Looks at what is due; what is more than a page is read in turns, and new looks come between two turns. */
+  /** Reads what is due. Instances with more than a page take turns, and a new look can come between two turns. */
   private async scanAll(): Promise<void> {
     let before = 0;
     while (!this.pauses) {
@@ -164,9 +167,9 @@ export class DueTasks {
   }
 
   private async lookAt(before: number): Promise<void> {
-    const { store, clock, claims, backlog } = this.options;
-    if (claims) this.expect(clock.now() + POLL_MS);
-    // Taken over only here: a scan that is under way meanwhile must not write over it.
+    const { store, clock, cluster, handler } = this.options;
+    if (cluster) this.expect(clock.now() + POLL_MS);
+    // Applied only here, so that a scan in progress does not overwrite it.
     if (this.fromStart) {
       this.source.restart();
       this.turns.clear();
@@ -179,7 +182,8 @@ export class DueTasks {
     if (!(await this.take(inTurns(tasks, this.owners)))) return;
     const { open } = this.turns;
     for (const instanceId of new Set(tasks.map((task) => task.instanceId)))
-      if (!open.has(instanceId) && !backlog.hasRoom(instanceId)) this.turns.add(instanceId, this.source.pagesOf(instanceId));
+      if (!open.has(instanceId) && !handler.backlog.hasRoom(instanceId))
+        this.turns.add(instanceId, this.source.pagesOf(instanceId));
     const next = await store.nextDueAt({ after: before });
     if (next !== null) this.expect(next);
   }
@@ -198,17 +202,17 @@ export class DueTasks {
         this.endWait();
       });
     }
-    // Others have their turn too.
+    // Other work of the process gets its turn.
     await new Promise<void>((resolve) => this.options.clock.endOfTurn(resolve));
   }
 
-  /** False when the claims were lost meanwhile. */
+  /** Resolves with false if the claims were lost in the meantime. */
   private async take(tasks: readonly DueTask[], deciding: (decided: Promise<void>) => void = () => {}): Promise<boolean> {
     const { generation } = this;
     let taking: Promise<void>[] = [];
     for (const task of tasks) {
       if (this.generation !== generation) break;
-      taking.push(this.options.take(task, deciding));
+      taking.push(this.options.handler.takeDue(task, deciding));
       if (taking.length < TOGETHER) continue;
       await Promise.all(taking);
       taking = [];

@@ -1,6 +1,6 @@
 /**
- * Whose due tasks are read next. Accounts take turns, then the instances of an account. An instance whose backlog is full waits
- * until half of it is done; one whose last tasks are still being written waits for that.
+ * Selects the instance whose due tasks are read next. Accounts take turns, then the instances of an account. An instance whose
+ * backlog is full waits until half of it is done. One whose last tasks are still being written waits for that.
  */
 import { Turns } from '../../fairness/turns.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
@@ -13,29 +13,29 @@ export interface Backlog {
   countOf(instanceId: string): number;
 }
 
-/** What is due of one instance and was not read yet; '' is what belongs to several. */
+/** The tasks of one instance that are due and not read yet; '' for tasks of several instances. */
 export interface DueTurn {
   readonly instanceId: string;
   readonly pages: DuePages;
   isWriting: boolean;
-  /** How large the backlog of the instance was when it was full; null while it is not. */
+  /** Size of the instance's backlog when it became full; null while it is not full. */
   fullAt: number | null;
 }
 
 export class DueTurns {
-  private readonly backlog: Backlog;
+  private readonly deliveries: { readonly backlog: Backlog };
   private readonly order: Turns;
   private readonly turns = new Map<string, DueTurn>();
 
-  constructor(owners: InstanceOwners, backlog: Backlog) {
-    this.backlog = backlog;
+  constructor(owners: InstanceOwners, deliveries: { readonly backlog: Backlog }) {
+    this.deliveries = deliveries;
     this.order = new Turns(owners);
   }
 
   get open(): ReadonlySet<string> {
     return new Set(this.turns.keys());
   }
-  /** Whether one of them waits for what it wrote. */
+  /** Whether one of them waits until its last tasks are written. */
   get isWriting(): boolean {
     return [...this.turns.values()].some((turn) => turn.isWriting);
   }
@@ -52,22 +52,23 @@ export class DueTurns {
     this.turns.clear();
   }
 
-  /** The one that was served longest ago; null when none may be read. */
+  /** Returns the turn that was served longest ago; null if none may be read. */
   next(): DueTurn | null {
     return this.order.next([...this.turns.values()].filter((turn) => !turn.isWriting && !this.isFull(turn)));
   }
 
-  /** Whether an instance may be read again of which a delivery has ended. */
+  /** Whether an instance whose backlog was full may be read again. */
   hasRoomAgain(instanceId: string): boolean {
     const turn = this.turns.get(instanceId);
     return turn !== undefined && turn.fullAt !== null && !this.isFull(turn);
   }
 
   private isFull(turn: DueTurn): boolean {
-    // What this node has claimed before was counted before.
+    // Tasks that this node claimed earlier are counted already.
     if (turn.instanceId === '') return false;
-    if (turn.fullAt !== null && this.backlog.countOf(turn.instanceId) >= turn.fullAt / 2) return true;
-    turn.fullAt = this.backlog.hasRoom(turn.instanceId) ? null : this.backlog.countOf(turn.instanceId);
+    const { backlog } = this.deliveries;
+    if (turn.fullAt !== null && backlog.countOf(turn.instanceId) >= turn.fullAt / 2) return true;
+    turn.fullAt = backlog.hasRoom(turn.instanceId) ? null : backlog.countOf(turn.instanceId);
     return turn.fullAt !== null;
   }
 }

@@ -1,21 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BreakerSettings } from '../../engine/runs/run.js';
-import { GOOD_STANDING, restoredStanding, type Standing, standingAfter } from './breaker.js';
-import type { DeliveryResult } from './passage.js';
+import { type DestinationState, HEALTHY, restoredState, stateAfter } from './breaker.js';
+import type { DeliveryResult } from './delivery.js';
 
 const ON: BreakerSettings = { enabled: true, failures: 3, probeEveryMs: 1_000 };
 const FAILED: DeliveryResult = { kind: 'failed', error: 'connection refused' };
 const DELIVERED: DeliveryResult = { kind: 'delivered' };
 const origin = 'http://a:80';
 
-function after(standing: Standing, results: readonly DeliveryResult[], { probe = false, settings = ON } = {}): Standing {
-  return results.reduce((now, result, at) => standingAfter(now, { origin, result, probe, at: 100 + at }, settings), standing);
+function after(
+  state: DestinationState,
+  results: readonly DeliveryResult[],
+  { probe = false, settings = ON } = {},
+): DestinationState {
+  return results.reduce((now, result, at) => stateAfter(now, { origin, result, probe, at: 100 + at }, settings), state);
 }
 
 test('so many failures in a row trip it, with the last error in its reason', () => {
-  assert.equal(after(GOOD_STANDING, [FAILED, FAILED]).hold, null);
-  const tripped = after(GOOD_STANDING, [FAILED, FAILED, FAILED]);
+  assert.equal(after(HEALTHY, [FAILED, FAILED]).hold, null);
+  const tripped = after(HEALTHY, [FAILED, FAILED, FAILED]);
   assert.deepEqual(tripped, {
     hold: { origin, by: 'breaker', reason: '3 deliveries in a row failed, the last one with: connection refused', since: 102 },
     failures: 3,
@@ -25,14 +29,14 @@ test('so many failures in a row trip it, with the last error in its reason', () 
 });
 
 test('a delivery that succeeds ends the row; one that was not made does not', () => {
-  assert.deepEqual(after(GOOD_STANDING, [FAILED, FAILED, DELIVERED]), GOOD_STANDING);
-  assert.equal(after(GOOD_STANDING, [FAILED, FAILED, DELIVERED, FAILED, FAILED]).hold, null);
-  assert.notEqual(after(GOOD_STANDING, [FAILED, FAILED, { kind: 'not-made' }, FAILED]).hold, null);
+  assert.deepEqual(after(HEALTHY, [FAILED, FAILED, DELIVERED]), HEALTHY);
+  assert.equal(after(HEALTHY, [FAILED, FAILED, DELIVERED, FAILED, FAILED]).hold, null);
+  assert.notEqual(after(HEALTHY, [FAILED, FAILED, { kind: 'not-made' }, FAILED]).hold, null);
 });
 
 test('a breaker that is off counts and does not trip', () => {
   const off = after(
-    GOOD_STANDING,
+    HEALTHY,
     Array.from({ length: 20 }, () => FAILED),
     { settings: { ...ON, enabled: false } },
   );
@@ -40,21 +44,21 @@ test('a breaker that is off counts and does not trip', () => {
 });
 
 test('while it holds, only a probe says whether the destination is back', () => {
-  const tripped = after(GOOD_STANDING, [FAILED, FAILED, FAILED]);
+  const tripped = after(HEALTHY, [FAILED, FAILED, FAILED]);
   assert.deepEqual(after(tripped, [DELIVERED]), tripped);
   assert.equal(after(tripped, [FAILED]).probeAt, tripped.probeAt);
-  assert.deepEqual(after(tripped, [DELIVERED], { probe: true }), GOOD_STANDING);
+  assert.deepEqual(after(tripped, [DELIVERED], { probe: true }), HEALTHY);
   const still = after(tripped, [FAILED], { probe: true });
   assert.deepEqual([still.hold, still.failures, still.probeAt], [tripped.hold, 4, 1_100]);
 });
 
 test('a probe that was not made says nothing: the next may go at once', () => {
-  const tripped = after(GOOD_STANDING, [FAILED, FAILED, FAILED]);
+  const tripped = after(HEALTHY, [FAILED, FAILED, FAILED]);
   assert.deepEqual(after(tripped, [{ kind: 'not-made' }], { probe: true }), { ...tripped, probeAt: 100 });
 });
 
 test('a hold by hand stays whatever the destination answers', () => {
-  const held = restoredStanding({ origin, by: 'hand', reason: 'maintenance', since: 1 }, ON, 50);
+  const held = restoredState({ origin, by: 'hand', reason: 'maintenance', since: 1 }, ON, 50);
   assert.equal(held.probeAt, null);
   for (const probe of [true, false]) {
     assert.deepEqual(after(held, [DELIVERED, FAILED, FAILED, FAILED, FAILED], { probe }).hold, held.hold);
@@ -62,5 +66,5 @@ test('a hold by hand stays whatever the destination answers', () => {
 });
 
 test('a hold of the breaker that was restored waits a full interval for its probe', () => {
-  assert.equal(restoredStanding({ origin, by: 'breaker', reason: 'r', since: 1 }, ON, 50).probeAt, 1_050);
+  assert.equal(restoredState({ origin, by: 'breaker', reason: 'r', since: 1 }, ON, 50).probeAt, 1_050);
 });

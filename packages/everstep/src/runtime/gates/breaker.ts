@@ -1,49 +1,53 @@
-/** How a destination's answers trip its breaker, and how it is let go again. Pure. */
+/** How the responses of a destination open its breaker, and close it again. Pure. */
 import type { BreakerSettings, DestinationHold } from '../../engine/runs/run.js';
-import type { DeliveryResult } from './passage.js';
+import type { DeliveryResult } from './delivery.js';
 
-export interface Standing {
+export interface DestinationState {
   readonly hold: DestinationHold | null;
   /** Failed deliveries in a row. */
   readonly failures: number;
   readonly lastError: string | null;
-  /** Unix ms from which on one delivery may be let through; null when nothing is held by the breaker. */
+  /** Unix ms from which one delivery may pass as a probe; null if the breaker holds nothing. */
   readonly probeAt: number | null;
 }
 
-export const GOOD_STANDING: Standing = { hold: null, failures: 0, lastError: null, probeAt: null };
+export const HEALTHY: DestinationState = { hold: null, failures: 0, lastError: null, probeAt: null };
 
 export interface Outcome {
   readonly origin: string;
   readonly result: DeliveryResult;
-  /** The delivery was let through to see whether the destination is back. */
+  /** Whether the delivery was the probe. */
   readonly probe: boolean;
   /** Unix ms. */
   readonly at: number;
 }
 
 /**
- * What is known of a destination after a delivery. While the breaker holds it, only a probe says whether it is back:
- * what was under way before is old news.
+ * Returns the state of a destination after a delivery. While the breaker holds it, only the probe shows if it works again:
+ * other deliveries were sent before the hold.
  */
-export function standingAfter(standing: Standing, { origin, result, probe, at }: Outcome, settings: BreakerSettings): Standing {
-  const { hold } = standing;
+export function stateAfter(
+  state: DestinationState,
+  { origin, result, probe, at }: Outcome,
+  settings: BreakerSettings,
+): DestinationState {
+  const { hold } = state;
   const byBreaker = hold?.by === 'breaker';
-  if (result.kind === 'not-made') return byBreaker && probe ? { ...standing, probeAt: at } : standing;
+  if (result.kind === 'not-made') return byBreaker && probe ? { ...state, probeAt: at } : state;
   if (result.kind === 'delivered') {
-    if (byBreaker) return probe ? GOOD_STANDING : standing;
-    return hold ? { ...standing, failures: 0, lastError: null } : GOOD_STANDING;
+    if (byBreaker) return probe ? HEALTHY : state;
+    return hold ? { ...state, failures: 0, lastError: null } : HEALTHY;
   }
-  const failures = standing.failures + 1;
+  const failures = state.failures + 1;
   const lastError = result.error;
-  if (byBreaker) return { hold, failures, lastError, probeAt: probe ? at + settings.probeEveryMs : standing.probeAt };
-  if (hold || !settings.enabled || failures < settings.failures) return { ...standing, failures, lastError };
+  if (byBreaker) return { hold, failures, lastError, probeAt: probe ? at + settings.probeEveryMs : state.probeAt };
+  if (hold || !settings.enabled || failures < settings.failures) return { ...state, failures, lastError };
   const reason = `${failures} deliveries in a row failed, the last one with: ${result.error}`;
   return { hold: { origin, by: 'breaker', reason, since: at }, failures, lastError, probeAt: at + settings.probeEveryMs };
 }
 
-/** What is known of a destination that the store says is held. When it was tried last is not known: a full interval passes. */
-export function restoredStanding(hold: DestinationHold, settings: BreakerSettings, now: number): Standing {
-  if (hold.by === 'hand') return { ...GOOD_STANDING, hold };
+/** Returns the state of a destination with a stored hold. The time of its last probe is unknown, so a full interval passes. */
+export function restoredState(hold: DestinationHold, settings: BreakerSettings, now: number): DestinationState {
+  if (hold.by === 'hand') return { ...HEALTHY, hold };
   return { hold, failures: settings.failures, lastError: null, probeAt: now + settings.probeEveryMs };
 }

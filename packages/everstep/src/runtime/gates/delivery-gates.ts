@@ -1,110 +1,113 @@
 /**
- * Every delivery passes here before it may go to the ready queue: a message
- * has its turn in its queue, its destination must not be held, and its flow
- * control key must allow it. A
- * delivery that nothing holds passes at once.
+ * The gates that every delivery passes before it waits for a slot: a message must have its turn in its queue, the destination
+ * must not be held, and the flow control key must permit it. A delivery without a limit passes at once.
  */
 import { ADVANCE_SLOT, type FlowControl, type InstanceSettings, type Queue } from '../../engine/runs/run.js';
-import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../services/workflow-service.js';
-import { type GateStore, InstanceGates } from './instance-gates.js';
-import type { DeliveryResult, Passage, Ticket } from './passage.js';
-import { type Places, RoomTurns } from './room.js';
-import { Delivery } from './wait-list.js';
+import { type Delivery, type DeliveryLimits, type DeliveryRef, type DeliveryResult, idOf } from './delivery.js';
+import { type ControlCommits, ControlWrites, type GateDeps, type GateExit, type GateStore } from './gate-deps.js';
+import { InstanceGates, type KeyCounts } from './instance-gates.js';
+import { type FreeSlots, SlotTurns } from './slot-turns.js';
+import { GatedDelivery } from './wait-list.js';
 
-export type { DeliveryResult, Passage, Ticket } from './passage.js';
-
-const RETRY_AFTER_FAULT_MS = 1_000;
+/** What comes after the gates. */
+export interface GatesExit {
+  /** The delivery may take a slot. `counted`: a rate counts its start, so it must be made now or not at all. */
+  passedGates(delivery: Delivery, counted: boolean): void;
+}
 
 export interface DeliveryGatesOptions {
   readonly store: GateStore;
   readonly clock: Clock;
   readonly log: Log;
-  commit(unit: CommitUnit): Promise<CommitResult>;
-  /** The ticket may go to the ready queue now. `counted`: a rate counts its start, so it is to be made now or not at all. */
-  pass(ticket: Ticket, passage: Passage, counted: boolean): void;
-  readonly places: Places;
-  /** How long requests may take to arrive, for a rate of this period. */
-  transitMs(periodMs: number): number;
+  readonly commits: ControlCommits;
+  readonly exit: GatesExit;
+  readonly slots: FreeSlots;
+  /** Returns how long requests may take to arrive, for a rate with this period. */
+  readonly transitMs: (periodMs: number) => number;
 }
 
-const idOf = ({ runKey, slot }: Ticket): string => `${runKey}/${slot}`;
-
-export class DeliveryGates {
-  private readonly options: DeliveryGatesOptions;
+export class DeliveryGates implements GateExit {
+  private readonly deps: GateDeps;
+  private readonly exit: GatesExit;
   private readonly instances = new Map<string, InstanceGates>();
-  /** Those that wait, and those that have passed and are not done. */
-  private readonly known = new Map<string, Delivery>();
-  private readonly rooms: RoomTurns;
-  private readonly writing = new Set<Promise<unknown>>();
-  private readonly retries = new Set<() => void>();
-  private arrivals = 0;
-  private lastPassage: Passage | null = null;
+  /** Deliveries that wait, and those that have passed and are not done. */
+  private readonly known = new Map<string, GatedDelivery>();
+  private offered = 0;
+  private lastLimits: DeliveryLimits | null = null;
   private stopped = false;
 
-  constructor(options: DeliveryGatesOptions) {
-    this.options = options;
-    this.rooms = new RoomTurns(options.places);
+  constructor({ store, clock, log, commits, exit, slots, transitMs }: DeliveryGatesOptions) {
+    const control = new ControlWrites(commits, clock);
+    this.deps = { store, clock, log, control, slots: new SlotTurns(slots), exit: this, transitMs };
+    this.exit = exit;
   }
 
-  /** Instances that are known here. */
+  /** Number of instances in memory. */
   get size(): number {
     return this.instances.size;
   }
 
-  /** Nothing is under way here that would go on without time passing, but what is being committed. */
+  /** Whether no work is in progress that does not depend on time, except commits. */
   get idle(): boolean {
     for (const instance of this.instances.values()) if (instance.busy) return false;
     return true;
   }
 
-  /** False when the ticket is known: it waits here, or has passed and is not done. It may pass before this returns. */
-  offer(ticket: Ticket, passage: Passage): boolean {
-    const id = idOf(ticket);
+  /**
+   * Takes a delivery, which may pass before this returns. Returns false if it is known: it waits here, or has passed and is
+   * not done.
+   */
+  offer(delivery: Delivery): boolean {
+    const id = idOf(delivery);
     if (this.stopped || this.known.has(id)) return false;
-    const delivery = new Delivery(ticket, this.shared(passage), this.arrivals++);
-    this.known.set(id, delivery);
-    this.instance(passage.instanceId).offer(delivery);
+    const gated = new GatedDelivery(delivery, this.shared(delivery.limits), this.offered++);
+    this.known.set(id, gated);
+    this.instance(gated.limits.instanceId).offer(gated);
     return true;
   }
 
-  /** A delivery that had passed is done: its place is free for the next. */
-  done(ticket: Ticket, { instanceId }: Passage, result: DeliveryResult): void {
-    const id = idOf(ticket);
-    const delivery = this.known.get(id);
-    if (!delivery || delivery.list) return;
-    this.known.delete(id);
-    this.instance(instanceId).done(delivery, result);
+  passed(delivery: GatedDelivery): void {
+    if (!this.stopped) this.exit.passedGates(delivery, delivery.window !== null);
   }
 
-  /** The task is gone; what has passed already stays until it is done. */
-  withdraw(ticket: Ticket): void {
-    const id = idOf(ticket);
+  /** A delivery that had passed is done: it no longer counts for its limits. */
+  done(delivery: Delivery, result: DeliveryResult): void {
+    const id = idOf(delivery);
+    const gated = this.known.get(id);
+    if (!gated || gated.list) return;
+    this.known.delete(id);
+    this.instance(delivery.limits.instanceId).done(gated, result);
+  }
+
+  /** The task no longer exists: removes its delivery if it waits. One that has passed remains until it is done. */
+  withdraw(ref: DeliveryRef): void {
+    const id = idOf(ref);
     const delivery = this.known.get(id);
     if (!delivery?.list) return;
     this.known.delete(id);
-    this.instance(delivery.passage.instanceId).withdrawn(delivery);
+    this.instance(delivery.limits.instanceId).withdraw(delivery);
   }
 
   /**
-   * Asked right before a delivery starts that had to wait for its place after it had passed. False when its destination
-   * was held meanwhile: then it is not to be started, waits here again, and passes once more when it may.
+   * Asked right before a delivery starts that had to wait for a slot after it had passed. Returns false if its destination
+   * was held in the meantime: then the delivery must not start. It waits here and passes again later.
    */
-  mayStart(ticket: Ticket): boolean {
-    const delivery = this.known.get(idOf(ticket));
+  mayStart(ref: DeliveryRef): boolean {
+    const delivery = this.known.get(idOf(ref));
     if (!delivery || delivery.list) return true;
-    return this.instance(delivery.passage.instanceId).mayStart(delivery);
+    return this.instance(delivery.limits.instanceId).mayStart(delivery);
   }
 
-  /** The request of a delivery that had passed leaves: it has its connection. */
-  left(ticket: Ticket): void {
-    const delivery = this.known.get(idOf(ticket));
-    if (delivery?.window) this.instance(delivery.passage.instanceId).left(delivery);
+  /** The request of a delivery that had passed is sent: it has its connection. */
+  sent(ref: DeliveryRef): void {
+    const delivery = this.known.get(idOf(ref));
+    if (delivery?.window) this.instance(delivery.limits.instanceId).sent(delivery);
   }
 
-  /** A message has ended: its place in its queue is free. */
+  /** A message has ended: its position in its queue is free. */
   leaveQueue({
     instanceId,
     queue,
@@ -117,71 +120,72 @@ export class DeliveryGates {
     this.instances.get(instanceId)?.leaveQueue(runKey, [queue]);
   }
 
-  /** Runs of messages that hold a place in their queues and are not on their way here: they wait for a retry, or have ended. */
-  get idlePlaces(): readonly string[] {
-    const held = [...this.instances.values()].flatMap(({ lines }) => [...lines.values()].flatMap(({ places }) => [...places]));
+  /** Runs of messages that have a position in their queue and no delivery here: they wait for a retry, or have ended. */
+  get idlePositions(): readonly string[] {
+    const lines = [...this.instances.values()].flatMap((instance) => [...instance.lines.values()]);
+    const held = lines.flatMap(({ positions }) => [...positions]);
     return held.filter((runKey) => !this.known.has(idOf({ runKey, slot: ADVANCE_SLOT })));
   }
 
-  /** A run has ended on another node: if it is a message, its place in its queue is free. */
+  /** A run has ended on another node: if it is a message, its position in its queue is free. */
   runEnded(runKey: string): void {
     for (const instance of this.instances.values()) instance.leaveQueue(runKey);
   }
 
-  /** What was set of a queue, durable by now; null when it was deleted. */
+  /** Applies durable settings of a queue; null if it was deleted. */
   queueChanged(instanceId: string, name: string, queue: Queue | null): void {
     this.instances.get(instanceId)?.queueChanged(name, queue);
   }
 
-  /** The answer to a batch was lost. Messages that ended in it must not hold their places for ever. */
+  /** The response to a batch was lost. Messages that ended in it must not keep their positions forever. */
   verifyQueues(isActive: (runKey: string) => Promise<boolean>): void {
     for (const instance of this.instances.values()) {
       instance.verifyQueues(isActive).catch((error: unknown) => {
-        this.options.log.warn({ error: String(error) }, 'could not verify the messages of a queue, retrying');
-        this.tryLater(() => this.verifyQueues(isActive));
+        this.deps.log.warn({ error: String(error) }, 'could not verify the messages of a queue, retrying');
+        this.deps.control.retryLater(() => this.verifyQueues(isActive));
       });
     }
   }
 
-  /** The queue instance was deleted: nothing of it waits here any more. */
+  /** The queue instance was deleted: removes all of its deliveries. */
   drop(instanceId: string): void {
     this.instances.get(instanceId)?.stop();
     this.instances.delete(instanceId);
-    for (const [id, { passage }] of this.known) if (passage.instanceId === instanceId) this.known.delete(id);
+    for (const [id, { limits }] of this.known) if (limits.instanceId === instanceId) this.known.delete(id);
   }
 
-  /** Deliveries ended: rate starts that waited for room may be granted. */
-  roomFreed(): void {
-    this.rooms.freed();
+  /** Slots may have become free: starts of a rate that wait for one may be granted. */
+  slotsFreed(): void {
+    this.deps.slots.freed();
   }
 
-  /** Limits that a trigger or a step brought, durable by now. */
+  /** Applies limits of a trigger or a step, which are durable. */
   noteLimits(instanceId: string, flowControl: FlowControl): void {
     this.instances.get(instanceId)?.noteLimits(flowControl);
   }
 
-  /** Why the ticket waits here; empty when it does not. */
-  reasons(ticket: Ticket): readonly WaitReason[] {
-    const delivery = this.known.get(idOf(ticket));
-    return delivery?.list ? this.instance(delivery.passage.instanceId).reasons(delivery) : [];
+  /** Returns why the delivery waits here; empty if it does not. */
+  reasons(ref: DeliveryRef): readonly WaitReason[] {
+    const delivery = this.known.get(idOf(ref));
+    return delivery?.list ? this.instance(delivery.limits.instanceId).reasons(delivery) : [];
   }
 
-  /** The first of those that wait for the key, in the order in which they go. */
-  waitingAt(instanceId: string, key: string, limit: number): readonly Ticket[] {
-    const tickets: Ticket[] = [];
-    for (const { ticket } of this.instances.get(instanceId)?.waitingAt(key) ?? []) {
-      if (tickets.length === limit) break;
-      tickets.push(ticket);
+  /** Returns the first deliveries that wait for the key, in the order in which they pass. */
+  waitingAt(instanceId: string, key: string, limit: number): readonly DeliveryRef[] {
+    const first: DeliveryRef[] = [];
+    for (const delivery of this.instances.get(instanceId)?.waitingAt(key) ?? []) {
+      if (first.length === limit) break;
+      first.push(delivery);
     }
-    return tickets;
+    return first;
   }
 
-  /** Why a delivery to this destination would wait, were it offered now; null when it is not held. */
+  /** Resolves with why a delivery to this destination would wait now; null if it is not held. */
   heldAt(instanceId: string, origin: string): Promise<WaitReason | null> {
     return this.instance(instanceId).heldAt(origin);
   }
 
-  /** In the order of the keys. */
+  /** Resolves with the keys in ascending order. */
   flowControls({ instanceId }: { readonly instanceId: string }): Promise<readonly FlowControlStatus[]> {
     return this.instance(instanceId).flowControls();
   }
@@ -198,7 +202,7 @@ export class DeliveryGates {
     return this.instance(command.instanceId).changeFlowControl(command.key, command.change);
   }
 
-  /** Those that are held, or failed last, in the order of their origins. */
+  /** Resolves with the destinations that are held or failed last, ordered by origin. */
   destinations({ instanceId }: { readonly instanceId: string }): Promise<readonly DestinationStatus[]> {
     return this.instance(instanceId).destinations();
   }
@@ -219,16 +223,16 @@ export class DeliveryGates {
     return this.instance(command.instanceId).changeSettings(command.settings);
   }
 
-  // ---------------------------------------------------------------- where several nodes share the store
+  // ---------------------------------------------------------------- several nodes
 
-  /** All that waits here is somebody else's by now, and what the gates know is old. */
+  /** Other nodes have taken over: discards all deliveries and all state. */
   reset(): void {
     for (const instance of this.instances.values()) instance.stop();
     this.instances.clear();
     this.known.clear();
   }
 
-  /** What the store keeps of a key was changed on another node. `reset`: its rate window was ended there. */
+  /** Another node changed the stored state of a key. `reset`: it ended the rate window. */
   reloadKey(instanceId: string, key: string, reset: boolean): Promise<void> {
     return this.reload(this.instances.get(instanceId)?.reloadKey(key, reset));
   }
@@ -241,87 +245,52 @@ export class DeliveryGates {
     return this.reload(this.instances.get(instanceId)?.reloadSettings());
   }
 
-  /** Changes may have been missed. */
+  /** Changes may have been missed: reads everything again. */
   reloadAll(): void {
     for (const instance of this.instances.values()) void this.reload(instance.reloadAll());
   }
 
-  /** What goes on at the keys of the instance here. */
-  standing(instanceId: string): Readonly<Record<string, { readonly waiting: number; readonly inFlight: number }>> {
-    return this.instances.get(instanceId)?.standing() ?? {};
+  /** Returns how many deliveries wait and are in flight here at each key of the instance. */
+  keyCounts(instanceId: string): Readonly<Record<string, KeyCounts>> {
+    return this.instances.get(instanceId)?.keyCounts() ?? {};
   }
 
-  /** Never rejects: what could not be read is read again when everything is. */
+  /** Never rejects: `reloadAll` reads again what could not be read. */
   private async reload(reading: Promise<void> | undefined): Promise<void> {
     try {
       await reading;
     } catch (error) {
-      this.options.log.warn({ error: String(error) }, 'could not read a change of another node');
+      this.deps.log.warn({ error: String(error) }, 'could not read a change of another node');
     }
   }
 
-  /** Nothing passes any more. Resolves when nothing is being written. */
+  /** Lets nothing pass anymore. Resolves when no write is in progress. */
   async stop(): Promise<void> {
     this.stopped = true;
     for (const instance of this.instances.values()) instance.stop();
-    for (const cancel of this.retries) cancel();
-    this.retries.clear();
-    await Promise.allSettled([...this.writing]);
+    await this.deps.control.stop();
   }
 
   private instance(instanceId: string): InstanceGates {
     let instance = this.instances.get(instanceId);
     if (!instance) {
-      const { store, clock, log } = this.options;
-      const { rooms } = this;
-      instance = new InstanceGates(instanceId, {
-        store,
-        clock,
-        log,
-        rooms,
-        transitMs: (periodMs) => this.options.transitMs(periodMs),
-        pass: ({ ticket, passage, window }) => {
-          if (!this.stopped) this.options.pass(ticket, passage, window !== null);
-        },
-        write: (write) => this.write(write),
-        tryLater: (again) => this.tryLater(again),
-      });
+      instance = new InstanceGates(instanceId, this.deps);
       this.instances.set(instanceId, instance);
     }
     return instance;
   }
 
-  /** A hundred thousand that wait for the same share one passage. */
-  private shared(passage: Passage): Passage {
-    const last = this.lastPassage;
+  /** Returns one object for the equal limits of a hundred thousand waiting deliveries. */
+  private shared(limits: DeliveryLimits): DeliveryLimits {
+    const last = this.lastLimits;
     const same =
-      last?.origin === passage.origin &&
-      last.flowControlKey === passage.flowControlKey &&
-      last.queue === passage.queue &&
-      last.isLong === passage.isLong &&
-      last.instanceId === passage.instanceId;
+      last?.origin === limits.origin &&
+      last.flowControlKey === limits.flowControlKey &&
+      last.queue === limits.queue &&
+      last.isLong === limits.isLong &&
+      last.instanceId === limits.instanceId;
     if (last && same) return last;
-    this.lastPassage = passage;
-    return passage;
-  }
-
-  private async write(write: ControlWrite): Promise<void> {
-    const written = this.options.commit({ guards: [], writes: [write] });
-    this.writing.add(written);
-    try {
-      await written;
-    } finally {
-      this.writing.delete(written);
-    }
-  }
-
-  private tryLater(again: () => void): void {
-    if (this.stopped) return;
-    const { clock } = this.options;
-    const cancel = clock.setTimer(clock.now() + RETRY_AFTER_FAULT_MS, () => {
-      this.retries.delete(cancel);
-      again();
-    });
-    this.retries.add(cancel);
+    this.lastLimits = limits;
+    return limits;
   }
 }

@@ -1,138 +1,136 @@
 /**
- * One destination of one instance: whether it is held, by its breaker or by
- * hand, and what waits until it is not. While the breaker holds it, one
- * delivery at a time is let through, so often and no oftener.
+ * One destination of one instance: whether it is held, by its breaker or by a person, and the deliveries that wait until the
+ * hold ends. While the breaker holds it, one delivery per interval passes as a probe.
  */
 import type { BreakerSettings, DestinationHold } from '../../engine/runs/run.js';
+import type { Clock } from '../../ports/clock.js';
 import type { DestinationStatus, WaitReason } from '../services/workflow-service.js';
-import { GOOD_STANDING, type Standing, standingAfter } from './breaker.js';
-import type { DeliveryResult } from './passage.js';
-import { type Delivery, WaitList } from './wait-list.js';
+import { type DestinationState, HEALTHY, stateAfter } from './breaker.js';
+import type { DeliveryResult } from './delivery.js';
+import { type GatedDelivery, WaitList } from './wait-list.js';
 
-/** So many are let go in one go; then it is the turn of others. */
+/** Deliveries that pass without a pause; then other work of the process continues. */
 const AT_ONCE = 1_000;
 
-/** What a destination needs from around it. */
-export interface DestinationSurroundings {
-  now(): number;
-  setTimer(atMs: number, fire: () => void): () => void;
-  endOfTurn(fire: () => void): void;
-  settings(): BreakerSettings;
-  /** Whether nothing but its destination keeps the delivery from starting; as far as is known. */
-  couldStart(delivery: Delivery): boolean;
-  /** It goes on to whatever it has to pass behind its destination. */
-  goOn(delivery: Delivery): void;
-  /** The hold has changed and is to be written down. */
-  holdChanged(): void;
+/** The instance of a destination. */
+export interface DestinationInstance {
+  readonly breaker: BreakerSettings;
+  /** Whether, as far as is known, only the destination prevents the delivery from starting. */
+  couldStart(delivery: GatedDelivery): boolean;
+  /** The delivery has passed its destination. */
+  passedDestination(delivery: GatedDelivery): void;
+  /** The hold has changed and must be stored. */
+  holdChanged(origin: string): void;
 }
 
 export class Destination {
   readonly origin: string;
-  private readonly surroundings: DestinationSurroundings;
+  private readonly instance: DestinationInstance;
+  private readonly clock: Clock;
   private readonly list = new WaitList();
-  private present: Standing;
-  /** What was let through to see whether it is back: it is in flight, or waits at its key. */
-  private probe: Delivery | null = null;
+  private current: DestinationState;
+  /** The delivery that passed as a probe: it is in flight, or waits at its key. */
+  private probe: GatedDelivery | null = null;
   private releasesLater = false;
   private stopped = false;
   private cancelTimer: (() => void) | null = null;
 
-  constructor(origin: string, surroundings: DestinationSurroundings, standing: Standing = GOOD_STANDING) {
+  constructor(origin: string, instance: DestinationInstance, clock: Clock, state: DestinationState = HEALTHY) {
     this.origin = origin;
-    this.surroundings = surroundings;
-    this.present = standing;
+    this.instance = instance;
+    this.clock = clock;
+    this.current = state;
   }
 
-  get standing(): Standing {
-    return this.present;
+  get state(): DestinationState {
+    return this.current;
   }
-  /** Whether a delivery that is offered has to wait here: behind those that are not let go yet, too. */
-  get keepsOut(): boolean {
-    return this.present.hold !== null || this.list.size > 0;
+  /** Whether an offered delivery must wait here: also behind those that are not released yet. */
+  get blocks(): boolean {
+    return this.current.hold !== null || this.list.size > 0;
   }
-  /** Nothing is worth to be kept of it. */
+  /** Whether nothing about it has to be kept. */
   get idle(): boolean {
-    return !this.keepsOut && this.present.failures === 0;
+    return !this.blocks && this.current.failures === 0;
   }
   get busy(): boolean {
     return this.releasesLater;
   }
 
-  /** Whether the delivery may not pass now, wherever it waits. */
-  holds(delivery: Delivery): boolean {
-    return this.present.hold !== null && !delivery.probe;
+  /** Whether the delivery must not pass now, wherever it waits. */
+  holds(delivery: GatedDelivery): boolean {
+    return this.current.hold !== null && !delivery.probe;
   }
 
-  wait(delivery: Delivery): void {
+  wait(delivery: GatedDelivery): void {
     this.list.add(delivery);
     this.tryProbe();
   }
 
-  /** A delivery comes back that had passed before it was held; whoever had it has let it go at the end of the turn. */
-  takeBack(delivery: Delivery): void {
+  /** Takes a delivery back that passed before the hold. Its caller releases it by the end of the turn. */
+  takeBack(delivery: GatedDelivery): void {
     this.list.add(delivery);
-    this.surroundings.endOfTurn(() => {
-      if (this.present.hold) this.tryProbe();
-      else this.letGo();
+    this.clock.endOfTurn(() => {
+      if (this.current.hold) this.tryProbe();
+      else this.release();
     });
   }
 
   /** A delivery to it is done. */
-  done(delivery: Delivery, result: DeliveryResult): void {
+  done(delivery: GatedDelivery, result: DeliveryResult): void {
     const probe = delivery === this.probe;
     if (probe) this.probe = null;
-    const { now, settings } = this.surroundings;
-    this.become(standingAfter(this.present, { origin: this.origin, result, probe, at: now() }, settings()));
+    this.become(stateAfter(this.current, { origin: this.origin, result, probe, at: this.clock.now() }, this.instance.breaker));
   }
 
-  /** A delivery that waited, here or at its key, is gone. */
-  withdrawn(delivery: Delivery): void {
+  /** A delivery that waited, here or at its key, was withdrawn. */
+  withdrawn(delivery: GatedDelivery): void {
     if (delivery !== this.probe) return;
     this.probe = null;
-    this.become({ ...this.present, probeAt: this.surroundings.now() });
+    this.become({ ...this.current, probeAt: this.clock.now() });
   }
 
   holdByHand(hold: DestinationHold): void {
     this.dropProbe();
-    this.present = { ...this.present, hold, probeAt: null };
+    this.current = { ...this.current, hold, probeAt: null };
     this.clearTimer();
   }
 
-  /** Back to how it was before a hold that could not be written down. */
-  restore(standing: Standing): void {
-    this.present = standing;
-    if (standing.hold) this.tryProbe();
-    else this.letGo();
+  /** Restores the state before a hold that could not be stored. */
+  restore(state: DestinationState): void {
+    this.current = state;
+    if (state.hold) this.tryProbe();
+    else this.release();
   }
 
-  /** All that waits goes on, in order. */
+  /** Ends the hold; all waiting deliveries continue, in order. */
   lift(): void {
     this.dropProbe();
-    this.present = GOOD_STANDING;
+    this.current = HEALTHY;
     this.clearTimer();
-    this.letGo();
+    this.release();
   }
 
-  /** The breaker has other settings. */
+  /** The settings of the breaker have changed. */
   settingsChanged(): void {
-    const { hold, probeAt } = this.present;
+    const { hold, probeAt } = this.current;
     if (hold?.by !== 'breaker' || probeAt === null) return;
-    const { enabled, probeEveryMs } = this.surroundings.settings();
-    if (enabled) this.become({ ...this.present, probeAt: Math.min(probeAt, this.surroundings.now() + probeEveryMs) });
+    const { enabled, probeEveryMs } = this.instance.breaker;
+    if (enabled) this.become({ ...this.current, probeAt: Math.min(probeAt, this.clock.now() + probeEveryMs) });
     else {
       this.lift();
-      this.surroundings.holdChanged();
+      this.instance.holdChanged(this.origin);
     }
   }
 
   get status(): DestinationStatus {
-    const { hold, failures, lastError } = this.present;
+    const { hold, failures, lastError } = this.current;
     return { origin: this.origin, hold, failures, lastError, waiting: this.list.size, probeAt: this.plannedProbeAt };
   }
 
-  /** Why a delivery to it does not pass; null when it is not held. */
+  /** Returns why a delivery to it does not pass; null if it is not held. */
   get reason(): WaitReason | null {
-    const { hold } = this.present;
+    const { hold } = this.current;
     return hold && { kind: 'destination-held', hold, probeAt: this.plannedProbeAt };
   }
 
@@ -142,76 +140,75 @@ export class Destination {
   }
 
   private get plannedProbeAt(): number | null {
-    return this.list.size > 0 && !this.probe ? this.present.probeAt : null;
+    return this.list.size > 0 && !this.probe ? this.current.probeAt : null;
   }
 
-  private become(next: Standing): void {
-    const before = this.present;
-    this.present = next;
-    if (next.hold !== before.hold) this.surroundings.holdChanged();
+  private become(next: DestinationState): void {
+    const before = this.current;
+    this.current = next;
+    if (next.hold !== before.hold) this.instance.holdChanged(this.origin);
     if (next.hold) this.tryProbe();
     else if (before.hold) this.lift();
   }
 
-  /** Lets the one through that waits longest and has nothing else before it, when it is time for that. */
+  /** Lets the delivery pass that has waited longest and has no other limit to wait for, if a probe is due. */
   private tryProbe(): void {
-    const { hold, probeAt } = this.present;
+    const { hold, probeAt } = this.current;
     if (this.stopped || this.probe || hold?.by !== 'breaker' || probeAt === null || this.list.size === 0) return;
-    const { surroundings } = this;
-    const now = surroundings.now();
+    const now = this.clock.now();
     if (now < probeAt) {
       this.setTimer(probeAt);
       return;
     }
-    // When nothing can start, or what was chosen cannot after all, it is tried again an interval later.
-    const again = now + surroundings.settings().probeEveryMs;
-    this.present = { ...this.present, probeAt: again };
+    // If no delivery can start, or the chosen one then cannot, the next try follows an interval later.
+    const again = now + this.instance.breaker.probeEveryMs;
+    this.current = { ...this.current, probeAt: again };
     this.setTimer(again);
     const probe = this.chooseProbe();
     if (!probe) return;
     this.list.remove(probe);
     probe.probe = true;
     this.probe = probe;
-    surroundings.goOn(probe);
+    this.instance.passedDestination(probe);
   }
 
-  private chooseProbe(): Delivery | null {
+  private chooseProbe(): GatedDelivery | null {
     const full = new Set<string>();
     for (const delivery of this.list.inOrder()) {
-      const { flowControlKey } = delivery.passage;
+      const { flowControlKey } = delivery.limits;
       if (flowControlKey === null) return delivery;
       if (full.has(flowControlKey)) continue;
-      if (this.surroundings.couldStart(delivery)) return delivery;
+      if (this.instance.couldStart(delivery)) return delivery;
       full.add(flowControlKey);
     }
     return null;
   }
 
-  /** A probe that still waits at its key is one no more; it comes back when its turn comes there. */
+  /** A probe that still waits at its key becomes an ordinary delivery; it returns when its turn at the key comes. */
   private dropProbe(): void {
     if (this.probe) this.probe.probe = false;
     this.probe = null;
   }
 
-  private letGo(): void {
+  private release(): void {
     if (this.releasesLater) return;
     for (let count = 0; count < AT_ONCE; count++) {
       const { first } = this.list;
-      if (!first || this.present.hold || this.stopped) return;
+      if (!first || this.current.hold || this.stopped) return;
       this.list.remove(first);
-      this.surroundings.goOn(first);
+      this.instance.passedDestination(first);
     }
     if (this.list.size === 0) return;
     this.releasesLater = true;
-    this.surroundings.endOfTurn(() => {
+    this.clock.endOfTurn(() => {
       this.releasesLater = false;
-      this.letGo();
+      this.release();
     });
   }
 
   private setTimer(at: number): void {
     this.clearTimer();
-    this.cancelTimer = this.surroundings.setTimer(at, () => {
+    this.cancelTimer = this.clock.setTimer(at, () => {
       this.cancelTimer = null;
       const { probe } = this;
       if (probe?.list) {

@@ -16,11 +16,11 @@ test('what nothing holds passes at once, with no write', async () => {
   assert.equal(world.store.commits, 0);
 });
 
-test('a ticket that waits, or has passed and is not done, is not taken again', async () => {
+test('a delivery that waits, or has passed and is not done, is not accepted again', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 1 });
   const offer = (runKey: string) =>
-    world.gates.offer({ runKey, slot: 1 }, { instanceId: INSTANCE, flowControlKey: 'k', origin: ORIGIN });
+    world.gates.offer({ runKey, slot: 1, limits: { instanceId: INSTANCE, flowControlKey: 'k', origin: ORIGIN } });
   assert.deepEqual([offer('a'), offer('b')], [true, true]);
   await world.pass(0);
   assert.deepEqual([offer('a'), offer('b')], [false, false]);
@@ -29,7 +29,7 @@ test('a ticket that waits, or has passed and is not done, is not taken again', a
   assert.equal(offer('a'), true);
 });
 
-test('never more than its parallelism are in flight, in the order of arrival', async () => {
+test('never more than its parallelism are in flight, in the order of their offers', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 2 });
   world.offerMany(5, 'k');
@@ -102,7 +102,7 @@ test('a delivery that was not made gives back its place and its start', async ()
 
 test('a start is granted when there is room for it, and one that has none does not hold up others to elsewhere', async () => {
   const world = new GateWorld();
-  world.placesPerOrigin = 1;
+  world.slotsPerOrigin = 1;
   await world.trigger({ key: 'k', rate: 10, periodMs: 1_000 });
   world.offerMany(3, 'k', { origin: 'http://a:80' });
   world.offerMany(1, 'k', { origin: 'http://b:80' });
@@ -117,21 +117,21 @@ test('a start is granted when there is room for it, and one that has none does n
 
 test('keys that wait for room at one destination take turns', async () => {
   const world = new GateWorld();
-  world.placesPerOrigin = 1;
+  world.slotsPerOrigin = 1;
   for (const key of ['a', 'b', 'c']) {
     await world.trigger({ key, rate: 10, periodMs: 100_000 });
     world.offerMany(3, key);
   }
   world.endpoint = answersIn(() => 10);
   await world.pass(200);
-  const keys = world.starts.map(({ passage }) => passage.flowControlKey);
+  const keys = world.starts.map(({ limits }) => limits.flowControlKey);
   assert.equal(keys.length, 9);
   for (const at of [0, 3, 6]) assert.deepEqual(keys.slice(at, at + 3).sort(), ['a', 'b', 'c']);
 });
 
 test('room that was kept for a start that is not made after all goes to the next key', async () => {
   const world = new GateWorld();
-  world.placesPerOrigin = 1;
+  world.slotsPerOrigin = 1;
   await world.trigger({ key: 'a', rate: 10, periodMs: 1_000 });
   await world.trigger({ key: 'b', rate: 10, periodMs: 1_000 });
   for (const key of ['a', 'b']) await status(world, key);
@@ -204,7 +204,7 @@ test('of what a window from before a crash has left nothing starts when it may h
 
 test('a window does not end before its first request has left', async () => {
   const world = new GateWorld();
-  world.leavesAtOnce = false;
+  world.sendsAtOnce = false;
   await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
   const begin = world.now;
   const [slow] = world.offerMany(3, 'k');
@@ -212,7 +212,7 @@ test('a window does not end before its first request has left', async () => {
   assert.deepEqual(world.startedRuns, ['r0', 'r1']);
   const reason = { kind: 'flow-control', key: 'k', place: 1, waiting: 1, because: 'rate' } as const;
   assert.deepEqual(reasons(world, 'r2'), [{ ...reason, until: null }]);
-  world.gates.left({ runKey: slow ?? '', slot: 0 });
+  world.gates.sent({ runKey: slow ?? '', slot: 0 });
   assert.deepEqual(reasons(world, 'r2'), [{ ...reason, until: begin + 6_000 }]);
   await world.pass(999);
   assert.equal(world.starts.length, 2);
@@ -222,7 +222,7 @@ test('a window does not end before its first request has left', async () => {
 
 test('a window whose requests are over before one of them has left is a period long from then on', async () => {
   const world = new GateWorld();
-  world.leavesAtOnce = false;
+  world.sendsAtOnce = false;
   await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
   const begin = world.now;
   world.offerMany(3, 'k');
@@ -240,11 +240,11 @@ test('a window whose requests are over before one of them has left is a period l
 
 test('a request that leaves long after its window has its place in the one in which it arrives', async () => {
   const world = new GateWorld();
-  world.leavesAtOnce = false;
+  world.sendsAtOnce = false;
   world.transitMs = () => 10;
   await world.trigger({ key: 'k', rate: 3, periodMs: 1_000 });
   const begin = world.now;
-  const leaves = (runKey: string) => world.gates.left({ runKey, slot: 0 });
+  const leaves = (runKey: string) => world.gates.sent({ runKey, slot: 0 });
   world.offerMany(12, 'k');
   await world.pass(0);
   leaves('r0');
@@ -265,20 +265,20 @@ test('a request that leaves long after its window has its place in the one in wh
 
 test('a request that leaves when its window has ended, and no other has begun, begins one', async () => {
   const world = new GateWorld();
-  world.leavesAtOnce = false;
+  world.sendsAtOnce = false;
   world.transitMs = () => 10;
   await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
   const begin = world.now;
   world.offerMany(2, 'k');
   await world.pass(0);
-  world.gates.left({ runKey: 'r0', slot: 0 });
+  world.gates.sent({ runKey: 'r0', slot: 0 });
   await world.pass(1_500);
-  world.gates.left({ runKey: 'r1', slot: 0 });
+  world.gates.sent({ runKey: 'r1', slot: 0 });
   await world.pass(0);
   world.offerMany(3, 'k');
   await world.pass(0);
   assert.deepEqual(world.startedRuns, ['r0', 'r1', 'r2']);
-  world.gates.left({ runKey: 'r2', slot: 0 });
+  world.gates.sent({ runKey: 'r2', slot: 0 });
   await world.pass(1_019);
   assert.equal(world.starts.length, 3);
   await world.pass(1);
@@ -291,7 +291,7 @@ test('a start whose window could not be written is not made, and tried again a s
   await world.trigger({ key: 'k', rate: 5, periodMs: 10_000 });
   await status(world);
   await world.pass(0);
-  world.gates.offer({ runKey: 'early', slot: 0 }, { instanceId: INSTANCE, flowControlKey: null, origin: ORIGIN });
+  world.gates.offer({ runKey: 'early', slot: 0, limits: { instanceId: INSTANCE, flowControlKey: null, origin: ORIGIN } });
   await world.pass(0);
   world.store.broken = true;
   world.offerMany(2, 'k');
@@ -327,7 +327,7 @@ test('what is withdrawn while it waits does not pass and takes no place', async 
   assert.deepEqual([(await status(world))?.waiting, (await status(world))?.inFlight], [0, 0]);
 });
 
-test('a ticket tells its place, why it waits and until when', async () => {
+test('a waiting delivery reports its position, the reason and the end of the wait', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 1 });
   world.offerMany(3, 'k');
@@ -404,11 +404,11 @@ test('keys at which nothing goes on are let go, and known again when they are ne
   for (let n = 0; n < 6_000; n++) {
     const runKey = world.offer(`key${n}`);
     await new Promise<void>((resolve) => queueMicrotask(resolve));
-    if (world.flying.has(runKey)) world.endRun(runKey);
+    if (world.inFlight.has(runKey)) world.endRun(runKey);
   }
   await world.pass(0);
   const held = world.offer('k');
-  assert.equal(world.flying.has(held), false, 'its limit was not forgotten');
+  assert.equal(world.inFlight.has(held), false, 'its limit was not forgotten');
   world.endRun('r0');
-  assert.equal(world.flying.has(held), true);
+  assert.equal(world.inFlight.has(held), true);
 });

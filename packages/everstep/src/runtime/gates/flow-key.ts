@@ -1,12 +1,12 @@
 /**
- * One flow control key: what it allows, what waits for it in the order of
- * arrival, and what is in flight. It lets through by itself whatever may go:
- * nothing polls, and one timer stands at the end of a full rate window.
+ * One flow control key: its limits, the deliveries that wait for it in the order of their offers, and those in flight. A
+ * delivery passes as soon as it may: nothing polls, and one timer is set to the end of a full rate window.
  */
 import type { FlowControl, FlowControlState } from '../../engine/runs/run.js';
 import type { FlowControlStatus, WaitReason } from '../services/workflow-service.js';
-import { broughtLimits, type KeyLimits, sameLimits } from './limit-changes.js';
-import type { DeliveryResult, Passage } from './passage.js';
+import type { DeliveryLimits, DeliveryResult } from './delivery.js';
+import type { GateDeps } from './gate-deps.js';
+import { type KeyLimits, limitsAfterTrigger, sameLimits } from './limit-changes.js';
 import {
   endOf,
   isClosing,
@@ -18,15 +18,14 @@ import {
   startsLeft,
   startsReady,
 } from './rate-window.js';
-import type { RoomTurns } from './room.js';
-import { type Delivery, WaitList } from './wait-list.js';
+import { type GatedDelivery, WaitList } from './wait-list.js';
 
-/** So many are let through in one go; then it is the turn of others. */
+/** Deliveries that pass without a pause; then other work of the process continues. */
 const AT_ONCE = 1_000;
-/** So far behind the first one that waits it looks for one whose destination has room. */
+/** Deliveries that are passed over to find one whose destination has a free slot. */
 const LOOK_AHEAD = 128;
 
-type KeptWindow = FlowControlState['window'];
+type StoredWindow = FlowControlState['window'];
 
 const NO_LIMITS: KeyLimits = {
   parallelism: null,
@@ -37,84 +36,74 @@ const NO_LIMITS: KeyLimits = {
   ratePinned: false,
 };
 
-/** It holds nothing. */
+/** Whether the key limits nothing. */
 const isOpen = ({ paused, parallelism, rate }: KeyLimits): boolean => !paused && parallelism === null && rate === null;
 
-/** What a key needs from around it. */
-export interface FlowKeySurroundings {
+/** The instance of a key. */
+export interface FlowKeyInstance {
   readonly instanceId: string;
-  now(): number;
-  setTimer(atMs: number, fire: () => void): () => void;
-  /** How long requests may take to arrive, for a rate of this period. */
-  transitMs(periodMs: number): number;
-  endOfTurn(fire: () => void): void;
-  /** Something that failed is to be tried again soon. */
-  tryLater(again: () => void): void;
-  /** Resolves when it is durable. */
-  writeWindow(key: string, window: KeptWindow): Promise<void>;
-  /** The destination of the delivery is held, and it is no probe. */
-  isHeld(delivery: Delivery): boolean;
-  /** It waits for its destination from now on. */
-  stepAside(delivery: Delivery): void;
-  readonly rooms: RoomTurns;
-  pass(delivery: Delivery): void;
+  /** Whether the destination of the delivery is held, and the delivery is not its probe. */
+  isHeld(delivery: GatedDelivery): boolean;
+  /** Makes the delivery wait for its destination. */
+  waitAtDestination(delivery: GatedDelivery): void;
 }
-
 export class FlowKey {
   readonly key: string;
-  private readonly surroundings: FlowKeySurroundings;
+  private readonly instance: FlowKeyInstance;
+  private readonly deps: GateDeps;
   private readonly list = new WaitList();
-  /** Null until it is known. */
+  /** Null until they are loaded. */
   private limits: KeyLimits | null = null;
   private window: RateWindow | null = null;
-  /** Starts that are being written down; whatever ends the window meanwhile makes them void. */
-  private grant: { readonly base: RateWindow | null; readonly window: NonNullable<KeptWindow> } | null = null;
-  /** The latest limits that came while its state was read. */
+  /** Starts that are being stored; a change that ends the window in the meantime voids them. */
+  private grant: { readonly base: RateWindow | null; readonly window: NonNullable<StoredWindow> } | null = null;
+  /** The latest limits of a trigger that arrived while the state was being loaded. */
   private early: FlowControl | null = null;
-  /** Deliveries of rate windows, also of earlier ones, whose requests are still to leave: each may arrive in any window. */
-  private toLeave = 0;
+  /** Unsent deliveries of this and earlier rate windows: each may arrive in any window. */
+  private unsent = 0;
   private known = false;
-  private flying = 0;
+  private inFlight = 0;
   private pumping = false;
   private pumpsLater = false;
   private stopped = false;
   private cancelTimer: (() => void) | null = null;
 
-  constructor(key: string, surroundings: FlowKeySurroundings) {
+  constructor(key: string, instance: FlowKeyInstance, deps: GateDeps) {
     this.key = key;
-    this.surroundings = surroundings;
+    this.instance = instance;
+    this.deps = deps;
   }
 
   get loaded(): boolean {
     return this.limits !== null;
   }
-  /** Somebody has set limits for it, or paused it, at some time. */
+  /** Whether the store knows the key, because limits were set or the key was paused at some time. */
   get registered(): boolean {
     return this.known;
   }
-  /** It can be let go: the store knows all that it knows. */
+  /** Whether the key can be removed from memory: the store has all of its state. */
   get idle(): boolean {
-    if (!this.limits || this.list.size > 0 || this.flying > 0 || this.grant || this.pumpsLater) return false;
+    if (!this.limits || this.list.size > 0 || this.inFlight > 0 || this.grant || this.pumpsLater) return false;
     const { rate } = this;
-    return !rate || !runningWindow(this.window, rate, this.surroundings.now());
+    return !rate || !runningWindow(this.window, rate, this.deps.clock.now());
   }
-  /** It works on what does not depend on time. */
+  /** Whether work is in progress that does not depend on time. */
   get busy(): boolean {
     return !this.limits || this.pumpsLater;
   }
 
-  /** Its state was read; `null` when nobody has set anything. */
+  /** Takes the stored state; null if nothing is stored. */
   load(state: FlowControlState | null): void {
     if (this.limits) return;
     this.limits = state ?? NO_LIMITS;
     this.known = state !== null;
-    this.window = restoredWindow(state?.window ?? null, { now: this.surroundings.now(), periodMs: state?.periodMs ?? null });
+    this.window = restoredWindow(state?.window ?? null, { now: this.deps.clock.now(), periodMs: state?.periodMs ?? null });
     if (this.early) this.note(this.early);
     this.early = null;
     this.pump();
   }
 
-  /** Limits that a trigger brought, durable by now. */
+  /** Applies limits of a trigger, which are durable. */
   note(flowControl: FlowControl): void {
     const now = this.limits;
     if (!now) {
@@ -123,17 +112,17 @@ export class FlowKey {
       return;
     }
     this.known = true;
-    const limits = broughtLimits(now, flowControl);
+    const limits = limitsAfterTrigger(now, flowControl);
     if (!sameLimits(limits, now)) this.set(limits);
   }
 
-  /** What a person set. It takes effect on what waits, too. */
+  /** Applies limits that a person set. They also affect deliveries that wait. */
   set(limits: KeyLimits): void {
     const { parallelism, rate, periodMs, paused, parallelismPinned, ratePinned } = limits;
-    // A window that has ended, or may have, is not made longer by a longer period.
+    // A longer period does not extend a window that has ended or may have ended.
     const { rate: before } = this;
     if (before) {
-      const now = this.surroundings.now();
+      const now = this.deps.clock.now();
       this.window = runningWindow(this.window, before, now);
       if (this.window && isClosing(this.window, before, now)) this.window.closed = true;
     }
@@ -144,79 +133,79 @@ export class FlowKey {
     this.pump();
   }
 
-  /** The rate window ends now. */
+  /** Ends the rate window. */
   resetRate(): void {
     this.endWindow();
     this.clearTimer();
     this.pump();
   }
 
-  /** It waits, or passes at once. */
-  offer(delivery: Delivery): void {
+  /** The delivery passes at once, or waits. */
+  offer(delivery: GatedDelivery): void {
     const { limits } = this;
-    if (limits && isOpen(limits) && this.list.size === 0) this.letPass(delivery);
+    if (limits && isOpen(limits) && this.list.size === 0) this.pass(delivery);
     else {
       this.list.add(delivery);
       this.pump();
     }
   }
 
-  /** Those that wait, from the one that goes next on. The key must not be used meanwhile. */
-  inOrder(): Iterable<Delivery> {
+  /** Returns the waiting deliveries in the order in which they pass. The key must not change during the iteration. */
+  inOrder(): Iterable<GatedDelivery> {
     return this.list.inOrder();
   }
 
-  /** A delivery that had passed is done, or did not start. */
-  release(delivery: Delivery, outcome: DeliveryResult['kind']): void {
+  /** A delivery that had passed is done or did not start. */
+  release(delivery: GatedDelivery, outcome: DeliveryResult['kind']): void {
     const { window } = delivery;
-    this.flying--;
+    this.inFlight--;
     delivery.window = null;
-    if (window) this.noLongerToLeave(delivery, window);
+    if (window) this.noLongerUnsent(delivery, window);
     if (window && window === this.window) {
       if (outcome === 'not-made') window.made--;
-      if (!window.hasLeft) {
-        window.leftBy = this.surroundings.now();
+      if (!window.isSent) {
+        window.sentBy = this.deps.clock.now();
         this.clearTimer();
       }
-      if (outcome === 'delivered' && window.hasLeft && window.arrivedBy === null) {
-        window.arrivedBy = this.surroundings.now();
-        // Its end is known better, and may be earlier.
+      if (outcome === 'delivered' && window.isSent && window.arrivedBy === null) {
+        window.arrivedBy = this.deps.clock.now();
+        // Its end is now known more precisely and may be earlier.
         this.clearTimer();
       }
     }
     this.pump();
   }
 
-  /** Whether a delivery with this passage that came now would start now; as far as is known. */
-  couldStart(passage: Passage): boolean {
+  /** Whether, as far as is known, a delivery with these limits would start now. */
+  couldStart(wanted: DeliveryLimits): boolean {
     const { limits, rate } = this;
     if (!limits) return true;
-    if (limits.paused || (limits.parallelism !== null && this.flying >= limits.parallelism)) return false;
+    if (limits.paused || (limits.parallelism !== null && this.inFlight >= limits.parallelism)) return false;
     if (!rate) return true;
-    if (this.surroundings.rooms.room(passage) <= 0) return false;
-    return !this.isUsedUp(runningWindow(this.window, rate, this.surroundings.now()), rate);
+    if (this.deps.slots.free(wanted) <= 0) return false;
+    return !this.isUsedUp(runningWindow(this.window, rate, this.deps.clock.now()), rate);
   }
 
-  /** The request of a delivery that had passed leaves. */
-  left(delivery: Delivery): void {
+  /** The request of a delivery that had passed is sent. */
+  sent(delivery: GatedDelivery): void {
     const { window } = delivery;
-    if (!window || !delivery.toLeave) return;
-    this.noLongerToLeave(delivery, window);
-    const now = this.surroundings.now();
-    if (!window.hasLeft) {
-      window.hasLeft = true;
+    if (!window || !delivery.unsent) return;
+    this.noLongerUnsent(delivery, window);
+    const now = this.deps.clock.now();
+    if (!window.isSent) {
+      window.isSent = true;
       window.startedAt = now;
-      window.leftBy = now;
+      window.sentBy = now;
     } else if (!this.isLate(window, now)) return;
-    // One that leaves so late begins a window at the destination, unless another has begun: there it is counted.
-    else if (window === this.window || !this.window) this.beginBy(now);
+    // A request that is sent so late starts a window at the destination, unless another window has started and counts it.
+    else if (window === this.window || !this.window) this.startWindow(now);
     this.clearTimer();
     this.pump();
   }
 
-  /** Lets through what may go. */
+  /** Lets the deliveries pass that may pass. */
   pump(): void {
-    // What is let through may be done at once and call this again: the loop below goes on with it.
+    // A delivery that passes may be done at once and call this again; the loop below handles that.
     if (this.pumping || this.stopped) return;
     this.pumping = true;
     try {
@@ -230,34 +219,34 @@ export class FlowKey {
     }
   }
 
-  /** What the store is to know. */
+  /** The state to store. */
   get state(): FlowControlState {
     const { window, grant } = this;
-    const kept = window && { startedAt: window.startedAt, granted: window.granted };
-    return { key: this.key, ...(this.limits ?? NO_LIMITS), window: grant?.window ?? kept };
+    const stored = window && { startedAt: window.startedAt, granted: window.granted };
+    return { key: this.key, ...(this.limits ?? NO_LIMITS), window: grant?.window ?? stored };
   }
 
   get status(): FlowControlStatus {
     const { window } = this;
     const shown = window && { startedAt: window.startedAt, granted: window.made };
-    return { ...this.state, window: shown, waiting: this.list.size, inFlight: this.flying };
+    return { ...this.state, window: shown, waiting: this.list.size, inFlight: this.inFlight };
   }
 
-  /** Why a delivery waits in its list; null when it does not. */
-  reasonFor(delivery: Delivery): WaitReason | null {
+  /** Returns why a delivery waits here; null if it does not. */
+  reasonFor(delivery: GatedDelivery): WaitReason | null {
     const { limits, rate, list } = this;
     if (delivery.list !== list || !limits) return null;
-    const window = rate && runningWindow(this.window, rate, this.surroundings.now());
-    const place = list.placeOf(delivery);
+    const window = rate && runningWindow(this.window, rate, this.deps.clock.now());
+    const place = list.positionOf(delivery);
     const reason = { kind: 'flow-control', key: this.key, place, waiting: list.size, until: null } as const;
     if (limits.paused) return { ...reason, because: 'paused' };
     if (rate && window && this.isUsedUp(window, rate)) {
       const until = endOf(window, rate);
       return { ...reason, because: 'rate', until: Number.isFinite(until) ? until : null };
     }
-    const placesTaken = limits.parallelism !== null && this.flying >= limits.parallelism;
-    // Else its limits do not hold it: it is about to start, as soon as there is room for it.
-    return placesTaken ? { ...reason, because: 'parallelism' } : null;
+    const isFull = limits.parallelism !== null && this.inFlight >= limits.parallelism;
+    // Otherwise the key does not hold it back: it starts as soon as a slot is free.
+    return isFull ? { ...reason, because: 'parallelism' } : null;
   }
 
   stop(): void {
@@ -265,94 +254,90 @@ export class FlowKey {
     this.clearTimer();
   }
 
-  private noLongerToLeave(delivery: Delivery, window: RateWindow): void {
-    if (!delivery.toLeave) return;
-    delivery.toLeave = false;
-    window.toLeave--;
-    this.toLeave--;
+  private noLongerUnsent(delivery: GatedDelivery, window: RateWindow): void {
+    if (!delivery.unsent) return;
+    delivery.unsent = false;
+    window.unsent--;
+    this.unsent--;
   }
 
   private isLate(window: RateWindow, now: number): boolean {
     return this.rate !== null && isClosing(window, this.rate, now);
   }
 
-  /** A window that nobody asked for: of what left now, and of what is still to leave. */
-  private beginBy(now: number): void {
-    const made = 1 + this.toLeave;
-    this.window = { ...newWindow(now, made), made, hasLeft: true };
+  /** Starts a window of the request that was just sent and of those that are unsent. */
+  private startWindow(now: number): void {
+    const made = 1 + this.unsent;
+    this.window = { ...newWindow(now, made), made, isSent: true };
   }
 
   private get rate(): Rate | null {
     const { limits } = this;
     if (limits?.rate == null || limits.periodMs === null) return null;
     const { rate: starts, periodMs } = limits;
-    return { starts, periodMs, transitMs: this.surroundings.transitMs(periodMs) };
+    return { starts, periodMs, transitMs: this.deps.transitMs(periodMs) };
   }
 
-  /** Nothing more starts in this window. */
+  /** Whether no more deliveries may start in this window. */
   private isUsedUp(window: RateWindow | null, rate: Rate): boolean {
-    return isClosing(window, rate, this.surroundings.now()) || (startsReady(window, rate) <= 0 && startsLeft(window, rate) <= 0);
+    return isClosing(window, rate, this.deps.clock.now()) || (startsReady(window, rate) <= 0 && startsLeft(window, rate) <= 0);
   }
 
-  /** Lets one through, or moves one out of the way; false when nothing can move. */
+  /** Lets one delivery pass, or moves one to the list of its destination; false if neither is possible. */
   private moveOne(): boolean {
-    const { limits, rate, list, surroundings } = this;
+    const { limits, rate, list, instance, deps } = this;
     const first = list.first;
     if (!first || !limits || limits.paused) return false;
-    if (limits.parallelism !== null && this.flying >= limits.parallelism) return false;
-    if (surroundings.isHeld(first)) {
+    if (limits.parallelism !== null && this.inFlight >= limits.parallelism) return false;
+    if (instance.isHeld(first)) {
       list.remove(first);
-      surroundings.stepAside(first);
+      instance.waitAtDestination(first);
       return true;
     }
     if (!rate) {
       list.remove(first);
-      this.letPass(first);
+      this.pass(first);
       return true;
     }
-    this.window = runningWindow(this.window, rate, surroundings.now());
+    this.window = runningWindow(this.window, rate, deps.clock.now());
     if (this.window && this.isUsedUp(this.window, rate)) {
       this.setTimer(endOf(this.window, rate));
       return false;
     }
-    // All that a new window has may be taken by what is still to leave.
-    if (!this.window && this.toLeave >= rate.starts) return false;
+    // Unsent requests may use up a new window completely.
+    if (!this.window && this.unsent >= rate.starts) return false;
     if (startsReady(this.window, rate) <= 0) {
-      this.askForStarts(rate, limits);
+      this.requestGrant(rate, limits);
       return false;
     }
-    const [next] = this.startable(1, (passage) => surroundings.rooms.seekGranted(passage, this));
+    const [next] = this.startable(1, (wanted) => deps.slots.seekGranted(wanted, this));
     if (!next || !this.window) return false;
     list.remove(next);
     this.window.made++;
-    this.window.toLeave++;
-    this.toLeave++;
+    this.window.unsent++;
+    this.unsent++;
     next.window = this.window;
-    next.toLeave = true;
-    this.letPass(next);
+    next.unsent = true;
+    this.pass(next);
     return true;
   }
 
-  private letPass(delivery: Delivery): void {
-    this.flying++;
-    this.surroundings.pass(delivery);
+  private pass(delivery: GatedDelivery): void {
+    this.inFlight++;
+    this.deps.exit.passed(delivery);
   }
 
-  /**
-   * The first ones that could start at once, `most` of them at the most. One whose destination has no room does not
-   * hold up others to elsewhere.
-   */
-  private startable(most: number, roomFor: (passage: Passage) => number): Delivery[] {
-    const found: Delivery[] = [];
-    const rooms = new Map<string, number>();
+  /** Returns up to `most` of the first deliveries that could start now. One without a free slot does not delay others. */
+  private startable(most: number, freeFor: (wanted: DeliveryLimits) => number): GatedDelivery[] {
+    const found: GatedDelivery[] = [];
+    const free = new Map<string, number>();
     let passedOver = 0;
     for (const delivery of this.list.inOrder()) {
-      const { origin, isLong } = delivery.passage;
-      const place = isLong ? `${origin} long` : origin;
-      let room = rooms.get(place);
-      if (room === undefined) room = roomFor(delivery.passage);
-      const starts = room > 0 && !this.surroundings.isHeld(delivery);
-      rooms.set(place, starts ? room - 1 : room);
+      const { origin, isLong } = delivery.limits;
+      const kind = isLong ? `${origin} long` : origin;
+      const slots = free.get(kind) ?? freeFor(delivery.limits);
+      const starts = slots > 0 && !this.instance.isHeld(delivery);
+      free.set(kind, starts ? slots - 1 : slots);
       if (starts) found.push(delivery);
       else passedOver++;
       if (found.length === most || passedOver === LOOK_AHEAD) break;
@@ -360,39 +345,40 @@ export class FlowKey {
     return found;
   }
 
-  /** Writes down as many starts as can be made now. */
-  private askForStarts(rate: Rate, limits: KeyLimits): void {
+  /** Stores a grant of as many starts as can be made now. */
+  private requestGrant(rate: Rate, limits: KeyLimits): void {
     if (this.grant) return;
-    const { surroundings, window: base } = this;
-    const carried = base ? 0 : this.toLeave;
+    const { deps, window: base } = this;
+    const { instanceId } = this.instance;
+    const carried = base ? 0 : this.unsent;
     const left = startsLeft(base, rate) - carried;
-    const places = limits.parallelism === null ? left : Math.min(left, limits.parallelism - this.flying);
-    const ofInstance = surroundings.rooms.seekOf(surroundings.instanceId, this);
-    // Without any room it looks all the same, and so waits for its turn.
-    const most = Math.max(1, Math.min(places, ofInstance));
-    const chosen = this.startable(most, (passage) => surroundings.rooms.seek(passage, this));
+    const ofKey = limits.parallelism === null ? left : Math.min(left, limits.parallelism - this.inFlight);
+    const ofInstance = deps.slots.seekOf(instanceId, this);
+    // Without a free slot it looks as well, so that it waits for its turn.
+    const most = Math.max(1, Math.min(ofKey, ofInstance));
+    const chosen = this.startable(most, (wanted) => deps.slots.seek(wanted, this));
     const starts = chosen.length;
     if (starts === 0) return;
-    const granted = { startedAt: base?.startedAt ?? surroundings.now(), granted: (base?.granted ?? carried) + starts };
+    const granted = { startedAt: base?.startedAt ?? deps.clock.now(), granted: (base?.granted ?? carried) + starts };
     const grant = { base, window: granted };
     this.grant = grant;
-    const giveRoomBack = surroundings.rooms.keep(chosen);
-    surroundings.writeWindow(this.key, granted).then(
+    const releaseSlots = deps.slots.keep(chosen);
+    deps.control.write({ kind: 'set-flow-window', instanceId, key: this.key, window: granted }).then(
       () => {
-        giveRoomBack(() => {
+        releaseSlots(() => {
           if (this.grant !== grant) return;
           this.grant = null;
-          // The starts are made from now on: a new window begins now.
+          // The starts are made from now on, so a new window starts now.
           if (!base && this.window) return this.pump();
-          if (!base) this.window = { ...newWindow(surroundings.now(), granted.granted), made: carried };
+          if (!base) this.window = { ...newWindow(deps.clock.now(), granted.granted), made: carried };
           else if (this.window === base) base.granted = granted.granted;
           this.pump();
         });
       },
       () => {
-        giveRoomBack(() => {});
-        // Nothing was granted. It counts as being written until the next try.
-        surroundings.tryLater(() => {
+        releaseSlots(() => {});
+        // Nothing was granted. The grant counts as being stored until the next try.
+        deps.control.retryLater(() => {
           if (this.grant !== grant) return;
           this.grant = null;
           this.pump();
@@ -406,10 +392,10 @@ export class FlowKey {
     this.grant = null;
   }
 
-  /** At no time when it is infinite: whoever leaves, or is done, looks again. */
+  /** Sets no timer for an infinite time: each request that is sent or done looks again. */
   private setTimer(at: number): void {
     if (this.cancelTimer || at === Number.POSITIVE_INFINITY) return;
-    this.cancelTimer = this.surroundings.setTimer(at, () => {
+    this.cancelTimer = this.deps.clock.setTimer(at, () => {
       this.cancelTimer = null;
       this.pump();
     });
@@ -423,7 +409,7 @@ export class FlowKey {
   private pumpLater(): void {
     if (this.pumpsLater) return;
     this.pumpsLater = true;
-    this.surroundings.endOfTurn(() => {
+    this.deps.clock.endOfTurn(() => {
       this.pumpsLater = false;
       this.pump();
     });

@@ -1,24 +1,25 @@
-/** Gates before endpoints that a test plays, in simulated time, over a store in memory that takes its time. */
+/** Gates in front of scripted endpoints, in simulated time, on a store in memory with a latency. */
 import type { DestinationHold, FlowControl, FlowControlState, InstanceSettings, Queue } from '../../engine/runs/run.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import { SimulatedClock } from '../../simulation/simulated-clock.js';
-import { DeliveryGates, type DeliveryResult, type Passage, type Ticket } from './delivery-gates.js';
-import type { GateStore } from './instance-gates.js';
+import type { Delivery, DeliveryResult } from './delivery.js';
+import { DeliveryGates } from './delivery-gates.js';
+import type { ControlCommits, GateStore } from './gate-deps.js';
 
 export const INSTANCE = 'qi_1';
 export const ORIGIN = 'http://app:80';
 
-/** What of a store the gates need: a few maps. Commits take `latencyMs` and happen in their order. */
-export class KeptInMemory implements GateStore {
+/** A store in memory with the methods that the gates use. Commits take `latencyMs` and are applied in order. */
+export class MemoryGateStore implements GateStore, ControlCommits {
   readonly keys = new Map<string, FlowControlState>();
   readonly holds = new Map<string, DestinationHold>();
   readonly queues = new Map<string, Queue>();
-  /** Messages that keep their place in any queue. */
+  /** Messages that keep their position in any queue. */
   retried: readonly string[] = [];
   settings: InstanceSettings | null = null;
   commits = 0;
   latencyMs: () => number = () => 0;
-  /** Commits and reads fail while this is set. */
+  /** Whether commits and reads fail. */
   broken = false;
   private readonly clock: SimulatedClock;
   private freeAt = 0;
@@ -27,8 +28,8 @@ export class KeptInMemory implements GateStore {
     this.clock = clock;
   }
 
-  async commit({ writes }: CommitUnit): Promise<CommitResult> {
-    // A batch is taken to the disk after those before it.
+  async commitControl({ writes }: CommitUnit): Promise<CommitResult> {
+    // Batches are written one after the other.
     this.freeAt = Math.max(this.freeAt, this.clock.now()) + this.latencyMs();
     if (this.freeAt > this.clock.now()) await new Promise<void>((resolve) => this.clock.setTimer(this.freeAt, resolve));
     if (this.broken) throw new Error('the disk is full');
@@ -102,16 +103,15 @@ const unlimited = (key: string): FlowControlState => ({
   window: null,
 });
 
-export interface Start {
-  readonly ticket: Ticket;
-  readonly passage: Passage;
+/** A delivery that has passed the gates. */
+export interface Start extends Delivery {
   readonly at: number;
 }
 
-/** Calls `end` once with the delivery's result; how long that takes is up to the endpoint. */
+/** Calls `end` once with the delivery's result, at any time. */
 export type Endpoint = (start: Start, end: (result: DeliveryResult) => void, clock: SimulatedClock) => void;
 
-/** An endpoint that answers well after so long. */
+/** Returns an endpoint that succeeds after this time. */
 export const answersIn =
   (durationMs: () => number): Endpoint =>
   (_start, end, clock) => {
@@ -122,19 +122,19 @@ export const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
 export class GateWorld {
   readonly clock = new SimulatedClock(1_800_000_000_000);
-  readonly store = new KeptInMemory(this.clock);
+  readonly store = new MemoryGateStore(this.clock);
   readonly starts: Start[] = [];
-  readonly flying = new Map<string, Start>();
+  readonly inFlight = new Map<string, Start>();
   gates: DeliveryGates;
-  /** Places for deliveries to each origin. */
-  placesPerOrigin = Number.POSITIVE_INFINITY;
-  /** Places for deliveries of an instance. */
-  placesOf: (instanceId: string) => number = () => Number.POSITIVE_INFINITY;
-  /** Places for long deliveries that are free. */
-  longPlaces = Number.POSITIVE_INFINITY;
+  /** Slots for deliveries to each origin. */
+  slotsPerOrigin = Number.POSITIVE_INFINITY;
+  /** Slots for deliveries of an instance. */
+  slotsOf: (instanceId: string) => number = () => Number.POSITIVE_INFINITY;
+  /** Free slots for long deliveries. */
+  longSlots = Number.POSITIVE_INFINITY;
   endpoint: Endpoint = () => {};
-  /** Requests leave as soon as they are started; else the endpoint says when. */
-  leavesAtOnce = true;
+  /** Whether requests are sent as soon as they start; otherwise the endpoint decides when. */
+  sendsAtOnce = true;
   transitMs: (periodMs: number) => number = () => 0;
   onStart: (start: Start) => void = () => {};
   private generation = 0;
@@ -148,7 +148,7 @@ export class GateWorld {
     return this.clock.now();
   }
   get startedRuns(): string[] {
-    return this.starts.map(({ ticket }) => ticket.runKey);
+    return this.starts.map(({ runKey }) => runKey);
   }
 
   private open(): DeliveryGates {
@@ -157,76 +157,79 @@ export class GateWorld {
       store: this.store,
       clock: this.clock,
       log: quiet,
-      commit: (unit) => this.store.commit(unit),
-      places: {
-        free: (origin) => this.placesPerOrigin - this.flyingTo(origin),
-        room: (origin) => this.placesPerOrigin - this.flyingTo(origin),
-        freeOf: (instanceId) => this.placesOf(instanceId) - this.flyingOf(instanceId),
-        roomOf: (instanceId) => this.placesOf(instanceId) - this.flyingOf(instanceId),
-        freeLong: () => this.longPlaces,
+      commits: this.store,
+      slots: {
+        free: (origin) => this.slotsPerOrigin - this.inFlightTo(origin),
+        reservable: (origin) => this.slotsPerOrigin - this.inFlightTo(origin),
+        freeOf: (instanceId) => this.slotsOf(instanceId) - this.inFlightOf(instanceId),
+        reservableOf: (instanceId) => this.slotsOf(instanceId) - this.inFlightOf(instanceId),
+        freeLong: () => this.longSlots,
         freeShare: () => Number.POSITIVE_INFINITY,
-        promise: () => {},
+        reserve: () => {},
       },
       transitMs: (periodMs) => this.transitMs(periodMs),
-      pass: (ticket, passage) => {
-        if (generation === this.generation) this.start(ticket, passage);
+      exit: {
+        passedGates: (delivery) => {
+          // A process that has crashed starts nothing.
+          if (generation === this.generation) this.start(delivery);
+        },
       },
     });
   }
 
-  private flyingTo(origin: string): number {
+  private inFlightTo(origin: string): number {
     let count = 0;
-    for (const { passage } of this.flying.values()) if (passage.origin === origin) count++;
+    for (const { limits } of this.inFlight.values()) if (limits.origin === origin) count++;
     return count;
   }
 
-  private flyingOf(instanceId: string): number {
+  private inFlightOf(instanceId: string): number {
     let count = 0;
-    for (const { passage } of this.flying.values()) if (passage.instanceId === instanceId) count++;
+    for (const { limits } of this.inFlight.values()) if (limits.instanceId === instanceId) count++;
     return count;
   }
 
-  private start(ticket: Ticket, passage: Passage): void {
-    const start = { ticket, passage, at: this.now };
+  private start({ runKey, slot, limits }: Delivery): void {
+    const start = { runKey, slot, limits, at: this.now };
     this.starts.push(start);
-    this.flying.set(ticket.runKey, start);
+    this.inFlight.set(runKey, start);
     this.onStart(start);
-    if (this.leavesAtOnce) this.gates.left(ticket);
+    if (this.sendsAtOnce) this.gates.sent(start);
     this.endpoint(start, (result) => this.end(start, result), this.clock);
   }
 
-  /** Ends a delivery in flight; of one that a crash took it does nothing. */
+  /** Ends a delivery in flight; does nothing if a crash has ended it. */
   end(start: Start, result: DeliveryResult): void {
-    if (this.flying.get(start.ticket.runKey) !== start) return;
-    this.flying.delete(start.ticket.runKey);
-    this.gates.done(start.ticket, start.passage, result);
-    this.gates.roomFreed();
+    if (this.inFlight.get(start.runKey) !== start) return;
+    this.inFlight.delete(start.runKey);
+    this.gates.done(start, result);
+    this.gates.slotsFreed();
   }
 
   endRun(runKey: string, result: DeliveryResult = { kind: 'delivered' }): void {
-    const start = this.flying.get(runKey);
+    const start = this.inFlight.get(runKey);
     if (!start) throw new Error(`${runKey} is not in flight`);
     this.end(start, result);
   }
 
-  /** The process is gone with all that was in memory; another one opens the store. */
+  /** The process and its memory are lost; another process opens the store. */
   crash(): void {
     void this.gates.stop();
-    this.flying.clear();
+    this.inFlight.clear();
     this.gates = this.open();
   }
 
   offer(flowControlKey: string | null, { origin = ORIGIN, runKey = `r${this.offered++}`, instanceId = INSTANCE } = {}): string {
-    this.gates.offer({ runKey, slot: 0 }, { instanceId, flowControlKey, origin });
+    this.gates.offer({ runKey, slot: 0, limits: { instanceId, flowControlKey, origin } });
     return runKey;
   }
   offerMany(count: number, flowControlKey: string | null, more: { origin?: string } = {}): string[] {
     return Array.from({ length: count }, () => this.offer(flowControlKey, more));
   }
 
-  /** A trigger brings limits. */
+  /** Applies limits of a trigger. */
   async trigger(flowControl: FlowControl): Promise<void> {
-    await this.store.commit({
+    await this.store.commitControl({
       guards: [],
       writes: [{ kind: 'put-flow-control', instanceId: INSTANCE, flowControl, at: this.now }],
     });
@@ -241,7 +244,7 @@ export class GateWorld {
     });
   }
 
-  /** Lets time pass, and works off what falls due. */
+  /** Advances the time and runs what becomes due. */
   async pass(forMs: number): Promise<void> {
     const until = { reached: false };
     this.clock.setTimer(this.now + forMs, () => {
@@ -255,7 +258,7 @@ export class GateWorld {
     }
   }
 
-  /** The result of something that needs time to pass, at most `withinMs`. */
+  /** Resolves with the value of a promise while time passes, `withinMs` at most. */
   async get<Value>(promise: Promise<Value>, withinMs = 100): Promise<Value> {
     const [value] = await Promise.all([promise, this.pass(withinMs)]);
     return value;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DEFAULT_INSTANCE_SETTINGS } from '../../engine/runs/run.js';
+import type { DeliveryResult } from './delivery.js';
 import { GateWorld, INSTANCE, ORIGIN } from './gates.fixture.js';
-import type { DeliveryResult } from './passage.js';
 
 const FAILED: DeliveryResult = { kind: 'failed', error: 'connection refused' };
 const OTHER = 'http://other:80';
@@ -42,7 +42,7 @@ test('after so many failures in a row nothing passes to the destination, and oth
   world.offerMany(2, null);
   world.offer(null, { origin: OTHER });
   assert.deepEqual(
-    world.starts.map(({ passage }) => passage.origin),
+    world.starts.map(({ limits }) => limits.origin),
     [OTHER],
   );
   const [held] = await destinations(world);
@@ -87,7 +87,7 @@ test('what was under way when it was held says nothing of whether it is back', a
   for (const runKey of ['r0', 'r1', 'r2']) world.endRun(runKey, FAILED);
   world.endRun('r3');
   world.offer(null);
-  assert.equal(world.flying.has('r5'), false);
+  assert.equal(world.inFlight.has('r5'), false);
 });
 
 test('a probe that was not made, or is withdrawn, makes place for the next at once', async () => {
@@ -219,7 +219,7 @@ test('what is held for its destination takes no place and no start at its key, a
   );
 });
 
-test('what stood aside comes back to its place in the order of arrival', async () => {
+test('a delivery that waited for its destination returns to its position at the key', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 1 });
   world.offer('k', { origin: OTHER });
@@ -232,11 +232,11 @@ test('what stood aside comes back to its place in the order of arrival', async (
   assert.deepEqual(world.startedRuns, ['r0', 'r3']);
   world.offer('k');
   await release(world);
-  for (let n = 0; n < 6; n++) for (const runKey of [...world.flying.keys()]) world.endRun(runKey);
+  for (let n = 0; n < 6; n++) for (const runKey of [...world.inFlight.keys()]) world.endRun(runKey);
   assert.deepEqual(world.startedRuns, ['r0', 'r3', 'r1', 'r2', 'r4', 'r5', 'r6']);
 });
 
-test('a ticket that waits at its key for a destination that is held tells both', async () => {
+test('a delivery that waits at its key and whose destination is held reports both', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 1 });
   world.offerMany(2, 'k');
@@ -293,7 +293,7 @@ test('a delivery that passed before its destination was held does not start, and
   assert.equal(world.gates.mayStart({ runKey: 'r0', slot: 0 }), true);
   await hold(world);
   assert.equal(world.gates.mayStart({ runKey: 'r0', slot: 0 }), false);
-  world.flying.delete('r0');
+  world.inFlight.delete('r0');
   assert.deepEqual(world.startedRuns, ['r0', 'r1']);
   world.endRun('r1');
   await release(world);

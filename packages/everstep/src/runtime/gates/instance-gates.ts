@@ -1,7 +1,7 @@
 /**
- * The gates of one instance: first the queues of messages, then its destinations, then its flow control keys. What is held
- * for its destination takes no place and no start at its key. What the store keeps of an instance, and of a key, is read
- * when it is needed first; what comes meanwhile waits in order.
+ * The gates of one instance. A delivery passes its queue of messages first, then its destination, then its flow control key,
+ * so a delivery to a held destination takes neither a slot nor a start of its key. The state of an instance and of a key is
+ * read from the store when it is first needed; deliveries that are offered in the meantime wait in order.
  */
 import {
   DEFAULT_INSTANCE_SETTINGS,
@@ -10,82 +10,66 @@ import {
   type InstanceSettings,
   type Queue,
 } from '../../engine/runs/run.js';
-import type { ControlWrite } from '../../engine/writes.js';
-import type { Clock } from '../../ports/clock.js';
-import type { Log } from '../../ports/log.js';
-import type { Store } from '../../ports/stores/store.js';
 import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../services/workflow-service.js';
-import { restoredStanding, type Standing } from './breaker.js';
-import { Destination } from './destination.js';
-import { FlowKey } from './flow-key.js';
+import { type DestinationState, restoredState } from './breaker.js';
+import type { DeliveryResult } from './delivery.js';
+import { Destination, type DestinationInstance } from './destination.js';
+import { FlowKey, type FlowKeyInstance } from './flow-key.js';
+import type { GateDeps } from './gate-deps.js';
 import { changedLimits, sameLimits } from './limit-changes.js';
-import type { DeliveryResult } from './passage.js';
-import { QueueLine } from './queue-line.js';
-import type { RoomTurns } from './room.js';
-import { type Delivery, WaitList } from './wait-list.js';
+import { type QueueExit, QueueLine } from './queue-line.js';
+import { type GatedDelivery, WaitList } from './wait-list.js';
 
-/** Keys and destinations beyond this are let go when nothing goes on at them. */
-const KEPT = 5_000;
-/** So many are looked at for each one that is added. */
-const LOOKED_AT = 8;
-
-/** What the gates read of the store. */
-export type GateStore = Pick<
-  Store,
-  'findFlowControl' | 'listFlowControls' | 'listHolds' | 'instanceSettings' | 'findQueue' | 'retriedInQueue'
->;
-
-export interface InstanceSurroundings {
-  readonly store: GateStore;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly rooms: RoomTurns;
-  transitMs(periodMs: number): number;
-  pass(delivery: Delivery): void;
-  /** Resolves when it is durable. */
-  write(write: ControlWrite): Promise<void>;
-  /** Something that failed is to be tried again soon. */
-  tryLater(again: () => void): void;
+/** Idle keys, destinations and queues beyond this number are removed from memory. */
+const MAX_KEPT = 5_000;
+/** Entries that are checked for removal each time one is added. */
+const CHECKED_PER_ADD = 8;
+/** How many deliveries wait and are in flight at a key. */
+export interface KeyCounts {
+  readonly waiting: number;
+  readonly inFlight: number;
 }
 
-export class InstanceGates {
-  private readonly instanceId: string;
-  private readonly surroundings: InstanceSurroundings;
+export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyInstance {
+  readonly instanceId: string;
+  private readonly deps: GateDeps;
   private readonly keys = new Map<string, FlowKey>();
-  private readonly places = new Map<string, Destination>();
+  /** Destinations, by origin. */
+  private readonly byOrigin = new Map<string, Destination>();
   /** Queues of messages, by name. */
   readonly lines = new Map<string, QueueLine>();
-  /** What came before settings and holds were read. */
+  /** Deliveries that were offered before settings and holds were read. */
   private readonly early = new WaitList();
-  /** Null until they are read. */
+  /** The settings of the instance; null until they are read. */
   private known: InstanceSettings | null = null;
   private reading: Promise<InstanceSettings> | null = null;
 
-  constructor(instanceId: string, surroundings: InstanceSurroundings) {
+  constructor(instanceId: string, deps: GateDeps) {
     this.instanceId = instanceId;
-    this.surroundings = surroundings;
+    this.deps = deps;
   }
 
   get busy(): boolean {
     if (this.reading) return true;
     for (const key of this.keys.values()) if (key.busy) return true;
-    for (const place of this.places.values()) if (place.busy) return true;
+    for (const destination of this.byOrigin.values()) if (destination.busy) return true;
     for (const line of this.lines.values()) if (!line.loaded) return true;
     return false;
   }
 
-  offer(delivery: Delivery): void {
+  /** Takes a delivery, which passes at once or waits. */
+  offer(delivery: GatedDelivery): void {
     if (!this.known) {
       this.early.add(delivery);
       if (this.early.size === 1) this.readSoon();
       return;
     }
-    const { queue } = delivery.passage;
-    if (queue === undefined) this.toDestination(delivery);
+    const { queue } = delivery.limits;
+    if (queue === undefined) this.passedQueue(delivery);
     else this.lineOf(queue).offer(delivery);
   }
 
-  /** A message has ended. Its queue is not known when it ended on another node. */
+  /** A message has ended. If it ended on another node, its queue is unknown. */
   leaveQueue(runKey: string, queues: Iterable<string> = [...this.lines.keys()]): void {
     for (const queue of queues) {
       this.lines.get(queue)?.ended(runKey);
@@ -93,71 +77,71 @@ export class InstanceGates {
     }
   }
 
-  /** What was set of a queue, durable by now; null when it was deleted. */
+  /** Applies durable settings of a queue; null if it was deleted. */
   queueChanged(name: string, queue: Queue | null): void {
     this.lines.get(name)?.set(queue);
   }
 
-  /** The answer to a batch was lost: messages may have ended in it. */
+  /** The response to a batch was lost: messages may have ended in it. */
   async verifyQueues(isActive: (runKey: string) => Promise<boolean>): Promise<void> {
     for (const line of [...this.lines.values()]) await line.verify(isActive);
   }
 
-  done(delivery: Delivery, result: DeliveryResult): void {
-    const { origin, flowControlKey } = delivery.passage;
-    const place = result.kind === 'failed' ? this.placeOf(origin) : this.places.get(origin);
-    if (place) {
-      place.done(delivery, result);
-      if (place.idle) this.places.delete(origin);
+  done(delivery: GatedDelivery, result: DeliveryResult): void {
+    const { origin, flowControlKey } = delivery.limits;
+    const destination = result.kind === 'failed' ? this.destinationOf(origin) : this.byOrigin.get(origin);
+    if (destination) {
+      destination.done(delivery, result);
+      if (destination.idle) this.byOrigin.delete(origin);
     }
     if (flowControlKey !== null) this.keys.get(flowControlKey)?.release(delivery, result.kind);
   }
 
-  /** It waited, and is gone. */
-  withdrawn(delivery: Delivery): void {
+  /** Removes a delivery that waits. */
+  withdraw(delivery: GatedDelivery): void {
     delivery.list?.remove(delivery);
-    if (delivery.probe) this.places.get(delivery.passage.origin)?.withdrawn(delivery);
+    if (delivery.probe) this.byOrigin.get(delivery.limits.origin)?.withdrawn(delivery);
   }
 
-  /** False when its destination was held after it had passed: then it waits here again. */
-  mayStart(delivery: Delivery): boolean {
-    const { origin, flowControlKey } = delivery.passage;
-    const place = this.places.get(origin);
-    if (!place?.holds(delivery)) return true;
-    place.takeBack(delivery);
+  /** Returns false if its destination was held after it had passed; then it waits here again. */
+  mayStart(delivery: GatedDelivery): boolean {
+    const { origin, flowControlKey } = delivery.limits;
+    const destination = this.byOrigin.get(origin);
+    if (!destination?.holds(delivery)) return true;
+    destination.takeBack(delivery);
     if (flowControlKey !== null) this.keys.get(flowControlKey)?.release(delivery, 'not-made');
     return false;
   }
 
-  left(delivery: Delivery): void {
-    this.keys.get(delivery.passage.flowControlKey ?? '')?.left(delivery);
+  sent(delivery: GatedDelivery): void {
+    this.keys.get(delivery.limits.flowControlKey ?? '')?.sent(delivery);
   }
 
   noteLimits(flowControl: FlowControl): void {
     this.keys.get(flowControl.key)?.note(flowControl);
   }
 
-  reasons(delivery: Delivery): WaitReason[] {
-    const { origin, flowControlKey, queue } = delivery.passage;
-    const inLine = this.lines.get(queue ?? '')?.reasonFor(delivery) ?? null;
-    const place = this.places.get(origin);
+  reasons(delivery: GatedDelivery): WaitReason[] {
+    const { origin, flowControlKey, queue } = delivery.limits;
+    const queued = this.lines.get(queue ?? '')?.reasonFor(delivery) ?? null;
+    const destination = this.byOrigin.get(origin);
     const key = flowControlKey === null ? undefined : this.keys.get(flowControlKey);
-    const held = place?.holds(delivery) ? place.reason : null;
+    const held = destination?.holds(delivery) ? destination.reason : null;
     const limited = key?.reasonFor(delivery) ?? null;
-    return [inLine, held, limited].filter((reason) => reason !== null);
+    return [queued, held, limited].filter((reason) => reason !== null);
   }
 
-  // ---------------------------------------------------------------- what a person asks for
+  // ---------------------------------------------------------------- requests of a person
 
   async heldAt(origin: string): Promise<WaitReason | null> {
     await this.read();
-    return this.places.get(origin)?.reason ?? null;
+    return this.byOrigin.get(origin)?.reason ?? null;
   }
 
   async flowControls(): Promise<FlowControlStatus[]> {
-    const { store } = this.surroundings;
-    const kept = await store.listFlowControls({ instanceId: this.instanceId });
-    return kept.map((state) => {
+    const { store } = this.deps;
+    const stored = await store.listFlowControls({ instanceId: this.instanceId });
+    return stored.map((state) => {
       const live = this.keys.get(state.key)?.status ?? { waiting: 0, inFlight: 0 };
       return this.keys.get(state.key)?.loaded ? { ...state, ...live } : { ...state, waiting: live.waiting, inFlight: 0 };
     });
@@ -174,12 +158,12 @@ export class InstanceGates {
       const { state, registered } = await this.loadedKey(key);
       if (!registered && change.kind !== 'pin') return null;
       const written = changedLimits(state, change);
-      const at = this.surroundings.clock.now();
+      const at = this.deps.clock.now();
       if (change.kind === 'reset-rate') {
-        await this.surroundings.write({ kind: 'set-flow-window', instanceId, key, window: null });
-      } else await this.surroundings.write({ kind: 'set-flow-control', instanceId, state: written, at });
-      // Limits of triggers that became durable together with this are known at the end of the turn.
-      await new Promise<void>((resolve) => this.surroundings.clock.endOfTurn(resolve));
+        await this.deps.control.write({ kind: 'set-flow-window', instanceId, key, window: null });
+      } else await this.deps.control.write({ kind: 'set-flow-control', instanceId, state: written, at });
+      // Limits of triggers in the same batch are applied by the end of the turn.
+      await new Promise<void>((resolve) => this.deps.clock.endOfTurn(resolve));
       const flowKey = await this.loadedKey(key);
       if (change.kind === 'reset-rate') flowKey.resetRate();
       else flowKey.set(changedLimits(flowKey.state, change));
@@ -189,32 +173,32 @@ export class InstanceGates {
 
   async destinations(): Promise<DestinationStatus[]> {
     await this.read();
-    const status = [...this.places.values()].filter((place) => !place.idle).map((place) => place.status);
+    const status = [...this.byOrigin.values()].filter(({ idle }) => !idle).map((destination) => destination.status);
     return status.sort((a, b) => (a.origin < b.origin ? -1 : 1));
   }
 
   async holdDestination(origin: string, reason: string): Promise<void> {
     await this.read();
-    const place = this.placeOf(origin);
-    const before = place.standing;
-    const hold: DestinationHold = { origin, by: 'hand', reason, since: this.surroundings.clock.now() };
-    place.holdByHand(hold);
+    const destination = this.destinationOf(origin);
+    const before = destination.state;
+    const hold: DestinationHold = { origin, by: 'hand', reason, since: this.deps.clock.now() };
+    destination.holdByHand(hold);
     try {
       await this.writeHold(origin, hold);
     } catch (error) {
-      if (place.standing.hold === hold) place.restore(before);
+      if (destination.state.hold === hold) destination.restore(before);
       throw error;
     }
   }
 
   async releaseDestination(origin: string): Promise<boolean> {
     await this.read();
-    const place = this.places.get(origin);
-    const hold = place?.standing.hold;
-    if (!place || !hold) return false;
+    const destination = this.byOrigin.get(origin);
+    const hold = destination?.state.hold;
+    if (!destination || !hold) return false;
     await this.writeHold(origin, null);
-    // Somebody may have held it anew meanwhile; that counts.
-    if (place.standing.hold === hold) place.lift();
+    // A hold that was set in the meantime remains.
+    if (destination.state.hold === hold) destination.lift();
     return true;
   }
 
@@ -224,17 +208,17 @@ export class InstanceGates {
 
   async changeSettings(settings: InstanceSettings): Promise<void> {
     await this.read();
-    await this.surroundings.write({ kind: 'set-instance-settings', instanceId: this.instanceId, settings });
+    await this.deps.control.write({ kind: 'set-instance-settings', instanceId: this.instanceId, settings });
     this.known = settings;
-    for (const place of [...this.places.values()]) place.settingsChanged();
+    for (const destination of [...this.byOrigin.values()]) destination.settingsChanged();
   }
 
-  // ---------------------------------------------------------------- what other nodes changed
+  // ---------------------------------------------------------------- changes of other nodes
 
   async reloadKey(key: string, reset: boolean): Promise<void> {
     const flowKey = this.keys.get(key);
     if (!flowKey?.loaded) return;
-    const state = await this.surroundings.store.findFlowControl({ instanceId: this.instanceId, key });
+    const state = await this.deps.store.findFlowControl({ instanceId: this.instanceId, key });
     if (!state || this.keys.get(key) !== flowKey) return;
     if (!sameLimits(flowKey.state, state)) flowKey.set(state);
     if (reset) flowKey.resetRate();
@@ -242,25 +226,22 @@ export class InstanceGates {
 
   async reloadQueue(name: string): Promise<void> {
     if (!this.lines.has(name)) return;
-    const queue = await this.surroundings.store.findQueue({ instanceId: this.instanceId, name });
+    const queue = await this.deps.store.findQueue({ instanceId: this.instanceId, name });
     this.lines.get(name)?.set(queue);
   }
 
   async reloadSettings(): Promise<void> {
     if (!this.known) return;
-    const { instanceId } = this;
-    const { store, clock } = this.surroundings;
-    const [settings, holds] = await Promise.all([store.instanceSettings({ instanceId }), store.listHolds({ instanceId })]);
-    const known = settings ?? DEFAULT_INSTANCE_SETTINGS;
-    this.known = known;
-    const held = new Map(holds.map((hold) => [hold.origin, hold]));
+    const { settings, holds } = await this.stored();
+    this.known = settings;
+    const held = new Set(holds.map(({ origin }) => origin));
     for (const hold of holds) {
-      const place = this.placeOf(hold.origin);
-      if (!place.standing.hold) place.restore(restoredStanding(hold, known.breaker, clock.now()));
+      const destination = this.destinationOf(hold.origin);
+      if (!destination.state.hold) destination.restore(restoredState(hold, settings.breaker, this.deps.clock.now()));
     }
-    for (const [origin, place] of [...this.places]) {
-      place.settingsChanged();
-      if (place.standing.hold && !held.has(origin)) place.lift();
+    for (const [origin, destination] of [...this.byOrigin]) {
+      destination.settingsChanged();
+      if (destination.state.hold && !held.has(origin)) destination.lift();
     }
   }
 
@@ -270,35 +251,66 @@ export class InstanceGates {
     for (const name of [...this.lines.keys()]) await this.reloadQueue(name);
   }
 
-  standing(): Readonly<Record<string, { readonly waiting: number; readonly inFlight: number }>> {
+  /** Returns how many deliveries wait and are in flight at each key in use. */
+  keyCounts(): Readonly<Record<string, KeyCounts>> {
     const loaded = [...this.keys].filter(([, key]) => key.loaded).map(([name, { status }]) => [name, status] as const);
-    const standing = loaded.map(([name, { waiting, inFlight }]) => [name, { waiting, inFlight }] as const);
-    return Object.fromEntries(standing.filter(([, { waiting, inFlight }]) => waiting + inFlight > 0));
+    const counts = loaded.map(([name, { waiting, inFlight }]) => [name, { waiting, inFlight }] as const);
+    return Object.fromEntries(counts.filter(([, { waiting, inFlight }]) => waiting + inFlight > 0));
   }
 
-  waitingAt(key: string): Iterable<Delivery> {
+  waitingAt(key: string): Iterable<GatedDelivery> {
     return this.keys.get(key)?.inOrder() ?? [];
   }
 
   stop(): void {
     for (const key of this.keys.values()) key.stop();
-    for (const place of this.places.values()) place.stop();
+    for (const destination of this.byOrigin.values()) destination.stop();
     for (const line of this.lines.values()) line.stop();
   }
 
-  // ---------------------------------------------------------------- the way of a delivery
+  // ---------------------------------------------------------------- the steps of a delivery
 
-  private toDestination(delivery: Delivery): void {
-    const place = this.places.get(delivery.passage.origin);
-    if (place?.keepsOut) place.wait(delivery);
-    else this.goOn(delivery);
+  passedQueue(delivery: GatedDelivery): void {
+    const destination = this.byOrigin.get(delivery.limits.origin);
+    if (destination?.blocks) destination.wait(delivery);
+    else this.passedDestination(delivery);
+  }
+
+  passedDestination(delivery: GatedDelivery): void {
+    const { flowControlKey } = delivery.limits;
+    if (flowControlKey === null) this.deps.exit.passed(delivery);
+    else this.keyOf(flowControlKey).offer(delivery);
+  }
+
+  isHeld(delivery: GatedDelivery): boolean {
+    return this.byOrigin.get(delivery.limits.origin)?.holds(delivery) ?? false;
+  }
+
+  waitAtDestination(delivery: GatedDelivery): void {
+    this.destinationOf(delivery.limits.origin).wait(delivery);
+  }
+
+  get breaker(): InstanceSettings['breaker'] {
+    return (this.known ?? DEFAULT_INSTANCE_SETTINGS).breaker;
+  }
+
+  couldStart({ limits }: GatedDelivery): boolean {
+    return this.keys.get(limits.flowControlKey ?? '')?.couldStart(limits) ?? true;
+  }
+
+  /** Stores the current hold, with retries until it is stored. */
+  holdChanged(origin: string): void {
+    this.writeHold(origin, this.byOrigin.get(origin)?.state.hold ?? null).catch((error: unknown) => {
+      this.deps.log.warn({ origin, error: String(error) }, 'could not store a destination hold, retrying');
+      this.deps.control.retryLater(() => this.holdChanged(origin));
+    });
   }
 
   private lineOf(name: string): QueueLine {
     let line = this.lines.get(name);
     if (!line) {
-      line = new QueueLine(name, (delivery) => this.toDestination(delivery));
-      makeRoom(this.lines, (one) => one.idle);
+      line = new QueueLine(name, this);
+      removeIdle(this.lines, ({ idle }) => idle);
       this.lines.set(name, line);
       this.loadLineSoon(line);
     }
@@ -307,51 +319,27 @@ export class InstanceGates {
 
   private loadLineSoon(line: QueueLine): void {
     this.loadLine(line).catch((error: unknown) => {
-      this.surroundings.log.warn({ error: String(error) }, 'could not read a queue, retrying');
-      this.surroundings.tryLater(() => this.loadLineSoon(line));
+      this.deps.log.warn({ error: String(error) }, 'could not read a queue, retrying');
+      this.deps.control.retryLater(() => this.loadLineSoon(line));
     });
   }
 
   private async loadLine(line: QueueLine): Promise<void> {
-    const { store } = this.surroundings;
+    const { store } = this.deps;
     const query = { instanceId: this.instanceId, name: line.name };
     const [queue, retried] = await Promise.all([store.findQueue(query), store.retriedInQueue(query)]);
     line.load(queue, retried);
   }
 
-  private goOn(delivery: Delivery): void {
-    const { flowControlKey } = delivery.passage;
-    if (flowControlKey === null) this.surroundings.pass(delivery);
-    else this.keyOf(flowControlKey).offer(delivery);
-  }
-
   private keyOf(key: string): FlowKey {
     let flowKey = this.keys.get(key);
     if (!flowKey) {
-      flowKey = this.newKey(key);
-      makeRoom(this.keys, (one) => one.idle);
+      flowKey = new FlowKey(key, this, this.deps);
+      removeIdle(this.keys, ({ idle }) => idle);
       this.keys.set(key, flowKey);
       this.loadSoon(flowKey);
     }
     return flowKey;
-  }
-
-  private newKey(key: string): FlowKey {
-    const { instanceId, surroundings } = this;
-    const { clock } = surroundings;
-    return new FlowKey(key, {
-      instanceId,
-      now: () => clock.now(),
-      setTimer: (atMs, fire) => clock.setTimer(atMs, fire),
-      endOfTurn: (fire) => clock.endOfTurn(fire),
-      transitMs: surroundings.transitMs,
-      tryLater: surroundings.tryLater,
-      writeWindow: (name, window) => surroundings.write({ kind: 'set-flow-window', instanceId, key: name, window }),
-      isHeld: (delivery) => this.places.get(delivery.passage.origin)?.holds(delivery) ?? false,
-      stepAside: (delivery) => this.placeOf(delivery.passage.origin).wait(delivery),
-      rooms: surroundings.rooms,
-      pass: surroundings.pass,
-    });
   }
 
   private async loadedKey(key: string): Promise<FlowKey> {
@@ -361,37 +349,27 @@ export class InstanceGates {
   }
 
   private async load(flowKey: FlowKey): Promise<void> {
-    flowKey.load(await this.surroundings.store.findFlowControl({ instanceId: this.instanceId, key: flowKey.key }));
+    flowKey.load(await this.deps.store.findFlowControl({ instanceId: this.instanceId, key: flowKey.key }));
   }
 
   private loadSoon(flowKey: FlowKey): void {
     this.load(flowKey).catch((error: unknown) => {
-      this.surroundings.log.warn({ error: String(error) }, 'could not read a flow control key, retrying');
-      this.surroundings.tryLater(() => this.loadSoon(flowKey));
+      this.deps.log.warn({ error: String(error) }, 'could not read a flow control key, retrying');
+      this.deps.control.retryLater(() => this.loadSoon(flowKey));
     });
   }
 
-  private placeOf(origin: string, restored?: Standing): Destination {
-    let place = this.places.get(origin);
-    if (!place) {
-      const { clock } = this.surroundings;
-      const surroundings = {
-        now: () => clock.now(),
-        setTimer: (atMs: number, fire: () => void) => clock.setTimer(atMs, fire),
-        endOfTurn: (fire: () => void) => clock.endOfTurn(fire),
-        settings: () => (this.known ?? DEFAULT_INSTANCE_SETTINGS).breaker,
-        couldStart: ({ passage }: Delivery) => this.keys.get(passage.flowControlKey ?? '')?.couldStart(passage) ?? true,
-        goOn: (delivery: Delivery) => this.goOn(delivery),
-        holdChanged: () => this.keepHold(origin),
-      };
-      place = new Destination(origin, surroundings, restored);
-      makeRoom(this.places, (one) => !one.keepsOut);
-      this.places.set(origin, place);
+  private destinationOf(origin: string, restored?: DestinationState): Destination {
+    let destination = this.byOrigin.get(origin);
+    if (!destination) {
+      destination = new Destination(origin, this, this.deps.clock, restored);
+      removeIdle(this.byOrigin, ({ blocks }) => !blocks);
+      this.byOrigin.set(origin, destination);
     }
-    return place;
+    return destination;
   }
 
-  // ---------------------------------------------------------------- what the store keeps
+  // ---------------------------------------------------------------- stored state
 
   private read(): Promise<InstanceSettings> {
     if (this.known) return Promise.resolve(this.known);
@@ -403,47 +381,43 @@ export class InstanceGates {
 
   private readSoon(): void {
     this.read().catch((error: unknown) => {
-      this.surroundings.log.warn({ error: String(error) }, 'could not read the settings of a queue instance, retrying');
-      this.surroundings.tryLater(() => this.readSoon());
+      this.deps.log.warn({ error: String(error) }, 'could not read the settings of a queue instance, retrying');
+      this.deps.control.retryLater(() => this.readSoon());
     });
   }
 
   private async readAll(): Promise<InstanceSettings> {
-    const { instanceId } = this;
-    const { store, clock } = this.surroundings;
-    const [settings, holds] = await Promise.all([store.instanceSettings({ instanceId }), store.listHolds({ instanceId })]);
-    const known = settings ?? DEFAULT_INSTANCE_SETTINGS;
-    this.known = known;
+    const { settings, holds } = await this.stored();
+    this.known = settings;
     for (const hold of holds) {
-      this.placeOf(hold.origin, restoredStanding(hold, known.breaker, clock.now())).settingsChanged();
+      const restored = restoredState(hold, settings.breaker, this.deps.clock.now());
+      this.destinationOf(hold.origin, restored).settingsChanged();
     }
     for (let next = this.early.first; next; next = this.early.first) {
       this.early.remove(next);
       this.offer(next);
     }
-    return known;
+    return settings;
   }
 
+  private async stored(): Promise<{ readonly settings: InstanceSettings; readonly holds: readonly DestinationHold[] }> {
+    const { instanceId } = this;
+    const { store } = this.deps;
+    const [settings, holds] = await Promise.all([store.instanceSettings({ instanceId }), store.listHolds({ instanceId })]);
+    return { settings: settings ?? DEFAULT_INSTANCE_SETTINGS, holds };
+  }
   private writeHold(origin: string, hold: DestinationHold | null): Promise<void> {
-    return this.surroundings.write({ kind: 'set-hold', instanceId: this.instanceId, origin, hold });
-  }
-
-  /** Writes down the hold that counts now, however often it takes. */
-  private keepHold(origin: string): void {
-    this.writeHold(origin, this.places.get(origin)?.standing.hold ?? null).catch((error: unknown) => {
-      this.surroundings.log.warn({ origin, error: String(error) }, 'could not store a destination hold, retrying');
-      this.surroundings.tryLater(() => this.keepHold(origin));
-    });
+    return this.deps.control.write({ kind: 'set-hold', instanceId: this.instanceId, origin, hold });
   }
 }
 
-/** Lets go of some at which nothing goes on, when there are many. */
-function makeRoom<One>(held: Map<string, One>, mayGo: (one: One) => boolean): void {
-  if (held.size < KEPT) return;
-  let looked = 0;
-  for (const [name, one] of held) {
-    held.delete(name);
-    if (!mayGo(one)) held.set(name, one);
-    if (++looked === LOOKED_AT) return;
+/** Checks a few entries and removes those that are idle, if there are many. */
+function removeIdle<Entry>(entries: Map<string, Entry>, isIdle: (entry: Entry) => boolean): void {
+  if (entries.size < MAX_KEPT) return;
+  let checked = 0;
+  for (const [name, entry] of entries) {
+    entries.delete(name);
+    if (!isIdle(entry)) entries.set(name, entry);
+    if (++checked === CHECKED_PER_ADD) return;
   }
 }

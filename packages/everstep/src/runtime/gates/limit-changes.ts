@@ -1,8 +1,8 @@
-/** What becomes of a key's limits when a person changes them. Pure. */
+/** The limits of a flow control key after a change. Pure. */
 import type { FlowControl, FlowControlState } from '../../engine/runs/run.js';
 import type { FlowControlChange } from '../services/workflow-service.js';
 
-/** Length of a rate window when nobody says it. */
+/** Default length of a rate window. */
 const DEFAULT_PERIOD_MS = 1_000;
 
 function pinned(state: FlowControlState, limits: Omit<FlowControl, 'key'>): FlowControlState {
@@ -19,6 +19,7 @@ function pinned(state: FlowControlState, limits: Omit<FlowControl, 'key'>): Flow
   };
 }
 
+/** Returns the state of a key after a person's change. */
 export function changedLimits(state: FlowControlState, change: FlowControlChange): FlowControlState {
   switch (change.kind) {
     case 'pause':
@@ -28,7 +29,7 @@ export function changedLimits(state: FlowControlState, change: FlowControlChange
     case 'pin':
       return pinned(state, change.limits);
     case 'unpin':
-      // A limit that the key does not have is not pinned either.
+      // A missing limit is not pinned either.
       return {
         ...state,
         parallelismPinned: state.parallelismPinned && state.parallelism !== null && !change.parallelism,
@@ -39,11 +40,11 @@ export function changedLimits(state: FlowControlState, change: FlowControlChange
   }
 }
 
-/** What a key has of its limits. */
+/** The limits of a key, without its window. */
 export type KeyLimits = Omit<FlowControlState, 'key' | 'window'>;
 
-/** What the limits are when a trigger brings its own: the latest count, all of them together, except those that are pinned. */
-export function broughtLimits(limits: KeyLimits, { parallelism, rate, periodMs }: FlowControl): KeyLimits {
+/** Returns the limits after a trigger that sets some: they replace all limits together, except those that are pinned. */
+export function limitsAfterTrigger(limits: KeyLimits, { parallelism, rate, periodMs }: FlowControl): KeyLimits {
   if (parallelism === undefined && rate === undefined) return limits;
   return {
     ...limits,

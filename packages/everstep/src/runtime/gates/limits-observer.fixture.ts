@@ -58,7 +58,7 @@ export class LimitsObserver {
     this.branch(start.at);
     const before = this.possible;
     const after = before.flatMap((one) => this.after(one, start, inFlight));
-    if (after.length === 0) return `${start.ticket.runKey} broke a limit: ${JSON.stringify({ at: start.at, inFlight, before })}`;
+    if (after.length === 0) return `${start.runKey} broke a limit: ${JSON.stringify({ at: start.at, inFlight, before })}`;
     this.possible = after;
     return null;
   }

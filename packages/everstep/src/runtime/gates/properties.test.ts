@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { DeliveryResult } from './delivery.js';
 import { GateWorld, INSTANCE, type Start } from './gates.fixture.js';
 import { LimitsObserver } from './limits-observer.fixture.js';
-import type { DeliveryResult } from './passage.js';
 
 const KEYS = ['a', 'b'] as const;
 const ORIGINS = ['http://x:80', 'http://y:80'] as const;
@@ -56,19 +56,19 @@ class Play {
 
   constructor({ places, durationsMs, latenciesMs, notMadeEvery }: Schedule) {
     const { world } = this;
-    world.placesPerOrigin = places;
+    world.slotsPerOrigin = places;
     world.store.latencyMs = inTurn(latenciesMs);
     const duration = inTurn(durationsMs);
     let ended = 0;
     world.onStart = (start) => this.check(start);
     world.endpoint = (start, _end, clock) => {
       clock.setTimer(clock.now() + duration(), () => {
-        if (world.flying.get(start.ticket.runKey) !== start) return;
+        if (world.inFlight.get(start.runKey) !== start) return;
         const made = ++ended % notMadeEvery !== 0;
         const result: DeliveryResult = made ? { kind: 'delivered' } : { kind: 'not-made' };
-        this.owed.delete(start.ticket.runKey);
+        this.owed.delete(start.runKey);
         // First, because what follows may start in its place.
-        if (!made) this.observer(start.passage.flowControlKey).notMade(start);
+        if (!made) this.observer(start.limits.flowControlKey).notMade(start);
         world.end(start, result);
       });
     };
@@ -81,9 +81,9 @@ class Play {
   }
 
   private check(start: Start): void {
-    const { runKey } = start.ticket;
-    const { flowControlKey, origin } = start.passage;
-    const flying = [...this.world.flying.values()].filter(({ passage }) => passage.flowControlKey === flowControlKey);
+    const { runKey } = start;
+    const { flowControlKey, origin } = start.limits;
+    const flying = [...this.world.inFlight.values()].filter(({ limits }) => limits.flowControlKey === flowControlKey);
     const broken = this.observer(flowControlKey).started(start, flying.length);
     if (broken) this.wrong.push(broken);
     if (this.world.store.holds.has(origin) && this.releasing === 0) this.wrong.push(`${runKey} started, and ${origin} is held`);
@@ -117,7 +117,7 @@ class Play {
           writes: [{ kind: 'put-flow-control', instanceId: INSTANCE, flowControl, at: world.now }],
         } as const;
         this.pending.push(
-          world.store.commit(unit).then(() => {
+          world.store.commitControl(unit).then(() => {
             settled(world.now);
             world.gates.noteLimits(INSTANCE, flowControl);
           }),
@@ -142,7 +142,7 @@ class Play {
         return;
       }
       case 'withdraw': {
-        const waiting = [...this.owed.keys()].filter((runKey) => !world.flying.has(runKey));
+        const waiting = [...this.owed.keys()].filter((runKey) => !world.inFlight.has(runKey));
         const runKey = waiting[chosen.at % Math.max(1, waiting.length)];
         if (runKey === undefined) return;
         world.gates.withdraw({ runKey, slot: 0 });

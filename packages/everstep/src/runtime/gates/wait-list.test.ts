@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Delivery, WaitList } from './wait-list.js';
+import { GatedDelivery, WaitList } from './wait-list.js';
 
-const delivery = (arrival: number): Delivery =>
-  new Delivery({ runKey: `r${arrival}`, slot: 0 }, { instanceId: 'qi_1', flowControlKey: 'k', origin: 'http://a:80' }, arrival);
+const LIMITS = { instanceId: 'qi_1', flowControlKey: 'k', origin: 'http://a:80' };
+const delivery = (order: number): GatedDelivery => new GatedDelivery({ runKey: `r${order}`, slot: 0 }, LIMITS, order);
 
-const arrivals = (list: WaitList): number[] => [...list.inOrder()].map(({ arrival }) => arrival);
+const orders = (list: WaitList): number[] => [...list.inOrder()].map(({ order }) => order);
 
-test('a list is in the order of arrival whatever joins late, goes early or comes back', () => {
+test('a list keeps the order of offers, whichever deliveries are added late, removed early or returned', () => {
   const step = fc.oneof(
     { weight: 3, arbitrary: fc.constant({ kind: 'new' as const, at: 0 }) },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant('out' as const), at: fc.nat() }) },
@@ -18,8 +18,8 @@ test('a list is in the order of arrival whatever joins late, goes early or comes
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const list = new WaitList();
-      let expected: Delivery[] = [];
-      const out: Delivery[] = [];
+      let expected: GatedDelivery[] = [];
+      const out: GatedDelivery[] = [];
       let next = 0;
       for (const { kind, at } of steps) {
         if (kind === 'new') {
@@ -30,7 +30,7 @@ test('a list is in the order of arrival whatever joins late, goes early or comes
           const [one] = out.splice(at % Math.max(1, out.length), 1);
           if (!one) continue;
           list.add(one);
-          expected = [...expected, one].sort((a, b) => a.arrival - b.arrival);
+          expected = [...expected, one].sort((a, b) => a.order - b.order);
         } else {
           const one = kind === 'shift' ? list.first : expected[at % Math.max(1, expected.length)];
           if (!one) continue;
@@ -43,30 +43,30 @@ test('a list is in the order of arrival whatever joins late, goes early or comes
         assert.equal(list.first, expected[0] ?? null);
       }
       assert.deepEqual(
-        arrivals(list),
-        expected.map(({ arrival }) => arrival),
+        orders(list),
+        expected.map(({ order }) => order),
       );
-      for (const [index, one] of expected.entries()) assert.equal(list.placeOf(one), index + 1);
+      for (const [index, one] of expected.entries()) assert.equal(list.positionOf(one), index + 1);
     }),
   );
 });
 
-test('a list that was packed loses nobody and mixes nothing up', () => {
+test('a packed list keeps every delivery and the order', () => {
   const list = new WaitList();
-  const all = Array.from({ length: 5_000 }, (_, arrival) => delivery(arrival));
+  const all = Array.from({ length: 5_000 }, (_, order) => delivery(order));
   for (const one of all) list.add(one);
-  for (const one of all) if (one.arrival % 7 !== 3) list.remove(one);
-  const left = all.filter(({ arrival }) => arrival % 7 === 3);
+  for (const one of all) if (one.order % 7 !== 3) list.remove(one);
+  const left = all.filter(({ order }) => order % 7 === 3);
   assert.deepEqual(
-    arrivals(list),
-    left.map(({ arrival }) => arrival),
+    orders(list),
+    left.map(({ order }) => order),
   );
   for (const one of left.toReversed()) list.remove(one);
   assert.equal(list.size, 0);
   assert.equal(list.first, null);
 });
 
-test('what waits in no list, or in another, is not removed', () => {
+test('a delivery that waits in no list, or in another, is not removed', () => {
   const list = new WaitList();
   const other = new WaitList();
   const one = delivery(1);

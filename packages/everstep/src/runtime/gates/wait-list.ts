@@ -1,66 +1,66 @@
 /**
- * Deliveries that wait, in the order in which they arrived. To join, to go
- * and to be withdrawn from anywhere in the list cost the same however long it
- * is: a place that was left stays empty until the list is packed, which
- * happens when most places are.
+ * Deliveries that wait, in the order of their offers. Adding one, taking the first and withdrawing one from anywhere in the
+ * list cost the same, however long the list is: a removed entry leaves an empty cell, and the list is packed when most cells
+ * are empty.
  *
- * One that stepped aside and comes back goes to where it was by its arrival.
- * The list therefore consists of rows that are each in order; there is one,
- * and more only while some came back.
+ * A delivery that left the list and returns takes its former position. The list therefore consists of rows that are each
+ * sorted. There is one row, and there are more only while deliveries return.
  */
 
-import type { Passage, Ticket } from './passage.js';
+import type { Delivery, DeliveryLimits, DeliveryRef } from './delivery.js';
 import type { RateWindow } from './rate-window.js';
 
-/** Rows are packed when so many places are empty, and more than are taken. */
+/** A row is packed when it has more empty cells than this, and more than occupied ones. */
 const PACK_AT = 512;
 
-/** A delivery from its offer until it is done. */
-export class Delivery {
-  readonly ticket: Ticket;
-  readonly passage: Passage;
-  /** Grows from one offer to the next. */
-  readonly arrival: number;
-  /** Where it waits; null when it has passed. */
+/** A delivery at the gates, from its offer until it is done. */
+export class GatedDelivery implements Delivery {
+  readonly runKey: string;
+  readonly slot: number;
+  readonly limits: DeliveryLimits;
+  /** Increases from one offer to the next. */
+  readonly order: number;
+  /** The list in which it waits; null once it has passed. */
   list: WaitList | null = null;
-  /** It is let through to see whether its destination is back. */
+  /** Whether it passes to test if its destination works again. */
   probe = false;
-  /** The rate window that its start is counted in. */
+  /** The rate window that counts its start. */
   window: RateWindow | null = null;
-  /** It counts for a rate window, and its request is still to leave. */
-  toLeave = false;
-  /** Set by its list alone. */
+  /** Whether a rate window counts it and its request is not sent yet. */
+  unsent = false;
+  /** Set only by its list. */
   row: Row | null = null;
-  place = 0;
+  cell = 0;
 
-  constructor(ticket: Ticket, passage: Passage, arrival: number) {
-    this.ticket = ticket;
-    this.passage = passage;
-    this.arrival = arrival;
+  constructor({ runKey, slot }: DeliveryRef, limits: DeliveryLimits, order: number) {
+    this.runKey = runKey;
+    this.slot = slot;
+    this.limits = limits;
+    this.order = order;
   }
 }
 
 interface Row {
-  places: (Delivery | null)[];
-  /** Places before this one are empty. */
+  cells: (GatedDelivery | null)[];
+  /** All cells before this one are empty. */
   head: number;
-  taken: number;
-  /** Arrival of the last one that joined. */
+  occupied: number;
+  /** Order of the delivery that was added last. */
   last: number;
 }
 
-function firstOf(row: Row): Delivery | null {
-  for (; row.head < row.places.length; row.head++) {
-    const delivery = row.places[row.head];
+function firstOf(row: Row): GatedDelivery | null {
+  for (; row.head < row.cells.length; row.head++) {
+    const delivery = row.cells[row.head];
     if (delivery) return delivery;
   }
   return null;
 }
 
 function pack(row: Row): void {
-  row.places = row.places.filter((delivery) => delivery !== null);
+  row.cells = row.cells.filter((delivery) => delivery !== null);
   row.head = 0;
-  for (const [place, delivery] of row.places.entries()) if (delivery) delivery.place = place;
+  for (const [cell, delivery] of row.cells.entries()) if (delivery) delivery.cell = cell;
 }
 
 export class WaitList {
@@ -71,53 +71,53 @@ export class WaitList {
     return this.waiting;
   }
 
-  get first(): Delivery | null {
-    let first: Delivery | null = null;
+  get first(): GatedDelivery | null {
+    let first: GatedDelivery | null = null;
     for (const row of this.rows) {
       const delivery = firstOf(row);
-      if (delivery && (!first || delivery.arrival < first.arrival)) first = delivery;
+      if (delivery && (!first || delivery.order < first.order)) first = delivery;
     }
     return first;
   }
 
-  /** The delivery must not wait anywhere else. */
-  add(delivery: Delivery): void {
-    let row = this.rows.find(({ last }) => last < delivery.arrival);
+  /** Adds a delivery that waits in no other list. */
+  add(delivery: GatedDelivery): void {
+    let row = this.rows.find(({ last }) => last < delivery.order);
     if (!row) {
-      row = { places: [], head: 0, taken: 0, last: delivery.arrival };
+      row = { cells: [], head: 0, occupied: 0, last: delivery.order };
       this.rows.push(row);
     }
-    row.last = delivery.arrival;
-    row.taken++;
+    row.last = delivery.order;
+    row.occupied++;
     delivery.row = row;
-    delivery.place = row.places.push(delivery) - 1;
+    delivery.cell = row.cells.push(delivery) - 1;
     delivery.list = this;
     this.waiting++;
   }
 
-  /** The delivery must be in this list. */
-  remove(delivery: Delivery): void {
+  /** Removes a delivery; does nothing if it is not in this list. */
+  remove(delivery: GatedDelivery): void {
     const { row } = delivery;
     if (!row || delivery.list !== this) return;
-    row.places[delivery.place] = null;
-    row.taken--;
+    row.cells[delivery.cell] = null;
+    row.occupied--;
     delivery.row = null;
     delivery.list = null;
     this.waiting--;
-    if (row.taken === 0) this.rows = this.rows.filter((other) => other !== row);
-    else if (row.places.length - row.taken > Math.max(PACK_AT, row.taken)) pack(row);
+    if (row.occupied === 0) this.rows = this.rows.filter((other) => other !== row);
+    else if (row.cells.length - row.occupied > Math.max(PACK_AT, row.occupied)) pack(row);
   }
 
-  /** From the one that waits longest on. The list must not change meanwhile. */
-  *inOrder(): Generator<Delivery> {
+  /** Yields the deliveries, first the one that was offered first. The list must not change during the iteration. */
+  *inOrder(): Generator<GatedDelivery> {
     const cursors = this.rows.map((row) => ({ row, at: row.head }));
     for (;;) {
-      let next: { delivery: Delivery; cursor: { at: number } } | null = null;
+      let next: { delivery: GatedDelivery; cursor: { at: number } } | null = null;
       for (const cursor of cursors) {
-        const { places } = cursor.row;
-        while (cursor.at < places.length && !places[cursor.at]) cursor.at++;
-        const delivery = places[cursor.at];
-        if (delivery && (!next || delivery.arrival < next.delivery.arrival)) next = { delivery, cursor };
+        const { cells } = cursor.row;
+        while (cursor.at < cells.length && !cells[cursor.at]) cursor.at++;
+        const delivery = cells[cursor.at];
+        if (delivery && (!next || delivery.order < next.delivery.order)) next = { delivery, cursor };
       }
       if (!next) return;
       next.cursor.at++;
@@ -125,10 +125,10 @@ export class WaitList {
     }
   }
 
-  /** Its place in the list, from 1. */
-  placeOf({ arrival }: Delivery): number {
+  /** Returns the position of a delivery in the list, from 1. */
+  positionOf({ order }: GatedDelivery): number {
     let before = 0;
-    for (const { places } of this.rows) for (const other of places) if (other && other.arrival < arrival) before++;
+    for (const { cells } of this.rows) for (const other of cells) if (other && other.order < order) before++;
     return before + 1;
   }
 }

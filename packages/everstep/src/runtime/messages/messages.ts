@@ -5,7 +5,7 @@ import type { Task } from '../../engine/runs/run.js';
 import type { MessageAnswer, MessageSender } from '../../ports/message-sender.js';
 import type { Attempt } from '../dispatch/deliverer.js';
 import { decodeBody, encodeBody } from '../dispatch/encoded-body.js';
-import { originOf } from '../dispatch/passages.js';
+import { originOf } from '../dispatch/origins.js';
 import type { CachedRun } from '../runs/run-cache.js';
 import { messageFailureOf } from './message-outcome.js';
 

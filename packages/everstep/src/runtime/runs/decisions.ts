@@ -1,39 +1,41 @@
 /**
- * Takes events to the engine, one after the other for each run, and makes
- * what it decides durable before anybody acts on it. Decisions are taken on
- * the state in memory without waiting for the disk.
+ * Passes events to the engine, one after the other for each run, and makes each decision durable before anything acts on it.
+ * Decisions are made on the state in memory, without waiting for the disk.
+ *
  * Keeps invariants 22 and 23.
  */
-
-import type { DecisionContext, MessageLimit } from '../../engine/ids.js';
+import type { DecisionContext } from '../../engine/ids.js';
 import { decide, type RunEvent } from '../../engine/runs/decide.js';
 import type { Decision } from '../../engine/runs/decision.js';
 import type { Run, Task } from '../../engine/runs/run.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
+import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
+import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 import type { Committer } from '../commits/committer.js';
 import type { CachedRun, RunCache } from './run-cache.js';
 
-export interface DecisionsOptions {
-  readonly cache: RunCache;
-  readonly committer: Committer;
+export interface DecisionsDeps {
   readonly log: Log;
   readonly writes: StoreWritesState;
   readonly context: () => DecisionContext;
-  /** Of the instance that a run belongs to. */
-  readonly messageLimit: (instanceId: string) => MessageLimit | null;
-  /** A decision is durable; `before` is the run as it was decided on. */
-  readonly onDurable: (entry: CachedRun, decision: Decision, before: Run) => void;
-  /** A batch was lost: what is owed has to be read again. */
-  readonly onLost: () => void;
-  /** Another process has decided on a run: what is owed since may have been looked for in the state before that. */
-  readonly onMoved: () => void;
-  /** Other processes decide on the runs, too: then a state in memory is what was known last, and may be old. */
-  readonly isShared: boolean;
+  readonly limits: Pick<InstanceLimits, 'messageLimit'>;
+  /** Null if no other process decides on the runs. Otherwise a state in memory may be out of date. */
+  readonly cluster: Cluster | null;
+  readonly cache: RunCache;
+  readonly committer: Committer;
 }
 
-/** Of these somebody else hears that there was nothing to do, or nobody comes again: not to be told of an old state. */
+export interface DecisionListener {
+  /** A decision is durable. `before`: the run on which it was made. */
+  decisionDurable(entry: CachedRun, decision: Decision, before: Run): void;
+  /** The response to a batch was lost: pending tasks must be read again. */
+  batchLost(): void;
+  /** Another process has decided on a run: tasks that were looked up in the earlier state must be read again. */
+  runMoved(): void;
+}
+/** Events that are not repeated, or whose sender learns that they had no effect. They must not be decided on an old state. */
 const MUST_NOT_MISS: ReadonlySet<RunEvent['kind']> = new Set<RunEvent['kind']>([
   'cancel',
   'event-received',
@@ -43,59 +45,61 @@ const MUST_NOT_MISS: ReadonlySet<RunEvent['kind']> = new Set<RunEvent['kind']>([
   'notify-done',
 ]);
 
-/** Told of a decision when it is durable, before anybody acts on it. */
+/** Called when a decision is durable, before anything acts on it. */
 export type OnDurable = (entry: CachedRun, decision: Decision) => void;
 
 interface DecideOptions {
-  /** Shown the run as it is decided on. */
+  /** Called with the run on which the decision is made. */
   readonly look?: (run: Run) => void;
   readonly onDurable?: OnDurable | undefined;
 }
 
 export class Decisions {
-  private readonly options: DecisionsOptions;
+  private readonly deps: DecisionsDeps;
+  private readonly listener: DecisionListener;
 
-  constructor(options: DecisionsOptions) {
-    this.options = options;
+  constructor(deps: DecisionsDeps, listener: DecisionListener) {
+    this.deps = deps;
+    this.listener = listener;
   }
 
-  /** For units that belong to no active run. When the answer is lost it may have happened all the same. */
+  /** Commits a unit that belongs to no active run. If the response is lost, the unit may still have been written. */
   async commit(unit: CommitUnit): Promise<CommitResult> {
     try {
-      return await this.options.committer.submit(unit);
+      return await this.deps.committer.submit(unit);
     } catch (error) {
-      this.options.onLost();
+      this.listener.batchLost();
       throw error;
     }
   }
 
-  /** False once the state was let go, after a lost batch for instance: nothing may be decided on it any more. */
+  /** Returns false once the state was dropped, after a lost batch for example: no decision may be made on it. */
   isCurrent(entry: CachedRun): boolean {
-    return this.options.cache.peek(entry.run.key) === entry;
+    return this.deps.cache.peek(entry.run.key) === entry;
   }
 
   /**
-   * Whether nobody has decided on the run since this state: the store is asked, behind what is being written. A state that
-   * is not the latest is let go. Rejects when the store cannot be asked.
+   * Resolves with whether no other process has decided on the run since this state. The store answers after the writes in
+   * progress. A state that is not the latest is dropped. Rejects if the store cannot be reached.
    */
   async isLatest(entry: CachedRun): Promise<boolean> {
-    if (!this.options.isShared) return this.isCurrent(entry);
+    if (!this.deps.cluster) return this.isCurrent(entry);
     const { key: runKey, version, instanceId } = entry.run;
     const guards = [{ kind: 'run-active' as const, runKey, version }];
-    const result = await this.options.committer.submit({ guards, writes: [] }, undefined, instanceId);
+    const result = await this.deps.committer.submit({ guards, writes: [] }, undefined, instanceId);
     if (result.kind === 'applied') return this.isCurrent(entry);
     if (entry.run.version === version) this.forget(entry, 'let-finish');
     return false;
   }
 
   async isActive(runKey: string): Promise<boolean> {
-    return (await this.options.cache.load(runKey)) !== null;
+    return (await this.deps.cache.load(runKey)) !== null;
   }
 
-  /** What the run owes in the slot, by its latest state. Null when it is not active, or owes nothing there. */
+  /** Resolves with the task in the slot, in the latest state of the run; null if the run is not active or has no task there. */
   async openTask(runKey: string, slot: number): Promise<{ readonly entry: CachedRun; readonly task: Task } | null> {
     for (;;) {
-      const entry = await this.options.cache.load(runKey);
+      const entry = await this.deps.cache.load(runKey);
       if (!entry) return null;
       const task = entry.run.tasks.get(slot);
       if (task) return { entry, task };
@@ -103,13 +107,16 @@ export class Decisions {
     }
   }
 
-  /** Lets the state go, and gives up what is out for it, unless that may still finish. */
+  /** Drops the state. Aborts the deliveries in flight, unless they may still finish. */
   forget(entry: CachedRun, deliveries: 'give-up' | 'let-finish' = 'give-up'): void {
-    if (this.isCurrent(entry)) this.options.cache.drop(entry.run.key);
+    if (this.isCurrent(entry)) this.deps.cache.drop(entry.run.key);
     if (entry.deliveries > 0 && deliveries === 'give-up') entry.control?.abort();
   }
 
-  /** Decides on this state, makes durable, acts. Null when the event had no effect, or its batch was lost: then the run is read again. */
+  /**
+   * Decides on this state, makes the decision durable and acts on it. Resolves with null if the event had no effect, or if its
+   * batch was lost: then the run is read again.
+   */
   async apply(entry: CachedRun, event: RunEvent, onDurable?: OnDurable): Promise<Decision | null> {
     try {
       return await this.applyOrReject(entry, event, onDurable);
@@ -119,25 +126,25 @@ export class Decisions {
     }
   }
 
-  /** The same, but rejects when its batch was lost. */
+  /** Does the same, but rejects if the batch was lost. */
   async applyOrReject(entry: CachedRun, event: RunEvent, onDurable?: OnDurable): Promise<Decision | null> {
     const decision = await this.applyOrThrow(entry, event, onDurable);
     return decision === 'moved' ? this.decideOn(entry.run.key, event, { onDurable }) : decision;
   }
 
-  /** Logs a lost batch, except when the store is unavailable: that is logged once, when it begins. */
+  /** Logs a lost batch, unless the store is unavailable: that is logged once, when it starts. */
   lost(runKey: string, error: unknown): void {
-    if (this.options.writes.failed(error)) return;
-    this.options.log.error({ runKey, error: String(error) }, 'batch write failed, reading its runs again');
+    if (this.deps.writes.failed(error)) return;
+    this.deps.log.error({ runKey, error: String(error) }, 'batch write failed, reading its runs again');
   }
 
   /**
-   * The same for whoever has no state of the run yet. Null when the run is not active, or the event had no effect.
-   * Rejects when its batch was lost.
+   * Does the same without a given state. Resolves with null if the run is not active, or if the event had no effect. Rejects
+   * if the batch was lost.
    */
   async decideOn(runKey: string, event: RunEvent, { look, onDurable }: DecideOptions = {}): Promise<Decision | null> {
     for (;;) {
-      const entry = await this.options.cache.load(runKey);
+      const entry = await this.deps.cache.load(runKey);
       if (!entry) return null;
       if (!this.isCurrent(entry)) continue;
       look?.(entry.run);
@@ -146,37 +153,37 @@ export class Decisions {
     }
   }
 
-  /** `moved`: another process has decided on the run meanwhile, so this state is no more, and nothing was decided on it. */
-  private async applyOrThrow(entry: CachedRun, event: RunEvent, noted?: OnDurable): Promise<Decision | 'moved' | null> {
-    // Let go since: where others decide, too, because one of them has, and then nobody here reads again what is owed.
-    if (!this.isCurrent(entry)) return this.options.isShared ? 'moved' : null;
-    const { committer, context, messageLimit, onDurable, onLost, onMoved } = this.options;
+  /** Resolves with `moved` if another process has decided on the run in the meantime: the state was dropped, undecided. */
+  private async applyOrThrow(entry: CachedRun, event: RunEvent, onDurable?: OnDurable): Promise<Decision | 'moved' | null> {
+    const { committer, context, limits, cache, cluster } = this.deps;
+    // The state was dropped. With several nodes another node may have decided; nothing else would read the run again here.
+    if (!this.isCurrent(entry)) return cluster ? 'moved' : null;
     const before = entry.run;
-    const decision = decide(before, event, { ...context(), messageLimit: messageLimit(before.instanceId) });
+    const decision = decide(before, event, { ...context(), messageLimit: limits.messageLimit(before.instanceId) });
     if (decision.writes.length === 0) {
       return !MUST_NOT_MISS.has(event.kind) || (await this.isLatest(entry)) ? null : 'moved';
     }
     entry.run = decision.run;
     entry.uncommitted++;
-    this.options.cache.changed(entry, before, decision.writes);
+    cache.changed(entry, before, decision.writes);
     let result: CommitResult;
     try {
       const { key: runKey, version } = before;
       const guards = [{ kind: 'run-active' as const, runKey, version, next: decision.run.version }];
       const unit = { guards, writes: decision.writes };
-      // The state in memory is ahead of the disk: forget it before anything else is decided on it. Deliveries that are in
-      // flight finish: their answers are decided on the state that is read again, so nothing is executed twice.
+      // If the batch is lost, the state in memory is ahead of the disk: it is dropped before another decision is made on it.
+      // Deliveries in flight finish. Their responses are decided on the state that is then read, so no step is executed twice.
       result = await committer.submit(unit, () => this.forget(entry, 'let-finish'), before.instanceId);
     } catch (error) {
-      onLost();
+      this.listener.batchLost();
       throw error;
     } finally {
       entry.uncommitted--;
     }
     if (result.kind === 'run-moved') {
-      // What is out for it goes on: its answer is decided on the state that it finds.
+      // Deliveries in flight finish: their responses are decided on the state that is then read.
       this.forget(entry, 'let-finish');
-      onMoved();
+      this.listener.runMoved();
       return 'moved';
     }
     if (result.kind !== 'applied') {
@@ -184,8 +191,8 @@ export class Decisions {
       return null;
     }
     entry.durable = decision.run;
-    noted?.(entry, decision);
-    onDurable(entry, decision, before);
+    onDurable?.(entry, decision);
+    this.listener.decisionDurable(entry, decision, before);
     return decision;
   }
 }

@@ -6,16 +6,16 @@ import { CALLBACK_SLOT, type RunSettings, type Task } from '../../engine/runs/ru
 import { stepTypeOf } from '../../engine/runs/step-type.js';
 import { attemptsOf } from '../../ports/stores/history-parts.js';
 import type { RunRecord, Store } from '../../ports/stores/store.js';
-import type { Ticket } from '../gates/delivery-gates.js';
+import type { DeliveryRef } from '../gates/delivery.js';
 import type { ExplainedTask, Explanation, QueuedBecause, WaitReason } from '../services/workflow-service.js';
 
 /** What the driver knows of a task that the store does not. */
 export interface LiveState {
   /** What holds it back at the gates; empty when nothing does. */
-  reasons(ticket: Ticket): readonly WaitReason[];
-  isInFlight(ticket: Ticket): boolean;
+  reasons(ticket: DeliveryRef): readonly WaitReason[];
+  isInFlight(ticket: DeliveryRef): boolean;
   /** Why it waits for a slot; null when it does not, or not here. */
-  queuedBecause(ticket: Ticket): QueuedBecause | null;
+  queuedBecause(ticket: DeliveryRef): QueuedBecause | null;
   /** Why what is not due yet will not go when it is; null when its destination is not held. */
   heldAt(instanceId: string, url: string): Promise<WaitReason | null>;
 }

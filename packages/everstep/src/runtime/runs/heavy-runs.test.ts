@@ -9,28 +9,29 @@ const LARGE = LIMITS.maxKeptEventBytes;
 
 class World {
   readonly again: string[] = [];
-  readonly heavy = new HeavyRuns(ownersOf('hog1', 'quiet1'));
+  readonly heavy = new HeavyRuns(ownersOf('hog1', 'quiet1'), { redispatch: ({ runKey }) => this.again.push(runKey) });
 
-  begin(instanceId: string, runKey: string, weight: number, slot = 1): (() => void) | null {
-    return this.heavy.begin({ runKey, slot }, createEntry(instanceId, runKey, weight), () => this.again.push(runKey));
+  start(instanceId: string, runKey: string, weight: number, slot = 1): (() => void) | null {
+    const limits = { instanceId, flowControlKey: null, origin: 'http://app' };
+    return this.heavy.start({ runKey, slot, limits }, createEntry(instanceId, runKey, weight));
   }
-  /** As many as may begin. */
-  beginMany(instanceId: string, count: number, weight: number): (() => void)[] {
-    const ends = Array.from({ length: count }, (_, index) => this.begin(instanceId, `${instanceId}-${index}`, weight));
+  /** Starts as many as may start. */
+  startMany(instanceId: string, count: number, weight: number): (() => void)[] {
+    const ends = Array.from({ length: count }, (_, index) => this.start(instanceId, `${instanceId}-${index}`, weight));
     return ends.filter((end) => end !== null);
   }
 }
 
-test('runs that carry little never wait', () => {
+test('runs with few bytes never wait', () => {
   const world = new World();
-  assert.equal(world.beginMany('hog1', 1_000, LIMITS.heavyRunBytes - 1).length, 1_000);
+  assert.equal(world.startMany('hog1', 1_000, LIMITS.heavyRunBytes - 1).length, 1_000);
 });
 
-test('heavy runs of one account leave memory to those of another, and go on when one of them ends', () => {
+test('heavy runs of one account leave memory to those of another, and continue when one of them ends', () => {
   const world = new World();
-  const ends = world.beginMany('hog1', 20, LARGE);
+  const ends = world.startMany('hog1', 20, LARGE);
   assert.equal(ends.length, 2);
-  assert.ok(world.begin('quiet1', 'theirs', LARGE));
+  assert.ok(world.start('quiet1', 'theirs', LARGE));
   assert.equal(world.heavy.isWaiting({ runKey: 'hog1-2', slot: 1 }), true);
   ends[0]?.();
   assert.deepEqual(world.again, ['hog1-2']);
@@ -39,8 +40,8 @@ test('heavy runs of one account leave memory to those of another, and go on when
 
 test('deliveries of one run share its memory', () => {
   const world = new World();
-  const ends = [1, 2, 3].map((slot) => world.begin('hog1', 'same', LARGE, slot));
-  world.beginMany('hog1', 5, LARGE);
+  const ends = [1, 2, 3].map((slot) => world.start('hog1', 'same', LARGE, slot));
+  world.startMany('hog1', 5, LARGE);
   assert.ok(ends.every((end) => end !== null));
   for (const end of ends.slice(1)) end?.();
   assert.deepEqual(world.again, []);
@@ -48,7 +49,7 @@ test('deliveries of one run share its memory', () => {
   assert.equal(world.again.length, 1);
 });
 
-test('a run that is larger than all the memory has its turn', () => {
+test('a run that is larger than the whole limit gets its turn', () => {
   const world = new World();
-  assert.ok(world.begin('hog1', 'giant', 10 * LIMITS.maxCachedRunBytes));
+  assert.ok(world.start('hog1', 'giant', 10 * LIMITS.maxCachedRunBytes));
 });

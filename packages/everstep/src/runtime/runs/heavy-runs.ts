@@ -1,11 +1,11 @@
 /**
- * Runs that carry many bytes stay in memory while a delivery of theirs is under way, and the cache cannot let them go. So
- * there may be only so many bytes of such runs at a time, in fair shares; deliveries of others wait.
+ * Runs with many bytes remain in memory during a delivery, and the cache cannot remove them. The bytes of such runs are
+ * therefore limited, with fair shares; deliveries of further runs wait.
  */
 import { LIMITS } from '../../config/limits.js';
 import { FairShare } from '../../fairness/fair-share.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
-import type { Ticket } from '../gates/delivery-gates.js';
+import { type Delivery, type DeliveryRef, idOf } from '../gates/delivery.js';
 import type { CachedRun } from './run-cache.js';
 
 interface Busy {
@@ -15,39 +15,43 @@ interface Busy {
 }
 
 interface Waiting {
-  readonly instanceId: string;
+  readonly delivery: Delivery;
   readonly bytes: number;
-  readonly again: () => void;
 }
 
-const idOf = ({ runKey, slot }: Ticket): string => `${runKey}/${slot}`;
-
+/** Dispatches a delivery that has waited outside the dispatcher. */
+export interface Redispatch {
+  redispatch(delivery: Delivery): void;
+}
 export class HeavyRuns {
   private readonly share: FairShare;
   private readonly owners: InstanceOwners;
   /** By the key of the run. */
   private readonly busy = new Map<string, Busy>();
-  /** By account; the one whose turn it is comes first. */
+  /** By account; the next account is first. */
   private readonly waiting = new Map<string, Map<string, Waiting>>();
 
-  constructor(owners: InstanceOwners) {
+  private readonly waiters: Redispatch;
+
+  constructor(owners: InstanceOwners, waiters: Redispatch) {
     this.owners = owners;
+    this.waiters = waiters;
     this.share = new FairShare(LIMITS.maxCachedRunBytes, owners);
   }
 
-  isWaiting(ticket: Ticket): boolean {
-    for (const waiting of this.waiting.values()) if (waiting.has(idOf(ticket))) return true;
+  isWaiting(ref: DeliveryRef): boolean {
+    for (const waiting of this.waiting.values()) if (waiting.has(idOf(ref))) return true;
     return false;
   }
 
   /**
-   * What ends the delivery, or null when it has to wait: then `again` is called once there may be room, and the run should
-   * not stay in memory meanwhile.
+   * Returns a function to call when the delivery ends. Returns null if the delivery must wait: it is dispatched again when
+   * memory may be free, and the run should not stay in memory until then.
    */
-  begin(ticket: Ticket, { run, weight }: CachedRun, again: () => void): (() => void) | null {
+  start(delivery: Delivery, { run, weight }: CachedRun): (() => void) | null {
     if (weight < LIMITS.heavyRunBytes) return () => {};
     const { key, instanceId } = run;
-    // One that is larger than all of it must have its turn, too.
+    // A run that is larger than the total limit must get its turn as well.
     const bytes = Math.min(weight, LIMITS.maxKeptEventBytes);
     const busy = this.busy.get(key);
     if (busy) busy.deliveries++;
@@ -57,14 +61,14 @@ export class HeavyRuns {
     } else {
       const accountId = this.owners.accountOf(instanceId);
       const others = this.waiting.get(accountId) ?? new Map<string, Waiting>();
-      others.set(idOf(ticket), { instanceId, bytes, again });
+      others.set(idOf(delivery), { delivery, bytes });
       this.waiting.set(accountId, others);
       return null;
     }
     return () => this.end(key);
   }
 
-  /** Nobody waits any more: others continue with all of it. */
+  /** Removes all waiting deliveries: other nodes continue with them. */
   forget(): void {
     this.waiting.clear();
   }
@@ -76,16 +80,16 @@ export class HeavyRuns {
     if (busy.deliveries > 0) return;
     this.busy.delete(runKey);
     this.share.give(busy.instanceId, busy.bytes);
-    // One of each account, by turns: which of them has room is found out when it begins.
+    // One of each account, in turn. Whether there is enough memory is checked when it starts.
     for (const [accountId, waiting] of [...this.waiting]) {
       const [first] = waiting;
       if (!first) continue;
-      const [id, { instanceId, bytes, again }] = first;
-      if (!this.share.allows(instanceId, bytes)) continue;
+      const [id, { delivery, bytes }] = first;
+      if (!this.share.allows(delivery.limits.instanceId, bytes)) continue;
       waiting.delete(id);
       this.waiting.delete(accountId);
       if (waiting.size > 0) this.waiting.set(accountId, waiting);
-      again();
+      this.waiters.redispatch(delivery);
     }
   }
 }

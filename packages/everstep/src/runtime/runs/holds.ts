@@ -6,7 +6,6 @@
  */
 import { EMPTY_JOURNAL_DIGEST, extendJournalDigest, type JournalEntry, type StepReply } from '@everstep/sdk/protocol';
 import type { Decision } from '../../engine/runs/decision.js';
-import type { CachedRun } from './run-cache.js';
 
 /** A prefix of the recorded journal. */
 export interface JournalMark {
@@ -19,6 +18,14 @@ export interface HeldJournal extends JournalMark {
   readonly worker: string;
 }
 
+/** What is known about the worker of a run. */
+export interface HoldState {
+  /** The worker that holds the run, and the recorded entries that it is known to hold. */
+  hold: HeldJournal | null;
+  /** The longest prefix of the recorded journal whose digest was computed. */
+  digested: JournalMark;
+}
+
 export const EMPTY_JOURNAL: JournalMark = { length: 0, digest: EMPTY_JOURNAL_DIGEST };
 
 /** Returns the mark behind `entries`, which come right after `mark`. */
@@ -27,7 +34,7 @@ export function markBehind(mark: JournalMark, entries: readonly Pick<JournalEntr
 }
 
 /** Remembers the digest of the longest prefix that was computed, so that no entry is digested twice. */
-export function noteDigest(entry: CachedRun, mark: JournalMark): void {
+export function noteDigest(entry: HoldState, mark: JournalMark): void {
   if (mark.length > entry.digested.length) entry.digested = mark;
 }
 
@@ -35,7 +42,7 @@ export function noteDigest(entry: CachedRun, mark: JournalMark): void {
  * Takes the hold of a reply to a request with `sent`. To be called when the decision on that reply is durable, and only for
  * the state that the request was built from. Replies of parallel steps come in any order; the furthest counts.
  */
-export function noteHold(entry: CachedRun, reply: StepReply, sent: JournalMark, decision: Decision): void {
+export function noteHold(entry: HoldState, reply: StepReply, sent: JournalMark, decision: Decision): void {
   const hold = reply.kind === 'progress' || reply.kind === 'failed' ? reply.hold : undefined;
   if (!hold || hold.through < sent.length) {
     entry.hold = null;

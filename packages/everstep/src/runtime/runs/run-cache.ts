@@ -10,10 +10,10 @@ import type { Run, RunPayload } from '../../engine/runs/run.js';
 import type { CommitUnit } from '../../engine/writes.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { Store } from '../../ports/stores/store.js';
-import { EMPTY_JOURNAL, type HeldJournal, type JournalMark } from './holds.js';
+import { EMPTY_JOURNAL, type HoldState } from './holds.js';
 import { weightAfter, weightOf } from './run-weight.js';
 
-export interface CachedRun {
+export interface CachedRun extends HoldState {
   /** As of the last decision; the next one is taken on this. */
   run: Run;
   /** As of the last decision that is durable; only this is ever shown to an endpoint. */
@@ -22,10 +22,6 @@ export interface CachedRun {
   readonly forwardHeaders: RunPayload['forwardHeaders'];
   /** What it was triggered with, until it has been sent once. */
   payload: RunPayload | null;
-  /** The worker that holds the run, and the recorded entries that it is known to hold. */
-  hold: HeldJournal | null;
-  /** The longest prefix of the recorded journal whose digest was computed. */
-  digested: JournalMark;
   /** How often a worker was sent a part of the journal and did not hold the rest. */
   misses: number;
   /** Decisions that are not durable yet. */

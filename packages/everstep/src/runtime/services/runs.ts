@@ -4,7 +4,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { StepCaller } from '../../ports/step-caller.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import type { RunRecord, RunReference, Store } from '../../ports/stores/store.js';
-import { originOf } from '../dispatch/passages.js';
+import { originOf } from '../dispatch/origins.js';
 import { forkOne } from '../forks/forks.js';
 import type { StagingOptions } from '../forks/staging.js';
 import type { Explanation } from '../interface/explanation.js';

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import type { buildConnector } from 'undici';
 import { ownersOf } from '../../fairness/owners.fixture.js';
 import { NotAttemptedError } from '../../ports/not-attempted.js';
-import { resultOfFailure } from '../../runtime/dispatch/passages.js';
+import { resultOfFailure } from '../../runtime/dispatch/delivery-result.js';
 import {
   agreeing,
   callerWith,

@@ -8,7 +8,7 @@ const OTHER = 'http://other:80';
 function limitedTo(most: number | (() => number)): GateWorld {
   const world = new GateWorld();
   const now = typeof most === 'number' ? () => most : most;
-  world.placesOf = (instanceId) => (instanceId === INSTANCE ? now() : Number.POSITIVE_INFINITY);
+  world.slotsOf = (instanceId) => (instanceId === INSTANCE ? now() : Number.POSITIVE_INFINITY);
   return world;
 }
 
@@ -51,7 +51,7 @@ test('keys of one instance take turns for its room', async () => {
   for (let i = 0; i < 6; i++) world.offer('b', { runKey: `b${i}`, origin: OTHER });
   let most = 0;
   world.onStart = () => {
-    most = Math.max(most, world.flying.size);
+    most = Math.max(most, world.inFlight.size);
   };
   await world.pass(1_000);
   assert.deepEqual([world.starts.length, most], [12, 1]);

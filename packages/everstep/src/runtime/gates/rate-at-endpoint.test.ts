@@ -25,7 +25,7 @@ function mostInWindow(arrivals: readonly number[]): number {
   return most;
 }
 
-class Arrivals {
+class RequestLog {
   readonly world = new GateWorld();
   readonly seen: number[] = [];
   /** Before a request leaves: connecting, and whatever else is done at once. */
@@ -37,10 +37,10 @@ class Arrivals {
     const { world, seen } = this;
     const next = drawn(seed);
     world.transitMs = transitOf;
-    world.leavesAtOnce = false;
+    world.sendsAtOnce = false;
     world.endpoint = (start, end, clock) => {
       const leaves = clock.now() + this.connectMs;
-      clock.setTimer(leaves, () => world.gates.left(start.ticket));
+      clock.setTimer(leaves, () => world.gates.sent(start));
       const late = world.starts.length === 1 ? this.firstLateMs : 0;
       const arrives = leaves + late + Math.floor(next() * transitOf(PERIOD_MS));
       clock.setTimer(arrives, () => seen.push(clock.now()));
@@ -50,7 +50,7 @@ class Arrivals {
 }
 
 test('a first window whose requests had to connect first does not end before its time at the endpoint', async () => {
-  const arrivals = new Arrivals(3, 5);
+  const arrivals = new RequestLog(3, 5);
   const { world } = arrivals;
   await world.trigger({ key: 'k', rate: 50, periodMs: PERIOD_MS });
   arrivals.connectMs = 60;
@@ -63,7 +63,7 @@ test('a first window whose requests had to connect first does not end before its
 });
 
 test('an endpoint that takes the first request late gets no more for that', async () => {
-  const arrivals = new Arrivals(3, 1);
+  const arrivals = new RequestLog(3, 1);
   const { world } = arrivals;
   await world.trigger({ key: 'k', parallelism: 1, rate: 50, periodMs: PERIOD_MS });
   arrivals.firstLateMs = transitOf(PERIOD_MS);
@@ -75,7 +75,7 @@ test('an endpoint that takes the first request late gets no more for that', asyn
 
 test('what starts late in a window does not arrive in the next one', async () => {
   for (let seed = 1; seed <= 20; seed++) {
-    const arrivals = new Arrivals(seed, 80 + seed);
+    const arrivals = new RequestLog(seed, 80 + seed);
     const { world } = arrivals;
     await world.trigger({ key: 'k', rate: 20, parallelism: 2, periodMs: PERIOD_MS });
     world.offerMany(1_000, 'k');
@@ -87,7 +87,7 @@ test('what starts late in a window does not arrive in the next one', async () =>
 });
 
 test('after a crash the window is as long as it may have been at the endpoint', async () => {
-  const arrivals = new Arrivals(5, 1);
+  const arrivals = new RequestLog(5, 1);
   const { world } = arrivals;
   await world.trigger({ key: 'k', rate: 10, periodMs: PERIOD_MS });
   arrivals.connectMs = 50;
@@ -102,7 +102,7 @@ test('after a crash the window is as long as it may have been at the endpoint', 
 });
 
 test('a window whose first request never left ends all the same', async () => {
-  const { world } = new Arrivals(7, 1);
+  const { world } = new RequestLog(7, 1);
   world.endpoint = (_start, end, clock) => {
     clock.setTimer(clock.now() + 1, () => end({ kind: 'failed', error: 'nobody listens' }));
   };

@@ -1,0 +1,38 @@
+/** The delivery of a task: where it goes and which limits apply to it. */
+import type { Run, Task } from '../../engine/runs/run.js';
+import type { DueTask } from '../../ports/stores/store.js';
+import type { Delivery, DeliveryLimits, DeliveryRef } from '../gates/delivery.js';
+import { callbackUrlOf } from '../services/callbacks.js';
+import type { DeliveryTask } from './delivery-task.js';
+import { originOf } from './origins.js';
+import { isLong, type Timeouts, timeoutOf, timeoutOfCallback } from './timeouts.js';
+
+function withLimits(ref: DeliveryRef, limits: DeliveryLimits, long: boolean, queue?: string): Delivery {
+  const { runKey, slot } = ref;
+  if (!long && queue === undefined) return { runKey, slot, limits };
+  return { runKey, slot, limits: { ...limits, ...(queue === undefined ? {} : { queue }), ...(long ? { isLong: true } : {}) } };
+}
+
+export function deliveryOf(run: Run, task: DeliveryTask, timeouts: Timeouts): Delivery {
+  const { key: runKey, instanceId, workflowUrl, settings } = run;
+  const call = task.kind === 'call' ? task.call : null;
+  const flowControl = call ? call.flowControl : settings.flowControl;
+  const limits = { instanceId, flowControlKey: flowControl?.key ?? null, origin: originOf(call?.url ?? workflowUrl) };
+  const long = isLong(timeoutOf(run, task), instanceId, timeouts);
+  return withLimits({ runKey, slot: task.slot }, limits, long, settings.message?.queue);
+}
+
+/** Returns the delivery of a failure callback. No flow control key limits it. */
+export function callbackDeliveryOf(run: Run, { slot }: Task, timeouts: Timeouts): Delivery {
+  const { key: runKey, instanceId } = run;
+  const limits = { instanceId, flowControlKey: null, origin: originOf(callbackUrlOf(run)) };
+  return withLimits({ runKey, slot }, limits, isLong(timeoutOfCallback(run), instanceId, timeouts));
+}
+
+/** Returns the delivery of a task that a scan has read. Its timeout, and so if it is long, is unknown until its run is read. */
+export function dueDeliveryOf({ runKey, slot, instanceId, flowControlKey, workflowUrl, queue }: DueTask): Delivery {
+  return withLimits({ runKey, slot }, { instanceId, flowControlKey, origin: originOf(workflowUrl) }, false, queue);
+}
+
+/** Returns the same delivery with a slot for long deliveries. */
+export const asLong = (delivery: Delivery): Delivery => withLimits(delivery, delivery.limits, true, delivery.limits.queue);

@@ -1,0 +1,36 @@
+/** What the outcome of a delivery shows about its destination. */
+import type { RunEvent } from '../../engine/runs/decide.js';
+import type { DeliveryFailure } from '../../engine/runs/run.js';
+import { type DeliveryResult, NOT_MADE } from '../gates/delivery.js';
+
+const DELIVERED: DeliveryResult = { kind: 'delivered' };
+
+/** Whether the destination itself has a fault, as far as a failed attempt shows; a failed step is not one. */
+export function resultOfFailure(failure: DeliveryFailure | null | 'given-up'): DeliveryResult {
+  if (failure === 'given-up') return NOT_MADE;
+  if (failure === null) return DELIVERED;
+  switch (failure.cause) {
+    case 'network':
+    case 'timeout':
+      return { kind: 'failed', error: failure.message };
+    case 'http': {
+      const status = failure.status ?? 0;
+      return status >= 500 || status === 429 ? { kind: 'failed', error: failure.message } : DELIVERED;
+    }
+    default:
+      return DELIVERED;
+  }
+}
+
+export function resultOfEvent(event: RunEvent | null): DeliveryResult {
+  switch (event?.kind) {
+    case undefined:
+      return NOT_MADE;
+    case 'attempt-failed':
+    case 'call-answered':
+    case 'message-answered':
+      return resultOfFailure(event.failure);
+    default:
+      return DELIVERED;
+  }
+}

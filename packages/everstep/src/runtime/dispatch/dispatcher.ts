@@ -1,0 +1,320 @@
+/**
+ * Dispatches deliveries, from the moment a task is due until the outcome of its request is decided.
+ *
+ * The states of a delivery, and what moves it on:
+ *
+ *   due ──► offered ──► waiting at a gate ──► waiting for a slot ──► in flight ──► released ──► outcome
+ *
+ *   offered              `dispatch` (a decision made the task due) or `dispatchDue` (a scan found the task). With several
+ *                        nodes, `GateHolders` hands a delivery with a shared limit to the node that holds the gates of its
+ *                        instance, and the life of the delivery continues there.
+ *   waiting at a gate    `DeliveryGates` lets it pass when its queue, its destination and its flow control key permit it.
+ *   waiting for a slot   `SlotQueue` starts it when the plan, the fair shares, the host and the burst gate permit it.
+ *   in flight            `DeliverySender` reads the state of the run and makes one attempt.
+ *   released             The slot is free and the gates know the result, so the next deliveries move on.
+ *   outcome              `DeliveryOutcomes.onOutcome` lets the engine decide on the response. What the decision makes due
+ *                        enters again at `dispatch`.
+ *
+ * At most one delivery of a slot of a run is in these states. A delivery that is offered while an older one of the same slot
+ * is in flight is kept in `dueAgain` and offered when that one ends: the older one may have read a state that is out of date.
+ *
+ * Two questions are asked twice, because a delivery can wait for a long time between the offer and the request:
+ * - May it be sent to its destination? At the offer, and again after the wait for a slot (`mayStart`): a breaker or a person
+ *   may have held the destination in the meantime. It then waits at the gate again.
+ * - May this node start work? When the delivery gets its slot, and again when the request is sent (`DeliverySender`): the
+ *   lease of the node may have expired, and other nodes may have taken over.
+ *
+ * Keeps invariant 23.
+ */
+import { ADVANCE_SLOT } from '../../engine/runs/run.js';
+import type { DueTask } from '../../ports/stores/store.js';
+import type { DueTasks } from '../due/due-tasks.js';
+import type { Backlog } from '../due/due-turns.js';
+import { type Delivery, type DeliveryLimits, type DeliveryRef, idOf, NOT_MADE } from '../gates/delivery.js';
+import { DeliveryGates, type GatesExit } from '../gates/delivery-gates.js';
+import type { ControlCommits } from '../gates/gate-deps.js';
+import { transitOf } from '../gates/rate-window.js';
+import type { Decisions } from '../runs/decisions.js';
+import type { Redispatch } from '../runs/heavy-runs.js';
+import type { CachedRun, RunCache } from '../runs/run-cache.js';
+import type { RuntimeDeps } from '../runs/runtime-deps.js';
+import type { WorkInProgress } from '../runs/work-in-progress.js';
+import type { Callbacks } from '../services/callbacks.js';
+import type { QueuedBecause } from '../services/workflow-service.js';
+import type { Delivered } from './deliverer.js';
+import { asLong, dueDeliveryOf } from './delivery-of-task.js';
+import { GateHolders, type LocalGates } from './gate-holders.js';
+import { type Attempt, DeliverySender } from './sender.js';
+import { type SlotHolder, SlotQueue } from './slot-queue.js';
+
+/** Delay before a delivery that could not be attempted is dispatched again. */
+const RETRY_ATTEMPT_MS = 1_000;
+
+/** The end of an attempt. Its slot is free and the gates know its result. */
+export interface DeliveryOutcome {
+  readonly ref: DeliveryRef;
+  /** The state of the run from which the request was built. */
+  readonly entry: CachedRun;
+  /** `entry.givenUp` when the state was read. */
+  readonly givenUp: number;
+  /** The response; null if nothing was sent, or the attempt was given up. */
+  readonly delivered: Delivered | null;
+}
+
+export interface DeliveryOutcomes {
+  /** Resolves when the outcome is recorded. Resolves with true if a decision was made, which dispatches what it makes due. */
+  onOutcome(outcome: DeliveryOutcome): Promise<boolean>;
+}
+
+export interface DispatcherParts {
+  readonly cache: RunCache;
+  readonly decisions: Decisions;
+  readonly callbacks: Callbacks;
+  readonly due: DueTasks;
+  readonly work: WorkInProgress;
+  readonly commits: ControlCommits;
+  readonly outcomes: DeliveryOutcomes;
+}
+
+export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch {
+  readonly gates: DeliveryGates;
+  private readonly deps: RuntimeDeps;
+  private readonly parts: DispatcherParts;
+  private readonly slots: SlotQueue;
+  private readonly sender: DeliverySender;
+  /** Null if this process is alone on its store. */
+  private readonly holders: GateHolders | null;
+  /** Deliveries that became due while an older one of the same slot was in flight. */
+  private readonly dueAgain = new Map<string, Delivery>();
+  /** Cancel the timers of deliveries that could not be attempted. */
+  private readonly retries = new Set<() => void>();
+  private stopping = false;
+
+  constructor(deps: RuntimeDeps, parts: DispatcherParts) {
+    const { store, clock, log } = deps;
+    this.deps = deps;
+    this.parts = parts;
+    this.slots = new SlotQueue(deps, this);
+    const { commits } = parts;
+    this.gates = new DeliveryGates({ store, clock, log, commits, exit: this, slots: this.slots, transitMs: transitOf });
+    this.holders = deps.cluster && new GateHolders({ ...deps, cluster: deps.cluster, due: parts.due }, this);
+    this.sender = new DeliverySender(deps, { ...parts, gates: this.gates, redispatch: this });
+  }
+
+  // ---------------------------------------------------------------- due ► offered
+
+  /** Dispatches a delivery that a decision on this node made due. */
+  dispatch(delivery: Delivery): void {
+    const { instanceId, queue } = delivery.limits;
+    if (this.holders && queue !== undefined) this.holders.messageQueued(instanceId);
+    else this.redispatch(delivery);
+  }
+
+  /** Dispatches the delivery of a task that a scan found; with several nodes, this node has claimed it. */
+  dispatchDue(task: DueTask): void {
+    if (task.queue !== undefined) this.holders?.queuedClaimed(task.instanceId);
+    this.redispatch(dueDeliveryOf(task));
+  }
+
+  redispatch(delivery: Delivery): void {
+    if (this.stopping || this.deps.isDeleted(delivery.limits.instanceId)) return;
+    if (this.holders) this.holders.offer(delivery);
+    else this.offer(delivery);
+  }
+
+  // ---------------------------------------------------------------- offered ► waiting at a gate ► waiting for a slot
+
+  offer(delivery: Delivery): void {
+    if (!this.gates.offer(delivery)) this.noteDueAgain(delivery);
+  }
+
+  passedGates(delivery: Delivery, counted: boolean): void {
+    const run = this.parts.cache.peek(delivery.runKey)?.run;
+    const hasStarted = delivery.slot !== ADVANCE_SLOT || (run !== undefined && run.journalLength > 0);
+    if (this.slots.add(delivery, counted ? 'counted' : hasStarted ? 'continuing' : 'fresh')) return;
+    this.noteDueAgain(delivery);
+    this.gates.done(delivery, NOT_MADE);
+  }
+
+  private noteDueAgain(delivery: Delivery): void {
+    if (this.slots.isInFlight(delivery)) this.dueAgain.set(idOf(delivery), delivery);
+  }
+
+  // ---------------------------------------------------------------- in flight ► released ► outcome
+
+  startDelivery(delivery: Delivery): void {
+    this.parts.work.track(this.make(delivery));
+  }
+
+  /** Resolves when everything that follows from the delivery has started. */
+  private async make(delivery: Delivery): Promise<void> {
+    let recorded: () => void = () => {};
+    const answerRecorded = new Promise<void>((resolve) => {
+      recorded = resolve;
+    });
+    try {
+      await this.attempt(delivery, answerRecorded);
+    } finally {
+      recorded();
+    }
+  }
+
+  private async attempt(delivery: Delivery, answerRecorded: Promise<void>): Promise<void> {
+    const { cluster } = this.deps;
+    if (!this.gates.mayStart(delivery) || this.deps.isDeleted(delivery.limits.instanceId)) {
+      // Its destination was held while it waited for a slot, so it waits at the gate again; or its queue instance was deleted.
+      this.slots.done(delivery);
+      this.slotFreed(delivery);
+      return;
+    }
+    let attempt: Attempt | null = null;
+    let again: Delivery | undefined;
+    let releasedBy: string | undefined;
+    try {
+      attempt = await this.sender.send(delivery, answerRecorded);
+    } finally {
+      this.slots.done(delivery);
+      again = this.dueAgain.get(idOf(delivery));
+      this.dueAgain.delete(idOf(delivery));
+      releasedBy = cluster?.nodeId;
+      this.gates.done(delivery, attempt?.result ?? NOT_MADE);
+      this.slotFreed(delivery);
+    }
+    switch (attempt.kind) {
+      case 'lease-lost':
+        return;
+      case 'waits-for-memory':
+        if (again) this.redispatch(again);
+        return;
+      case 'needs-long-slot':
+        this.redispatch(asLong(delivery));
+        return;
+      case 'not-attempted':
+        this.retryLater(delivery);
+        return;
+      case 'attempted':
+    }
+    const { entry, givenUp, delivered } = attempt;
+    const { decisions, due, outcomes } = this.parts;
+    if (entry && (await outcomes.onOutcome({ ref: delivery, entry, givenUp, delivered }))) return;
+    // Other nodes have taken over if the id of this node has changed.
+    if (again && cluster?.nodeId === releasedBy) this.redispatch(again);
+    if (delivery.limits.queue === undefined || !cluster) return;
+    // The message was claimed before the commit that made it due was answered. It is this node's, so no scan claims it again.
+    if (!delivered) due.restart();
+    // It may have ended on another node: then its position in the queue is free.
+    this.gates.verifyQueues((runKey) => decisions.isActive(runKey));
+  }
+
+  private slotFreed({ limits }: Delivery): void {
+    this.gates.slotsFreed();
+    this.slots.drainSoon();
+    this.parts.due.resume(limits.instanceId);
+  }
+
+  private retryLater(delivery: Delivery): void {
+    if (this.stopping) return;
+    const { paceClock } = this.deps;
+    const cancel = paceClock.setTimer(paceClock.now() + RETRY_ATTEMPT_MS, () => {
+      this.retries.delete(cancel);
+      this.redispatch(delivery);
+    });
+    this.retries.add(cancel);
+  }
+
+  // ---------------------------------------------------------------- limits and state
+
+  /** A run of the instance was created. */
+  triggered(instanceId: string): void {
+    this.slots.triggered(instanceId);
+  }
+
+  /** Plans have changed: slots may be free. */
+  limitsChanged(): void {
+    if (this.stopping) return;
+    this.gates.slotsFreed();
+    this.slots.drainSoon();
+  }
+
+  /** The store accepts writes again. */
+  resume(): void {
+    this.slots.drainSoon();
+  }
+
+  get backlog(): Backlog {
+    return this.slots.backlog;
+  }
+  /** Whether no delivery waits for a slot or is in flight, and the gates do nothing. Deliveries may wait at the gates. */
+  get idle(): boolean {
+    return this.slots.idle && this.gates.idle;
+  }
+  get deliveriesInFlight(): readonly Delivery[] {
+    return this.slots.deliveriesInFlight;
+  }
+  inFlight(instanceId: string): number {
+    return this.slots.inFlight(instanceId);
+  }
+  maxInFlight(instanceId: string): number {
+    return this.slots.maxInFlight(instanceId);
+  }
+  isInFlight(ref: DeliveryRef): boolean {
+    return this.slots.isInFlight(ref);
+  }
+  /** Returns why a delivery waits here for a slot; null if it does not. */
+  queuedBecause(ref: DeliveryRef): QueuedBecause | null {
+    return this.slots.queuedBecause(ref) ?? (this.sender.waitsForMemory(ref) ? 'memory' : null);
+  }
+
+  // ---------------------------------------------------------------- several nodes
+
+  /** Whether the gates of the instance are this process's. */
+  holdsGates(instanceId: string): boolean {
+    return this.holders?.holds(instanceId) ?? true;
+  }
+  /** Instances whose gates this node holds. */
+  get heldGates(): readonly string[] {
+    return this.holders?.held ?? [];
+  }
+  /** Whether a shared limit applies to the delivery. */
+  isLimited(limits: DeliveryLimits): boolean {
+    return this.holders?.isLimited(limits) ?? false;
+  }
+  /** Other nodes may hold other gates now. */
+  forgetHolders(): void {
+    this.holders?.forget();
+  }
+
+  /** Other nodes have taken over everything that waits here. Deliveries in flight end. */
+  takenOver(): void {
+    this.slots.clear();
+    this.forgetWaiting();
+    this.gates.reset();
+  }
+
+  /** The queue instance was deleted: removes its waiting deliveries. */
+  dropInstance(instanceId: string): void {
+    this.gates.drop(instanceId);
+    this.slots.drainSoon();
+  }
+
+  // ---------------------------------------------------------------- stop
+
+  /** Accepts and starts no more deliveries. */
+  stop(): void {
+    this.stopping = true;
+    this.slots.stop();
+  }
+
+  /** Aborts the failure callbacks in flight. */
+  abort(): void {
+    this.sender.abort();
+  }
+
+  /** Forgets the deliveries that wait outside the gates and slots: for a retry, for memory, or for an older delivery. */
+  forgetWaiting(): void {
+    this.dueAgain.clear();
+    this.sender.forgetWaiting();
+    for (const cancel of this.retries) cancel();
+    this.retries.clear();
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * Makes one attempt of a delivery that has a slot: reads the state of its run, sends the request and returns the response as
+ * an event for the engine.
+ *
+ * Keeps invariant 24.
+ */
+import type { RunEvent } from '../../engine/runs/decide.js';
+import { CALLBACK_SLOT, type Run } from '../../engine/runs/run.js';
+import { NotAttemptedError } from '../../ports/not-attempted.js';
+import type { DueTasks } from '../due/due-tasks.js';
+import { type Delivery, type DeliveryRef, type DeliveryResult, NOT_MADE } from '../gates/delivery.js';
+import type { DeliveryGates } from '../gates/delivery-gates.js';
+import { makeCall } from '../messages/messages.js';
+import type { Decisions } from '../runs/decisions.js';
+import { HeavyRuns, type Redispatch } from '../runs/heavy-runs.js';
+import type { CachedRun, RunCache } from '../runs/run-cache.js';
+import type { RuntimeDeps } from '../runs/runtime-deps.js';
+import type { Callbacks } from '../services/callbacks.js';
+import { type Delivered, deliver } from './deliverer.js';
+import { resultOfEvent, resultOfFailure } from './delivery-result.js';
+import { isDeliveryTask } from './delivery-task.js';
+import { sendMessage } from './message-delivery.js';
+import { isLong, timeoutOf } from './timeouts.js';
+
+interface SenderParts {
+  readonly cache: RunCache;
+  readonly decisions: Decisions;
+  readonly callbacks: Callbacks;
+  readonly due: DueTasks;
+  readonly gates: DeliveryGates;
+  readonly redispatch: Redispatch;
+}
+
+export type Attempt =
+  | {
+      readonly kind: 'attempted';
+      readonly result: DeliveryResult;
+      /** The state of the run; null if the run is not active, and for failure callbacks, which record their own outcome. */
+      readonly entry: CachedRun | null;
+      /** `entry.givenUp` when the state was read. */
+      readonly givenUp: number;
+      /** The response; null if nothing was sent, or the attempt was given up. */
+      readonly delivered: Delivered | null;
+    }
+  | {
+      /**
+       * Nothing was sent. `lease-lost`: this node may not start work. `waits-for-memory`: the run is larger than the free
+       * memory; it is dispatched again when memory is free. `needs-long-slot`: the timeout is long, which is known only from
+       * the run. `not-attempted`: this process lacks a resource.
+       */
+      readonly kind: 'lease-lost' | 'waits-for-memory' | 'needs-long-slot' | 'not-attempted';
+      readonly result: DeliveryResult;
+    };
+
+const notSent = (kind: Exclude<Attempt['kind'], 'attempted'>): Attempt => ({ kind, result: NOT_MADE });
+
+const deliveredBy = (event: RunEvent | null): Delivered | null => event && { event };
+
+export class DeliverySender {
+  private readonly deps: RuntimeDeps;
+  private readonly parts: SenderParts;
+  private readonly heavy: HeavyRuns;
+  private readonly aborted = new AbortController();
+
+  constructor(deps: RuntimeDeps, parts: SenderParts) {
+    this.deps = deps;
+    this.parts = parts;
+    this.heavy = new HeavyRuns(deps.owners, parts.redispatch);
+  }
+
+  /** Whether the delivery waits because its run is larger than the free memory. */
+  waitsForMemory(ref: DeliveryRef): boolean {
+    return this.heavy.isWaiting(ref);
+  }
+
+  /** Forgets the deliveries that wait for memory. */
+  forgetWaiting(): void {
+    this.heavy.forget();
+  }
+
+  /** Aborts the failure callbacks in flight. */
+  abort(): void {
+    this.aborted.abort();
+  }
+
+  /** Resolves after the response. Rejects on an unexpected error. */
+  async send(delivery: Delivery, answerRecorded: Promise<void>): Promise<Attempt> {
+    const mayWork = this.leaseCheck();
+    if (!mayWork()) return notSent('lease-lost');
+    return delivery.slot === CALLBACK_SLOT
+      ? this.sendCallback(delivery, answerRecorded)
+      : this.sendTask(delivery, mayWork, answerRecorded);
+  }
+
+  /**
+   * Returns a function that checks the lease of this node. The process may be paused at any await until the request is sent,
+   * and other nodes may take over in the meantime.
+   */
+  private leaseCheck(): () => boolean {
+    const { cluster } = this.deps;
+    const nodeId = cluster?.nodeId;
+    return () => {
+      if (cluster?.nodeId === nodeId && (cluster?.canStartWork ?? true)) return true;
+      // The lease may be valid again before anything notices that it had expired.
+      this.parts.due.restart();
+      return false;
+    };
+  }
+
+  private needsLongSlot({ limits }: Delivery, { instanceId }: Run, timeoutMs: number): boolean {
+    return !limits.isLong && isLong(timeoutMs, instanceId, this.deps.limits);
+  }
+
+  private async sendCallback(delivery: Delivery, answerRecorded: Promise<void>): Promise<Attempt> {
+    const mayTake = (run: Run, timeoutMs: number) => !this.needsLongSlot(delivery, run, timeoutMs);
+    const { signal } = this.aborted;
+    try {
+      const failure = await this.parts.callbacks.deliver(delivery.runKey, signal, mayTake, answerRecorded);
+      if (failure === 'refused') return notSent('needs-long-slot');
+      return { kind: 'attempted', result: resultOfFailure(failure), entry: null, givenUp: 0, delivered: null };
+    } catch (error) {
+      return this.failed(error, null, 0);
+    }
+  }
+
+  private async sendTask(delivery: Delivery, mayWork: () => boolean, answerRecorded: Promise<void>): Promise<Attempt> {
+    let entry: CachedRun | null = null;
+    let givenUp = 0;
+    let end: (() => void) | null = null;
+    try {
+      entry = await this.stateFor(delivery);
+      if (!entry) return { kind: 'attempted', result: NOT_MADE, entry, givenUp, delivered: null };
+      givenUp = entry.givenUp;
+      const run = entry.durable;
+      const task = run.tasks.get(delivery.slot);
+      if (task && isDeliveryTask(task) && this.needsLongSlot(delivery, run, timeoutOf(run, task)))
+        return notSent('needs-long-slot');
+      end = this.heavy.start(delivery, entry);
+      if (!end) {
+        // The run is read again when it is its turn.
+        if (entry.deliveries === 0 && entry.uncommitted === 0) this.parts.cache.drop(delivery.runKey);
+        return notSent('waits-for-memory');
+      }
+      const delivered = mayWork() ? await this.deliverTask(entry, delivery.slot, mayWork, answerRecorded) : null;
+      return { kind: 'attempted', result: resultOfEvent(delivered?.event ?? null), entry, givenUp, delivered };
+    } catch (error) {
+      return this.failed(error, entry, givenUp);
+    } finally {
+      end?.();
+    }
+  }
+
+  /** Returns the attempt that ended with an expected error; throws any other error. */
+  private failed(error: unknown, entry: CachedRun | null, givenUp: number): Attempt {
+    // The endpoint is not at fault, and no attempt is counted.
+    if (error instanceof NotAttemptedError) return notSent('not-attempted');
+    // The store is unavailable: what to send could not be read, or the result could not be recorded. Due tasks are read again
+    // when the store accepts writes.
+    if (this.deps.writes.failed(error)) return { kind: 'attempted', result: NOT_MADE, entry, givenUp, delivered: null };
+    throw error;
+  }
+
+  /** Resolves with the run, in its latest state if an older one has nothing to deliver in the slot. */
+  private async stateFor({ runKey, slot }: DeliveryRef): Promise<CachedRun | null> {
+    const { cache, decisions } = this.parts;
+    const entry = await cache.load(runKey);
+    if (!this.deps.cluster || !entry || entry.run.tasks.has(slot)) return entry;
+    return (await decisions.openTask(runKey, slot))?.entry ?? null;
+  }
+
+  /** Resolves with the response; null if there is nothing to do or the attempt was given up. */
+  private async deliverTask(
+    entry: CachedRun,
+    slot: number,
+    mayWork: () => boolean,
+    answerRecorded: Promise<void>,
+  ): Promise<Delivered | null> {
+    const { store, stepCaller, messageSender, clock } = this.deps;
+    const task = entry.durable.tasks.get(slot);
+    // A decision that is being written changes the task. The new task is scheduled once the decision is durable; sending the
+    // old one now would also keep the new one out of the queue.
+    if (!task || task !== entry.run.tasks.get(slot) || task.dueAt === null || task.dueAt > clock.now()) return null;
+    const onSent = () => {
+      if (mayWork()) this.parts.gates.sent({ runKey: entry.run.key, slot });
+      else this.parts.cache.giveUp(entry);
+    };
+    switch (task.kind) {
+      case 'advance':
+      case 'step':
+        return deliver(store, stepCaller, entry, task, {
+          onSent: () => {
+            entry.deliveryStartedAt.set(slot, clock.now());
+            onSent();
+          },
+          answerRecorded,
+        }).finally(() => entry.deliveryStartedAt.delete(slot));
+      case 'call':
+        return deliveredBy(await makeCall(messageSender, entry, task, () => clock.now(), { onSent, answerRecorded }));
+      case 'message':
+        return deliveredBy(
+          await sendMessage({ store, sender: messageSender, now: () => clock.now() }, entry, task, { onSent, answerRecorded }),
+        );
+      default:
+        return null;
+    }
+  }
+}

@@ -1,0 +1,36 @@
+/** A delivery: one request (or frame) that the service must send for a task of a run, and the limits that apply to it. */
+
+/** Identifies a delivery: at most one is pending for a slot of a run. */
+export interface DeliveryRef {
+  readonly runKey: string;
+  readonly slot: number;
+}
+
+/** What limits the delivery. */
+export interface DeliveryLimits {
+  readonly instanceId: string;
+  readonly flowControlKey: string | null;
+  /** Queue of a plain message. The message must have its turn there before any other limit applies. */
+  readonly queue?: string;
+  /** Scheme, host and port of the destination. */
+  readonly origin: string;
+  /** Set if the timeout is so long that the delivery takes one of the slots for long deliveries. */
+  readonly isLong?: true;
+}
+
+export interface Delivery extends DeliveryRef {
+  readonly limits: DeliveryLimits;
+}
+
+export type DeliveryResult =
+  /** A response that shows that the destination works: any protocol reply, 2xx, 4xx. */
+  | { readonly kind: 'delivered' }
+  /** A network error, a timeout, a 5xx without a protocol reply, 429 or 503. */
+  | { readonly kind: 'failed'; readonly error: string }
+  /** Nothing was sent. The slot and the start of a rate are returned. */
+  | { readonly kind: 'not-made' };
+
+export const NOT_MADE: DeliveryResult = { kind: 'not-made' };
+
+/** Returns the key of a delivery for maps. */
+export const idOf = ({ runKey, slot }: DeliveryRef): string => `${runKey}/${slot}`;

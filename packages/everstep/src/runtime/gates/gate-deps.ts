@@ -1,0 +1,79 @@
+/** What the gates of all instances, and the keys and destinations in them, are given. */
+import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Log } from '../../ports/log.js';
+import type { Store } from '../../ports/stores/store.js';
+import type { SlotTurns } from './slot-turns.js';
+import type { GatedDelivery } from './wait-list.js';
+
+/** What the gates read from the store. */
+export type GateStore = Pick<
+  Store,
+  'findFlowControl' | 'listFlowControls' | 'listHolds' | 'instanceSettings' | 'findQueue' | 'retriedInQueue'
+>;
+
+/** Takes the deliveries that have passed every gate. */
+export interface GateExit {
+  passed(delivery: GatedDelivery): void;
+}
+
+export interface GateDeps {
+  readonly store: GateStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly control: ControlWrites;
+  readonly slots: SlotTurns;
+  readonly exit: GateExit;
+  /** Returns how long requests may take to arrive, for a rate with this period. */
+  readonly transitMs: (periodMs: number) => number;
+}
+
+/** Makes the writes of the gates durable. */
+export interface ControlCommits {
+  commitControl(unit: CommitUnit): Promise<CommitResult>;
+}
+
+const RETRY_AFTER_FAULT_MS = 1_000;
+
+/** Writes of the gates that are in progress, and operations to repeat after a fault. */
+export class ControlWrites {
+  private readonly commits: ControlCommits;
+  private readonly clock: Clock;
+  private readonly writing = new Set<Promise<unknown>>();
+  private readonly retries = new Set<() => void>();
+  private stopped = false;
+
+  constructor(commits: ControlCommits, clock: Clock) {
+    this.commits = commits;
+    this.clock = clock;
+  }
+
+  /** Resolves when the write is durable. */
+  async write(write: ControlWrite): Promise<void> {
+    const written = this.commits.commitControl({ guards: [], writes: [write] });
+    this.writing.add(written);
+    try {
+      await written;
+    } finally {
+      this.writing.delete(written);
+    }
+  }
+
+  /** Calls `again` a second later, unless the gates are stopped. */
+  retryLater(again: () => void): void {
+    if (this.stopped) return;
+    const cancel = this.clock.setTimer(this.clock.now() + RETRY_AFTER_FAULT_MS, () => {
+      this.retries.delete(cancel);
+      again();
+    });
+    this.retries.add(cancel);
+  }
+
+  /** Cancels what was to be repeated. Resolves when no write is in progress. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    for (const cancel of this.retries) cancel();
+    this.retries.clear();
+    await Promise.allSettled([...this.writing]);
+  }
+}

@@ -1,0 +1,221 @@
+/**
+ * Assigns free slots to the flow control keys that have a rate. A start is granted only when it can be made at once. Keys
+ * that find no free slot wait for one and take turns.
+ */
+import type { DeliveryLimits } from './delivery.js';
+import type { GatedDelivery } from './wait-list.js';
+
+/** The free slots for deliveries, as the gates see them. */
+export interface FreeSlots {
+  /** Free slots at this origin, including those for which others wait. */
+  free(origin: string): number;
+  /** How many of them may be reserved for starts that a rate counts: not all of them while others wait for a slot. */
+  reservable(origin: string): number;
+  /** The same two numbers of one instance at all origins; infinite if the instance has no limit. */
+  freeOf(instanceId: string): number;
+  reservableOf(instanceId: string): number;
+  /** How many more long deliveries the instance may start. */
+  freeLong(instanceId: string): number;
+  /** How many more slots the instance's fair share of this origin allows; infinite if it shares with no other. */
+  freeShare(origin: string, instanceId: string): number;
+  /** Reserves this many more slots for the instance; fewer if negative. No other delivery takes them. */
+  reserve(origin: string, instanceId: string, change: number): void;
+}
+
+/** A key that waits for a slot. */
+export interface SlotSeeker {
+  /** Lets the deliveries pass that may pass. */
+  pump(): void;
+}
+
+/** Seekers that wait for the same slots, and how many of these slots are kept for starts that are being granted. */
+interface Scope {
+  /** The seeker that has waited longest is first. */
+  readonly seekers: Set<SlotSeeker>;
+  kept: number;
+}
+
+/** Slots of one kind, by name: those at an origin, for example. */
+interface Kind {
+  /** Null: no limit of this kind applies to the delivery. */
+  readonly nameOf: (limits: DeliveryLimits) => string | null;
+  /** Free slots, including those for which others wait. */
+  readonly free: (name: string) => number;
+  /** How many of them may be granted while others wait. */
+  readonly reservable: (name: string) => number;
+}
+
+class Scopes {
+  readonly nameOf: Kind['nameOf'];
+  readonly freeOf: Kind['free'];
+  private readonly scopes = new Map<string, Scope>();
+  private readonly reservableOf: Kind['reservable'];
+  /** Names of the scopes with waiting seekers. */
+  private readonly sought = new Set<string>();
+
+  constructor({ nameOf, free, reservable }: Kind) {
+    this.nameOf = nameOf;
+    this.freeOf = free;
+    this.reservableOf = reservable;
+  }
+
+  /** Returns 0 while others than `seeker` wait, unless `seeker` is being served. */
+  inTurn(name: string, seeker: SlotSeeker, served: boolean): number {
+    const seekers = this.scopes.get(name)?.seekers;
+    const others = seekers ? seekers.size - (seekers.has(seeker) ? 1 : 0) : 0;
+    return others > 0 && !served ? 0 : this.free(name);
+  }
+
+  await(name: string, seeker: SlotSeeker): void {
+    this.scopeOf(name).seekers.add(seeker);
+    this.sought.add(name);
+  }
+
+  keep(name: string, change: number): void {
+    const scope = this.scopeOf(name);
+    scope.kept += change;
+    this.removeIfUnused(name, scope);
+  }
+
+  /** Serves the waiting seekers while slots are free. */
+  serve(turn: (seeker: SlotSeeker) => void): void {
+    if (this.sought.size === 0) return;
+    for (const name of [...this.sought]) {
+      const scope = this.scopeOf(name);
+      const { seekers } = scope;
+      // A seeker that needs more slots joins at the end.
+      for (let turns = seekers.size; turns > 0 && this.free(name) > 0; turns--) {
+        const [seeker] = seekers;
+        if (!seeker) break;
+        seekers.delete(seeker);
+        turn(seeker);
+      }
+      this.removeIfUnused(name, scope);
+    }
+  }
+
+  private free(name: string): number {
+    return this.reservableOf(name) - (this.scopes.get(name)?.kept ?? 0);
+  }
+
+  private scopeOf(name: string): Scope {
+    let scope = this.scopes.get(name);
+    if (!scope) {
+      scope = { seekers: new Set(), kept: 0 };
+      this.scopes.set(name, scope);
+    }
+    return scope;
+  }
+
+  private removeIfUnused(name: string, scope: Scope): void {
+    if (scope.seekers.size > 0 || this.scopes.get(name) !== scope) return;
+    this.sought.delete(name);
+    if (scope.kept === 0) this.scopes.delete(name);
+  }
+}
+
+/** Neither instance ids nor origins contain it. */
+const SEPARATOR = ' ';
+
+export class SlotTurns {
+  private readonly slots: FreeSlots;
+  private readonly instances: Scopes;
+  /**
+   * A seeker waits in the first of these that has no free slot for it, so an instance without free slots does not block
+   * others at the origin.
+   */
+  private readonly kinds: readonly Scopes[];
+  /** The seeker that is being served. */
+  private served: SlotSeeker | null = null;
+
+  constructor(slots: FreeSlots) {
+    this.slots = slots;
+    const freeLong = (instanceId: string) => slots.freeLong(instanceId);
+    const freeShare = (name: string) => {
+      const [instanceId = '', origin = ''] = name.split(SEPARATOR);
+      return slots.freeShare(origin, instanceId);
+    };
+    this.instances = new Scopes({
+      nameOf: ({ instanceId }) => instanceId,
+      free: (instanceId) => slots.freeOf(instanceId),
+      reservable: (instanceId) => slots.reservableOf(instanceId),
+    });
+    this.kinds = [
+      this.instances,
+      new Scopes({ nameOf: ({ instanceId, isLong }) => (isLong ? instanceId : null), free: freeLong, reservable: freeLong }),
+      new Scopes({
+        nameOf: ({ instanceId, origin }) => instanceId + SEPARATOR + origin,
+        free: freeShare,
+        reservable: freeShare,
+      }),
+      new Scopes({
+        nameOf: ({ origin }) => origin,
+        free: (origin) => slots.free(origin),
+        reservable: (origin) => slots.reservable(origin),
+      }),
+    ];
+  }
+
+  /** Returns the free slots for starts that are already granted. */
+  free(limits: DeliveryLimits): number {
+    return this.least(limits, (kind, name) => kind.freeOf(name));
+  }
+
+  /** Returns the same; if there is none, the seeker waits for one. */
+  seekGranted(limits: DeliveryLimits, seeker: SlotSeeker): number {
+    return this.least(limits, (kind, name) => kind.freeOf(name), seeker);
+  }
+
+  /** Returns the free slots for starts to grant: none while others have waited longer. If there is none, the seeker waits. */
+  seek(limits: DeliveryLimits, seeker: SlotSeeker): number {
+    return this.least(limits, (kind, name) => kind.inTurn(name, seeker, this.served === seeker), seeker);
+  }
+
+  /** Returns the free slots of the instance for starts to grant, at all origins together. */
+  seekOf(instanceId: string, seeker: SlotSeeker): number {
+    return this.instances.inTurn(instanceId, seeker, this.served === seeker);
+  }
+
+  /** Keeps a slot for each delivery. The returned function releases them and first calls `take`, which may use them. */
+  keep(deliveries: readonly GatedDelivery[]): (take: () => void) => void {
+    for (const { limits } of deliveries) this.count(limits, 1);
+    return (take) => {
+      for (const { limits } of deliveries) this.count(limits, -1);
+      take();
+      this.freed();
+    };
+  }
+
+  /** Slots may have become free. */
+  freed(): void {
+    for (const kind of this.kinds) kind.serve((seeker) => this.serve(seeker));
+  }
+
+  private serve(seeker: SlotSeeker): void {
+    const before = this.served;
+    this.served = seeker;
+    seeker.pump();
+    this.served = before;
+  }
+
+  private least(limits: DeliveryLimits, freeIn: (kind: Scopes, name: string) => number, seeker?: SlotSeeker): number {
+    let least = Number.POSITIVE_INFINITY;
+    for (const kind of this.kinds) {
+      const name = kind.nameOf(limits);
+      if (name === null) continue;
+      least = Math.min(least, freeIn(kind, name));
+      if (least > 0) continue;
+      if (seeker) kind.await(name, seeker);
+      return least;
+    }
+    return least;
+  }
+
+  private count(limits: DeliveryLimits, change: number): void {
+    for (const kind of this.kinds) {
+      const name = kind.nameOf(limits);
+      if (name !== null) kind.keep(name, change);
+    }
+    this.slots.reserve(limits.origin, limits.instanceId, change);
+  }
+}

@@ -1,0 +1,45 @@
+/** What the parts that drive and deliver runs share. */
+import type { DecisionContext } from '../../engine/ids.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Cluster } from '../../ports/cluster.js';
+import type { Log } from '../../ports/log.js';
+import type { MessageSender } from '../../ports/message-sender.js';
+import type { StepCaller } from '../../ports/step-caller.js';
+import { type InstanceLimits, NO_LIMITS } from '../../ports/stores/instance-limits.js';
+import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
+import type { Store } from '../../ports/stores/store.js';
+import { StoreWrites, sendingWhileOpen, whileOpen } from '../commits/store-writes.js';
+import { callingInTime, sendingInTime } from '../dispatch/timeouts.js';
+import type { RunDriverOptions } from './run-driver-options.js';
+
+export interface RuntimeDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Continues while a test moves `clock`. */
+  readonly paceClock: Clock;
+  readonly log: Log;
+  readonly limits: InstanceLimits;
+  readonly owners: InstanceOwners;
+  readonly writes: StoreWrites;
+  /** Null if this process is alone on its store. */
+  readonly cluster: Cluster | null;
+  /** Sends nothing while the store accepts no writes, and limits each timeout by the plan of the instance. */
+  readonly stepCaller: StepCaller;
+  readonly messageSender: MessageSender;
+  /** Whether the queue instance was deleted: none of its work is delivered. */
+  readonly isDeleted: (instanceId: string) => boolean;
+  /** Returns what the next decision of the engine needs. */
+  readonly context: () => DecisionContext;
+}
+
+export function runtimeDeps(options: RunDriverOptions): RuntimeDeps {
+  const { store, clock, random, log, publicUrl } = options;
+  const { paceClock = clock, limits = NO_LIMITS, owners = ONE_OWNER, cluster = null, isDeleted = () => false } = options;
+  const { writes = new StoreWrites(options) } = options;
+  return {
+    ...{ store, clock, paceClock, log, limits, owners, writes, cluster, isDeleted },
+    stepCaller: whileOpen(callingInTime(options.stepCaller, limits), writes),
+    messageSender: sendingWhileOpen(sendingInTime(options.messageSender, limits), writes),
+    context: () => ({ now: clock.now(), random, publicUrl: publicUrl() }),
+  };
+}
