@@ -17,24 +17,6 @@ const STARTS_PROCESSES = [
 /** Those with node leases that expire: only two files run at a time until they are done. */
 const NEEDS_ROOM = /(^|\/)end-to-end\/(?:[\w-]+\/)?(dashboard-nodes|nodes|crash|repair-crash|published-postgres)/;
 
-/** The slowest files, in order. The start time of others does not matter. */
-const LONGEST = [
-  'simulation/simulation',
-  'dashboard/dashboard-account',
-  'end-to-end/nodes-together',
-  'durability/crash',
-  'dashboard/dashboard-pages',
-  'deploy/image',
-  'dashboard/dashboard-incident',
-  'dashboard/dashboard-runs',
-  'dashboard/dashboard-actions',
-  'installation/service',
-  'installation/backup-commands',
-  'sqlite/connection/connection',
-  'sqlite/search/search',
-  'http-api/isolation',
-];
-
 const slashes = (source) => source.replaceAll('\\', '/');
 
 /** @param {string} source relative to the root */
@@ -43,25 +25,20 @@ export const startsProcesses = (source) => STARTS_PROCESSES.some((pattern) => pa
 /** @param {string} source relative to the root */
 export const needsRoom = (source) => NEEDS_ROOM.test(slashes(source));
 
-function placeOf(source) {
-  const place = LONGEST.findIndex((part) => slashes(source).includes(`${part}.test.`));
-  return place === -1 ? LONGEST.length : place;
-}
-
 /**
- * Runs every test file once, the long ones first: two at a time, and three once the demanding ones are done.
+ * Runs every unit once, the long ones first: two at a time, and three once the demanding ones are done.
  *
- * @template {{ readonly source: string }} T
- * @param {readonly T[]} tests
- * @param {(test: T) => Promise<void>} runOne
+ * @template {{ readonly source: string, readonly seconds: number }} T
+ * @param {readonly T[]} units
+ * @param {(unit: T) => Promise<void>} runOne
  */
-export async function runInLanes(tests, runOne) {
-  const ordered = [...tests].sort((a, b) => placeOf(a.source) - placeOf(b.source));
+export async function runInLanes(units, runOne) {
+  const ordered = [...units].sort((a, b) => b.seconds - a.seconds);
   const needRoom = ordered.filter(({ source }) => needsRoom(source));
   const withProcesses = ordered.filter(({ source }) => startsProcesses(source) && !needsRoom(source));
   const others = ordered.filter(({ source }) => !startsProcesses(source));
   async function lane(...queues) {
-    for (const queue of queues) for (let test = queue.shift(); test; test = queue.shift()) await runOne(test);
+    for (const queue of queues) for (let unit = queue.shift(); unit; unit = queue.shift()) await runOne(unit);
   }
   const room = lane(needRoom);
   const lanes = [room.then(() => lane(withProcesses, others)), lane(others, withProcesses)];

@@ -2,16 +2,19 @@
 import { runInLanes } from './lanes.mjs';
 import { Tally } from './tally.mjs';
 
-/** @typedef {{ readonly file: string, readonly source: string }} Test */
+/** @typedef {import('./units.mjs').Unit} Unit */
 
 /**
- * @param {readonly Test[]} tests
+ * @param {readonly Unit[]} units
  * @param {string} root of the repository, absolute
- * @param {(test: Test, root: string) => Promise<Tally>} runFile
+ * @param {(unit: Unit, root: string) => Promise<Tally>} runUnit
  * @returns {Promise<Tally>}
  */
-export async function runAll(tests, root, runFile) {
-  const tally = new Tally(tests, root);
-  await runInLanes(tests, async (test) => tally.include(await runFile(test, root)));
+export async function runAll(units, root, runUnit) {
+  const tally = new Tally(
+    units.flatMap(({ tests }) => tests),
+    root,
+  );
+  await runInLanes(units, async (unit) => tally.include(await runUnit(unit, root)));
   return tally;
 }

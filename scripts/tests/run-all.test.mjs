@@ -9,22 +9,27 @@ import { Tally } from './tally.mjs';
 const UNIT = 'packages/a/src/x.test.ts';
 const REAL = 'packages/a/src/end-to-end/durability/crash.test.ts';
 const OTHER = 'packages/a/src/end-to-end/other.test.ts';
-const testOf = (source) => ({ source, file: `/r/${source}` });
+const unitOf = (source, seconds = 1) => ({ source, seconds, tests: [{ source, file: `/r/${source}` }] });
+const testOf = (source) => unitOf(source).tests[0];
 
 /** Runs simulated files. `outcomes`: the outcome of each test, by source. */
 async function runPlayed(outcomes) {
   const ran = [];
-  const tally = await runAll(Object.keys(outcomes).map(testOf), '/r', async (played, root) => {
-    const own = new Tally([played], root);
-    ran.push(played.source);
-    await new Promise((resolve) => setImmediate(resolve));
-    for (const [name, outcome] of Object.entries(outcomes[played.source])) {
-      const details = { duration_ms: 1, ...(outcome === 'fail' ? { error: new Error(`${name} broke`) } : {}) };
-      const event = { name, file: played.file, nesting: 0, details, ...(outcome === 'skip' ? { skip: true } : {}) };
-      own.add(outcome === 'fail' ? 'test:fail' : 'test:pass', event);
-    }
-    return own;
-  });
+  const tally = await runAll(
+    Object.keys(outcomes).map((source) => unitOf(source)),
+    '/r',
+    async ({ tests: [played] }, root) => {
+      const own = new Tally([played], root);
+      ran.push(played.source);
+      await new Promise((resolve) => setImmediate(resolve));
+      for (const [name, outcome] of Object.entries(outcomes[played.source])) {
+        const details = { duration_ms: 1, ...(outcome === 'fail' ? { error: new Error(`${name} broke`) } : {}) };
+        const event = { name, file: played.file, nesting: 0, details, ...(outcome === 'skip' ? { skip: true } : {}) };
+        own.add(outcome === 'fail' ? 'test:fail' : 'test:pass', event);
+      }
+      return own;
+    },
+  );
   const { passed, failed, skipped } = tally;
   return { tally, ran, counts: { passed, failed, skipped } };
 }
@@ -71,13 +76,17 @@ test('two files run at once, then three; only one demanding file and one file th
   ];
   const running = new Set();
   const seen = [];
-  await runAll(sources.map(testOf), '/r', async ({ source, file }, root) => {
-    running.add(source);
-    seen.push([...running]);
-    await new Promise((resolve) => setImmediate(resolve));
-    running.delete(source);
-    return new Tally([{ source, file }], root);
-  });
+  await runAll(
+    sources.map((source) => unitOf(source)),
+    '/r',
+    async ({ source, tests }, root) => {
+      running.add(source);
+      seen.push([...running]);
+      await new Promise((resolve) => setImmediate(resolve));
+      running.delete(source);
+      return new Tally(tests, root);
+    },
+  );
   assert.equal(seen.length, sources.length);
   const lastWithRoom = seen.findLastIndex((together) => needsRoom(together.at(-1)));
   for (const [at, together] of seen.entries()) {
@@ -87,6 +96,16 @@ test('two files run at once, then three; only one demanding file and one file th
   const lastOther = seen.findLastIndex((together) => !startsProcesses(together.at(-1)));
   for (const together of seen.slice(0, lastOther)) assert.ok(together.filter(startsProcesses).length <= 1, together.join());
   assert.ok(seen.filter(({ length }) => length >= 2).length >= sources.length - 2);
+});
+
+test('the longest units start first', async () => {
+  const started = [];
+  const units = [unitOf('a.test.ts', 1), unitOf('b.test.ts', 9), unitOf('c.test.ts', 5)];
+  await runAll(units, '/r', async ({ source, tests }, root) => {
+    started.push(source);
+    return new Tally(tests, root);
+  });
+  assert.deepEqual(started, ['b.test.ts', 'c.test.ts', 'a.test.ts']);
 });
 
 test('paths of every operating system are classified alike', () => {

@@ -1,17 +1,24 @@
 // Runs the tests. Prints a line per file, every failure in full, and the counts in the last line.
-// Arguments: root, failures counted before, and parts of paths that select test files.
+// Arguments: root, failures counted before, and parts of paths that select test files. `--quick` selects those without processes,
+// PostgreSQL or browsers; `--changed` those that a change affects, since the revision after `--since`.
 import { resolve } from 'node:path';
-import { run } from 'node:test';
+import { parseArgs } from 'node:util';
+import { affectedBy, changedPaths } from './changed.mjs';
 import { findTests } from './files.mjs';
+import { Imports } from './imports.mjs';
+import { isQuick } from './needs.mjs';
 import { openPostgres } from './postgres.mjs';
 import { reportOf } from './report.mjs';
 import { runAll } from './run-all.mjs';
+import { runUnit } from './run-unit.mjs';
 import { startSooner } from './start-up/index.mjs';
-import { Tally } from './tally.mjs';
+import { unitsOf } from './units.mjs';
 
-const TEST_TIMEOUT_MS = 300_000;
-
-const [root = '.', failedBefore = '0', ...filters] = process.argv.slice(2);
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { quick: { type: 'boolean' }, changed: { type: 'boolean' }, since: { type: 'string' } },
+});
+const [root = '.', failedBefore = '0', ...filters] = positionals;
 // Without it the SDK prints a warning in each file with an endpoint without keys.
 process.env.NODE_ENV ??= 'test';
 // Inherited by child processes: the warning about node:sqlite would hide relevant output.
@@ -19,28 +26,31 @@ process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --disable-warning=
 
 const print = (text) => process.stdout.write(`${text}\n`);
 
-/** Runs one file in its own process and collects its results. */
-async function runFile(test, directory) {
-  const tally = new Tally([test], directory);
-  const stream = run({ files: [test.file], concurrency: 1, timeout: TEST_TIMEOUT_MS });
-  stream.on('test:pass', (event) => tally.add('test:pass', event));
-  stream.on('test:fail', (event) => tally.add('test:fail', event));
-  stream.on('test:stderr', ({ message }) => process.stderr.write(message));
-  stream.resume();
-  await new Promise((done) => stream.once('end', done));
-  return tally;
+/** @returns {import('./units.mjs').Test[]} the test files that the arguments select */
+function selected(directory) {
+  let tests = findTests(directory, filters);
+  if (tests.length === 0) throw new Error('No test files were found.');
+  if (options.quick) {
+    const imports = new Imports();
+    tests = tests.filter((test) => isQuick(test, imports));
+  }
+  if (options.changed) {
+    const { base, paths } = changedPaths(directory, options.since);
+    tests = affectedBy(directory, tests, paths);
+    print(`${tests.length} test files are affected by ${paths.length} changed files since ${base}`);
+  }
+  return tests;
 }
 
 let passed = 0;
 let failed = Number(failedBefore);
 let closePostgres = async () => {};
 try {
-  const tests = findTests(resolve(root), filters);
-  if (tests.length === 0) throw new Error('No test files were found.');
+  const tests = selected(resolve(root));
   await startSooner(resolve(root));
   closePostgres = await openPostgres(resolve(root), tests, print);
   const startedMs = performance.now();
-  const tally = await runAll(tests, resolve(root), runFile);
+  const tally = await runAll(unitsOf(tests), resolve(root), runUnit);
   for (const line of reportOf(tally)) print(line);
   print(`\n${tests.length} files in ${((performance.now() - startedMs) / 1000).toFixed(1)} s, ${tally.skipped} tests skipped`);
   passed = tally.passed;
@@ -52,4 +62,4 @@ try {
   await closePostgres();
 }
 print(`${passed} passed, ${failed} failed`);
-process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
+process.exitCode = failed > 0 || (passed === 0 && !options.changed) ? 1 : 0;

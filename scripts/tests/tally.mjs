@@ -39,11 +39,19 @@ export class Tally {
 
   /** @param {'test:pass' | 'test:fail'} type */
   add(type, event) {
-    const source = this.sourceOf(event.file ?? 'unknown file');
-    // A file without tests, or one that fails before its first test, is reported as a test with the name of the file.
-    const isFile = event.nesting === 0 && this.sources.get(event.name) === source;
-    if (isFile && type === 'test:pass') return;
-    const counts = this.files.get(source) ?? { passed: 0, failed: 0, skipped: 0, durationMs: 0 };
+    // A file without tests, or one that fails before its first test, is reported as a test with the name of the file. A file that
+    // shares a process with others is a suite with that name.
+    const ofFile = event.nesting === 0 ? this.sources.get(event.name) : undefined;
+    const isFile = ofFile !== undefined;
+    const source = ofFile ?? this.sourceOf(event.file ?? 'unknown file');
+    if (isFile && type === 'test:pass' && event.details.type !== 'suite') return;
+    const known = this.files.get(source);
+    if (isFile && onlyContains(type, event)) {
+      // The tests of a suite end before it. Without them the file has none.
+      if (known) known.durationMs += event.details.duration_ms;
+      return;
+    }
+    const counts = known ?? { passed: 0, failed: 0, skipped: 0, durationMs: 0 };
     this.files.set(source, counts);
     if (event.nesting === 0) counts.durationMs += event.details.duration_ms;
     if (onlyContains(type, event)) return;

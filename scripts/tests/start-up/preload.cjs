@@ -16,7 +16,7 @@ const SERVICE_URL = pathToFileURL(join(ROOT, 'packages', 'everstep', 'dist')).hr
 /** URL of a file compiled by TypeScript. */
 const COMPILED_URL = /\/(packages|examples)\/[^/]+\/dist\//;
 const RELATIVE_FILE = /^\.\.?\/.*\.js$/;
-const TEST_FILE = /\.test\.m?js$/;
+const TEST_FILE = /\.test(-process)?\.m?js$/;
 
 /** URLs of the bundles, by import specifier. See bundles.mjs. */
 const bundles = new Map(

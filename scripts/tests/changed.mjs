@@ -1,0 +1,75 @@
+/** The test files that a change affects. */
+import { spawnSync } from 'node:child_process';
+import { basename, join, sep } from 'node:path';
+import { Imports, importersOf } from './imports.mjs';
+
+/** @typedef {{ readonly file: string, readonly source: string }} Test */
+
+const MAIN = 'main';
+
+/** Changes that can affect every test. */
+const EVERYTHING = /^(package(-lock)?\.json|tsconfig.*\.json|scripts\/(tests|setup)\/.*(?<!\.test\.mjs))$/;
+
+/** What imports do not show: the path of a change, and the path of the tests that read or build the changed files. */
+const READERS = [
+  [/\.md$/, /\/documentation\/|^scripts\/site\//],
+  [/^packages\/dashboard\/(?!.*\.test\.)/, /\/end-to-end\/dashboard\//],
+  [/^deploy\//, /^scripts\/deploy\//],
+  [/^examples\//, /\/(documentation|end-to-end\/guides)\/|^scripts\/starters\//],
+  [/\.tsx?$/, /\/architecture\.test\.ts$/],
+];
+
+function git(root, ...args) {
+  const { status, stdout, stderr } = spawnSync('git', args, { cwd: root, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`git ${args[0]} failed: ${stderr.trim()}`);
+  return stdout.trim();
+}
+
+const lines = (text) => text.split('\n').filter((line) => line !== '');
+
+/**
+ * Returns what has changed since `base`, committed or not. Without a base: on a branch what differs from main; on main what is
+ * not committed, or else the last commit.
+ *
+ * @param {string} root of the repository, absolute
+ * @param {string} [base]
+ * @returns {{ base: string, paths: string[] }} paths relative to the root, with slashes
+ */
+export function changedPaths(root, base) {
+  const since = (commit) => [
+    ...lines(git(root, 'diff', '--name-only', '--no-renames', commit)),
+    ...lines(git(root, 'ls-files', '--others', '--exclude-standard')),
+  ];
+  if (base !== undefined) return { base, paths: since(base) };
+  const branch = git(root, 'rev-parse', '--abbrev-ref', 'HEAD');
+  if (branch !== MAIN) {
+    const forked = git(root, 'merge-base', 'HEAD', MAIN);
+    return { base: MAIN, paths: since(forked) };
+  }
+  const paths = since('HEAD');
+  return paths.length > 0 ? { base: 'HEAD', paths } : { base: 'HEAD~1', paths: since('HEAD~1') };
+}
+
+const compiledOf = (root, path) =>
+  join(root, path.replace(/^((?:packages|examples)\/[^/]+|bench)\/src\//, '$1/dist/').replace(/\.tsx?$/, '.js'));
+
+/**
+ * Returns the tests that import a changed file, directly or not, start it as a process, read it, or name it.
+ *
+ * @param {string} root of the repository, absolute
+ * @param {readonly Test[]} tests
+ * @param {readonly string[]} paths changed files, relative to the root
+ */
+export function affectedBy(root, tests, paths) {
+  if (paths.some((path) => EVERYTHING.test(path))) return [...tests];
+  const imports = new Imports();
+  const code = paths.filter((path) => /\.([cm]?js|tsx?)$/.test(path)).map((path) => compiledOf(root, path));
+  const reached = importersOf(root, code, imports);
+  const names = paths.filter((path) => !/\.(tsx?|md)$/.test(path)).map((path) => basename(path));
+  const readers = READERS.flatMap(([changed, reader]) => (paths.some((path) => changed.test(path)) ? [reader] : []));
+  return tests.filter(({ file, source }) => {
+    const path = source.split(sep).join('/');
+    if (reached.has(file) || readers.some((reader) => reader.test(path))) return true;
+    return names.some((name) => imports.textOf(file).includes(name));
+  });
+}

@@ -1,0 +1,51 @@
+/** What a test file needs besides Node, according to its code and that of the test support which it imports. */
+import { Imports } from './imports.mjs';
+
+/** Product code is not searched: a test that imports the store for PostgreSQL does not need a database. */
+const SUPPORT = /\.(test|fixture)\.m?js$|[\\/](testing|conformance|simulation|scripts)[\\/]/;
+
+const NEEDS = {
+  processes: (name) => ['node:child_process', 'node:worker_threads', 'node:cluster'].includes(name),
+  postgres: (name) => name === 'pg',
+  browser: (name) => name === 'playwright-core',
+};
+
+/** Changes the process for other files, or depends on what they did to it. */
+const OWN_STATE =
+  /\bprocess\.(env\.\w+ \??\??=[^=]|on\(|once\(|emit|exit|memoryUsage|chdir|umask|stdout\.|stderr\.)|\bdelete process\.env|Object\.assign\(process\b|\bglobalThis\b|\bmock\.|node:(v8|vm|perf_hooks|diagnostics_channel)|\bsetGlobalDispatcher\b/;
+/** `require` loads a shared file, and cannot wait. */
+const TOP_LEVEL_AWAIT = /^(?!.*\basync\b)(await\b|[^\s/*].*\bawait\b)/m;
+
+/**
+ * @typedef {object} Needs
+ * @property {boolean} processes it starts processes
+ * @property {boolean} postgres
+ * @property {boolean} browser
+ * @property {boolean} own it needs a process of its own, because it needs any of the above, waits while it is loaded, or changes
+ *   the state of the process
+ */
+
+/**
+ * @param {string} file compiled test file, absolute
+ * @param {Imports} [imports]
+ * @returns {Needs}
+ */
+export function needsOf(file, imports = new Imports()) {
+  const needs = { processes: false, postgres: false, browser: false, own: false };
+  const files = new Set([file]);
+  for (const each of files) {
+    const text = imports.textOf(each);
+    const found = imports.of(each);
+    for (const [need, isNeeded] of Object.entries(NEEDS)) needs[need] ||= found.packages.some(isNeeded);
+    needs.own ||= OWN_STATE.test(text) || TOP_LEVEL_AWAIT.test(text);
+    for (const imported of found.files) if (SUPPORT.test(imported)) files.add(imported);
+  }
+  needs.own ||= needs.processes || needs.postgres || needs.browser;
+  return needs;
+}
+
+/** Whether a test file needs nothing but Node and little time: `npm run test:quick`. */
+export const isQuick = ({ file, source }, imports) => {
+  const { processes, postgres, browser } = needsOf(file, imports);
+  return !processes && !postgres && !browser && !/[\\/]end-to-end[\\/]/.test(source);
+};

@@ -1,0 +1,55 @@
+/** Test files as units that run in a process each. Starting Node and loading the server takes longer than most files. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Imports } from './imports.mjs';
+import { needsOf } from './needs.mjs';
+
+/** @typedef {{ readonly file: string, readonly source: string }} Test */
+/**
+ * @typedef {object} Unit
+ * @property {readonly Test[]} tests files to run in one process
+ * @property {string} source of the first file, relative to the root
+ * @property {number} seconds recorded duration; see `durations.json`
+ */
+
+/** A process of shared files runs about this long, so that the last ones do not wait for one another. */
+const UNIT_SECONDS = 8;
+/** Of a file without a recorded duration. */
+const USUAL_SECONDS = 0.3;
+
+const slashes = (source) => source.replaceAll('\\', '/');
+
+/** @returns {(source: string) => number} recorded seconds of a file, by its source */
+export function recordedDurations(path = join(import.meta.dirname, 'durations.json')) {
+  const recorded = JSON.parse(readFileSync(path, 'utf8'));
+  return (source) => recorded[slashes(source)] ?? USUAL_SECONDS;
+}
+
+/**
+ * @param {readonly Test[]} tests in the order of their paths: neighbors share a process, because they load the same modules
+ * @param {{ secondsOf?: (source: string) => number, needsOwn?: (test: Test) => boolean }} [options]
+ * @returns {Unit[]}
+ */
+export function unitsOf(tests, options = {}) {
+  const { secondsOf = recordedDurations(), needsOwn = ownProcess() } = options;
+  const units = [];
+  let open = null;
+  for (const test of tests) {
+    const seconds = secondsOf(test.source);
+    const own = needsOwn(test);
+    if (!own && open !== null && open.seconds + seconds <= UNIT_SECONDS) {
+      open.tests.push(test);
+      open.seconds += seconds;
+      continue;
+    }
+    const unit = { tests: [test], source: test.source, seconds };
+    units.push(unit);
+    if (!own) open = unit;
+  }
+  return units;
+}
+
+function ownProcess() {
+  const imports = new Imports();
+  return ({ file }) => needsOf(file, imports).own;
+}

@@ -1,0 +1,124 @@
+/** Which test files share a process, and which ones a change affects. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, test } from 'node:test';
+import { affectedBy, changedPaths } from './changed.mjs';
+import { isQuick, needsOf } from './needs.mjs';
+import { unitsOf } from './units.mjs';
+
+const roots = [];
+after(() => {
+  for (const root of roots) rmSync(root, { recursive: true, force: true });
+});
+
+function rootWith(files) {
+  const root = mkdtempSync(join(tmpdir(), 'everstep-units-'));
+  roots.push(root);
+  for (const directory of ['examples', 'scripts', 'packages/a/dist']) mkdirSync(join(root, directory), { recursive: true });
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, name), text);
+  }
+  return root;
+}
+
+const DIST = 'packages/a/dist';
+const testsIn = (root, names) =>
+  names.map((name) => ({ file: join(root, DIST, `${name}.test.js`), source: `packages/a/src/${name}.test.ts` }));
+
+test('neighbors share a process until it would run too long; some files have their own', () => {
+  const seconds = { a: 3, b: 3, own: 1, c: 1, d: 4 };
+  const tests = Object.keys(seconds).map((source) => ({ source, file: source }));
+  const units = unitsOf(tests, { secondsOf: (source) => seconds[source], needsOwn: ({ source }) => source === 'own' });
+  assert.deepEqual(
+    units.map(({ tests, seconds }) => [tests.map(({ source }) => source), seconds]),
+    [
+      [['a', 'b', 'c'], 7],
+      [['own'], 1],
+      [['d'], 4],
+    ],
+  );
+});
+
+test('a file has its own process if it or its support starts processes, waits while it is loaded, or changes the process', () => {
+  const root = rootWith({
+    [`${DIST}/plain.test.js`]: `import { x } from './store.js';\nconst f = async () => await x();`,
+    [`${DIST}/store.js`]: `import pg from 'pg';`,
+    [`${DIST}/server.fixture.js`]: `import { spawn } from 'node:child_process';`,
+    [`${DIST}/spawns.test.js`]: `import { start } from './server.fixture.js';`,
+    [`${DIST}/database.test.js`]: `import pg from 'pg';`,
+    [`${DIST}/page.test.js`]: `import { chromium } from 'playwright-core';`,
+    [`${DIST}/listening.fixture.js`]: `await new Promise((resolve) => server.listen(resolve));`,
+    [`${DIST}/waits.test.js`]: `const service = await start();`,
+    [`${DIST}/listens.test.js`]: `import './listening.fixture.js';`,
+    [`${DIST}/environment.test.js`]: `test('a', () => {\n  process.env.TZ = 'UTC';\n});`,
+    [`${DIST}/reads.test.js`]: `if (process.env.TZ === 'UTC') test();`,
+  });
+  const needed = (name) => {
+    const needs = needsOf(join(root, DIST, `${name}.test.js`));
+    return Object.keys(needs).filter((need) => needs[need]);
+  };
+  assert.deepEqual(needed('plain'), []);
+  assert.deepEqual(needed('spawns'), ['processes', 'own']);
+  assert.deepEqual(needed('database'), ['postgres', 'own']);
+  assert.deepEqual(needed('page'), ['browser', 'own']);
+  for (const name of ['waits', 'listens']) assert.deepEqual(needed(name), ['own'], name);
+  assert.deepEqual(needed('environment'), ['own']);
+  assert.deepEqual(needed('reads'), []);
+  const quick = testsIn(root, ['plain', 'spawns', 'database', 'page', 'waits', 'environment']).filter((each) => isQuick(each));
+  assert.deepEqual(
+    quick.map(({ source }) => source),
+    ['plain', 'waits', 'environment'].map((name) => `packages/a/src/${name}.test.ts`),
+  );
+});
+
+test('a change affects the tests that import the file, start it as a process, or name it', () => {
+  const root = rootWith({
+    [`${DIST}/deep.js`]: '',
+    [`${DIST}/middle.js`]: `export { d } from './deep.js';`,
+    [`${DIST}/server.js`]: `import './middle.js';`,
+    [`${DIST}/server.fixture.js`]: `const BIN = new URL('./server.js', import.meta.url);`,
+    [`${DIST}/imports.test.js`]: `const m = await import('./middle.js');`,
+    [`${DIST}/starts.test.js`]: `import './server.fixture.js';`,
+    [`${DIST}/reads.test.js`]: `readFileSync('sample.json');`,
+    [`${DIST}/other.test.js`]: '',
+  });
+  const tests = testsIn(root, ['imports', 'starts', 'reads', 'other']);
+  const affected = (...paths) => affectedBy(root, tests, paths).map(({ source }) => /(\w+)\.test/.exec(source)?.[1]);
+  assert.deepEqual(affected('packages/a/src/deep.ts'), ['imports', 'starts']);
+  assert.deepEqual(affected('packages/a/src/server.ts'), ['starts']);
+  assert.deepEqual(affected('packages/a/src/other.test.ts'), ['other']);
+  assert.deepEqual(affected('packages/a/sample.json'), ['reads']);
+  assert.deepEqual(affected('package-lock.json'), ['imports', 'starts', 'reads', 'other']);
+  assert.deepEqual(affected(), []);
+});
+
+test('changes are those since main on a branch; on main those not committed, or else the last commit', () => {
+  const root = rootWith({ a: '1' });
+  const git = (...args) => {
+    const { status, stderr } = spawnSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0, stderr);
+  };
+  const commit = () => {
+    git('add', '-A');
+    git('commit', '-q', '-m', 'Change');
+  };
+  git('init', '-q', '-b', 'main');
+  commit();
+  writeFileSync(join(root, 'b'), '1');
+  commit();
+  assert.deepEqual(changedPaths(root), { base: 'HEAD~1', paths: ['b'] });
+  writeFileSync(join(root, 'c'), '1');
+  assert.deepEqual(changedPaths(root), { base: 'HEAD', paths: ['c'] });
+  git('checkout', '-q', '-b', 'topic');
+  commit();
+  writeFileSync(join(root, 'a'), '2');
+  assert.deepEqual(changedPaths(root), { base: 'main', paths: ['a', 'c'] });
+  assert.deepEqual(changedPaths(root, 'main~1').paths, ['a', 'b', 'c']);
+});
