@@ -1,18 +1,16 @@
 export { AdminClient, type AdminClientOptions, type AuditLogOptions, acceptInvitation } from './client/administration/admin.js';
 export type { AuditExportOptions, AuditVerifyOptions } from './client/administration/admin-audit.js';
 export type { NarrowedDestinations, NewInstance } from './client/administration/admin-queues.js';
-export type { NewSearchIndex } from './client/administration/admin-search.js';
-export type * from './client/administration/admin-types.js';
+export type { NewSearchIndex, SearchIndexType } from './client/administration/admin-search.js';
+export type { MemberRole } from './client/administration/admin-teams.js';
 export type { DeleteUserOptions, UserListOptions } from './client/administration/admin-users.js';
-export { type BatchItem, Client, type ClientOptions } from './client/client.js';
-export type * from './client/control-types.js';
+export { type BatchItem, type BatchItemResult, Client, type ClientOptions } from './client/client.js';
 export type {
   BulkOptions,
   DeadLetterFilter,
   DeadLetterGroupOptions,
   DeadLetterListOptions,
 } from './client/dead-letters/dead-letters.js';
-export type * from './client/dead-letters/repair-types.js';
 export type {
   RepairItemOptions,
   RepairListOptions,
@@ -20,16 +18,25 @@ export type {
   RepairStartOptions,
 } from './client/dead-letters/repairs.js';
 export type { DestinationName, PinnedLimits, UnpinnedLimits } from './client/flow-control.js';
-export type { LiveChange, LiveTopic, ServiceNode } from './client/live.js';
-export type * from './client/runs/attempt-types.js';
+export type * from './client/generated/index.js';
 export type { NotifyEvent } from './client/runs/events.js';
-export type * from './client/runs/run-tool-types.js';
-export type { CancelManyOptions, RunAttemptOptions, RunLogFilter, RunLogOptions, RunSearchOptions } from './client/runs/runs.js';
+export type {
+  CancelManyOptions,
+  CompareOptions,
+  RunAttemptOptions,
+  RunLogFilter,
+  RunLogOptions,
+  RunSearchOptions,
+} from './client/runs/runs.js';
 export type { ScheduleOptions } from './client/schedules.js';
-export { SearchClient, type SearchClientOptions, type SearchNamespace } from './client/search.js';
-export type * from './client/search-types.js';
+export {
+  type DocumentChoice,
+  type DocumentsById,
+  SearchClient,
+  type SearchClientOptions,
+  type SearchNamespace,
+} from './client/search.js';
 export type { FlowControlSettings, RunOverrides, SingleRecoverOptions, TriggerOptions } from './client/settings.js';
-export type * from './client/types.js';
 export type { Workflow, WorkflowContext } from './context.js';
 export type { Duration, Instant } from './duration.js';
 export type { Endpoint, EndpointRequest, EndpointResponse, HoldOptions, ServeOptions } from './endpoint.js';

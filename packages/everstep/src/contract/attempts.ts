@@ -70,7 +70,7 @@ export const RunAttempt = Type.Object(
     response: orNull(ReceivedResponse, 'The response. Null when none was received or it was not stored.'),
     retryAt: orNull(unixMs, 'Time of the next attempt, in Unix milliseconds. Null when this was the last attempt.'),
   },
-  CLOSED,
+  { ...CLOSED, description: 'One attempt of a run. Fields are null when they are unknown or do not apply.' },
 );
 export type RunAttempt = Static<typeof RunAttempt>;
 
@@ -79,6 +79,6 @@ export const RunAttempts = Type.Object(
     cursor: Type.Optional(Type.String({ description: 'Cursor for the next page; absent when there are no more results.' })),
     attempts: Type.Array(RunAttempt, { description: 'Attempts in the order in which they ended, oldest first.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'One page of attempts of a run.' },
 );
 export type RunAttempts = Static<typeof RunAttempts>;

@@ -32,7 +32,7 @@ export const AuditLogEntry = Type.Object(
     request: Type.Optional(AuditedRequest),
     creation_time: creationTime,
   },
-  CLOSED,
+  { ...CLOSED, description: 'Entry of the audit log of an account.' },
 );
 export type AuditLogEntry = Static<typeof AuditLogEntry>;
 export const AuditLogPage = Type.Object(
@@ -40,7 +40,7 @@ export const AuditLogPage = Type.Object(
     cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     auditlogs: Type.Array(AuditLogEntry),
   },
-  CLOSED,
+  { ...CLOSED, description: 'One page of the audit log.' },
 );
 export type AuditLogPage = Static<typeof AuditLogPage>;
 
@@ -77,7 +77,7 @@ export const AuditVerification = Type.Object(
       }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Result of verifying the audit log against its hash chain.' },
 );
 export type AuditVerification = Static<typeof AuditVerification>;
 

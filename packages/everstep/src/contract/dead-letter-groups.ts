@@ -59,7 +59,7 @@ export const DeadLetterGroup = Type.Object(
     resolvedAt: Type.Union([unixMs('Time when the group was resolved', 'Null after a new entry arrived.'), Type.Null()]),
     regressedAt: Type.Union([unixMs('Time when an entry arrived after the group was resolved', 'Null otherwise.'), Type.Null()]),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Dead letters with the same step, status and normalized message.' },
 );
 export type DeadLetterGroup = Static<typeof DeadLetterGroup>;
 
@@ -68,6 +68,6 @@ export const DeadLetterGroupPage = Type.Object(
     cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     groups: Type.Array(DeadLetterGroup),
   },
-  CLOSED,
+  { ...CLOSED, description: 'One page of groups of dead letters.' },
 );
 export type DeadLetterGroupPage = Static<typeof DeadLetterGroupPage>;

@@ -4,7 +4,10 @@ import { FAILURE_FUNCTION_STATES, FailureFunctionInfo, RunReferenceSchema } from
 
 const CLOSED = { additionalProperties: false } as const;
 
-export const FailureFunctionStateSchema = Type.Enum([...FAILURE_FUNCTION_STATES], { type: 'string' });
+export const FailureFunctionStateSchema = Type.Enum([...FAILURE_FUNCTION_STATES], {
+  type: 'string',
+  description: 'State of the failure callback or failure function of a failed run.',
+});
 export type FailureFunctionState = Static<typeof FailureFunctionStateSchema>;
 
 const HeaderMap = Type.Record(Type.String(), Type.Array(Type.String()), {
@@ -56,7 +59,7 @@ export const DeadLetterEntry = Type.Object(
       Type.String({ description: 'Id of the repair that will delete the entry. Abort the repair to keep the entry.' }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Entry of the dead letter queue: a failed run or message.' },
 );
 export type DeadLetterEntry = Static<typeof DeadLetterEntry>;
 
@@ -65,7 +68,7 @@ export const DeadLetterPage = Type.Object(
     cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     messages: Type.Array(DeadLetterEntry),
   },
-  CLOSED,
+  { ...CLOSED, description: 'One page of dead letters.' },
 );
 export type DeadLetterPage = Static<typeof DeadLetterPage>;
 
@@ -76,7 +79,7 @@ export const RecoveredRuns = Type.Object(
       description: 'Cursor for the next request with the same filters. Empty when all matching entries have been processed.',
     }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Runs that a bulk resume or restart created.' },
 );
 
 export const DeletedDeadLetters = Type.Object(
@@ -86,10 +89,13 @@ export const DeletedDeadLetters = Type.Object(
       description: 'Cursor for the next request with the same filters. Empty when all matching entries have been processed.',
     }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Result of a bulk deletion.' },
 );
 
 export const DeletedDeadLetter = Type.Object({ deleted: Type.Literal(1) }, CLOSED);
 
 /** Current state of a failure callback. */
-export const FailureFunctionChanged = Type.Object({ failureFunctionState: FailureFunctionStateSchema }, CLOSED);
+export const FailureFunctionChanged = Type.Object(
+  { failureFunctionState: FailureFunctionStateSchema },
+  { ...CLOSED, description: 'New state of the failure callback or failure function.' },
+);

@@ -11,7 +11,7 @@ export const Waiter = Type.Object(
       description: 'Time when the wait times out, in Unix seconds. 0 when the event is stored for a later wait.',
     }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Run that waits for an event.' },
 );
 export type Waiter = Static<typeof Waiter>;
 export const Waiters = Type.Array(Waiter);
@@ -29,7 +29,7 @@ export const EventWaiter = Type.Object(
     since: Type.Integer({ format: 'int64', description: 'Time when the run started to wait, in Unix milliseconds.' }),
     deadlineAt: Type.Integer({ format: 'int64', description: 'Time when the wait times out, in Unix milliseconds.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Run that waits for an event, with the event and the step.' },
 );
 export type EventWaiter = Static<typeof EventWaiter>;
 export const EventWaiterPage = Type.Object(
@@ -37,7 +37,7 @@ export const EventWaiterPage = Type.Object(
     cursor: Type.Optional(Type.String({ description: 'Cursor for the next page; absent when there are no more results.' })),
     waiters: Type.Array(EventWaiter, { description: 'Waiters ordered by event id, then by waiting time, longest first.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'One page of waiters.' },
 );
 
 export const NotifiedWaiter = Type.Object(
@@ -48,7 +48,7 @@ export const NotifiedWaiter = Type.Object(
       Type.Literal(true, { description: 'The run does not wait for the event yet. The event is stored until it does.' }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Run that was notified of an event.' },
 );
 export type NotifiedWaiter = Static<typeof NotifiedWaiter>;
 export const NotifiedWaiters = Type.Array(NotifiedWaiter);

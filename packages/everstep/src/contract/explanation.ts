@@ -1,6 +1,6 @@
 /** Wire schemas of the explanation of why a run is waiting. */
 import Type, { type Static } from 'typebox';
-import { RunStateSchema, SHOWN_STEP_TYPES } from './runs.js';
+import { RunStateSchema, ShownStepType } from './runs.js';
 
 const CLOSED = { additionalProperties: false } as const;
 const unixMs = (description: string, kind = '') =>
@@ -53,7 +53,7 @@ export const Reason = Type.Object(
     nextProbeAt: unixMs('time when the next probe delivery is sent', '`destination-held`'),
     url: Type.Optional(Type.String({ description: 'For `in-flight`: URL of the request.' })),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Reason why a run is waiting. `kind` determines which other fields are present.' },
 );
 export type Reason = Static<typeof Reason>;
 
@@ -65,7 +65,7 @@ const ExplainedTask = Type.Object(
       }),
     ),
     stepName: Type.Optional(Type.String()),
-    stepType: Type.Optional(Type.Enum([...SHOWN_STEP_TYPES], { type: 'string' })),
+    stepType: Type.Optional(ShownStepType),
     what: Type.Enum(['workflow', 'step', 'message', 'failure-callback'], { type: 'string' }),
     reasons: Type.Array(Reason, {
       description: 'What the task waits for. Each reason must be resolved before the next one applies.',
@@ -85,6 +85,6 @@ export const ExplanationSchema = Type.Object(
       Type.Literal(true, { description: 'More tasks are pending than the response lists, because it would be too long.' }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Explains why a run is waiting.' },
 );
 export type ExplanationAnswer = Static<typeof ExplanationSchema>;

@@ -12,7 +12,7 @@ export const LIVE_RUN_IDS_MAX = 50;
 
 export const LiveChange = Type.Object(
   {
-    topics: Type.Array(Type.Enum([...LIVE_TOPICS], { type: 'string' }), {
+    topics: Type.Array(Type.Enum([...LIVE_TOPICS], { type: 'string', description: 'Kind of data that a change can affect.' }), {
       description: 'Kinds of data that have changed or may have changed.',
     }),
     runIds: Type.Array(Type.String(), {
@@ -39,7 +39,7 @@ export const NodeEntry = Type.Object(
     runsClaimed: Type.Integer({ minimum: 0, description: 'Number of pending run deliveries that the node has claimed.' }),
     gates: Type.Integer({ minimum: 0, description: 'Number of queue instances whose gates the node holds.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Node: one process of the service.' },
 );
 export type NodeEntry = Static<typeof NodeEntry>;
 

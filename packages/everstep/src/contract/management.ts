@@ -51,7 +51,10 @@ export const PlanRecord = Type.Object(
     max_team_members: limit('Maximum number of members of a team.'),
     price_per_100k_messages: Type.Number({ description: 'Price of 100,000 messages in dollars.' }),
   },
-  CLOSED,
+  {
+    ...CLOSED,
+    description: 'Named set of limits. Limits of the account are the largest among the plans of its queue instances.',
+  },
 );
 export type PlanRecord = Static<typeof PlanRecord>;
 
@@ -83,7 +86,7 @@ export const InstanceRecord = Type.Object(
       Type.String({ description: 'Token that can only read. Only for users who may use the instance.' }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Queue instance.' },
 );
 export type InstanceRecord = Static<typeof InstanceRecord>;
 
@@ -119,7 +122,7 @@ export const TokenEntry = Type.Object(
     ),
     token: Type.Optional(Type.String({ description: 'The token itself. Only in the response that creates it.' })),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Token of a queue instance.' },
 );
 export type TokenEntry = Static<typeof TokenEntry>;
 const destinations = (description: string) =>
@@ -133,13 +136,13 @@ export const DeniedDestinations = destinations('Destinations that this queue ins
 export const OnlyDestinations = Type.Union(
   [destinations('The only destinations that this queue instance may call.'), Type.Null()],
   {
-    description: 'The only destinations that this queue instance may call. Null: all destinations are allowed.',
+    description: 'Null: all destinations are allowed.',
   },
 );
 
 export const OutboundRulesRecord = Type.Object(
   { id, allow: AllowedDestinations, deny: DeniedDestinations, only: OnlyDestinations },
-  CLOSED,
+  { ...CLOSED, description: 'Destinations that a queue instance may call, in addition to the rules of the installation.' },
 );
 export type OutboundRulesRecord = Static<typeof OutboundRulesRecord>;
 
@@ -194,7 +197,7 @@ export const QueueStats = Type.Object(
       { description: 'Requests that were rejected on the days (UTC) of the period, by kind, most recent first.' },
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Usage, limits and rejected requests of a queue instance.' },
 );
 
 export type QueueStats = Static<typeof QueueStats>;
@@ -217,7 +220,7 @@ export const InstanceUsage = Type.Object(
     budget: Type.Integer({ description: 'Budget in dollars per calendar month (UTC). 0: no limit.' }),
     spent_this_month: Type.Number({ description: 'Amount spent this month, in dollars.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Usage of a queue instance per day.' },
 );
 export type InstanceUsage = Static<typeof InstanceUsage>;
 
@@ -231,7 +234,7 @@ export const TeamEntry = Type.Object(
     creation_time: creationTime,
     role,
   },
-  CLOSED,
+  { ...CLOSED, description: 'Team, as one of its members sees it.' },
 );
 export type TeamEntry = Static<typeof TeamEntry>;
 
@@ -254,7 +257,7 @@ export const TeamMember = Type.Object(
       Type.String({ description: 'Secret to pass on to the invited person. It is shown once and can be used once.' }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Member of a team, or a pending invitation.' },
 );
 export type TeamMember = Static<typeof TeamMember>;
 
@@ -275,7 +278,7 @@ export const JoinedTeam = Type.Object(
       Type.String({ description: 'First API key of the user, if accepting the invitation created the user. It is shown once.' }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Result of accepting an invitation.' },
 );
 export type JoinedTeam = Static<typeof JoinedTeam>;
 
@@ -293,7 +296,7 @@ export const ApiKeyEntry = Type.Object(
     ),
     api_key: Type.Optional(Type.String({ description: 'The key itself. It is shown once.' })),
   },
-  CLOSED,
+  { ...CLOSED, description: 'API key of a user.' },
 );
 export type ApiKeyEntry = Static<typeof ApiKeyEntry>;
 
@@ -302,7 +305,7 @@ export const RecoveryLink = Type.Object(
     recovery_secret: Type.String({ description: 'Secret that gives the user one API key. It is shown once.' }),
     expiration_time: Type.Integer({ format: 'int64', description: 'Time when the secret expires, in Unix seconds.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Gives a user one API key. The page is `<dashboard>/login#<recovery_secret>`.' },
 );
 export type RecoveryLink = Static<typeof RecoveryLink>;
 
@@ -329,7 +332,7 @@ export const UserEntry = Type.Object(
       }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'User of the installation.' },
 );
 export type UserEntry = Static<typeof UserEntry>;
 export const UserPage = Type.Object(
@@ -337,7 +340,7 @@ export const UserPage = Type.Object(
     cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     users: Type.Array(UserEntry),
   },
-  CLOSED,
+  { ...CLOSED, description: 'One page of users.' },
 );
 export type UserPage = Static<typeof UserPage>;
 
@@ -351,7 +354,7 @@ export const AccountEntry = Type.Object(
       description: 'Accounts that the user can access, the personal account first.',
     }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'The user who sent the request.' },
 );
 
 export type AccountEntry = Static<typeof AccountEntry>;

@@ -38,9 +38,19 @@ export const REPAIR_STOP_REASONS = [
   'undone',
 ] as const;
 
-export const RepairAction = Type.Enum([...REPAIR_ACTIONS], { type: 'string' });
-export const RepairState = Type.Enum([...REPAIR_STATES], { type: 'string' });
-export const RepairItemState = Type.Enum([...REPAIR_ITEM_STATES], { type: 'string' });
+export const RepairAction = Type.Enum([...REPAIR_ACTIONS], {
+  type: 'string',
+  description: 'Action that a repair applies to each entry.',
+});
+export const RepairState = Type.Enum([...REPAIR_STATES], {
+  type: 'string',
+  description:
+    'State of a repair. `canary-passed`: waits for `continue`. `stopped`: too many canary runs failed again. `undo-window`: a delete that has not deleted anything yet.',
+});
+export const RepairItemState = Type.Enum([...REPAIR_ITEM_STATES], {
+  type: 'string',
+  description: 'State of an entry of a repair. `gone`: the entry left the queue before the repair reached it.',
+});
 
 const anyOf = (what: string, maxLength: number) =>
   Type.Array(Type.String({ minLength: 1, maxLength }), {
@@ -159,7 +169,7 @@ export const StartRepair = Type.Object(
             description: '`true` continues automatically after the canary. `false` waits for `continue`.',
           }),
         },
-        CLOSED,
+        { ...CLOSED, description: 'Settings of a canary: a few entries that are tried first.' },
       ),
     ),
     undoMs: Type.Optional(
@@ -241,12 +251,12 @@ export const RepairEntry = Type.Object(
       },
       CLOSED,
     ),
-    stopReason: Type.Union([Type.Enum([...REPAIR_STOP_REASONS], { type: 'string' }), Type.Null()], {
-      description: 'Why the repair stopped.',
-    }),
+    stopReason: orNull(
+      Type.Enum([...REPAIR_STOP_REASONS], { type: 'string', description: 'Why a repair is paused or stopped.' }),
+    ),
     stopMessage: textOrNull('Why the repair stopped, as a sentence.'),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Repair: a bulk job over dead letters.' },
 );
 export type RepairEntry = Static<typeof RepairEntry>;
 
@@ -255,7 +265,7 @@ export const RepairPage = Type.Object(
     cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     repairs: Type.Array(RepairEntry),
   },
-  CLOSED,
+  { ...CLOSED, description: 'One page of repairs.' },
 );
 export type RepairPage = Static<typeof RepairPage>;
 
@@ -272,7 +282,7 @@ export const RepairItem = Type.Object(
     error: textOrNull('Error message.'),
     at: orNull(unixMs('Time when the entry entered this state')),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Entry of a repair and its outcome.' },
 );
 export type RepairItem = Static<typeof RepairItem>;
 
@@ -281,6 +291,6 @@ export const RepairItemPage = Type.Object(
     cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     items: Type.Array(RepairItem),
   },
-  CLOSED,
+  { ...CLOSED, description: 'One page of entries of a repair.' },
 );
 export type RepairItemPage = Static<typeof RepairItemPage>;

@@ -3,11 +3,10 @@ import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
 import { like } from './patterns.js';
 import { RepairFilter } from './repairs.js';
-import { RunStateSchema, SHOWN_STEP_TYPES } from './runs.js';
+import { RunReferenceSchema, RunStateSchema, ShownStepType } from './runs.js';
 import { unixMs } from './unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
-const StepTypeSchema = Type.Enum([...SHOWN_STEP_TYPES], { type: 'string' });
 const orNull = <Schema extends Type.TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
 export const ForkRequest = Type.Object(
@@ -67,7 +66,7 @@ export const ForkRequest = Type.Object(
       }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Options of a fork. Absent options keep the value of the original run.' },
 );
 export type ForkRequest = Static<typeof ForkRequest>;
 
@@ -85,7 +84,7 @@ const ComparedRun = Type.Object(
     workflowUrl: Type.String(),
     workflowState: RunStateSchema,
   },
-  CLOSED,
+  { ...CLOSED, description: 'One of the two compared runs.' },
 );
 
 /** Recorded step of one of the runs. */
@@ -105,7 +104,7 @@ const ComparedStep = Type.Object(
     ),
     edited: Type.Optional(Type.Literal(true, { description: 'The result was edited in a fork.' })),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Recorded step of one of the compared runs.' },
 );
 
 export const DIFFERENCE_KINDS = ['input', 'step', 'result', 'outcome', 'length'] as const;
@@ -122,7 +121,7 @@ const Difference = Type.Object(
     right: orNull(Type.String({ description: 'Value in the right run.' })),
     message: Type.String({ description: 'The difference as a sentence.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Difference between two runs.' },
 );
 
 export const RunComparison = Type.Object(
@@ -139,7 +138,7 @@ export const RunComparison = Type.Object(
         {
           index: Type.Integer({ description: 'Index of the step, starting at 0.' }),
           stepName: Type.String(),
-          stepType: StepTypeSchema,
+          stepType: ShownStepType,
           left: orNull(ComparedStep),
           right: orNull(ComparedStep),
           same: Type.Boolean({ description: 'Both runs have the step with the same result, as far as the result is shown.' }),
@@ -154,7 +153,7 @@ export const RunComparison = Type.Object(
       }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Result of a comparison of two runs.' },
 );
 export type RunComparison = Static<typeof RunComparison>;
 
@@ -174,13 +173,13 @@ const Relative = Type.Object(
     scheduleId: Type.Optional(Type.String()),
     note: Type.Optional(Type.String({ description: 'Reason for the fork.' })),
     of: Type.Optional(
-      Type.Object(
-        { workflowRunId: Type.String(), workflowCreatedAt: unixMs('Time when the run was created') },
-        { ...CLOSED, description: 'For a descendant: the run from which it was created.' },
-      ),
+      Type.Object(RunReferenceSchema.properties, {
+        ...CLOSED,
+        description: 'For a descendant: the run from which it was created.',
+      }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Ancestor or descendant of a run.' },
 );
 export type Relative = Static<typeof Relative>;
 
@@ -192,7 +191,7 @@ export const RunLineage = Type.Object(
     }),
     complete: Type.Boolean({ description: '`false` when there are more related runs than the response contains.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Ancestors and descendants of a run.' },
 );
 export type RunLineage = Static<typeof RunLineage>;
 
@@ -211,7 +210,7 @@ const RunCheck = Type.Object(
     stepName: orNull(Type.String({ description: 'Name of the recorded step that differs.' })),
     message: Type.String({ description: 'Result of the check as a sentence. For `cannot-tell`, the reason and what to do.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Whether the current code of the endpoint of a run would replay the run.' },
 );
 export type RunCheck = Static<typeof RunCheck>;
 
@@ -231,7 +230,7 @@ export const CheckDeadLetters = Type.Object(
       Type.String({ description: 'Cursor of the previous response, for the same filter. Empty: start from the beginning.' }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Options of a check of dead letters.' },
 );
 export const DeadLetterChecks = Type.Object(
   {
@@ -240,7 +239,7 @@ export const DeadLetterChecks = Type.Object(
     }),
     checks: Type.Array(RunCheck),
   },
-  CLOSED,
+  { ...CLOSED, description: 'One page of checks of dead letters.' },
 );
 export type DeadLetterChecks = Static<typeof DeadLetterChecks>;
 export type RunChecks = Static<typeof RunChecks>;

@@ -28,9 +28,13 @@ export const FAILURE_FUNCTION_STATES = ['CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS
 export type RunState = (typeof RUN_STATES)[number];
 export type StepState = (typeof STEP_STATES)[number];
 
-export const RunStateSchema = Type.Enum([...RUN_STATES], { type: 'string' });
-const StepStateSchema = Type.Enum([...STEP_STATES], { type: 'string' });
-const StepTypeSchema = Type.Enum([...SHOWN_STEP_TYPES], { type: 'string' });
+export const RunStateSchema = Type.Enum([...RUN_STATES], { type: 'string', description: 'State of a run.' });
+const StepStateSchema = Type.Enum([...STEP_STATES], { type: 'string', description: 'State of a step.' });
+export const ShownStepType = Type.Enum([...SHOWN_STEP_TYPES], {
+  type: 'string',
+  description: 'Type of a step. `Initial` is the start of the run.',
+});
+const StepTypeSchema = Type.Enum([...STEP_TYPES], { type: 'string', description: 'Type of a step.' });
 
 /** Identifies a run. An id can be used again after its run has ended, so the creation time is part of the identity. */
 export const RunReferenceSchema = Type.Object(
@@ -38,15 +42,17 @@ export const RunReferenceSchema = Type.Object(
   { ...CLOSED, description: 'Identifies a run by its id and creation time.' },
 );
 
+const deduplicated = Type.Optional(
+  Type.Literal(true, { description: 'No run was created, because a run with this id or deduplication id already exists.' }),
+);
+
 export const TriggeredRun = Type.Object(
   {
     workflowRunId: Type.String(),
     workflowCreatedAt: unixMs('Time when the run was created'),
-    deduplicated: Type.Optional(
-      Type.Literal(true, { description: 'No run was created, because a run with this id or deduplication id already exists.' }),
-    ),
+    deduplicated,
   },
-  CLOSED,
+  { ...CLOSED, description: 'Started run.' },
 );
 export type TriggeredRun = Static<typeof TriggeredRun>;
 
@@ -56,7 +62,7 @@ const ResultValue = Type.Unknown({ description: 'Value that the workflow returne
 const runIdentity = {
   workflowRunId: Type.String(),
   workflowCreatedAt: unixMs('Time when the run was created'),
-  deduplicated: Type.Optional(Type.Literal(true)),
+  deduplicated,
 };
 export const ActiveRun = Type.Object(
   { ...runIdentity, workflowState: Type.Literal('RUN_STARTED') },
@@ -81,7 +87,7 @@ export const AttemptError = Type.Object(
     time: unixMs('Time when the attempt failed'),
     retried: Type.Integer({ description: 'Number of failed attempts before this one.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Failed attempt, as logs show it.' },
 );
 export type AttemptError = Static<typeof AttemptError>;
 
@@ -99,28 +105,30 @@ const editedField = {
   edited: Type.Optional(Type.Literal(true, { description: 'The result was edited in a fork.' })),
 };
 
-/** Fields of individual step types. */
-const fieldsOfTypes = {
-  sleepFor: Type.Optional(Type.Integer({ description: 'Duration of a `SleepFor` step, in milliseconds.' })),
-  sleepUntil: Type.Optional(unixMs('Time when a sleep ends')),
-  waitEventId: Type.Optional(
-    Type.String({ description: 'Event that the step waits for. With several events: the first one, or the one that arrived.' }),
-  ),
-  waitEventIds: Type.Optional(
-    Type.Array(Type.String(), { description: 'All events that the step waits for, when there are several.' }),
-  ),
-  waitDeadline: Type.Optional(unixMs('Time when a pending wait times out')),
-  waitTimeout: Type.Optional(Type.Boolean({ description: 'Whether the wait timed out. Present when the wait has ended.' })),
-  notifyEventId: Type.Optional(Type.String({ description: 'Event that a pending `Notify` step sends.' })),
-  callUrl: Type.Optional(Type.String({ description: 'URL of a pending `Call` step.' })),
-  callMethod: Type.Optional(Type.String()),
-  callResponseStatus: Type.Optional(
-    Type.Integer({ description: 'HTTP status of the response to a `Call` step. 0 when there was no response.' }),
-  ),
-  invokedWorkflowRunId: Type.Optional(Type.String({ description: 'Id of the run that an `Invoke` step started.' })),
-  invokedWorkflowCreatedAt: Type.Optional(unixMs('Time when that run was created')),
-  invokedWorkflowUrl: Type.Optional(Type.String({ description: 'URL of the workflow that a pending `Invoke` step starts.' })),
-};
+export const StepFields = Type.Object(
+  {
+    sleepFor: Type.Optional(Type.Integer({ description: 'Duration of a `SleepFor` step, in milliseconds.' })),
+    sleepUntil: Type.Optional(unixMs('Time when a sleep ends')),
+    waitEventId: Type.Optional(
+      Type.String({ description: 'Event that the step waits for. With several events: the first one, or the one that arrived.' }),
+    ),
+    waitEventIds: Type.Optional(
+      Type.Array(Type.String(), { description: 'All events that the step waits for, when there are several.' }),
+    ),
+    waitDeadline: Type.Optional(unixMs('Time when a pending wait times out')),
+    waitTimeout: Type.Optional(Type.Boolean({ description: 'Whether the wait timed out. Present when the wait has ended.' })),
+    notifyEventId: Type.Optional(Type.String({ description: 'Event that a pending `Notify` step sends.' })),
+    callUrl: Type.Optional(Type.String({ description: 'URL of a pending `Call` step.' })),
+    callMethod: Type.Optional(Type.String()),
+    callResponseStatus: Type.Optional(
+      Type.Integer({ description: 'HTTP status of the response to a `Call` step. 0 when there was no response.' }),
+    ),
+    invokedWorkflowRunId: Type.Optional(Type.String({ description: 'Id of the run that an `Invoke` step started.' })),
+    invokedWorkflowCreatedAt: Type.Optional(unixMs('Time when that run was created')),
+    invokedWorkflowUrl: Type.Optional(Type.String({ description: 'URL of the workflow that a pending `Invoke` step starts.' })),
+  },
+  { ...CLOSED, description: 'Fields that depend on the type of the step.' },
+);
 
 export const LoggedStep = Type.Object(
   {
@@ -130,7 +138,7 @@ export const LoggedStep = Type.Object(
     stepName: Type.Optional(
       Type.String({ description: 'Name of the step. Absent while it is unknown which step is attempted.' }),
     ),
-    stepType: Type.Optional(StepTypeSchema),
+    stepType: Type.Optional(ShownStepType),
     callType: Type.Literal('step'),
     messageId: Type.String(),
     ...outFields,
@@ -138,12 +146,12 @@ export const LoggedStep = Type.Object(
     concurrent: Type.Integer({ description: 'Number of steps in the group that run concurrently.' }),
     state: StepStateSchema,
     createdAt: unixMs('Time when the step was planned'),
-    ...fieldsOfTypes,
+    ...StepFields.properties,
     errors: Type.Optional(
       Type.Array(AttemptError, { description: 'Failed attempts, oldest first. Absent when there are none.' }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Step as the run log shows it.' },
 );
 export type LoggedStep = Static<typeof LoggedStep>;
 
@@ -155,7 +163,7 @@ export const StepGroup = Type.Object(
     }),
     steps: Type.Array(LoggedStep),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Steps that were planned together.' },
 );
 export type StepGroup = Static<typeof StepGroup>;
 
@@ -166,7 +174,7 @@ const RunSuccessor = Type.Object(
     workflowRunId: Type.String(),
     workflowCreatedAt: unixMs('Time when the run was created'),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Run that a failed run was resumed or restarted as.' },
 );
 
 /** Origin of a run that was not triggered directly. */
@@ -184,7 +192,7 @@ const RunOriginLink = Type.Object(
     note: Type.Optional(Type.String({ description: 'Reason for the fork.' })),
     inputEdited: Type.Optional(Type.Literal(true, { description: 'The payload differs from the payload of the original run.' })),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Origin of a run that was not started by a trigger.' },
 );
 export type RunOriginLink = Static<typeof RunOriginLink>;
 
@@ -195,7 +203,7 @@ const InvokedRun = Type.Object(
     workflowCreatedAt: unixMs('Time when the run was created'),
     workflowState: RunStateSchema,
   },
-  CLOSED,
+  { ...CLOSED, description: 'Run that a step invoked.' },
 );
 
 /** Attempts to report the failure of a run. */
@@ -213,7 +221,7 @@ export const FailureFunctionInfo = Type.Object(
     nextAttemptAt: Type.Optional(unixMs('Time of the next attempt')),
     errors: Type.Array(AttemptError, { description: 'Failed attempts, oldest first.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Attempts to report the failure of a run to its failure callback or failure function.' },
 );
 export type FailureFunctionInfo = Static<typeof FailureFunctionInfo>;
 
@@ -237,14 +245,17 @@ const historyFields = {
   ),
   failureFunctionInfo: Type.Optional(FailureFunctionInfo),
 };
+export const RunFields = Type.Object(
+  { ...runFields, ...historyFields },
+  { ...CLOSED, description: 'Fields of a run that the run log and its journal show.' },
+);
 
 export const RunLogEntry = Type.Object(
   {
-    ...runFields,
+    ...RunFields.properties,
     workflowRunResponse: Type.Optional(Type.String({ description: 'Value that the workflow returned, as JSON text.' })),
     workflowRunResponseLeftOut: leftOut('a response', '`getRunResult` returns it.'),
     workflowRunError: Type.Optional(Type.String({ description: 'Why the run failed.' })),
-    ...historyFields,
     steps: Type.Array(StepGroup),
     shortened: Type.Optional(
       Type.Literal(true, {
@@ -252,7 +263,7 @@ export const RunLogEntry = Type.Object(
       }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Run as the run log shows it.' },
 );
 export type RunLogEntry = Static<typeof RunLogEntry>;
 
@@ -261,7 +272,7 @@ export const RunLogPage = Type.Object(
     cursor: Type.Optional(Type.String({ description: 'Cursor for the next page; absent when there are no more results.' })),
     runs: Type.Array(RunLogEntry),
   },
-  CLOSED,
+  { ...CLOSED, description: 'One page of the run log.' },
 );
 
 export const FoundRun = Type.Object(
@@ -282,7 +293,7 @@ export const RunSearchPage = Type.Object(
     }),
     complete: Type.Boolean({ description: 'Whether all runs were searched.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'One page of a search over runs.' },
 );
 export type RunSearchPage = Static<typeof RunSearchPage>;
 
@@ -304,9 +315,9 @@ export const JournalStep = Type.Object(
       ),
     ),
     completedAt: unixMs('Time when the result was recorded'),
-    ...fieldsOfTypes,
+    ...StepFields.properties,
   },
-  CLOSED,
+  { ...CLOSED, description: 'Recorded step.' },
 );
 
 export type JournalStep = Static<typeof JournalStep>;
@@ -325,9 +336,9 @@ const OpenTask = Type.Object(
     retried: Type.Optional(Type.Integer({ description: 'Number of failed attempts so far.' })),
     dueAt: Type.Optional(unixMs('Time when the task is due', 'Absent when the run has ended.')),
     createdAt: unixMs('Time when the task was planned'),
-    ...fieldsOfTypes,
+    ...StepFields.properties,
   },
-  CLOSED,
+  { ...CLOSED, description: 'Pending task of a run.' },
 );
 
 const FailedAttemptSchema = Type.Object(
@@ -344,7 +355,7 @@ const FailedAttemptSchema = Type.Object(
     status: Type.Optional(Type.Integer()),
     retryAt: Type.Optional(unixMs('Time of the next attempt', 'Absent when this was the last attempt.')),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Failed attempt of a delivery.' },
 );
 
 /** Payload and headers that the run was triggered with. */
@@ -361,7 +372,7 @@ export type RunInput = Static<typeof RunInput>;
 export const RunJournal = Type.Object(
   {
     workflowCreatedAt: unixMs('Time when the run was created'),
-    ...runFields,
+    ...RunFields.properties,
     maxRetries: Type.Integer(),
     retryDelay: Type.Optional(Type.String()),
     timeoutMs: Type.Integer({ description: 'Maximum duration of one delivery, in milliseconds.' }),
@@ -377,9 +388,8 @@ export const RunJournal = Type.Object(
         description: 'Events that arrived before the run waited for them. Absent when there are none.',
       }),
     ),
-    ...historyFields,
   },
-  CLOSED,
+  { ...CLOSED, description: 'Run with its journal, pending tasks and failed attempts.' },
 );
 export type RunJournal = Static<typeof RunJournal>;
 

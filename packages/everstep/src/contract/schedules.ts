@@ -38,7 +38,7 @@ export const ScheduleEntry = Type.Object(
     lastScheduleTime: Type.Optional(unixMs('Time when the schedule last started a run, by a tick or manually')),
     lastScheduleRunId: Type.Optional(Type.String({ description: 'Id of the last run that the schedule started.' })),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Schedule.' },
 );
 export type ScheduleEntry = Static<typeof ScheduleEntry>;
 export const ScheduleList = Type.Array(ScheduleEntry);
@@ -60,5 +60,5 @@ export const ScheduleRunStarted = Type.Object(
       description: 'Number of runs or messages that were started. A message to a URL group starts several.',
     }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Run that was started manually from a schedule.' },
 );

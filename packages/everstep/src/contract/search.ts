@@ -27,7 +27,7 @@ export const SearchIndexEntry = Type.Object(
       Type.String({ description: 'Token that can only read. Only in the response that creates it.' }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Search index.' },
 );
 export type SearchIndexEntry = Static<typeof SearchIndexEntry>;
 
@@ -40,7 +40,7 @@ export const SearchIndexStatsEntry = Type.Object(
     namespace_count: count('Number of namespaces.'),
     disk_size: count('Size of the index on disk in bytes.'),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Size of one search index.' },
 );
 export type SearchIndexStatsEntry = Static<typeof SearchIndexStatsEntry>;
 
@@ -51,7 +51,7 @@ export const SearchStats = Type.Object(
     disk_size: count('Size of these indexes on disk in bytes.'),
     indexes: Type.Array(SearchIndexStatsEntry),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Size of all search indexes, and of each one.' },
 );
 
 // ---------------------------------------------------------------- documents
@@ -69,7 +69,7 @@ const metadata = JsonObject('Fields that can be filtered but not searched.');
 
 export const DocumentBody = Type.Object(
   { id: documentId, content, metadata: Type.Optional(Type.Union([metadata, Type.Null()])) },
-  CLOSED,
+  { ...CLOSED, description: 'Document to store.' },
 );
 export const DocumentsBody = Type.Array(DocumentBody, { minItems: 1, maxItems: LIMITS.maxSearchDocumentsAtOnce });
 /** One document or several documents. */
@@ -150,7 +150,7 @@ const leftOut = Type.Optional(
 
 export const StoredDocument = Type.Object(
   { id: Type.String(), content: Type.Optional(content), metadata: Type.Optional(metadata), leftOut },
-  CLOSED,
+  { ...CLOSED, description: 'Stored document. Parts that were not requested are absent.' },
 );
 export type StoredDocument = Static<typeof StoredDocument>;
 
@@ -164,7 +164,7 @@ export const ScoredDocument = Type.Object(
       description: 'BM25 score. A larger score is a better match. Scores can be compared within one response only.',
     }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Document that a search found.' },
 );
 
 export const resultOf = <Result extends TSchema>(result: Result) => Type.Object({ result }, CLOSED);
@@ -175,14 +175,14 @@ export const DocumentPage = Type.Object(
     nextCursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     vectors: Type.Array(StoredDocument, { description: 'The documents. The name is the one that existing clients expect.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'One page of documents, ordered by id.' },
 );
 const NamespaceCounts = Type.Object(
   {
     vectorCount: count('Number of documents.'),
     pendingVectorCount: count('Always 0. A document can be searched as soon as the upsert returns.'),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Number of documents of a namespace.' },
 );
 export const IndexInfo = Type.Object(
   {
@@ -193,5 +193,5 @@ export const IndexInfo = Type.Object(
     similarityFunction: Type.Literal('BM25'),
     namespaces: Type.Record(Type.String(), NamespaceCounts),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Size of an index, with its namespaces.' },
 );

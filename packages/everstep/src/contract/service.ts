@@ -26,7 +26,7 @@ export const FlowControlEntry = Type.Object(
     isPinnedParallelism: Type.Boolean({ description: 'Triggers do not change `parallelismMax`.' }),
     isPinnedRate: Type.Boolean({ description: 'Triggers do not change `rateMax` and `ratePeriod`.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Limits and current state of a flow control key.' },
 );
 export type FlowControlEntry = Static<typeof FlowControlEntry>;
 export const FlowControls = Type.Object({ flowControls: Type.Array(FlowControlEntry) }, CLOSED);
@@ -41,7 +41,7 @@ const FlowControlWaiter = Type.Object(
     since: Type.Integer({ format: 'int64', description: 'Time when the delivery became due, in Unix milliseconds.' }),
     place: Type.Integer({ description: 'Position in the wait list, starting at 1.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Delivery that waits for a flow control key.' },
 );
 export type FlowControlWaiter = Static<typeof FlowControlWaiter>;
 export const FlowControlWaitList = Type.Object(
@@ -49,7 +49,7 @@ export const FlowControlWaitList = Type.Object(
     waiting: Type.Array(FlowControlWaiter, { description: 'Waiting deliveries in the order in which they start.' }),
     waitListSize: Type.Integer({ description: 'Total number of waiting deliveries.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Deliveries that wait for a flow control key.' },
 );
 export type FlowControlWaitList = Static<typeof FlowControlWaitList>;
 
@@ -58,7 +58,7 @@ export const GlobalParallelism = Type.Object(
     parallelismMax: Type.Integer({ description: 'Maximum number of deliveries in flight.' }),
     parallelismCount: Type.Integer({ description: 'Number of deliveries in flight.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Limit and number of deliveries in flight, over all keys.' },
 );
 
 export const DestinationEntry = Type.Object(
@@ -77,11 +77,14 @@ export const DestinationEntry = Type.Object(
       Type.Integer({ format: 'int64', description: 'Time when the next probe delivery is sent, in Unix milliseconds.' }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'State of a destination.' },
 );
 export type DestinationEntry = Static<typeof DestinationEntry>;
 export const Destinations = Type.Object({ destinations: Type.Array(DestinationEntry) }, CLOSED);
-export const DestinationHeld = Type.Object({ origin: Type.String(), isHeld: Type.Boolean() }, CLOSED);
+export const DestinationHeld = Type.Object(
+  { origin: Type.String(), isHeld: Type.Boolean() },
+  { ...CLOSED, description: 'Whether a destination is held.' },
+);
 
 const BreakerFields = {
   enabled: Type.Boolean({ description: 'Whether Everstep holds a destination that fails repeatedly.' }),
@@ -104,12 +107,15 @@ const RetentionFields = {
     description: 'Maximum number of runs that are kept; older runs are removed. Null: no limit.',
   }),
 };
-const RetentionRule = Type.Object(RetentionFields, CLOSED);
-const RetentionRulePatch = Type.Partial(Type.Object(RetentionFields, CLOSED), CLOSED);
+const RetentionRule = Type.Object(RetentionFields, { ...CLOSED, description: 'How long ended runs are kept.' });
+const RetentionRulePatch = Type.Partial(RetentionRule, {
+  ...CLOSED,
+  description: 'Retention to change. Absent settings keep their value.',
+});
 
 export const InstanceSettingsSchema = Type.Object(
   {
-    breaker: Type.Object(BreakerFields, CLOSED),
+    breaker: Type.Object(BreakerFields, { ...CLOSED, description: 'Settings of the circuit breaker for destinations.' }),
     retention: Type.Object(
       { succeeded: RetentionRule, failed: RetentionRule, canceled: RetentionRule, deadLetter: RetentionRule },
       {
@@ -118,7 +124,7 @@ export const InstanceSettingsSchema = Type.Object(
       },
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Settings of a queue instance.' },
 );
 
 /** Fields that are absent keep their value. */
@@ -137,7 +143,7 @@ export const InstanceSettingsPatch = Type.Object(
       ),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Settings to change. Absent settings keep their value.' },
 );
 export type InstanceSettingsPatch = Static<typeof InstanceSettingsPatch>;
 
@@ -146,7 +152,7 @@ export const SigningKeysSchema = Type.Object(
     current: Type.String({ description: 'Key that signs current requests.' }),
     next: Type.String({ description: 'Key that becomes current at the next rotation.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Current signing key, and the key that replaces it at the next rotation.' },
 );
 
 export const Health = Type.Object({ status: Type.Literal('ok'), version: Type.String() }, CLOSED);

@@ -59,7 +59,7 @@ export const OwnSession = Type.Object(
     }),
     current: Type.Boolean({ description: 'Whether this session made the request.' }),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Session of the user: a login in a browser.' },
 );
 export type OwnSession = Static<typeof OwnSession>;
 

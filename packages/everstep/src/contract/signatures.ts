@@ -12,7 +12,10 @@ const PublicKeyFields = {
   use: Type.Literal('sig'),
   alg: Type.Literal('EdDSA'),
 };
-export const PublicKeySchema = Type.Object(PublicKeyFields, CLOSED);
+export const PublicKeySchema = Type.Object(PublicKeyFields, {
+  ...CLOSED,
+  description: 'Public key of Ed25519 signatures, as a JSON Web Key.',
+});
 export const KeySetSchema = Type.Object(
   { keys: Type.Array(PublicKeySchema, { description: 'Current key and next key.' }) },
   { ...CLOSED, description: 'JSON Web Key Set (RFC 7517).' },
@@ -46,7 +49,9 @@ export const SignatureSettingsSchema = Type.Object(
       [
         Type.Object(
           {
-            jwksUrl: Type.String({ description: 'URL of the public keys. It requires no token.' }),
+            jwksUrl: Type.String({
+              description: 'URL of the public keys, for the option `jwksUrl` of the SDK. It requires no token.',
+            }),
             current: PublicKeySchema,
             next: PublicKeySchema,
           },
@@ -57,7 +62,7 @@ export const SignatureSettingsSchema = Type.Object(
       { description: 'Public keys of Ed25519 signatures. Null when requests have no Ed25519 signature.' },
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Settings of signatures of a queue instance, besides its signing keys.' },
 );
 
 /** Fields that are absent keep their value. */
@@ -71,6 +76,6 @@ export const SignatureSettingsPatch = Type.Object(
       }),
     ),
   },
-  CLOSED,
+  { ...CLOSED, description: 'Settings to change. Absent settings keep their value.' },
 );
 export type SignatureSettingsPatch = Static<typeof SignatureSettingsPatch>;

@@ -2,19 +2,23 @@
 import type { Duration } from '../duration.js';
 import { NATIVE_PREFIX } from '../protocol.js';
 import { configured } from './configuration.js';
+import { DeadLetters } from './dead-letters/dead-letters.js';
+import { Repairs } from './dead-letters/repairs.js';
+import { Destinations, FlowControl } from './flow-control.js';
 import type {
+  ActiveRun,
   EventWaiterPage,
   InstanceSettings,
   InstanceSettingsUpdate,
   NotifiedWaiter,
+  RunLogEntry,
+  RunResult,
   SignatureSettings,
   SignatureSettingsUpdate,
   SigningKeyPair,
+  TriggeredRun,
   Waiter,
-} from './control-types.js';
-import { DeadLetters } from './dead-letters/dead-letters.js';
-import { Repairs } from './dead-letters/repairs.js';
-import { Destinations, FlowControl } from './flow-control.js';
+} from './generated/index.js';
 import { Live } from './live.js';
 import { withRegion } from './region.js';
 import { type NotifyEvent, notifyCall } from './runs/events.js';
@@ -22,7 +26,9 @@ import { type RunLogOptions, Runs } from './runs/runs.js';
 import { Schedules } from './schedules.js';
 import { durationText, type TriggerOptions, triggerBody, triggerHeaders } from './settings.js';
 import { type Call, callApi, type TransportOptions } from './transport.js';
-import type { ActiveRun, BatchItemResult, RunLogEntry, RunResult, TriggeredRun } from './types.js';
+
+/** Result of one item of a batch: the run, or an error. */
+export type BatchItemResult = TriggeredRun | { readonly error: string };
 
 /** Options of a `Client`. Missing options are read from the environment. */
 export interface ClientOptions {

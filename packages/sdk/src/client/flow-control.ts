@@ -6,7 +6,7 @@ import type {
   FlowControlEntry,
   FlowControlWaitList,
   GlobalParallelism,
-} from './control-types.js';
+} from './generated/index.js';
 import { durationText } from './settings.js';
 import type { Call } from './transport.js';
 

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { after, before, it } from 'node:test';
 import { EverstepError } from '../errors.js';
 import { Client } from './client.js';
-import type { LiveChange } from './live.js';
+import type { LiveChange } from './generated/index.js';
 
 let answer: (response: ServerResponse) => void = () => {};
 let baseUrl = '';

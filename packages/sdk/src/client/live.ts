@@ -1,35 +1,6 @@
 /** Changes as they happen, and the nodes of the service. */
+import type { LiveChange, ServiceNode } from './generated/index.js';
 import { callApi, openStream, type TransportOptions } from './transport.js';
-
-/** Resources that a change can affect. */
-export type LiveTopic = 'runs' | 'dlq' | 'repairs' | 'flow-control' | 'schedules' | 'queues' | 'settings';
-
-/** A hint about what changed. It contains no data; fetch the affected resources again. */
-export interface LiveChange {
-  readonly topics: readonly LiveTopic[];
-  /** Runs that have changed. If there are many, the list is incomplete. */
-  readonly runIds: readonly string[];
-}
-
-/** A node: one process of the service. */
-export interface ServiceNode {
-  readonly nodeId: string;
-  readonly host: string;
-  /** Version of the service. */
-  readonly version: string;
-  /** Time at which the node joined, Unix milliseconds. */
-  readonly startedAt: number;
-  /** Time until which no other node takes over its work, Unix milliseconds; null: the node is alone on its store. */
-  readonly leaseUntil: number | null;
-  /** The node is stopping and accepts no more work. */
-  readonly leaving: boolean;
-  /** True for the node that answered this call. */
-  readonly self: boolean;
-  /** Number of claimed deliveries that have not ended. */
-  readonly runsClaimed: number;
-  /** Number of queue instances whose limits this node enforces. */
-  readonly gates: number;
-}
 
 /** Parses the data of `change` events from the text of a stream. */
 async function* changesIn(chunks: AsyncIterable<string>): AsyncGenerator<LiveChange, void, undefined> {

@@ -1,6 +1,6 @@
 /** Schedules. */
 import { NATIVE_PREFIX } from '../protocol.js';
-import type { ScheduleEntry, ScheduleRun } from './control-types.js';
+import type { ScheduleEntry, ScheduleRun } from './generated/index.js';
 import { type TriggerOptions, triggerBody, triggerHeaders } from './settings.js';
 import type { Call } from './transport.js';
 

@@ -1,18 +1,21 @@
 /** Client for the documents of one search index. `AdminClient` creates, renames and deletes indexes. */
 import { configured } from './configuration.js';
 import type {
-  DocumentChoice,
   DocumentPage,
   DocumentParts,
   DocumentRangeOptions,
-  DocumentsById,
   ScoredDocument,
   SearchDocument,
   SearchIndexInfo,
   SearchOptions,
   StoredDocument,
-} from './search-types.js';
+} from './generated/index.js';
 import { basic, callApi, jsonCall, type TransportOptions } from './transport.js';
+
+/** Selects documents by ids or by a prefix of their ids. */
+export type DocumentsById = { readonly ids: readonly (string | number)[] } | { readonly prefix: string };
+/** Selects documents by ids, by a prefix of their ids, or by a filter. */
+export type DocumentChoice = DocumentsById | { readonly filter: string };
 
 /** Options of a `SearchClient`. Missing options are read from the environment. */
 export interface SearchClientOptions {

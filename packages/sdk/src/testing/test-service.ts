@@ -1,8 +1,8 @@
 /** A service with a virtual clock, as a test uses it. */
 import { Client } from '../client/client.js';
+import type { RunState, TriggeredRun } from '../client/generated/index.js';
 import { durationText, type TriggerOptions } from '../client/settings.js';
 import { callApi } from '../client/transport.js';
-import type { RunState, TriggeredRun } from '../client/types.js';
 import { type Duration, type Instant, instantMs } from '../duration.js';
 
 /** Address and token of a service. */

@@ -1,7 +1,7 @@
 /** The audit log of all accounts, for operators (management API). */
 
+import type { AuditExportLine, AuditVerification } from '../generated/index.js';
 import type { Call } from '../transport.js';
-import type { AuditExportLine, AuditVerification } from './admin-types.js';
 
 /** Filters of an export of the audit log. */
 export interface AuditExportOptions {

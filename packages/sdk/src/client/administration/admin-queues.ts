@@ -1,8 +1,8 @@
 /** Queue instances (management API). */
 import type { Duration } from '../../duration.js';
+import type { InstanceOutboundRules, InstancePlan, InstanceUsage, QueueInstance, QueueStats } from '../generated/index.js';
 import { durationText } from '../settings.js';
 import { type Call, jsonCall } from '../transport.js';
-import type { InstanceOutboundRules, InstancePlan, InstanceUsage, QueueInstance, QueueStats } from './admin-types.js';
 
 /** Settings of a new queue instance. */
 export interface NewInstance {

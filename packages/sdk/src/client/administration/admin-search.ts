@@ -1,7 +1,10 @@
 /** Search indexes (management API). */
 
+import type { SearchIndex, SearchIndexStats, SearchStats } from '../generated/index.js';
 import { type Call, jsonCall } from '../transport.js';
-import type { SearchIndex, SearchIndexStats, SearchIndexType, SearchStats } from './admin-types.js';
+
+/** Billing type of a search index. All types behave the same. */
+export type SearchIndexType = 'free' | 'payg' | 'fixed';
 
 /** Settings of a new search index. */
 export interface NewSearchIndex {

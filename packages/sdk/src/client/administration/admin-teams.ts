@@ -1,7 +1,10 @@
 /** Teams and their members (management API). */
 
+import type { AccountRole, JoinedTeam, Team, TeamMember } from '../generated/index.js';
 import { type Call, jsonCall } from '../transport.js';
-import type { JoinedTeam, MemberRole, Team, TeamMember } from './admin-types.js';
+
+/** Role that a member can be given. The owner is the user who created the team. */
+export type MemberRole = Exclude<AccountRole, 'owner'>;
 
 const MEMBER = '/v2/teams/member';
 const INVITATIONS = '/v2/invitations';

@@ -1,7 +1,7 @@
 /** Tokens of queue instances (management API). */
 import { type Duration, durationMs } from '../../duration.js';
+import type { InstanceToken, TokenScope } from '../generated/index.js';
 import { type Call, jsonCall } from '../transport.js';
-import type { InstanceToken, TokenScope } from './admin-types.js';
 
 /** Settings of a new token. */
 export interface NewQueueToken {

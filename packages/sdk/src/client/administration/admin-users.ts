@@ -1,7 +1,7 @@
 /** Users of the installation, for operators (management API). */
 
+import type { ApiKey, RecoveryLink, User, UserPage } from '../generated/index.js';
 import type { Call } from '../transport.js';
-import type { ApiKey, RecoveryLink, User, UserPage } from './admin-types.js';
 
 /** Options of a page of users. */
 export interface UserListOptions {

@@ -1,13 +1,13 @@
 /** Client of the management API: accounts, teams, queue instances, budgets, search indexes. */
 
 import { configured } from '../configuration.js';
+import type { Account, ApiKey, AuditLogEntry, AuditLogPage, JoinedTeam, UserSession } from '../generated/index.js';
 import { basic, type Call, callApi, callForText, jsonCall, type TransportOptions } from '../transport.js';
 import { AuditLog } from './admin-audit.js';
 import { Queues } from './admin-queues.js';
 import { SearchIndexes } from './admin-search.js';
 import { Teams } from './admin-teams.js';
 import { QueueTokens } from './admin-tokens.js';
-import type { Account, ApiKey, AuditLogEntry, AuditLogPage, JoinedTeam, UserSession } from './admin-types.js';
 import { Users } from './admin-users.js';
 
 /** Options of an `AdminClient`. Missing options are read from the environment. */

@@ -1,8 +1,7 @@
 /** The dead letter queue. */
-import type { DeadLetterCheckOptions, DeadLetterCheckPage } from '../runs/run-tool-types.js';
-import { overrideHeaders, type RunOverrides, type SingleRecoverOptions } from '../settings.js';
-import { asLists, type Call, jsonCall } from '../transport.js';
 import type {
+  DeadLetterCheckOptions,
+  DeadLetterCheckPage,
   DeadLetterEntry,
   DeadLetterGroup,
   DeadLetterGroupPage,
@@ -13,7 +12,9 @@ import type {
   FailureFunctionState,
   RecoveredRuns,
   RunReference,
-} from '../types.js';
+} from '../generated/index.js';
+import { overrideHeaders, type RunOverrides, type SingleRecoverOptions } from '../settings.js';
+import { asLists, type Call, jsonCall } from '../transport.js';
 
 type OneOrMore<T> = T | readonly T[];
 

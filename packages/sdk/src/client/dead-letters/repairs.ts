@@ -1,6 +1,5 @@
 /** Repairs of dead letters: you plan and start them, and the service runs them. */
 
-import { type Call, jsonCall } from '../transport.js';
 import type {
   Repair,
   RepairAction,
@@ -12,7 +11,8 @@ import type {
   RepairOverrides,
   RepairPage,
   RepairState,
-} from './repair-types.js';
+} from '../generated/index.js';
+import { type Call, jsonCall } from '../transport.js';
 
 /** Options of planning a repair. */
 export interface RepairPlanOptions {

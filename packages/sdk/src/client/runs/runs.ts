@@ -1,11 +1,32 @@
 /** Runs. */
 import type { Duration } from '../../duration.js';
-import type { RunExplanation } from '../control-types.js';
+import type {
+  ActiveRun,
+  ForkOptions,
+  JournalStep,
+  RunAttemptPage,
+  RunCheck,
+  RunComparison,
+  RunExplanation,
+  RunJournal,
+  RunLineage,
+  RunLogEntry,
+  RunLogPage,
+  RunReference,
+  RunResult,
+  RunSearchPage,
+  RunState,
+} from '../generated/index.js';
 import { durationText } from '../settings.js';
 import { asLists, type Call, jsonCall } from '../transport.js';
-import type { ActiveRun, JournalStep, RunJournal, RunLogEntry, RunLogPage, RunReference, RunResult, RunState } from '../types.js';
-import type { RunAttemptPage, RunSearchPage } from './attempt-types.js';
-import type { CompareOptions, ForkOptions, RunCheck, RunComparison, RunLineage } from './run-tool-types.js';
+
+/** Options of a comparison of two runs. */
+export interface CompareOptions {
+  readonly createdAt?: number;
+  /** Id of the run to compare with. Default: the latest successful run of the same workflow. */
+  readonly with?: string;
+  readonly withCreatedAt?: number;
+}
 
 type OneOrMore<T> = T | readonly T[];
 

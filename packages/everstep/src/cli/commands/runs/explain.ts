@@ -8,6 +8,7 @@ import { type ClientOptions, open, withConnection } from '../connection-options.
 const SUBJECTS: Readonly<Record<RunExplanation['tasks'][number]['what'], string>> = {
   workflow: 'the workflow code',
   step: 'a step',
+  message: 'the message',
   'failure-callback': 'the failure callback',
 };
 

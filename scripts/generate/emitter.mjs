@@ -1,0 +1,161 @@
+/**
+ * Writes TypeScript types for JSON schemas. A schema with a name is written once, wherever it is used: schemas are the same
+ * if they are equal except for their descriptions.
+ */
+
+const MAX_LINE = 130;
+
+/** @typedef {Readonly<Record<string, object>>} Types schemas by the name of their type, such as `Run` or `Run<Result = unknown>` */
+
+const identity = ({ description, ...schema }) => JSON.stringify(schema);
+const nameOf = (declared) => declared.replace(/<.*/, '');
+const literal = (value) => (typeof value === 'string' ? `'${value}'` : String(value));
+
+/** Returns the only alternative to null, or the schema itself. */
+function withoutNull(schema) {
+  const [only, ...others] = schema.anyOf?.filter(({ type }) => type !== 'null') ?? [];
+  return only && others.length === 0 ? only : schema;
+}
+
+/** Returns the description of a schema and of its only alternative to null; undefined if there is none. */
+function descriptionOf(schema) {
+  const descriptions = new Set([withoutNull(schema).description, schema.description].filter(Boolean));
+  return descriptions.size === 0 ? undefined : [...descriptions].join(' ');
+}
+
+/** Returns the limits of numbers and lists as a sentence. */
+function limitsOf({ minimum, maximum, maxItems }) {
+  const text = (limit) => limit.toLocaleString('en-US');
+  if (maxItems !== undefined) return `At most ${text(maxItems)}.`;
+  return minimum === undefined || maximum === undefined ? undefined : `${text(minimum)} to ${text(maximum)}.`;
+}
+
+/** Returns whether an object has all fields of another one, with the same descriptions. */
+function hasFieldsOf({ properties, required = [] }, base) {
+  return Object.entries(base.properties).every(
+    ([name, field]) =>
+      JSON.stringify(properties[name]) === JSON.stringify(field) &&
+      required.includes(name) === (base.required ?? []).includes(name),
+  );
+}
+
+/** Returns a documentation comment, wrapped to the maximum line length. */
+function comment(text, indent) {
+  const room = MAX_LINE - indent.length - 3;
+  if (text.length + 7 + indent.length <= MAX_LINE) return `${indent}/** ${text} */\n`;
+  const lines = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + word.length + 1 <= room) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return `${indent}/**\n${lines.map((line) => `${indent} * ${line}\n`).join('')}${indent} */\n`;
+}
+
+/** Writes a union on one line if it fits behind `before`, else one alternative per line. */
+function union(alternatives, before, indent) {
+  const text = alternatives.join(' | ');
+  if (text.includes('\n') || before + text.length + 1 <= MAX_LINE) return text;
+  return alternatives.map((each) => `\n${indent}  | ${each}`).join('');
+}
+
+/**
+ * @param {Readonly<Record<string, Types>>} files types by the name of their file
+ * @param {object} options
+ * @param {Readonly<Record<string, { from: string, schema: object }>>} options.imports types that exist already
+ * @param {readonly string[]} options.bases names of types that others extend if they have all of their fields, largest first
+ * @param {(text: string) => string} [options.describe] edits a description
+ * @returns {ReadonlyMap<string, string>} text of each file, without its head
+ */
+export function typesOf(files, { imports, bases, describe = (text) => text }) {
+  const known = new Map(Object.entries(imports).map(([name, { from, schema }]) => [identity(schema), { name, from, schema }]));
+  for (const [file, types] of Object.entries(files))
+    for (const [declared, schema] of Object.entries(types)) {
+      if (!schema) throw new Error(`there is no schema for the type ${declared}`);
+      if (!descriptionOf(schema)) throw new Error(`the schema of the type ${declared} needs a description`);
+      if (!known.has(identity(schema))) known.set(identity(schema), { name: nameOf(declared), from: `./${file}.js`, schema });
+    }
+
+  const write = (file, types) => {
+    const used = new Map();
+    const doc = (schema, indent) => {
+      const description = descriptionOf(schema);
+      const sentences = [description && describe(description), limitsOf(withoutNull(schema))].filter(Boolean);
+      return sentences.length === 0 ? '' : comment(sentences.join(' '), indent);
+    };
+    /** `before` is the number of characters in front of the type. */
+    const typeOf = (schema, { indent, before, parameter, top = false }) => {
+      const named = top ? undefined : known.get(identity(schema));
+      if (named) {
+        used.set(named.name, named.from);
+        return named.name;
+      }
+      const inside = (each, more = '') => typeOf(each, { indent: indent + more, before, parameter });
+      if ('const' in schema) return literal(schema.const);
+      if (schema.enum) return union(schema.enum.map(literal), before, indent);
+      if (schema.anyOf)
+        return union(
+          schema.anyOf.map((each) => inside(each)),
+          before,
+          indent,
+        );
+      if (schema.patternProperties) return `Readonly<Record<string, ${inside(Object.values(schema.patternProperties)[0])}>>`;
+      if (schema.properties) return `{\n${fields(schema, `${indent}  `, parameter)}${indent}}`;
+      switch (schema.type) {
+        case 'array': {
+          const item = inside(schema.items);
+          return `readonly ${/ \| |^readonly /.test(item) && !item.endsWith('}') ? `(${item})` : item}[]`;
+        }
+        case 'integer':
+          return 'number';
+        case 'string':
+        case 'number':
+        case 'boolean':
+        case 'null':
+          return schema.type;
+        default:
+          return parameter;
+      }
+    };
+    const fields = ({ properties, required = [] }, indent, parameter) =>
+      Object.entries(properties)
+        .map(([name, schema]) => {
+          const start = `${indent}readonly ${name}${required.includes(name) ? '' : '?'}:`;
+          const type = typeOf(schema, { indent, before: start.length + 1, parameter });
+          // The description of a type with a name is at that type.
+          const named = known.get(identity(withoutNull(schema)));
+          const repeats = named && named.schema.description === descriptionOf(schema);
+          return `${repeats ? '' : doc(schema, indent)}${start}${type.startsWith('\n') ? '' : ' '}${type};\n`;
+        })
+        .join('');
+    /** Splits the fields of an object into its own ones and those of types that it extends. */
+    const split = (schema, self) => {
+      const extended = [];
+      let { properties } = schema;
+      for (const name of bases) {
+        const base = [...known.values()].find((each) => each.name === name);
+        if (name === self || !hasFieldsOf({ ...schema, properties }, base.schema)) continue;
+        extended.push(name);
+        used.set(name, base.from);
+        properties = Object.fromEntries(Object.entries(properties).filter(([field]) => !(field in base.schema.properties)));
+      }
+      return { own: { ...schema, properties }, extended };
+    };
+    const declarations = Object.entries(types).map(([declared, schema]) => {
+      const parameter = declared.match(/<(\w+)/)?.[1] ?? 'unknown';
+      if (schema.properties) {
+        const { own, extended } = split(schema, nameOf(declared));
+        const start = `export interface ${declared}${extended.length > 0 ? ` extends ${extended.join(', ')}` : ''}`;
+        return `${doc(schema, '')}${start} {\n${fields(own, '  ', parameter)}}\n`;
+      }
+      const start = `export type ${declared} =`;
+      const type = typeOf(schema, { indent: '', before: start.length + 1, parameter, top: true });
+      return `${doc(schema, '')}${start}${type.startsWith('\n') ? '' : ' '}${type};\n`;
+    });
+    const sources = [...new Set(used.values())].filter((from) => from !== `./${file}.js`).toSorted();
+    const importsOf = (from) => [...used.keys()].filter((name) => used.get(name) === from).toSorted();
+    const lines = sources.map((from) => `import type { ${importsOf(from).join(', ')} } from '${from}';\n`);
+    return [lines.join(''), ...declarations].filter((part) => part !== '').join('\n');
+  };
+  return new Map(Object.entries(files).map(([file, types]) => [file, write(file, types)]));
+}

@@ -1,0 +1,203 @@
+/** The types of the SDK that are generated, with the schemas of the contract that declare them. */
+import './sources.mjs';
+import { typesOf } from './emitter.mjs';
+
+const contract = async (name) => import(`../../packages/everstep/src/contract/${name}.ts`);
+const [attempts, audit, groups, deadLetters, events, { ExplanationSchema }, live, management, repairs, tools] = await Promise.all(
+  [
+    'attempts',
+    'audit',
+    'dead-letter-groups',
+    'dead-letters',
+    'events',
+    'explanation',
+    'live',
+    'management',
+    'repairs',
+    'run-tools',
+  ].map(contract),
+);
+const [runs, schedules, search, service, { OwnSession }, signatures] = await Promise.all(
+  ['runs', 'schedules', 'search', 'service', 'session', 'signatures'].map(contract),
+);
+
+/** Returns a schema with some of the fields of an object. `narrowed` replaces fields for which the API accepts more types. */
+function pick(schema, description, names, narrowed = {}) {
+  const properties = Object.fromEntries(names.map((name) => [name, narrowed[name] ?? schema.properties[name]]));
+  return { ...schema, description, properties, required: (schema.required ?? []).filter((name) => names.includes(name)) };
+}
+
+/** Files below `packages/sdk/src/client/generated`. A file is named after the file of its schemas. */
+const FILES = {
+  attempts: {
+    RunAttempt: attempts.RunAttempt,
+    RunAttemptPage: attempts.RunAttempts,
+  },
+  audit: {
+    AuditedRequest: audit.AuditLogEntry.properties.request,
+    AuditLogEntry: audit.AuditLogEntry,
+    AuditLogPage: audit.AuditLogPage,
+    AuditVerification: audit.AuditVerification,
+    AuditExportLine: audit.AuditExportLine,
+  },
+  'dead-letter-groups': {
+    DeadLetterGroupState: groups.GroupStateSchema,
+    DeadLetterGroup: groups.DeadLetterGroup,
+    DeadLetterGroupPage: groups.DeadLetterGroupPage,
+  },
+  'dead-letters': {
+    HeaderMap: deadLetters.DeadLetterEntry.properties.header,
+    FailureFunctionState: deadLetters.FailureFunctionStateSchema,
+    DeadLetterEntry: deadLetters.DeadLetterEntry,
+    DeadLetterPage: deadLetters.DeadLetterPage,
+    RecoveredRuns: deadLetters.RecoveredRuns,
+    DeletedDeadLetters: deadLetters.DeletedDeadLetters,
+    FailureFunctionChange: deadLetters.FailureFunctionChanged,
+  },
+  events: {
+    Waiter: events.Waiter,
+    EventWaiter: events.EventWaiter,
+    EventWaiterPage: events.EventWaiterPage,
+    NotifiedWaiter: events.NotifiedWaiter,
+  },
+  explanation: {
+    WaitReason: ExplanationSchema.properties.tasks.items.properties.reasons.items,
+    RunExplanation: ExplanationSchema,
+  },
+  live: {
+    LiveTopic: live.LiveChange.properties.topics.items,
+    LiveChange: live.LiveChange,
+    ServiceNode: live.NodeEntry,
+  },
+  management: {
+    AccountRole: management.AccountEntry.properties.accounts.items.properties.role,
+    Account: management.AccountEntry,
+    ApiKey: management.ApiKeyEntry,
+    RecoveryLink: management.RecoveryLink,
+    Team: management.TeamEntry,
+    TeamMember: management.TeamMember,
+    JoinedTeam: management.JoinedTeam,
+    User: management.UserEntry,
+    UserPage: management.UserPage,
+    InstancePlan: management.PlanRecord,
+    QueueInstance: management.InstanceRecord,
+    TokenScope: management.TokenScopes.items,
+    InstanceToken: management.TokenEntry,
+    QueueStats: management.QueueStats,
+    InstanceUsage: management.InstanceUsage,
+    InstanceOutboundRules: management.OutboundRulesRecord,
+  },
+  repairs: {
+    RepairAction: repairs.RepairAction,
+    RepairState: repairs.RepairState,
+    RepairItemState: repairs.RepairItemState,
+    RepairStopReason: repairs.RepairEntry.properties.stopReason.anyOf[0],
+    RepairFilter: repairs.RepairFilter,
+    RepairOverrides: repairs.RepairOverrides,
+    RepairCanary: repairs.StartRepair.properties.canary,
+    Repair: repairs.RepairEntry,
+    RepairPage: repairs.RepairPage,
+    RepairItem: repairs.RepairItem,
+    RepairItemPage: repairs.RepairItemPage,
+  },
+  'run-tools': {
+    ForkOptions: tools.ForkRequest,
+    ComparedRun: tools.RunComparison.properties.left,
+    ComparedStep: tools.RunComparison.properties.steps.items.properties.left.anyOf[0],
+    RunDifference: tools.RunComparison.properties.differences.items,
+    RunComparison: tools.RunComparison,
+    RunRelative: tools.RunLineage.properties.ancestors.items,
+    RunLineage: tools.RunLineage,
+    RunCheck: tools.RunChecks.properties.checks.items,
+    DeadLetterCheckOptions: tools.CheckDeadLetters,
+    DeadLetterCheckPage: tools.DeadLetterChecks,
+  },
+  runs: {
+    RunState: runs.RunStateSchema,
+    StepState: runs.LoggedStep.properties.state,
+    ShownStepType: runs.LoggedStep.properties.stepType,
+    RunReference: runs.RunReferenceSchema,
+    TriggeredRun: runs.TriggeredRun,
+    ActiveRun: runs.ActiveRun,
+    'RunResult<Result = unknown>': runs.RunResult,
+    RunSuccessor: runs.RunLogEntry.properties.workflowRunBecame,
+    RunOrigin: runs.RunLogEntry.properties.workflowRunOrigin,
+    InvokedRun: runs.RunLogEntry.properties.invokedRuns.items,
+    AttemptError: runs.AttemptError,
+    FailureFunctionInfo: runs.FailureFunctionInfo,
+    RunFields: runs.RunFields,
+    StepFields: runs.StepFields,
+    LoggedStep: runs.LoggedStep,
+    StepGroup: runs.StepGroup,
+    RunLogEntry: runs.RunLogEntry,
+    RunLogPage: runs.RunLogPage,
+    FoundRun: runs.FoundRun,
+    RunSearchPage: runs.RunSearchPage,
+    JournalStep: runs.JournalStep,
+    OpenTask: runs.RunJournal.properties.tasks.items,
+    FailedAttempt: runs.RunJournal.properties.attempts.items,
+    RunJournal: runs.RunJournal,
+  },
+  schedules: {
+    ScheduleEntry: schedules.ScheduleEntry,
+    ScheduleRun: schedules.ScheduleRunStarted,
+  },
+  search: {
+    SearchIndex: search.SearchIndexEntry,
+    SearchIndexStats: search.SearchIndexStatsEntry,
+    SearchStats: search.SearchStats,
+    JsonObject: { ...search.DocumentBody.properties.content, description: 'JSON object.' },
+    SearchDocument: search.DocumentBody,
+    StoredDocument: search.StoredDocument,
+    ScoredDocument: search.ScoredDocument,
+    DocumentPage: search.DocumentPage,
+    NamespaceCounts: search.IndexInfo.properties.namespaces.patternProperties['^.*$'],
+    SearchIndexInfo: search.IndexInfo,
+    DocumentParts: pick(search.SearchBody, 'Parts of documents to return. Default: all.', ['includeMetadata', 'includeData']),
+    SearchOptions: pick(search.SearchBody, 'Options of a search.', ['query', 'topK', 'filter', 'includeMetadata', 'includeData']),
+    DocumentRangeOptions: pick(
+      search.RangeBody,
+      'Options of a page of documents.',
+      ['cursor', 'limit', 'prefix', 'includeMetadata', 'includeData'],
+      { cursor: { type: 'string', description: '`nextCursor` of the previous page.' } },
+    ),
+  },
+  service: {
+    FlowControlEntry: service.FlowControlEntry,
+    FlowControlWaiter: service.FlowControlWaitList.properties.waiting.items,
+    FlowControlWaitList: service.FlowControlWaitList,
+    GlobalParallelism: service.GlobalParallelism,
+    DestinationEntry: service.DestinationEntry,
+    DestinationHeld: service.DestinationHeld,
+    BreakerSettings: service.InstanceSettingsSchema.properties.breaker,
+    RetentionRule: service.InstanceSettingsSchema.properties.retention.properties.failed,
+    RetentionSettings: service.InstanceSettingsSchema.properties.retention,
+    InstanceSettings: service.InstanceSettingsSchema,
+    RetentionRuleUpdate: service.InstanceSettingsPatch.properties.retention.properties.failed,
+    InstanceSettingsUpdate: service.InstanceSettingsPatch,
+    SigningKeyPair: service.SigningKeysSchema,
+  },
+  session: { UserSession: OwnSession },
+  signatures: {
+    PublicKey: signatures.PublicKeySchema,
+    SignatureSettings: signatures.SignatureSettingsSchema,
+    SignatureSettingsUpdate: signatures.SignatureSettingsPatch,
+  },
+};
+
+/** Methods of the SDK for operations that descriptions name. */
+const CALLS = { getRun: 'runs.get', getRunResult: 'runs.result', getRunStep: 'runs.step', getSchedule: 'schedules.get' };
+
+const HEAD = '// Generated by `npm run generate` from packages/everstep/src/contract. Do not edit.\n';
+
+/** Returns the text of each generated file by its path from the root of the repository. */
+export function sdkTypes() {
+  const texts = typesOf(FILES, {
+    imports: { StepType: { from: '../../protocol.js', schema: runs.JournalStep.properties.stepType } },
+    bases: ['RunFields', 'StepFields', 'TriggeredRun', 'RunReference', 'StoredDocument', 'DocumentParts'],
+    describe: (text) => text.replace(/`(\w+)`/g, (whole, name) => (CALLS[name] ? `\`${CALLS[name]}\`` : whole)),
+  });
+  const index = Object.keys(FILES).map((file) => `export type * from './${file}.js';\n`);
+  const all = [...texts, ['index', index.join('')]];
+  return new Map(all.map(([file, text]) => [`packages/sdk/src/client/generated/${file}.ts`, `${HEAD}\n${text}`]));
+}
