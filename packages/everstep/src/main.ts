@@ -10,7 +10,7 @@ import { createAuthority } from './accounts/tokens/authority.js';
 import { createAudit, withAuditKey } from './audit/index.js';
 import type { RotateAnswer, RotateRequest } from './backup/control-channel.js';
 import { AccessFiles } from './bootstrap/access-files.js';
-import { type Credentials, readCredentials } from './bootstrap/credentials.js';
+import type { Credentials } from './bootstrap/credentials.js';
 import { openDataDir } from './bootstrap/data-dir.js';
 import { type Joined, type Started, startAccounts, startSharedAccounts } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
@@ -25,7 +25,7 @@ import {
 import { readPlans } from './bootstrap/plans-file.js';
 import { openSecrets } from './bootstrap/secrets-key.js';
 import { createServiceLog } from './bootstrap/service-log.js';
-import { listenError, StartError } from './bootstrap/start-error.js';
+import { listenError } from './bootstrap/start-error.js';
 import { readTlsFiles, watchTlsFiles } from './bootstrap/tls-files.js';
 import { LOOP_TIME } from './clock/loop-time.js';
 import { createSystemClock } from './clock/system-clock.js';
@@ -47,7 +47,10 @@ import { StoreWrites, sendingWhileOpen } from './runtime/commits/store-writes.js
 import { createRuntime } from './runtime/runtime.js';
 import { createSearchService } from './search/search-service.js';
 import { createSignIn } from './sign-in/sign-in.js';
-import { createAddressPolicies, createNameResolver, createOutbound, type OwnListener } from './step-calls/index.js';
+import { createAddressPolicies } from './step-calls/addresses/address-policies.js';
+import type { OwnListener } from './step-calls/addresses/address-policy.js';
+import { createNameResolver } from './step-calls/names/index.js';
+import { createOutbound } from './step-calls/outbound.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
 import type { OpenedNode } from './stores/postgres/index.js';
 
@@ -385,5 +388,3 @@ export async function startService(config: Config, options: StartOptions = {}): 
     throw error;
   }
 }
-
-export { readCredentials, StartError };

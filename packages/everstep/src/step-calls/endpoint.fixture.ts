@@ -9,8 +9,8 @@ import type { Message, MessageAnswer, MessageSender } from '../ports/message-sen
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import { SeededRandom } from '../simulation/seeded-random.js';
 import { createAddressPolicy } from './addresses/address-policy.js';
-import { createHttpMessageSender } from './http-message-sender.js';
-import { createHttpStepCaller, type OutboundOptions } from './http-step-caller.js';
+import type { OutboundOptions } from './http-step-caller.js';
+import { createOutbound } from './outbound.js';
 
 export const NOW = Date.now();
 export const KEYS = { current: 'sig_current', next: 'sig_next' };
@@ -37,9 +37,12 @@ export function outboundOptions(changes: Partial<OutboundOptions> = {}): Outboun
   };
 }
 
-export const callerWith = (changes: Partial<OutboundOptions> = {}): StepCaller => createHttpStepCaller(outboundOptions(changes));
-export const senderWith = (changes: Partial<OutboundOptions> = {}): MessageSender & { close(): Promise<void> } =>
-  createHttpMessageSender(outboundOptions(changes));
+export const callerWith = (changes: Partial<OutboundOptions> = {}): StepCaller =>
+  createOutbound(outboundOptions(changes)).stepCaller;
+export function senderWith(changes: Partial<OutboundOptions> = {}): MessageSender & { close(): Promise<void> } {
+  const { messageSender, close } = createOutbound(outboundOptions(changes));
+  return { send: (message, signal) => messageSender.send(message, signal), close };
+}
 
 export interface Received {
   readonly method: string;

@@ -6,7 +6,7 @@ import { isWorkflowAnswer } from '../dialects/other-sdk.js';
 import type { Message, MessageAnswer, MessageSender, SignedMessage } from '../ports/message-sender.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import { decodeAnswer } from './exchanges/content-decoding.js';
-import { type AskedOutcome, Destinations, type Target } from './exchanges/destinations.js';
+import type { AskedOutcome, Destinations, Target } from './exchanges/destinations.js';
 import { type HttpAnswer, METHODS, type Method } from './exchanges/exchange.js';
 import { sentRequest, withSent } from './exchanges/sent-request.js';
 import { answerTooLong, type FailedAnswer, failureWithoutAnswer, unusableAnswer } from './failed-answer.js';
@@ -133,11 +133,4 @@ async function answered(answer: HttpAnswer, message: Message): Promise<MessageAn
   if (decoded.kind === 'too-long') return tooLong(answer, message.maxAnswerBytes);
   const { encoding, why } = decoded;
   return unusableAnswer(answer, `the endpoint answered ${answer.status} with an invalid ${encoding} body (${why})`);
-}
-
-/** Creates a sender with its own connections, which stay open until `close`. */
-export function createHttpMessageSender(options: OutboundOptions): MessageSender & { close(): Promise<void> } {
-  const destinations = new Destinations(options);
-  const sender = new HttpMessageSender(options, destinations);
-  return { send: (message, signal) => sender.send(message, signal), close: () => destinations.close() };
 }

@@ -4,7 +4,7 @@ import { DIALECTS } from '../dialects/index.js';
 import type { WorkSlices } from '../fairness/work-slices.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
-import { Destinations, type DestinationsOptions } from './exchanges/destinations.js';
+import type { Destinations, DestinationsOptions } from './exchanges/destinations.js';
 import { sentRequest, withSent } from './exchanges/sent-request.js';
 import { answerTooLong, failureWithoutAnswer } from './failed-answer.js';
 import { Signer, type SignerOptions } from './signatures/signer.js';
@@ -140,9 +140,4 @@ export class HttpStepCaller implements StepCaller {
         return withSent(outcome, sent);
     }
   }
-}
-
-/** Creates a caller with its own connections, which stay open until `close`. */
-export function createHttpStepCaller(options: OutboundOptions): StepCaller {
-  return new HttpStepCaller(options, new Destinations(options));
 }

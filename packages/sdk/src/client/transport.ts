@@ -1,9 +1,6 @@
 /** One call of the API: builds the request and converts every failure to an EverstepError. */
 import { describeError, EverstepError } from '../errors.js';
 
-export type QueryValue = string | number | boolean | readonly (string | number)[] | undefined;
-export type Query = Readonly<Record<string, QueryValue>>;
-
 /** One call of the API. */
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -6,12 +6,9 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 const counts = new Intl.NumberFormat('en');
-const compactCounts = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
 /** Formats a count: 12,345 */
 export const countText = (count: number): string => counts.format(count);
-/** Formats a count briefly: 12K */
-export const compactText = (count: number): string => compactCounts.format(count);
 /** Formats a count with its noun: `1 run`, `2 runs` */
 export const quantity = (count: number, one: string, many = `${one}s`): string =>
   `${countText(count)} ${count === 1 ? one : many}`;

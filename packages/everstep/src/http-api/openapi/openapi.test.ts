@@ -4,7 +4,7 @@ import { ERROR_CODES } from '../../contract/error-codes.js';
 import { OPERATIONS } from '../operations/index.js';
 import { pathsOf } from '../server/routing.js';
 import { ApiWorld } from '../testing/api-world.js';
-import { type CheckedRequest, checkResponse } from './openapi-check.js';
+import { type CheckedRequest, checkResponse } from '../testing/openapi-check.js';
 
 interface ParameterObject {
   readonly name: string;

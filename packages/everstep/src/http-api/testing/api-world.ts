@@ -29,9 +29,9 @@ import type { SignIn } from '../../sign-in/sign-in.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import { openSearchDocuments } from '../../stores/sqlite/search/index.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies } from '../index.js';
-import { checkResponse } from '../openapi/openapi-check.js';
 import type { Method } from '../operation.js';
 import { UPSTASH_API } from '../upstash/index.js';
+import { checkResponse } from './openapi-check.js';
 
 export const EVENT_ID = 'order/paid 1';
 const FAILURE_BODY = Buffer.from('out of stock');

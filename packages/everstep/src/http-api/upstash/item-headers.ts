@@ -2,7 +2,7 @@
  * Reads the headers of items. Headers that the operation does not know are ignored, because the SDKs send additional
  * ones.
  */
-import type { StaticDecode, TObject } from 'typebox';
+import type { TObject } from 'typebox';
 import { upstash } from '../../dialects/upstash/index.js';
 import { asText, type ReadHeaders, type ReceivedHeaders, readPrefixedHeaders } from '../parameters/prefixed-headers.js';
 
@@ -18,8 +18,6 @@ export function readKnownHeaders<Schema extends TObject, Family extends string>(
   const known = Object.entries(headers).filter(([name]) => names.has(name) || starts.some((start) => name.startsWith(start)));
   return readPrefixedHeaders(schema, families, Object.fromEntries(known), upstash);
 }
-
-export type Known<Schema extends TObject> = StaticDecode<Schema>;
 
 /** Returns the first value of a header as text. */
 export function headerText(headers: ReceivedHeaders, name: string): string | undefined {

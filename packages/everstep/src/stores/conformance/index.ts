@@ -38,7 +38,7 @@ import { triggerConformance } from './triggers.js';
 import { unchangedConformance } from './unchanged.js';
 import { versionConformance } from './versions.js';
 
-export type { OpenStore, StoreUnderTest } from './harness.js';
+export type { OpenStore } from './harness.js';
 
 /** Runs and what belongs to them, without listings, which read thousands of pages. */
 export function runConformance(name: string, open: OpenStore): void {

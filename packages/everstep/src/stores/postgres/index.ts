@@ -65,7 +65,7 @@ import { createSearchIndexes } from './search/search-indexes.js';
 import { countObjects } from './storage/named-counts.js';
 import { removeStagedSteps } from './storage/staged-journals.js';
 
-export { StoreOpenError, type StoreOpenErrorCode } from './connection/errors.js';
+export { StoreOpenError } from './connection/errors.js';
 
 /** A commit takes several times as long where the CPU is the bottleneck. */
 const GATHER_MS = 10;

@@ -30,7 +30,7 @@ import { TriggerRecords } from './runs/trigger-records.js';
 import { SqliteSearchIndexes } from './search/index-records.js';
 import { NamedCounts } from './storage/named-counts.js';
 
-export { StoreOpenError, type StoreOpenErrorCode } from './connection/connection.js';
+export { StoreOpenError } from './connection/connection.js';
 export type { CopyRequest } from './connection/online-copy.js';
 
 export interface SqliteStoreOptions extends ConnectionOptions {

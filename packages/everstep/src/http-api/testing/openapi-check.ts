@@ -7,6 +7,8 @@ import { DIALECTS, type Dialect, dialectShown } from '../../dialects/index.js';
 import { dashboardOperations } from '../dashboard/index.js';
 import { MANAGEMENT_OPERATIONS } from '../management/index.js';
 import { managementOpenApiDocument } from '../management/openapi.js';
+import { openApiDocument } from '../openapi/openapi.js';
+import { errorsOf } from '../openapi/openapi-document.js';
 import type { Operation } from '../operation.js';
 import { OPERATIONS } from '../operations/index.js';
 import { ERROR_CODE_HEADER } from '../responses/error-replies.js';
@@ -14,8 +16,6 @@ import { SEARCH_OPERATIONS, searchOpenApiDocument } from '../search/index.js';
 import { PathTable } from '../server/routing.js';
 import { splitTarget } from '../server/target.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS, upstashOpenApiDocument } from '../upstash/index.js';
-import { openApiDocument } from './openapi.js';
-import { errorsOf } from './openapi-document.js';
 
 const RUNTIME = 'everstep:/openapi.json';
 const MANAGEMENT = 'everstep:/openapi-management.json';
