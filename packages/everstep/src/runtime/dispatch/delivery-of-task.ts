@@ -5,7 +5,7 @@ import type { Delivery, DeliveryLimits, DeliveryRef } from '../gates/delivery.js
 import { callbackUrlOf } from '../services/callbacks.js';
 import type { DeliveryTask } from './delivery-task.js';
 import { originOf } from './origins.js';
-import { isLong, type Timeouts, timeoutOf, timeoutOfCallback } from './timeouts.js';
+import { isLong, type Timeouts, timeoutOf, timeoutOfCallback } from './requests/timeouts.js';
 
 function withLimits(ref: DeliveryRef, limits: DeliveryLimits, long: boolean, queue?: string): Delivery {
   const { runKey, slot } = ref;

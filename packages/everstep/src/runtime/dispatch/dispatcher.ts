@@ -41,11 +41,11 @@ import type { RuntimeDeps } from '../runs/runtime-deps.js';
 import type { WorkInProgress } from '../runs/work-in-progress.js';
 import type { Callbacks } from '../services/callbacks.js';
 import type { QueuedBecause } from '../services/workflow-service.js';
-import type { Delivered } from './deliverer.js';
 import { asLong, dueDeliveryOf } from './delivery-of-task.js';
 import { GateHolders, type LocalGates } from './gate-holders.js';
+import type { Delivered } from './requests/step-delivery.js';
 import { type Attempt, DeliverySender } from './sender.js';
-import { type SlotHolder, SlotQueue } from './slot-queue.js';
+import { type SlotHolder, SlotQueue } from './slots/slot-queue.js';
 
 /** Delay before a delivery that could not be attempted is dispatched again. */
 const RETRY_ATTEMPT_MS = 1_000;

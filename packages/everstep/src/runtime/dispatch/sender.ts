@@ -16,11 +16,11 @@ import { HeavyRuns, type Redispatch } from '../runs/heavy-runs.js';
 import type { CachedRun, RunCache } from '../runs/run-cache.js';
 import type { RuntimeDeps } from '../runs/runtime-deps.js';
 import type { Callbacks } from '../services/callbacks.js';
-import { type Delivered, deliver } from './deliverer.js';
 import { resultOfEvent, resultOfFailure } from './delivery-result.js';
 import { isDeliveryTask } from './delivery-task.js';
-import { sendMessage } from './message-delivery.js';
-import { isLong, timeoutOf } from './timeouts.js';
+import { sendMessage } from './requests/message-delivery.js';
+import { type Delivered, deliver } from './requests/step-delivery.js';
+import { isLong, timeoutOf } from './requests/timeouts.js';
 
 interface SenderParts {
   readonly cache: RunCache;

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { ownersOf } from '../../fairness/owners.fixture.js';
 import type { DueTask, Store } from '../../ports/stores/store.js';
 import { ALWAYS_OPEN } from '../../ports/stores/store-writes.js';
-import { ReadyQueue } from '../dispatch/ready-queue.js';
+import { ReadyQueue } from '../dispatch/slots/ready-queue.js';
 import { quiet, StandingClock, settle } from '../runtime.fixture.js';
 import { DueTasks } from './due-tasks.js';
 

@@ -3,9 +3,9 @@ import { LIMITS } from '../../config/limits.js';
 import type { RunEvent } from '../../engine/runs/decide.js';
 import type { Task } from '../../engine/runs/run.js';
 import type { MessageAnswer, MessageSender } from '../../ports/message-sender.js';
-import type { Attempt } from '../dispatch/deliverer.js';
-import { decodeBody, encodeBody } from '../dispatch/encoded-body.js';
 import { originOf } from '../dispatch/origins.js';
+import { decodeBody, encodeBody } from '../dispatch/requests/encoded-body.js';
+import type { Attempt } from '../dispatch/requests/step-delivery.js';
 import type { CachedRun } from '../runs/run-cache.js';
 import { messageFailureOf } from './message-outcome.js';
 

@@ -8,7 +8,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import type { DeletedInstance } from '../../ports/stores/accounts/deleted-instances.js';
 import type { Store } from '../../ports/stores/store.js';
-import { StepPace } from '../dispatch/step-pace.js';
+import { StepPace } from '../turns/step-pace.js';
 
 /** Turns of the event loop that are left to others after each step. */
 const TURNS_BETWEEN_STEPS = 32;

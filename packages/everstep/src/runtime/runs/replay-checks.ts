@@ -10,7 +10,7 @@ import { stepTypeOf } from '../../engine/runs/step-type.js';
 import type { Clock } from '../../ports/clock.js';
 import type { ReplayCheck, ReplayVerdict, StepCaller } from '../../ports/step-caller.js';
 import type { Store } from '../../ports/stores/store.js';
-import { encodeInput } from '../dispatch/step-request.js';
+import { encodeInput } from '../dispatch/requests/step-request.js';
 import type { CheckedRun } from '../services/workflow-service.js';
 
 export interface ReplayChecksOptions {

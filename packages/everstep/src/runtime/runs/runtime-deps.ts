@@ -9,7 +9,7 @@ import { type InstanceLimits, NO_LIMITS } from '../../ports/stores/instance-limi
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { Store } from '../../ports/stores/store.js';
 import { StoreWrites, sendingWhileOpen, whileOpen } from '../commits/store-writes.js';
-import { callingInTime, sendingInTime } from '../dispatch/timeouts.js';
+import { callingInTime, sendingInTime } from '../dispatch/requests/timeouts.js';
 import type { RunDriverOptions } from './run-driver-options.js';
 
 export interface RuntimeDeps {

@@ -9,7 +9,7 @@ import type { MessageSender } from '../../ports/message-sender.js';
 import type { Store, WholeDeadLetter } from '../../ports/stores/store.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 import { originOf } from '../dispatch/origins.js';
-import { timeoutOfCallback } from '../dispatch/timeouts.js';
+import { timeoutOfCallback } from '../dispatch/requests/timeouts.js';
 import type { CallbackOutcome, DeadLetterId, FailureCallbackService } from '../interface/dead-letters.js';
 import { messageNotice, sourceHeaderOf } from '../messages/message-notice.js';
 import { messageFailureOf } from '../messages/message-outcome.js';

@@ -5,8 +5,8 @@
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
 import type { Store } from '../../ports/stores/store.js';
-import { keyWaitList } from '../dispatch/key-wait-list.js';
 import type { DeliveryGates } from '../gates/delivery-gates.js';
+import { keyWaitList } from '../gates/key-wait-list.js';
 import type {
   DestinationService,
   DestinationStatus,

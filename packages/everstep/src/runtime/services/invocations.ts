@@ -12,7 +12,7 @@ import type { Run, RunPayload, Task } from '../../engine/runs/run.js';
 import { type StartCommand, startRun } from '../../engine/runs/start.js';
 import type { InstanceLimits, RunAdmission, RunRefusal } from '../../ports/stores/instance-limits.js';
 import type { RunRecord, Store } from '../../ports/stores/store.js';
-import { decodeBody } from '../dispatch/encoded-body.js';
+import { decodeBody } from '../dispatch/requests/encoded-body.js';
 import type { Decisions } from '../runs/decisions.js';
 import type { CachedRun } from '../runs/run-cache.js';
 

@@ -19,7 +19,7 @@ import type { Log } from '../../ports/log.js';
 import type { RetentionBounds } from '../../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { RemovalQuery, Store } from '../../ports/stores/store.js';
-import { StepPace } from '../dispatch/step-pace.js';
+import { StepPace } from '../turns/step-pace.js';
 
 /** Turns of the event loop that are left to others after each step: few when nothing goes on, long ones when much does. */
 const TURNS_BETWEEN_STEPS = 32;

@@ -1,10 +1,10 @@
 /** What is sent for a task: the run, and of its journal only what the worker does not hold. Keeps invariant 2. */
 import { type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '@everstep/sdk/protocol';
-import { ADVANCE_SLOT, type RecordedStep, type RunPayload, type StepTask, type Task } from '../../engine/runs/run.js';
-import type { StepCall } from '../../ports/step-caller.js';
-import type { Store } from '../../ports/stores/store.js';
-import { EMPTY_JOURNAL, type HeldJournal, type JournalMark, markBehind, noteDigest } from '../runs/holds.js';
-import type { CachedRun } from '../runs/run-cache.js';
+import { ADVANCE_SLOT, type RecordedStep, type RunPayload, type StepTask, type Task } from '../../../engine/runs/run.js';
+import type { StepCall } from '../../../ports/step-caller.js';
+import type { Store } from '../../../ports/stores/store.js';
+import { EMPTY_JOURNAL, type HeldJournal, type JournalMark, markBehind, noteDigest } from '../../runs/holds.js';
+import type { CachedRun } from '../../runs/run-cache.js';
 import { encodeBody } from './encoded-body.js';
 
 /** Below this a journal is sent whole rather than risked on a worker that may have let the run go. */

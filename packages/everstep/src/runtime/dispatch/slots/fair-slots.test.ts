@@ -1,11 +1,11 @@
 /** What accounts that hold delivery slots for hours leave to others. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LIMITS } from '../../config/limits.js';
-import { ownersOf } from '../../fairness/owners.fixture.js';
-import type { StepCall } from '../../ports/step-caller.js';
-import { NO_LIMITS } from '../../ports/stores/instance-limits.js';
-import { type Bench, endOf, inARow, ScriptedCaller, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
+import { LIMITS } from '../../../config/limits.js';
+import { ownersOf } from '../../../fairness/owners.fixture.js';
+import type { StepCall } from '../../../ports/step-caller.js';
+import { NO_LIMITS } from '../../../ports/stores/instance-limits.js';
+import { type Bench, endOf, inARow, ScriptedCaller, SETTINGS, settle, withRuntime } from '../../runtime.fixture.js';
 
 const HOUR_MS = 3_600_000;
 const LONGEST = { ...SETTINGS, deliveryTimeoutMs: 12 * HOUR_MS };

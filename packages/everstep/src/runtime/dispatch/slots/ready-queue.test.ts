@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ownersOf } from '../../fairness/owners.fixture.js';
-import type { Delivery, DeliveryRef } from '../gates/delivery.js';
+import { ownersOf } from '../../../fairness/owners.fixture.js';
+import type { Delivery, DeliveryRef } from '../../gates/delivery.js';
 import { ReadyQueue } from './ready-queue.js';
 
 const ref = (runKey: string): DeliveryRef => ({ runKey, slot: 1 });

@@ -6,9 +6,9 @@
 import { LIMITS } from '../../config/limits.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Store, TaskReference } from '../../ports/stores/store.js';
-import type { DeliveryRef } from '../gates/delivery.js';
-import type { DeliveryGates } from '../gates/delivery-gates.js';
 import type { FlowControlStatus, KeyWaiter, KeyWaitList } from '../services/workflow-service.js';
+import type { DeliveryRef } from './delivery.js';
+import type { DeliveryGates } from './delivery-gates.js';
 
 /** Tasks that are read at once. */
 const PAGE = 1_000;

@@ -1,5 +1,5 @@
 /** The queued deliveries of one queue instance: by urgency, and within that by host, so no host delays others. */
-import type { Delivery } from '../gates/delivery.js';
+import type { Delivery } from '../../gates/delivery.js';
 import { Fifo } from './fifo.js';
 
 /** `counted` has a reserved slot, `continuing` continues a run, `fresh` is the first delivery of a run. */

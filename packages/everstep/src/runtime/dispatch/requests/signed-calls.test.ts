@@ -1,7 +1,7 @@
 /** Which calls of a run carry the signature of its instance. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { progress, ScriptedCaller, ScriptedSender, settle, withRuntime } from '../runtime.fixture.js';
+import { progress, ScriptedCaller, ScriptedSender, settle, withRuntime } from '../../runtime.fixture.js';
 
 const callTo = (url: string) =>
   new ScriptedCaller(({ request }) => {

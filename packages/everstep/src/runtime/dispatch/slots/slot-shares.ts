@@ -1,7 +1,7 @@
 /** The slots of deliveries and who has taken them: all slots, those of one host, and those for long deliveries. */
-import { FairShare } from '../../fairness/fair-share.js';
-import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
-import type { DeliveryLimits } from '../gates/delivery.js';
+import { FairShare } from '../../../fairness/fair-share.js';
+import type { InstanceOwners } from '../../../ports/stores/instance-owners.js';
+import type { DeliveryLimits } from '../../gates/delivery.js';
 
 export interface SlotLimits {
   readonly maxInFlight: number;

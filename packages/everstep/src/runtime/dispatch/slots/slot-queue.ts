@@ -2,15 +2,15 @@
  * Assigns slots to the deliveries that have passed the gates: those that become due together are assigned together. While an
  * instance triggers a burst of new runs, the first deliveries of these runs are held back; those of other instances are not.
  */
-import { LIMITS } from '../../config/limits.js';
-import type { Clock } from '../../ports/clock.js';
-import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
-import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
-import type { StoreWritesState } from '../../ports/stores/store-writes.js';
-import type { Backlog } from '../due/due-turns.js';
-import type { Delivery, DeliveryRef } from '../gates/delivery.js';
-import type { FreeSlots } from '../gates/slot-turns.js';
-import type { QueuedBecause } from '../services/workflow-service.js';
+import { LIMITS } from '../../../config/limits.js';
+import type { Clock } from '../../../ports/clock.js';
+import type { InstanceLimits } from '../../../ports/stores/instance-limits.js';
+import type { InstanceOwners } from '../../../ports/stores/instance-owners.js';
+import type { StoreWritesState } from '../../../ports/stores/store-writes.js';
+import type { Backlog } from '../../due/due-turns.js';
+import type { Delivery, DeliveryRef } from '../../gates/delivery.js';
+import type { FreeSlots } from '../../gates/slot-turns.js';
+import type { QueuedBecause } from '../../services/workflow-service.js';
 import { BURST_RECHECK_MS, BurstGate } from './burst-gate.js';
 import { ReadyQueue, type Urgency } from './ready-queue.js';
 

@@ -1,12 +1,12 @@
 /** Carries one task to the endpoint and its answer to the engine. */
-import type { RunEvent } from '../../engine/runs/decide.js';
-import type { ReplyEnvelope } from '../../engine/runs/reply.js';
-import type { Task } from '../../engine/runs/run.js';
-import type { StepAnswer, StepCaller } from '../../ports/step-caller.js';
-import type { Store } from '../../ports/stores/store.js';
-import type { OnDurable } from '../runs/decisions.js';
-import { noteHold } from '../runs/holds.js';
-import type { CachedRun } from '../runs/run-cache.js';
+import type { RunEvent } from '../../../engine/runs/decide.js';
+import type { ReplyEnvelope } from '../../../engine/runs/reply.js';
+import type { Task } from '../../../engine/runs/run.js';
+import type { StepAnswer, StepCaller } from '../../../ports/step-caller.js';
+import type { Store } from '../../../ports/stores/store.js';
+import type { OnDurable } from '../../runs/decisions.js';
+import { noteHold } from '../../runs/holds.js';
+import type { CachedRun } from '../../runs/run-cache.js';
 import { buildStepRequest, heldJournal } from './step-request.js';
 
 type Callable = Extract<Task, { kind: 'advance' | 'step' }>;

@@ -11,10 +11,10 @@
  * they arrive. If other deliveries wait as well, these starts get at most every second slot, so neither kind starves the
  * other.
  */
-import { FairShare } from '../../fairness/fair-share.js';
-import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
-import { type Delivery, type DeliveryRef, idOf } from '../gates/delivery.js';
-import type { QueuedBecause } from '../services/workflow-service.js';
+import { FairShare } from '../../../fairness/fair-share.js';
+import { type InstanceOwners, ONE_OWNER } from '../../../ports/stores/instance-owners.js';
+import { type Delivery, type DeliveryRef, idOf } from '../../gates/delivery.js';
+import type { QueuedBecause } from '../../services/workflow-service.js';
 import { type Queued, QueuedDeliveries, type Urgency } from './queued-deliveries.js';
 import { type SlotLimits, SlotShares } from './slot-shares.js';
 

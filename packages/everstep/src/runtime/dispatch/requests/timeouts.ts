@@ -1,10 +1,10 @@
 /** How long deliveries may take: what their runs ask for, within what the installation and the plan allow. */
-import { LIMITS } from '../../config/limits.js';
-import type { Run } from '../../engine/runs/run.js';
-import type { MessageSender } from '../../ports/message-sender.js';
-import type { StepCaller } from '../../ports/step-caller.js';
-import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
-import type { DeliveryTask } from './delivery-task.js';
+import { LIMITS } from '../../../config/limits.js';
+import type { Run } from '../../../engine/runs/run.js';
+import type { MessageSender } from '../../../ports/message-sender.js';
+import type { StepCaller } from '../../../ports/step-caller.js';
+import type { InstanceLimits } from '../../../ports/stores/instance-limits.js';
+import type { DeliveryTask } from '../delivery-task.js';
 
 export type Timeouts = Pick<InstanceLimits, 'maxTimeoutMs'>;
 

@@ -1,13 +1,13 @@
 /** Carries a plain message to where it goes, and its answer to the engine. */
-import { LIMITS } from '../../config/limits.js';
-import type { RunEvent } from '../../engine/runs/decide.js';
-import type { Run, RunPayload, Task } from '../../engine/runs/run.js';
-import type { MessageAnswer, MessageSender } from '../../ports/message-sender.js';
-import type { Store } from '../../ports/stores/store.js';
-import { messageNotice } from '../messages/message-notice.js';
-import { messageFailureOf } from '../messages/message-outcome.js';
-import type { CachedRun } from '../runs/run-cache.js';
-import type { Attempt } from './deliverer.js';
+import { LIMITS } from '../../../config/limits.js';
+import type { RunEvent } from '../../../engine/runs/decide.js';
+import type { Run, RunPayload, Task } from '../../../engine/runs/run.js';
+import type { MessageAnswer, MessageSender } from '../../../ports/message-sender.js';
+import type { Store } from '../../../ports/stores/store.js';
+import { messageNotice } from '../../messages/message-notice.js';
+import { messageFailureOf } from '../../messages/message-outcome.js';
+import type { CachedRun } from '../../runs/run-cache.js';
+import type { Attempt } from './step-delivery.js';
 
 type MessageTask = Extract<Task, { kind: 'message' }>;
 
