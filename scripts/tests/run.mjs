@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { affectedBy, changedPaths } from './changed.mjs';
 import { findTests } from './files.mjs';
 import { Imports } from './imports.mjs';
-import { isQuick } from './needs.mjs';
+import { isQuick, needsOf } from './needs.mjs';
 import { openPostgres } from './postgres.mjs';
 import { reportOf } from './report.mjs';
 import { runAll } from './run-all.mjs';
@@ -47,7 +47,11 @@ let failed = Number(failedBefore);
 let closePostgres = async () => {};
 try {
   const tests = selected(resolve(root));
-  await startSooner(resolve(root));
+  const imports = new Imports();
+  await startSooner(
+    resolve(root),
+    tests.some(({ file }) => needsOf(file, imports).processes),
+  );
   closePostgres = await openPostgres(resolve(root), tests, print);
   const startedMs = performance.now();
   const tally = await runAll(unitsOf(tests), resolve(root), runUnit);

@@ -12,7 +12,11 @@ const { inspect } = require('node:util');
 const ROOT = join(__dirname, '..', '..', '..');
 const BUNDLES = join(ROOT, 'packages', 'everstep', 'node_modules', '.cache', 'bundles');
 const INDEX = join(BUNDLES, 'index.json');
+/** The server as a few files, if this test run has bundled it. See server-bundle.mjs. */
+const SERVER = join(ROOT, 'packages', 'everstep', 'node_modules', '.cache', 'server-bundle');
+const SERVER_URL = existsSync(join(SERVER, 'program.mjs')) ? pathToFileURL(SERVER).href : null;
 const SERVICE_URL = pathToFileURL(join(ROOT, 'packages', 'everstep', 'dist')).href;
+const BIN_URL = `${SERVICE_URL}/cli/bin.js`;
 /** URL of a file compiled by TypeScript. */
 const COMPILED_URL = /\/(packages|examples)\/[^/]+\/dist\//;
 const RELATIVE_FILE = /^\.\.?\/.*\.js$/;
@@ -33,7 +37,10 @@ registerHooks({
   resolve(specifier, context, next) {
     const { parentURL } = context;
     if (parentURL?.startsWith('file:')) {
-      const bundle = parentURL.startsWith(SERVICE_URL) ? bundles.get(specifier) : undefined;
+      if (SERVER_URL && specifier === './program.js' && parentURL === BIN_URL)
+        return { url: `${SERVER_URL}/program.mjs`, format: 'module', shortCircuit: true };
+      const isService = parentURL.startsWith(SERVICE_URL) || (SERVER_URL && parentURL.startsWith(SERVER_URL));
+      const bundle = isService ? bundles.get(specifier) : undefined;
       const isCompiled = RELATIVE_FILE.test(specifier) && COMPILED_URL.test(parentURL) && !parentURL.includes('/node_modules/');
       const url = bundle ?? (isCompiled ? new URL(specifier, parentURL).href : undefined);
       if (url) return { url, format: 'module', shortCircuit: true };

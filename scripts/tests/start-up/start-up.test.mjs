@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { ROOT } from '../../setup/index.mjs';
 import { bundlePackages } from './bundles.mjs';
+import { bundleServer } from './server-bundle.mjs';
 
 const PRELOAD = join(import.meta.dirname, 'preload.cjs');
 /** The environment without the preload and without the marker of the outer test runner. */
@@ -60,4 +61,24 @@ test('the server loads each bundled package from one file', async () => {
     urls.filter((url) => /\/node_modules\/(typebox|fastify|undici|jose|pino)\//.test(url)),
     [],
   );
+});
+
+test('a server or command that a test starts loads few files, and finds those beside the compiled ones', async () => {
+  await bundlePackages(ROOT);
+  await bundleServer(ROOT, true);
+  const counter = join(directory, 'counter.cjs');
+  writeFileSync(
+    counter,
+    `const { registerHooks } = require('node:module');
+    let files = 0;
+    registerHooks({ load: (url, context, next) => { if (url.startsWith('file:')) files++; return next(url, context); } });
+    process.on('exit', () => process.stderr.write(String(files)));`,
+  );
+  const command = [join(ROOT, 'packages/everstep/dist/cli/bin.js'), '--version'];
+  const { stdout, stderr } = spawnSync(process.execPath, [`--require=${counter}`, `--require=${PRELOAD}`, ...command], {
+    env: plainEnvironment,
+    encoding: 'utf8',
+  });
+  assert.equal(stdout.trim(), JSON.parse(readFileSync(join(ROOT, 'packages/everstep/package.json'), 'utf8')).version);
+  assert.ok(Number(stderr) < 100, `${stderr} files`);
 });

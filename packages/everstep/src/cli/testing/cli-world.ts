@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { runCli } from '../program.js';
+import { runInProcess } from './in-process.js';
 import { type Ended, endAll, readEnvFile, SpawnedCli, type TestDirectory, testDirectory } from './spawned-cli.js';
 
 export interface CliWorldKeys {
@@ -47,25 +47,9 @@ export class CliWorld {
     await this.directory.remove();
   }
 
-  /** Runs a command in this process, which is faster than a process per command. */
-  async runIn(env: Readonly<Record<string, string>>, args: readonly string[]): Promise<Ended> {
-    let stdout = '';
-    let stderr = '';
-    const code = await runCli(args, {
-      screen: {
-        write: (text) => {
-          stdout += text;
-        },
-        colors: false,
-        isTerminal: false,
-      },
-      printError: (text) => {
-        stderr += text;
-      },
-      env,
-      cwd: this.directory.path,
-    });
-    return { code, stdout, stderr };
+  /** Runs a command in this process. */
+  runIn(env: Readonly<Record<string, string>>, args: readonly string[]): Promise<Ended> {
+    return runInProcess(args, { cwd: this.directory.path, env });
   }
 
   async everstep(...args: readonly string[]): Promise<Ended> {

@@ -1,9 +1,10 @@
-/** `everstep copy-store` as a process: arguments, output and exit codes. */
+/** `everstep copy-store`: arguments, output and exit codes. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { openTestSchemas } from '../../../stores/postgres/testing/schemas.js';
+import { runInProcess } from '../../testing/in-process.js';
 import { type Ended, endAll, runCommand, SpawnedCli, type TestDirectory, testDirectory } from '../../testing/spawned-cli.js';
 
 /** Progress that the command prints every two seconds. */
@@ -15,7 +16,7 @@ describe('everstep copy-store', () => {
   let directory: TestDirectory;
   const at = (name: string) => join(directory.path, name);
   const everstep = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> =>
-    runCommand(args, { cwd: directory.path, env });
+    runInProcess(args, { cwd: directory.path, env });
   const noDatabase = 'postgres://user:pa55word@127.0.0.1:1/everstep';
 
   before(async () => {
@@ -56,7 +57,8 @@ describe('everstep copy-store', () => {
     const { url } = await schemas.make();
     await everstep(['backup', '--data-dir', at('data'), '--to', at('backup')]);
     const manifest = await readFile(at('backup/manifest.json'), 'utf8');
-    const { code, stdout, stderr } = await everstep(['copy-store', '--from', at('backup')], { EVERSTEP_STORE: url });
+    const environment = { cwd: directory.path, env: { EVERSTEP_STORE: url } };
+    const { code, stdout, stderr } = await runCommand(['copy-store', '--from', at('backup')], environment);
     // A copy that takes longer prints its progress.
     assert.deepEqual([code, stderr.replaceAll(PROGRESS, '')], [0, '']);
     assert.match(stdout, /Copied and verified the backup in/);

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { runInProcess } from '../../testing/in-process.js';
 import { endAll, runCommand, SpawnedCli, type TestDirectory, testDirectory } from '../../testing/spawned-cli.js';
 
 describe('everstep rotate-secrets', () => {
   let directory: TestDirectory;
-  const everstep = (...args: readonly string[]) => runCommand(args, { cwd: directory.path });
+  const everstep = (...args: readonly string[]) => runInProcess(args, { cwd: directory.path });
   const kept = async () => JSON.parse(await readFile(join(directory.path, '.everstep/credentials.json'), 'utf8'));
 
   before(async () => {

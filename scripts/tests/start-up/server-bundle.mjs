@@ -1,0 +1,74 @@
+/**
+ * Bundles the compiled server into a few files, for the servers and commands that tests start as processes: they would find and
+ * load 700 modules each. Tests in one process, `npm run packages`, `scripts/deploy/image.test.mjs` and
+ * `documentation/first-workflow.test.ts` use the compiled files.
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, statSync } from 'node:fs';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { timed } from '../../setup/report.mjs';
+
+const distIn = (root) => join(root, 'packages', 'everstep', 'dist');
+/** Directory that `preload.cjs` reads. */
+export const bundleIn = (root) => join(root, 'packages', 'everstep', 'node_modules', '.cache', 'server-bundle');
+
+const TEST_CODE = /\.(test|fixture|bench)\.js$/;
+
+function fingerprint(root) {
+  const hash = createHash('sha256')
+    .update(process.version)
+    .update(String(statSync(import.meta.filename).mtimeMs));
+  for (const name of readdirSync(distIn(root), { recursive: true }).sort()) {
+    if (!name.endsWith('.js') || TEST_CODE.test(name)) continue;
+    const { mtimeMs, size } = statSync(join(distIn(root), name));
+    hash.update(`${name}\0${mtimeMs}\0${size}\0`);
+  }
+  return hash.digest('hex');
+}
+
+/** The paths that modules derive from their own stay those of the compiled files. */
+const ownPaths = {
+  name: 'own-paths',
+  transform: {
+    filter: { code: 'import.meta.url' },
+    handler: (code, id) => code.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href)),
+  },
+};
+
+async function bundle(root, directory) {
+  const { rolldown } = await import('rolldown');
+  const build = await rolldown({
+    input: { program: join(distIn(root), 'cli', 'program.js') },
+    platform: 'node',
+    treeshake: false,
+    logLevel: 'silent',
+    // Packages are loaded as in the compiled files.
+    external: /^[^./]/,
+    plugins: [ownPaths],
+  });
+  await build.write({ dir: directory, format: 'esm', entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' });
+  await build.close();
+}
+
+/**
+ * Makes the bundle if it is outdated. Removes an outdated one if the run starts no processes.
+ *
+ * @param {string} root of the repository, absolute
+ * @param {boolean} isNeeded
+ */
+export async function bundleServer(root, isNeeded) {
+  const directory = bundleIn(root);
+  const wanted = fingerprint(root);
+  if ((await readFile(join(directory, 'made-from'), 'utf8').catch(() => null)) === wanted) return;
+  await rm(directory, { recursive: true, force: true });
+  if (!isNeeded) return;
+  await timed('Bundling the server for the tests', async () => {
+    const temporary = `${directory}.${process.pid}`;
+    await mkdir(temporary, { recursive: true });
+    await bundle(root, temporary);
+    await writeFile(join(temporary, 'made-from'), wanted);
+    await rename(temporary, directory);
+  });
+}
