@@ -32,6 +32,7 @@ const PORTS = 'everstep/src/ports';
 const [ANSWERS, FAIRNESS, AUDIT] = ['everstep/src/answers', 'everstep/src/fairness', 'everstep/src/audit'];
 const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everstep/src/${area}`);
 
+const STORED_RECORDS = 'everstep/src/stores/records';
 const STORE_MAY = [
   `types ${ENGINE}`,
   ...[
@@ -70,14 +71,15 @@ const DIRECTIONS: readonly DirectionRule[] = [
   { area: FAIRNESS, may: [`types ${PORTS}`], because: 'the rule of shares does not depend on the shared resource' },
   {
     area: 'everstep/src/stores/sqlite',
-    may: [...STORE_MAY, NODE],
+    may: [...STORE_MAY, STORED_RECORDS, NODE],
     because: 'a store does not depend on its users or on other stores',
   },
   {
     area: 'everstep/src/stores/postgres',
-    may: [...STORE_MAY, 'pg', NODE],
+    may: [...STORE_MAY, STORED_RECORDS, 'pg', NODE],
     because: 'a store does not depend on its users or on other stores',
   },
+  { area: STORED_RECORDS, may: STORE_MAY, because: 'columns are read and written in the same way in every store' },
   {
     area: 'everstep/src/stores/conformance',
     may: [ENGINE, PORTS, `${AUDIT}/chain`, LIMITS_FILE, PROTOCOL, NODE],

@@ -4,11 +4,11 @@ import { LIMITS } from '../../../config/limits.js';
 import type { RunPayload, Schedule } from '../../../engine/runs/run.js';
 import type { ListedSchedule, Listing, Position, Store, StoreWrite } from '../../../ports/stores/store.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { DIALECTS } from '../../records/run-rows.js';
 import { bytes, flag, integer, integerOrNull, json, type Row, text, textOrNull, word } from '../connection/columns.js';
 import { type Session, type SqlValue, statement, type TransactionSession } from '../connection/connection.js';
 import { type InstancesThing, thingArrays } from '../connection/row-sets.js';
 import { pageOf } from '../listing/listing.js';
-import { DIALECTS } from '../runs/rows.js';
 import { charged } from '../storage/stored-bytes.js';
 
 export type ScheduleWrite = Extract<StoreWrite, { readonly kind: 'put-schedule' | 'delete-schedule' }>;

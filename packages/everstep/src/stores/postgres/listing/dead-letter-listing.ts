@@ -10,7 +10,7 @@ import type {
 } from '../../../ports/stores/store.js';
 import { bytes, text } from '../connection/columns.js';
 import { planned, type Session, type SqlValue, statement } from '../connection/connection.js';
-import { DEAD_LETTER_COLUMNS, deadLetterRecordOf, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/rows.js';
+import { DEAD_LETTER_COLUMNS, entryRecordOf, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/run-rows.js';
 import { type Candidates, type Condition, candidatesOf, createdWithin, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
 
 const LAST_CHARACTER = '\u{10FFFF}';
@@ -153,7 +153,7 @@ export async function listDeadLetters(session: Session, page: Page<DeadLetterFil
     ORDER BY c.place ${page.order === 'newest-first' ? 'DESC' : 'ASC'}`),
     parameters.values,
   );
-  return pageOf(rows, page.limit, (row) => text(row, 'entry_place'), deadLetterRecordOf);
+  return pageOf(rows, page.limit, (row) => text(row, 'entry_place'), entryRecordOf);
 }
 
 export async function loadDeadLetterBodies(
@@ -169,7 +169,7 @@ export async function loadDeadLetterBodies(
 
 export async function findDeadLetter(session: Session, instanceId: string, dlqId: string): Promise<DeadLetterRecord | null> {
   const [row] = await session.query(FIND, [instanceId, dlqId]);
-  return row ? deadLetterRecordOf(row) : null;
+  return row ? entryRecordOf(row) : null;
 }
 
 /** The place of the newest entry; 0 when there is none. */

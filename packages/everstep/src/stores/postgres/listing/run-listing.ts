@@ -1,8 +1,9 @@
 /** The run log: pages of runs under any filter. */
 import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, SearchableRun } from '../../../ports/stores/store.js';
+import { runRecordOf } from '../../records/run-rows.js';
 import { integer, json, type Row, text, textOrNull } from '../connection/columns.js';
 import { planned, type Session, statement } from '../connection/connection.js';
-import { RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, runRecordOf } from '../runs/rows.js';
+import { RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/run-rows.js';
 import { type Candidates, type Condition, candidatesOf, createdWithin, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
 
 /** More values than these are not looked up one by one. */

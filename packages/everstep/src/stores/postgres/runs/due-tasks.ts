@@ -1,10 +1,10 @@
-/** What is read of a task that is due. */
+/** Reads due tasks. */
 import type { DueTask, Store } from '../../../ports/stores/store.js';
-import { integer, type Row, text, textOrNull } from '../connection/columns.js';
+import { integer, type Row, text, textOrNull } from '../../records/columns.js';
+import { taskKindOf } from '../../records/task-rows.js';
 import { type Session, statement } from '../connection/connection.js';
-import { taskKindOf } from './task-rows.js';
 
-/** Where a task is delivered, and what holds it there; `t` are tasks, `r` their runs. */
+/** Destination of a task, and its flow control key. `t` are tasks, `r` their runs. */
 export const DUE_COLUMNS = `t.due_at, t.run_key, t.slot, t.kind, t.instance_id,
     CASE t.kind WHEN 'call' THEN t.call_url
       WHEN 'callback' THEN coalesce(r.settings::json #>> '{failureCallback,url}', r.workflow_url)
@@ -27,7 +27,7 @@ export const dueTaskOf = (row: Row): DueTask => ({
 
 export type DueTasksQuery = Parameters<Store['dueTasks']>[0];
 
-/** Tasks due up to $1, behind ($2, $3, $4), at most $5 of them, for which `where` holds. */
+/** Selects at most $5 tasks that are due up to $1, after the position ($2, $3, $4), for which `where` holds. */
 export const dueAmong = (where: string) =>
   statement(`
   SELECT ${DUE_COLUMNS} FROM (
@@ -46,8 +46,8 @@ const ONE_UNCLAIMED = (where: string) => `
   SELECT instance_id FROM task WHERE due_at IS NOT NULL AND claimed_by IS NULL ${where}
   ORDER BY instance_id, due_at, run_key, slot LIMIT 1`;
 /**
- * Steps from one instance to the next in `task_unclaimed_of_instance`: as many steps as instances, however many tasks they have.
- * The order is that of the index, so that no other one is used.
+ * Steps from one instance to the next in `task_unclaimed_of_instance`. The number of steps is that of the instances, and does
+ * not depend on the number of tasks. The order is that of the index, so that no other index is used.
  */
 const INSTANCES = statement(`
   WITH RECURSIVE open AS (
@@ -59,7 +59,7 @@ const INSTANCES = statement(`
     SELECT 1 FROM task WHERE instance_id = open.id AND due_at >= $1 AND due_at <= $2 AND claimed_by IS NULL LIMIT 1
   ) AS t`);
 
-/** Instances with unclaimed tasks due from `from` to `before`. */
+/** Returns the instances with unclaimed tasks due from `from` to `before`. */
 export async function readDueInstances(session: Session, from: number, before: number): Promise<readonly string[]> {
   return (await session.query(INSTANCES, [from, before])).map((row) => text(row, 'id'));
 }

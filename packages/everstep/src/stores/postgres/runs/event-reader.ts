@@ -1,8 +1,8 @@
-/** Reads of events: who waits for one, and the webhooks that runs made. */
+/** Reads events: their waiters, and the webhooks that runs created. */
 import type { EventWaiterRecord, WaiterRecord } from '../../../ports/stores/store.js';
-import { integer, type Row, text, word } from '../connection/columns.js';
+import { text } from '../../records/columns.js';
+import { waiterOf } from '../../records/run-rows.js';
 import { type Session, statement } from '../connection/connection.js';
-import { DIALECTS } from './rows.js';
 
 const waitersOf = (chosen: string): string => `
   SELECT w.event_id, w.since, w.slot, w.run_key, r.workflow_run_id, r.created_at, r.workflow_url, r.dialect, t.name, t.wake_at
@@ -18,7 +18,7 @@ const ALL_WAITERS = statement(
   waitersOf(`(event_id, since, run_key, slot) > ($2::text, $3::bigint, $4::text, $5::bigint)
     ORDER BY event_id, since, run_key, slot LIMIT $6`),
 );
-/** What other steps recorded may be any JSON. */
+/** The results of other steps can be any JSON. */
 const WEBHOOK = statement(`
   SELECT 1 FROM step s
   WHERE s.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND s.run_key = $1
@@ -26,19 +26,7 @@ const WEBHOOK = statement(`
     AND CASE WHEN s.type = 'CreateWebhook' THEN s.out::json ->> 'eventId' END = $2
   LIMIT 1`);
 
-const waiterOf = (row: Row): WaiterRecord => ({
-  runKey: text(row, 'run_key'),
-  slot: integer(row, 'slot'),
-  workflowRunId: text(row, 'workflow_run_id'),
-  workflowCreatedAt: integer(row, 'created_at'),
-  workflowUrl: text(row, 'workflow_url'),
-  dialect: word(row, 'dialect', DIALECTS),
-  stepName: text(row, 'name'),
-  deadlineAt: integer(row, 'wake_at'),
-  since: integer(row, 'since'),
-});
-
-/** Who waits longest is first; of one moment, by creation of the run and then by slot. */
+/** Ordered by waiting time, longest first, then by creation of the run, then by slot. */
 export async function listWaiters(
   session: Session,
   instanceId: string,
@@ -50,15 +38,15 @@ export async function listWaiters(
   return (await session.query(WAITERS, [instanceId, eventId, since, runKey, slot, limit])).map(waiterOf);
 }
 
-/** Of all events, by their ids. */
+/** Waiters of all events, ordered by event id. */
 export async function listAllWaiters(
   session: Session,
   instanceId: string,
   after: Pick<EventWaiterRecord, 'eventId' | 'since' | 'runKey' | 'slot'> | null,
   limit: number,
 ): Promise<readonly EventWaiterRecord[]> {
-  const place = after ? [after.eventId, after.since, after.runKey, after.slot] : ['', -1, '', 0];
-  const rows = await session.query(ALL_WAITERS, [instanceId, ...place, limit]);
+  const position = after ? [after.eventId, after.since, after.runKey, after.slot] : ['', -1, '', 0];
+  const rows = await session.query(ALL_WAITERS, [instanceId, ...position, limit]);
   return rows.map((row) => ({ ...waiterOf(row), eventId: text(row, 'event_id') }));
 }
 

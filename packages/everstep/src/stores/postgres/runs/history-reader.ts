@@ -1,20 +1,13 @@
-/** Reads what the log of a run shows, part by part: a long journal is never in memory as a whole. */
+/** Reads the log of a run in parts, so that a long journal is never completely in memory. */
 import { LIMITS } from '../../../config/limits.js';
-import type { FailedAttempt, KeptEvent, RunOrigin } from '../../../engine/runs/run.js';
+import type { FailedAttempt } from '../../../engine/runs/run.js';
 import type { HistoryQuery, JournalSize, ListedStep, ListedTask, Part, RunHistory } from '../../../ports/stores/store.js';
-import { flag, integer, integerOrNull, json, type Row, text, textOrNull, word } from '../connection/columns.js';
+import { flag, integer, listOf, type Row, textOrNull } from '../../records/columns.js';
+import { ATTEMPT_COLUMNS, failedAttemptOf, listedStepOf, STEP_COLUMNS } from '../../records/journal-rows.js';
+import { eventWithoutContentOf, invokedOf, runRecordOf } from '../../records/run-rows.js';
+import { SPECIAL_TASK_COLUMNS, TASK_COLUMNS, taskOf } from '../../records/task-rows.js';
 import { type Database, type Session, type Statement, statement } from '../connection/connection.js';
-import {
-  failedAttemptOf,
-  RUN_IDENTITY_TABLES,
-  RUN_RECORD_COLUMNS,
-  RUN_RECORD_TABLES,
-  recordedStepOf,
-  runRecordOf,
-  STATUS,
-  STATUSES,
-} from './rows.js';
-import { taskOf } from './task-rows.js';
+import { RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, STATUS } from './run-rows.js';
 
 const MAX_INTEGER = 2_147_483_647;
 
@@ -24,7 +17,7 @@ const ofRun = (table: string): string =>
 
 interface PartOfTable {
   readonly table: string;
-  /** Orders the rows. */
+  /** Column that orders the rows. */
   readonly place: string;
   readonly where: string;
   readonly columns: string;
@@ -32,8 +25,8 @@ interface PartOfTable {
 }
 
 /**
- * `$2` and `$3` bound the rows and the bytes of the part; `x` is a row. The length of a long text is known without reading
- * it. Each row says where the one behind it is.
+ * `$2` and `$3` limit the rows and bytes of the part; `x` is a row. The length of a long text is known without reading it.
+ * Each row contains the position of the next one.
  */
 const partStatement = ({ table, place, where, columns, rowBytes }: PartOfTable): Statement =>
   statement(`
@@ -45,22 +38,21 @@ const partStatement = ({ table, place, where, columns, rowBytes }: PartOfTable):
     ) x WINDOW by_place AS (ORDER BY x.${place})
   ) p WHERE p.part_row <= $2::integer AND p.part_bytes < $3::bigint ORDER BY p.part_row`);
 
-/** By their names: a node that runs when a newer version adds a column goes on with the statements that it has prepared. */
-const STEP_COLUMNS = `x.idx, x.step_id, x.name, x.type, x.message_id, x.first_of_group, x.concurrent, x.created_at, x.completed_at,
-  x.started_at, x.sleep_ms, x.wake_at, x.edited`;
+/** Names the columns: a running node can still use its prepared statements after a newer version adds a column. */
+const LISTED_STEP = listOf([...STEP_COLUMNS, 'edited'], 'x');
 const SHORT_OUT = 'CASE WHEN octet_length(x.out) <= $4::integer THEN x.out END';
 const stepsWith = (sent: string, sentBytes: string) =>
   partStatement({
     table: 'step',
     place: 'idx',
     where: 'x.idx >= $5::integer AND x.idx < $6::integer',
-    columns: `${STEP_COLUMNS}${sent}, octet_length(x.out) AS out_bytes, ${SHORT_OUT} AS out`,
+    columns: `${LISTED_STEP}${sent}, octet_length(x.out) AS out_bytes, ${SHORT_OUT} AS out`,
     rowBytes: `octet_length(x.name) + ${sentBytes} + coalesce(octet_length(${SHORT_OUT}), 0)`,
   });
 const STEPS = stepsWith('', '0');
 const STEPS_WITH_SENT = stepsWith(', x.sent', 'coalesce(octet_length(x.sent), 0)');
 const STEP = statement(`
-  SELECT ${STEP_COLUMNS}, octet_length(x.out) AS out_bytes, CASE WHEN octet_length(x.out) <= $3::integer THEN x.out END AS out
+  SELECT ${LISTED_STEP}, octet_length(x.out) AS out_bytes, CASE WHEN octet_length(x.out) <= $3::integer THEN x.out END AS out
   FROM step x WHERE ${ofRun('x')} AND x.step_id = $2`);
 const LENGTH = statement(`SELECT coalesce(max(x.idx) + 1, 0) AS length FROM step x WHERE ${ofRun('x')}`);
 const SIZE = statement(`
@@ -73,8 +65,7 @@ const TASKS = partStatement({
   table: 'task',
   place: 'slot',
   where: 'x.slot >= $4::integer',
-  columns: `x.slot, x.kind, x.message_id, x.due_at, x.created_at, x.retried, x.name, x.first_of_group, x.concurrent, x.step_type,
-    x.sleep_ms, x.wake_at, x.child_run_key, x.call_url, octet_length(x.detail) AS detail_bytes, ${STRIPPED} AS stripped,
+  columns: `${listOf([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS], 'x')}, octet_length(x.detail) AS detail_bytes, ${STRIPPED} AS stripped,
     CASE WHEN ${STRIPPED} THEN (x.detail::jsonb #- '{body}' #- '{invoke,body}')::text ELSE x.detail END AS detail`,
   rowBytes: 'coalesce(octet_length(x.name), 0) + coalesce(octet_length(x.detail), 0)',
 });
@@ -84,7 +75,7 @@ const attemptsWith = (exchange: string, exchangeBytes: string) =>
     table: 'attempt',
     place: 'place',
     where: 'x.place >= $4::bigint AND ($5::integer IS NULL OR x.slot = $5::integer)',
-    columns: `x.slot, x.name, x.message_id, x.retried, x.at, x.cause, x.message, x.status, x.retry_at${exchange}`,
+    columns: `${listOf(ATTEMPT_COLUMNS, 'x')}${exchange}`,
     rowBytes: `octet_length(x.message) + ${exchangeBytes}`,
   });
 const ATTEMPTS = attemptsWith('', '0');
@@ -98,26 +89,6 @@ const INVOKED = statement(`
   FROM ${RUN_IDENTITY_TABLES}
   WHERE r.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND r.invoked_by_run_key = $1
   LIMIT ${LIMITS.maxListedInvocations}`);
-
-const invokedOf = (row: Row): RunHistory['invoked'][number] => ({
-  runKey: text(row, 'run_key'),
-  workflowRunId: text(row, 'workflow_run_id'),
-  createdAt: integer(row, 'created_at'),
-  stepId: json<Extract<RunOrigin, { readonly kind: 'invoke' }>>(row, 'origin').stepId,
-  status: word(row, 'status', STATUSES),
-});
-
-const eventOf = (row: Row): Omit<KeptEvent, 'content'> => ({
-  eventKey: text(row, 'event_key'),
-  eventId: text(row, 'event_id'),
-  receivedAt: integer(row, 'received_at'),
-});
-
-function listedStepOf(row: Row): ListedStep {
-  const step = recordedStepOf(row);
-  const bytes = integerOrNull(row, 'out_bytes');
-  return step.out === null && bytes !== null ? { ...step, outLeftOut: bytes } : step;
-}
 
 function listedTaskOf(row: Row): ListedTask {
   const task = taskOf(row);
@@ -166,7 +137,7 @@ export async function journalSize(session: Session, runKey: string): Promise<Jou
   return { steps: integer(row, 'steps'), bytes: integer(row, 'bytes'), longestOutBytes: integer(row, 'longest') };
 }
 
-/** All of it as it was at one moment. */
+/** Reads everything as it was at one time. */
 export function loadHistory(database: Database, query: HistoryQuery): Promise<RunHistory | null> {
   const { runKey } = query;
   return database.snapshot(async (session) => {
@@ -189,7 +160,7 @@ export function loadHistory(database: Database, query: HistoryQuery): Promise<Ru
       attempts: attempts.items,
       next: { steps: steps.next, tasks: tasks.next, attempts: attempts.next },
       invoked: invoked.map(invokedOf).sort((a, b) => a.stepId - b.stepId),
-      keptEvents: events.map(eventOf),
+      keptEvents: events.map(eventWithoutContentOf),
     };
   });
 }

@@ -2,6 +2,7 @@
 import type { FailedAttempt, RecordedStep } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { attemptColumnsOf, stepColumnsOf } from '../../records/journal-rows.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunPlace } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
@@ -125,23 +126,7 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
   }
 
   private recordStep({ instanceId, runKey }: RunPlace, step: RecordedStep): void {
-    this.steps.push({
-      instance_id: instanceId,
-      run_key: runKey,
-      idx: step.index,
-      step_id: step.stepId,
-      first_of_group: step.group,
-      concurrent: step.concurrent,
-      created_at: step.createdAt,
-      completed_at: step.completedAt,
-      sleep_ms: step.sleepMs,
-      wake_at: step.wakeAt,
-      started_at: step.startedAt ?? null,
-      name: step.name,
-      type: step.type,
-      message_id: step.messageId,
-      out: step.out,
-    });
+    this.steps.push({ instance_id: instanceId, run_key: runKey, ...stepColumnsOf(step) });
     const place = { instance_id: instanceId, run_key: runKey, idx: step.index };
     if (step.edited) this.edited.push(place);
     if (step.sent) this.sent.push({ ...place, sent: JSON.stringify(step.sent) });
@@ -166,20 +151,7 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
   }
 
   private recordAttempt({ instanceId, runKey }: RunPlace, attempt: FailedAttempt): void {
-    this.attempts.push({
-      instance_id: instanceId,
-      run_key: runKey,
-      slot: attempt.slot,
-      retried: attempt.retried,
-      at: attempt.at,
-      status: attempt.status,
-      retry_at: attempt.retryAt,
-      name: attempt.name,
-      message_id: attempt.messageId,
-      cause: attempt.cause,
-      message: attempt.message,
-      exchange: attempt.exchange ? JSON.stringify(attempt.exchange) : null,
-    });
+    this.attempts.push({ instance_id: instanceId, run_key: runKey, ...attemptColumnsOf(attempt) });
   }
 
   sendStagings(session: TransactionSession): void {

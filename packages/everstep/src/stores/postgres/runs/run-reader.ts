@@ -1,22 +1,14 @@
 /** Reads of single runs and of what is due. */
 import { nextPosition, positionsIn } from '../../../engine/runs/positions.js';
-import { ADVANCE_SLOT, type KeptEvent, type RecordedStep, type Run, type RunPayload } from '../../../engine/runs/run.js';
+import { ADVANCE_SLOT, type RecordedStep, type Run, type RunPayload } from '../../../engine/runs/run.js';
 import type { DueTask, PayloadHead, RunRecord, TaskReference } from '../../../ports/stores/store.js';
-import { flag, integer, json, type Row, text, textOrNull } from '../connection/columns.js';
+import { flag, integer, listOf, type Row, text, textOrNull } from '../../records/columns.js';
+import { recordedStepOf, STEP_COLUMNS } from '../../records/journal-rows.js';
+import { headersOf, keptEventOf, payloadOf, runIdentityOf, runRecordOf } from '../../records/run-rows.js';
+import { taskOf } from '../../records/task-rows.js';
 import { type Database, type Session, statement } from '../connection/connection.js';
 import { type DueTasksQuery, dueAmong, dueParameters, dueTaskOf } from './due-tasks.js';
-import {
-  headersOf,
-  payloadOf,
-  RUN_IDENTITY_COLUMNS,
-  RUN_IDENTITY_TABLES,
-  RUN_RECORD_COLUMNS,
-  RUN_RECORD_TABLES,
-  recordedStepOf,
-  runIdentityOf,
-  runRecordOf,
-} from './rows.js';
-import { taskOf } from './task-rows.js';
+import { RUN_IDENTITY_COLUMNS, RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-rows.js';
 
 /** Rows of the run whose key is $1. */
 const ofRun = (table: string): string =>
@@ -32,10 +24,9 @@ const JOURNAL_SIZE = statement(`
   SELECT count(*) AS entries, coalesce(max(step_id), 0) AS last_step_id, coalesce(sum(octet_length(out)), 0)::bigint AS result_bytes
   FROM step s WHERE ${ofRun('s')}`);
 const STEP_IDS = statement(`SELECT s.step_id FROM step s WHERE ${ofRun('s')}`);
-/** By their names: a node that runs when a newer version adds a column goes on with the statements that it has prepared. */
+/** Names the columns: a running node can still use its prepared statements after a newer version adds a column. */
 const STEPS = statement(`
-  SELECT s.idx, s.step_id, s.name, s.type, s.out, s.message_id, s.first_of_group, s.concurrent, s.created_at, s.completed_at,
-    s.started_at, s.sleep_ms, s.wake_at, s.edited
+  SELECT ${listOf([...STEP_COLUMNS, 'out', 'edited'], 's')}
   FROM step s WHERE ${ofRun('s')} AND s.idx >= $2 ORDER BY s.idx`);
 const TASKS = statement(`SELECT t.* FROM task t WHERE ${ofRun('t')} ORDER BY t.slot`);
 const RETRIES = statement(`
@@ -58,13 +49,6 @@ const INVOKER = statement(`
 const DUE = dueAmong('true');
 const DUE_OF_INSTANCE = dueAmong('instance_id = $6');
 const NEXT_DUE = statement('SELECT due_at FROM task WHERE due_at > $1 ORDER BY due_at LIMIT 1');
-
-const keptEventOf = (row: Row): KeptEvent => ({
-  eventKey: text(row, 'event_key'),
-  eventId: text(row, 'event_id'),
-  receivedAt: integer(row, 'received_at'),
-  content: json<KeptEvent['content']>(row, 'content'),
-});
 
 async function firstOf(rows: Promise<readonly Row[]>): Promise<Row | null> {
   return (await rows)[0] ?? null;

@@ -3,9 +3,10 @@
  * are asked for in one turn of the event loop, and read together.
  */
 import type { RunRecord } from '../../../ports/stores/store.js';
-import { text } from '../connection/columns.js';
+import { text } from '../../records/columns.js';
+import { runRecordOf } from '../../records/run-rows.js';
 import { type Database, statement } from '../connection/connection.js';
-import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, runRecordOf } from './rows.js';
+import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-rows.js';
 
 const RECORDS = statement(`
   SELECT ${RUN_RECORD_COLUMNS}

@@ -5,10 +5,10 @@ import type { Schedule } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import type { ListedSchedule, Listing, Position, Store } from '../../../ports/stores/store.js';
 import { contentBytes, RECORD_BYTES, storedSql } from '../../../ports/stores/stored-bytes.js';
+import { DIALECTS, payloadOf } from '../../records/run-rows.js';
 import type { Applier } from '../commit/applier.js';
 import { blob, integer, integerOrNull, json, type Row, text, textOrNull, word } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
-import { DIALECTS, payloadOf } from '../runs/rows.js';
 
 const scheduleOf = (row: Row): Schedule => ({
   scheduleId: text(row, 'schedule_id'),

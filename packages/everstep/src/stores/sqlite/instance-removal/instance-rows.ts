@@ -1,6 +1,6 @@
 /** Removes rows of a queue instance that was deleted, a few in each transaction. */
 import type { StatementSync } from 'node:sqlite';
-
+import { STATUSES } from '../../records/run-rows.js';
 import { integer, integerOrNull, text } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 import { forgetUnwritten, type StoreParts } from '../connection/store-parts.js';
@@ -8,7 +8,6 @@ import type { Transaction } from '../connection/transaction.js';
 import type { DeadLetterWriter } from '../dead-letters/dead-letter-writer.js';
 import { BLOCK_SIZE } from '../listing/facets/block-set.js';
 import { FACET, stateValues } from '../listing/facets/facets.js';
-import { STATUSES } from '../runs/rows.js';
 import { RunRemover } from '../runs/run-remover.js';
 import { TABLES_OF_INSTANCE, TABLES_OF_REPAIR, TABLES_OF_TENANT } from './tables.js';
 

@@ -9,9 +9,9 @@ import type {
   Page,
   Position,
 } from '../../../ports/stores/store.js';
+import { deadLetterRecordOf } from '../../records/run-rows.js';
 import { bytes, integer, text } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
-import { deadLetterRecordOf } from '../runs/rows.js';
 import type { RunReader } from '../runs/run-reader.js';
 import { FACET, NO_STATE, type RunKind, separatedPrefixes, stateValues } from './facets/facets.js';
 import { namedMembers } from './facets/members.js';
@@ -35,7 +35,7 @@ export class DeadLetterListing {
     this.parts = parts;
     this.reader = reader;
     this.selectEntry = connection.prepare(
-      `SELECT d.dlq_id, d.run_seq, d.created_at, d.failure_function_state, d.response_status, d.response_headers, d.error, d.fingerprint,
+      `SELECT d.dlq_id, d.run_seq, d.created_at AS failed_at, d.failure_function_state, d.response_status, d.response_headers, d.error AS failure, d.fingerprint,
          octet_length(d.response_body) AS response_bytes, p.content_type, p.forward_headers, octet_length(p.body) AS body_bytes
        FROM dead_letter d JOIN payload p ON p.run_seq = d.run_seq WHERE d.seq = ?`,
     );

@@ -4,33 +4,10 @@ import type { KeptEvent } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import type { EventWaiterRecord, WaiterRecord } from '../../../ports/stores/store.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { integer, text } from '../../records/columns.js';
+import { eventWithoutContentOf, keptEventOf, waiterOf } from '../../records/run-rows.js';
 import type { Applier } from '../commit/applier.js';
-import { integer, json, type Row, text, word } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
-import { DIALECTS } from './rows.js';
-
-const waiterOf = (row: Row): WaiterRecord => ({
-  runKey: text(row, 'key'),
-  slot: integer(row, 'slot'),
-  workflowRunId: text(row, 'workflow_run_id'),
-  workflowCreatedAt: integer(row, 'created_at'),
-  workflowUrl: text(row, 'workflow_url'),
-  dialect: word(row, 'dialect', DIALECTS),
-  stepName: text(row, 'name'),
-  deadlineAt: integer(row, 'wake_at'),
-  since: integer(row, 'since'),
-});
-
-const eventWithoutContentOf = (row: Row): Omit<KeptEvent, 'content'> => ({
-  eventKey: text(row, 'event_key'),
-  eventId: text(row, 'event_id'),
-  receivedAt: integer(row, 'received_at'),
-});
-
-const keptEventOf = (row: Row): KeptEvent => ({
-  ...eventWithoutContentOf(row),
-  content: json<KeptEvent['content']>(row, 'content'),
-});
 
 export class EventRecords implements Applier<WriteOf<'event'>> {
   private readonly parts: StoreParts;
@@ -56,7 +33,7 @@ export class EventRecords implements Applier<WriteOf<'event'>> {
       'SELECT event_key, event_id, received_at FROM kept_event WHERE run_seq = ? ORDER BY seq',
     );
     const waiters = `
-       SELECT w.event_id, w.since, w.slot, r.key, r.workflow_run_id, r.created_at, r.workflow_url, r.dialect, t.name, t.wake_at
+       SELECT w.event_id, w.since, w.slot, r.key AS run_key, r.workflow_run_id, r.created_at, r.workflow_url, r.dialect, t.name, t.wake_at
        FROM waiter w JOIN run r ON r.seq = w.run_seq JOIN task t ON t.run_seq = w.run_seq AND t.slot = w.slot`;
     this.selectAllWaiters = connection.prepare(
       `${waiters}

@@ -1,7 +1,7 @@
-/** Reads what the log of a run shows, part by part: a long journal is never in memory as a whole. */
+/** Reads the log of a run in parts, so that a long journal is never completely in memory. */
 import type { StatementSync } from 'node:sqlite';
 import { LIMITS } from '../../../config/limits.js';
-import type { FailedAttempt, RunOrigin } from '../../../engine/runs/run.js';
+import type { FailedAttempt } from '../../../engine/runs/run.js';
 import type {
   HistoryQuery,
   JournalSize,
@@ -11,35 +11,22 @@ import type {
   PartBounds,
   RunHistory,
 } from '../../../ports/stores/store.js';
-import { integer, integerOrNull, json, type Row, text, word } from '../connection/columns.js';
+import { flag, integer, listOf, type Row } from '../../records/columns.js';
+import { ATTEMPT_COLUMNS, failedAttemptOf, listedStepOf, STEP_COLUMNS } from '../../records/journal-rows.js';
+import { invokedOf } from '../../records/run-rows.js';
+import { SPECIAL_TASK_COLUMNS, TASK_COLUMNS, taskOf } from '../../records/task-rows.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { EventRecords } from './event-records.js';
-import { failedAttemptOf, recordedStepOf, STATUSES } from './rows.js';
 import type { RunReader } from './run-reader.js';
-import { TASK_COLUMNS, taskOf } from './task-rows.js';
 
 const ALL = Number.MAX_SAFE_INTEGER;
 
-const invokedOf = (row: Row): RunHistory['invoked'][number] => ({
-  runKey: text(row, 'key'),
-  workflowRunId: text(row, 'workflow_run_id'),
-  createdAt: integer(row, 'created_at'),
-  stepId: json<Extract<RunOrigin, { readonly kind: 'invoke' }>>(row, 'origin').stepId,
-  status: word(row, 'status', STATUSES),
-});
-
-function listedStepOf(row: Row): ListedStep {
-  const step = recordedStepOf(row);
-  const bytes = integerOrNull(row, 'out_bytes');
-  return step.out === null && bytes !== null ? { ...step, outLeftOut: bytes } : step;
-}
-
 function listedTaskOf(row: Row): ListedTask {
   const task = taskOf(row);
-  return integer(row, 'stripped') === 1 ? { ...task, bodyLeftOut: integer(row, 'row_bytes') } : task;
+  return flag(row, 'stripped') ? { ...task, bodyLeftOut: integer(row, 'row_bytes') } : task;
 }
 
-/** Reads rows until the part is full; each has its bytes in `row_bytes` and its place in `place`. */
+/** Reads rows until the part is full. Each row contains its bytes in `row_bytes` and its position in `place`. */
 function partOf<Item>(rows: Iterable<Row>, { maxRows, maxBytes }: PartBounds, read: (row: Row) => Item): Part<Item> {
   const items: Item[] = [];
   let bytes = 0;
@@ -70,9 +57,8 @@ export class HistoryReader {
     this.parts = parts;
     this.runs = runs;
     this.events = events;
-    const common =
-      'idx, step_id, name, type, message_id, first_of_group, concurrent, created_at, completed_at, started_at, sleep_ms, wake_at, edited';
-    // The length of a text is in the head of its row: a long one is not read for it.
+    const common = listOf([...STEP_COLUMNS, 'edited']);
+    // The row header contains the length of a text, so a long text is not read for it.
     const steps = (sent: string, sentBytes: string) =>
       connection.prepare(
         `SELECT ${common}${sent}, idx AS place, octet_length(out) AS out_bytes, CASE WHEN octet_length(out) <= ?1 THEN out END AS out,
@@ -92,21 +78,21 @@ export class HistoryReader {
     );
     const stripped = `kind IN ('call', 'invoke') AND octet_length(detail) > ${LIMITS.maxInlineBytes}`;
     this.selectTasks = connection.prepare(
-      `SELECT ${TASK_COLUMNS}, slot AS place, coalesce(octet_length(name), 0) + coalesce(octet_length(detail), 0) AS row_bytes,
+      `SELECT ${listOf([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS])}, slot AS place, coalesce(octet_length(name), 0) + coalesce(octet_length(detail), 0) AS row_bytes,
          coalesce(${stripped}, 0) AS stripped,
          CASE WHEN ${stripped} THEN json_remove(detail, '$.body', '$.invoke.body') ELSE detail END AS detail
        FROM task WHERE run_seq = ? AND slot >= ? ORDER BY slot`,
     );
     const attempts = (exchange: string, bytes: string) =>
       connection.prepare(
-        `SELECT seq AS place, slot, name, message_id, retried, at, cause, message, status, retry_at${exchange},
+        `SELECT seq AS place, ${listOf(ATTEMPT_COLUMNS)}${exchange},
            octet_length(message) + ${bytes} AS row_bytes
          FROM attempt WHERE run_seq = ?1 AND seq >= ?2 AND (?3 IS NULL OR slot = ?3) ORDER BY seq`,
       );
     this.selectAttempts = attempts('', '0');
     this.selectExchanges = attempts(', exchange', 'coalesce(octet_length(exchange), 0)');
     this.selectInvoked = connection.prepare(
-      `SELECT key, workflow_run_id, created_at, origin, status FROM run
+      `SELECT key AS run_key, workflow_run_id, created_at, origin, status FROM run
        WHERE invoked_by_run_key = ? ORDER BY seq LIMIT ${LIMITS.maxListedInvocations}`,
     );
   }

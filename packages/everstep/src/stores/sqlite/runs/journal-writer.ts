@@ -3,9 +3,13 @@ import type { StatementSync } from 'node:sqlite';
 import type { FailedAttempt, RecordedStep } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { integer, listOf } from '../../records/columns.js';
+import { ATTEMPT_COLUMNS, attemptColumnsOf, STEP_COLUMNS, stepColumnsOf } from '../../records/journal-rows.js';
 import type { Applier } from '../commit/applier.js';
-import { integer } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
+
+const NEW_STEP = [...STEP_COLUMNS, 'out'] as const;
+const NEW_ATTEMPT = [...ATTEMPT_COLUMNS, 'exchange'] as const;
 
 type Kind<Of> = Extract<WriteOf<'journal'>, { readonly kind: Of }>;
 
@@ -21,14 +25,13 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
   constructor(parts: StoreParts) {
     const { connection } = parts;
     this.parts = parts;
-    const stepColumns =
-      'step_id, name, type, message_id, first_of_group, concurrent, created_at, completed_at, started_at, sleep_ms, wake_at, out';
+    const columns = listOf(NEW_STEP);
     this.insertStep = connection.prepare(
-      `INSERT INTO step (run_seq, idx, ${stepColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO step (run_seq, ${columns}) VALUES (?, ${NEW_STEP.map(() => '?').join(', ')})`,
     );
     this.copySteps = connection.prepare(
-      `INSERT INTO step (run_seq, idx, ${stepColumns}, edited, sent)
-       SELECT ?, idx, ${stepColumns}, edited, sent FROM step
+      `INSERT INTO step (run_seq, ${columns}, edited, sent)
+       SELECT ?, ${columns}, edited, sent FROM step
        WHERE run_seq = ? AND idx >= ? AND idx < ? AND idx NOT IN (SELECT value FROM json_each(?)) ORDER BY idx`,
     );
     this.selectBytes = connection.prepare(
@@ -38,8 +41,7 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
     this.markEdited = connection.prepare('UPDATE step SET edited = 1 WHERE run_seq = ? AND idx = ?');
     this.keepSent = connection.prepare('UPDATE step SET sent = ? WHERE run_seq = ? AND idx = ?');
     this.insertAttempt = connection.prepare(
-      `INSERT INTO attempt (run_seq, slot, name, message_id, retried, at, cause, status, retry_at, message, exchange)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO attempt (run_seq, ${listOf(NEW_ATTEMPT)}) VALUES (?, ${NEW_ATTEMPT.map(() => '?').join(', ')})`,
     );
   }
 
@@ -69,22 +71,8 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
   }
 
   private recordStep(runKey: string, step: RecordedStep): void {
-    this.insertStep.run(
-      this.seqOf(runKey),
-      step.index,
-      step.stepId,
-      step.name,
-      step.type,
-      step.messageId,
-      step.group,
-      step.concurrent,
-      step.createdAt,
-      step.completedAt,
-      step.startedAt ?? null,
-      step.sleepMs,
-      step.wakeAt,
-      step.out,
-    );
+    const columns = stepColumnsOf(step);
+    this.insertStep.run(this.seqOf(runKey), ...NEW_STEP.map((name) => columns[name]));
     // Separate statements, because few steps need them.
     if (step.edited) this.markEdited.run(this.seqOf(runKey), step.index);
     if (step.sent) this.keepSent.run(JSON.stringify(step.sent), this.seqOf(runKey), step.index);
@@ -112,19 +100,8 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
   }
 
   private recordAttempt(runKey: string, attempt: FailedAttempt): void {
-    this.insertAttempt.run(
-      this.seqOf(runKey),
-      attempt.slot,
-      attempt.name,
-      attempt.messageId,
-      attempt.retried,
-      attempt.at,
-      attempt.cause,
-      attempt.status,
-      attempt.retryAt,
-      attempt.message,
-      attempt.exchange ? JSON.stringify(attempt.exchange) : null,
-    );
+    const columns = attemptColumnsOf(attempt);
+    this.insertAttempt.run(this.seqOf(runKey), ...NEW_ATTEMPT.map((name) => columns[name]));
   }
 
   private seqOf(runKey: string): number {

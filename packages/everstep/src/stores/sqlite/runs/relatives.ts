@@ -1,13 +1,14 @@
-/** Runs that came of other runs. */
+/** Runs that were created from other runs. */
 import type { StatementSync } from 'node:sqlite';
 import type { RunRecord } from '../../../ports/stores/store.js';
-import { integer } from '../connection/columns.js';
+import { integer } from '../../records/columns.js';
+import { runRecordOf } from '../../records/run-rows.js';
 import type { StoreParts } from '../connection/store-parts.js';
-import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, runRecordOf } from './rows.js';
+import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-records.js';
 
 export class Relatives {
   private readonly parts: StoreParts;
-  /** Each finds its runs by an index, in the order of their creation. */
+  /** Each statement finds its runs by an index, in the order of their creation. */
   private readonly selects: readonly StatementSync[];
 
   constructor(parts: StoreParts) {
@@ -17,16 +18,16 @@ export class Relatives {
     this.selects = [
       select('r.invoked_by_run_key = ?'),
       select('r.forked_from_run_key = ?'),
-      // One at most.
+      // At most one run.
       select('r.key = (SELECT became_run_key FROM run WHERE key = ?)'),
     ];
   }
 
-  /** By creation. */
+  /** Returns the runs created from this one, in the order of their creation. */
   descendantsOf(runKey: string, limit: number): readonly RunRecord[] {
     if (this.parts.runs.find(runKey) === null) return [];
     const rows = this.selects.flatMap((select) => select.all(runKey, limit));
-    // A run has one origin: none is found twice.
+    // A run has one origin, so no run is found twice.
     return rows
       .sort((a, b) => integer(a, 'seq') - integer(b, 'seq'))
       .slice(0, limit)

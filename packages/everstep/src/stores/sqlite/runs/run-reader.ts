@@ -1,23 +1,17 @@
-/** Reads of single runs and of what is due. */
+/** Reads single runs and due tasks. */
 import type { StatementSync } from 'node:sqlite';
 import { nextPosition, positionsIn } from '../../../engine/runs/positions.js';
 import { ADVANCE_SLOT, type RecordedStep, type Run, type RunPayload, type Task } from '../../../engine/runs/run.js';
 import type { DueTask, PayloadHead, RunRecord, Store, TaskReference } from '../../../ports/stores/store.js';
-import { integer, type Row, text, textOrNull } from '../connection/columns.js';
+import { integer, listOf, type Row, text, textOrNull } from '../../records/columns.js';
+import { recordedStepOf, STEP_COLUMNS } from '../../records/journal-rows.js';
+import { headersOf, payloadOf, runIdentityOf, runRecordOf } from '../../records/run-rows.js';
+import { taskKindOf, taskOf } from '../../records/task-rows.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { EventRecords } from './event-records.js';
-import {
-  headersOf,
-  payloadOf,
-  RUN_RECORD_COLUMNS,
-  RUN_RECORD_TABLES,
-  recordedStepOf,
-  runIdentityOf,
-  runRecordOf,
-} from './rows.js';
-import { taskKindOf, taskOf } from './task-rows.js';
+import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-records.js';
 
-/** Where a task is delivered, and the key that holds it there. */
+/** Destination of a task, and its flow control key. */
 const DELIVERY_COLUMNS = `
   CASE t.kind WHEN 'call' THEN t.call_url
     WHEN 'callback' THEN coalesce(json_extract(r.settings, '$.failureCallback.url'), r.workflow_url)
@@ -69,7 +63,7 @@ export class RunReader {
     this.parts = parts;
     this.events = events;
     this.selectIdentity = connection.prepare(
-      `SELECT r.*, t.instance_id, EXISTS (SELECT 1 FROM kept_event k WHERE k.run_seq = r.seq) AS keeps_events
+      `SELECT r.*, r.key AS run_key, t.instance_id, EXISTS (SELECT 1 FROM kept_event k WHERE k.run_seq = r.seq) AS keeps_events
        FROM run r JOIN tenant t ON t.seq = r.tenant WHERE r.seq = ?`,
     );
     this.selectRecord = connection.prepare(`SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES} WHERE r.seq = ?`);
@@ -77,8 +71,7 @@ export class RunReader {
       `SELECT count(*) AS entries, coalesce(max(step_id), 0) AS last_step_id, coalesce(sum(octet_length(out)), 0) AS result_bytes
        FROM step WHERE run_seq = ?`,
     );
-    const steps =
-      'idx, step_id, name, type, message_id, first_of_group, concurrent, created_at, completed_at, started_at, sleep_ms, wake_at, out, edited';
+    const steps = listOf([...STEP_COLUMNS, 'out', 'edited']);
     this.selectSteps = connection.prepare(`SELECT ${steps} FROM step WHERE run_seq = ? AND idx >= ? ORDER BY idx`);
     this.selectStepIds = connection.prepare('SELECT step_id FROM step WHERE run_seq = ?');
     this.selectTasks = connection.prepare('SELECT * FROM task WHERE run_seq = ? ORDER BY slot');
@@ -168,7 +161,7 @@ export class RunReader {
 
   dueInstances(from: number, before: number): readonly string[] {
     const found: string[] = [];
-    // From one tenant to the next in the index.
+    // Each step finds the next tenant in the index.
     for (let row = this.selectNextTenant.get(-1); row; ) {
       const tenant = integer(row, 'seq');
       if (this.selectIsDue.get(tenant, from, before)) found.push(text(row, 'instance_id'));
@@ -182,14 +175,14 @@ export class RunReader {
     return row ? integer(row, 'due_at') : null;
   }
 
-  /** How often the delivery was retried that failed the run at `at`; 0 when none did. */
+  /** Returns how often the delivery was retried that failed the run at `at`; 0 if no delivery did. */
   retriesBeforeFailure(runKey: string, at: number): number {
     const seq = this.parts.runs.find(runKey)?.seq;
     const row = seq === undefined ? undefined : this.selectRetries.get(seq, at);
     return row ? integer(row, 'retried') : 0;
   }
 
-  /** Of several tasks that name the run, all but one belong to runs that have ended. */
+  /** If several tasks refer to the run, all except one belong to ended runs. */
   invokerOf(childRunKey: string): Pick<TaskReference, 'runKey' | 'slot'> | null {
     const row = this.selectInvoker.get(childRunKey);
     return row ? { runKey: text(row, 'key'), slot: integer(row, 'slot') } : null;

@@ -1,11 +1,11 @@
 /** Removes runs with all that belongs to them. Only inside a transaction. */
 import type { StatementSync } from 'node:sqlite';
 import type { RunSettings } from '../../../engine/runs/run.js';
+import { STATUSES } from '../../records/run-rows.js';
 import { integer, json, text, word } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import { TABLES_OF_RUN } from '../instance-removal/tables.js';
 import { RUN_BYTES } from '../storage/stored-bytes.js';
-import { STATUSES } from './rows.js';
 import { runFacetsOf } from './run-writer.js';
 
 export class RunRemover {

@@ -3,23 +3,15 @@ import type { StatementSync } from 'node:sqlite';
 import { CALLBACK_SLOT, type Task } from '../../../engine/runs/run.js';
 import { isWaitingForRun } from '../../../engine/writes/run-writes.js';
 import type { WriteOf } from '../../../engine/writes.js';
+import { listOf } from '../../records/columns.js';
+import { SPECIAL_TASK_COLUMNS, TASK_COLUMNS, taskColumnsOf } from '../../records/task-rows.js';
 import type { Applier } from '../commit/applier.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { RunEntry } from './run-directory.js';
-import type { TaskDetail } from './task-rows.js';
 
 type WaitTask = Extract<Task, { readonly kind: 'wait' }>;
 
-/** Columns that only some kinds use. */
-interface SpecialColumns {
-  readonly flowKey?: string | undefined;
-  readonly childRunKey?: string;
-  readonly callUrl?: string;
-  readonly detail: TaskDetail[keyof TaskDetail];
-}
-
-const COLUMNS =
-  'run_seq, tenant, slot, kind, message_id, due_at, created_at, retried, name, first_of_group, concurrent, step_type, sleep_ms, wake_at';
+const ALL_COLUMNS = [...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS, 'detail'] as const;
 
 export class TaskWriter implements Applier<WriteOf<'task'>> {
   private readonly parts: StoreParts;
@@ -37,16 +29,15 @@ export class TaskWriter implements Applier<WriteOf<'task'>> {
   constructor(parts: StoreParts) {
     const { connection } = parts;
     this.parts = parts;
-    this.replaceTask = connection.prepare(
-      `INSERT OR REPLACE INTO task (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
+    const replace = (columns: readonly string[]) =>
+      connection.prepare(
+        `INSERT OR REPLACE INTO task (run_seq, tenant, ${listOf(columns)}) VALUES (?, ?, ${columns.map(() => '?').join(', ')})`,
+      );
+    this.replaceTask = replace(TASK_COLUMNS);
+    this.replaceSpecialTask = replace(ALL_COLUMNS);
     this.replaceMessage = connection.prepare(
       `INSERT OR REPLACE INTO task (run_seq, tenant, slot, kind, message_id, due_at, created_at, retried, queue)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT queue FROM run WHERE seq = ?))`,
-    );
-    this.replaceSpecialTask = connection.prepare(
-      `INSERT OR REPLACE INTO task (${COLUMNS}, flow_key, child_run_key, call_url, detail)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.deleteOneTask = connection.prepare('DELETE FROM task WHERE run_seq = ? AND slot = ?');
     this.parkAllTasks = connection.prepare(`UPDATE task SET due_at = NULL WHERE run_seq = ? AND slot > ${CALLBACK_SLOT}`);
@@ -87,46 +78,21 @@ export class TaskWriter implements Applier<WriteOf<'task'>> {
   private put(runKey: string, task: Task): void {
     const run = this.parts.runs.require(runKey);
     this.endWait(run, task.slot);
-    const key = [run.seq, run.tenant, task.slot, task.kind, task.messageId, task.dueAt, task.createdAt] as const;
-    switch (task.kind) {
-      case 'advance':
-        this.replaceTask.run(...key, task.retried, null, null, null, null, null, null);
-        return;
-      case 'message':
-        this.replaceMessage.run(...key, task.retried, run.seq);
-        return;
-      case 'step':
-        this.replaceTask.run(...key, task.retried, task.name, task.group, task.concurrent, task.stepType ?? null, null, null);
-        return;
-      case 'sleep':
-        this.replaceTask.run(...key, null, task.name, task.group, task.concurrent, task.stepType, task.sleepMs, task.wakeAt);
-        return;
-      case 'wait':
-        this.putSpecial(run, task, { detail: { eventIds: task.eventIds } });
-        if (task.dueAt !== null) this.startWait(run, task);
-        return;
-      case 'call': {
-        const { url, ...detail } = task.call;
-        this.putSpecial(run, task, { callUrl: url, flowKey: detail.flowControl?.key, detail });
-        return;
-      }
-      case 'notify': {
-        const { eventId, workflowRunId, content } = task;
-        this.putSpecial(run, task, { detail: { eventId, workflowRunId, content } });
-        return;
-      }
-      case 'invoke': {
-        const { childRunKey, childWorkflowRunId, childCreatedAt, invoke } = task;
-        // The end of the other run did not find the task, because it did not exist yet.
-        const late = isWaitingForRun(task) && this.parts.runs.find(childRunKey)?.active === false;
-        const put = late ? { ...task, dueAt: task.createdAt } : task;
-        this.putSpecial(run, put, { childRunKey, detail: { childWorkflowRunId, childCreatedAt, invoke } });
-        return;
-      }
-      case 'callback':
-        this.putSpecial(run, task, { detail: { dlqId: task.dlqId } });
-        return;
+    if (task.kind === 'message') {
+      const { slot, kind, messageId, dueAt, createdAt, retried } = task;
+      this.replaceMessage.run(run.seq, run.tenant, slot, kind, messageId, dueAt, createdAt, retried, run.seq);
+      return;
     }
+    const columns = taskColumnsOf(this.dueIfEnded(task));
+    if (columns.detail === null) this.replaceTask.run(run.seq, run.tenant, ...TASK_COLUMNS.map((name) => columns[name]));
+    else this.replaceSpecialTask.run(run.seq, run.tenant, ...ALL_COLUMNS.map((name) => columns[name]));
+    if (task.kind === 'wait' && task.dueAt !== null) this.startWait(run, task);
+  }
+
+  /** Returns the task, due if the run that it waits for has ended: that end did not find it, because it did not exist yet. */
+  private dueIfEnded(task: Task): Task {
+    if (task.kind !== 'invoke' || !isWaitingForRun(task)) return task;
+    return this.parts.runs.find(task.childRunKey)?.active === false ? { ...task, dueAt: task.createdAt } : task;
   }
 
   private delete(runKey: string, slot: number): void {
@@ -146,35 +112,6 @@ export class TaskWriter implements Applier<WriteOf<'task'>> {
     const run = this.parts.runs.require(runKey);
     this.endAllWaits(run);
     this.deleteAllTasks.run(run.seq);
-  }
-
-  private putSpecial(
-    run: RunEntry,
-    task: Extract<Task, { readonly kind: keyof TaskDetail }>,
-    { flowKey, childRunKey, callUrl, detail }: SpecialColumns,
-  ): void {
-    const step = task.kind === 'callback' ? null : task;
-    const wait = task.kind === 'wait' ? task : null;
-    this.replaceSpecialTask.run(
-      run.seq,
-      run.tenant,
-      task.slot,
-      task.kind,
-      task.messageId,
-      task.dueAt,
-      task.createdAt,
-      'retried' in task ? task.retried : null,
-      step?.name ?? null,
-      step?.group ?? null,
-      step?.concurrent ?? null,
-      wait?.stepType ?? null,
-      null,
-      wait?.deadlineAt ?? null,
-      flowKey ?? null,
-      childRunKey ?? null,
-      callUrl ?? null,
-      JSON.stringify(detail),
-    );
   }
 
   private startWait(run: RunEntry, { slot, eventIds, createdAt }: WaitTask): void {

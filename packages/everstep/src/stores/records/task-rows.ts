@@ -1,7 +1,7 @@
-/** Rows of tasks as the engine knows them. */
+/** Reads rows of tasks as the engine knows them, and writes their columns. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
-import type { Task } from '../../../engine/runs/run.js';
-import { integer, integerOrNull, json, type Row, text, textOrNull, word } from '../connection/columns.js';
+import type { Task } from '../../engine/runs/run.js';
+import { integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 
 type TaskOf<Kind extends Task['kind']> = Extract<Task, { readonly kind: Kind }>;
 
@@ -17,8 +17,8 @@ const TASK_KINDS = [
   'callback',
 ] as const satisfies Task['kind'][];
 
-/** What stands in `detail`: the rest of a kind, for which there is no column. */
-export interface TaskDetail {
+/** Content of the column `detail`: the fields of a kind that have no column. */
+interface TaskDetail {
   readonly wait: Pick<TaskOf<'wait'>, 'eventIds'>;
   readonly call: Omit<TaskOf<'call'>['call'], 'url'>;
   readonly notify: Pick<TaskOf<'notify'>, 'eventId' | 'workflowRunId' | 'content'>;
@@ -26,9 +26,64 @@ export interface TaskDetail {
   readonly callback: Pick<TaskOf<'callback'>, 'dlqId'>;
 }
 
-/** All but `detail`. */
-export const TASK_COLUMNS =
-  'slot, kind, message_id, due_at, created_at, retried, name, first_of_group, concurrent, step_type, sleep_ms, wake_at, child_run_key, call_url';
+function detailOf(task: Task): TaskDetail[keyof TaskDetail] | null {
+  switch (task.kind) {
+    case 'wait':
+      return { eventIds: task.eventIds };
+    case 'call': {
+      const { url, ...detail } = task.call;
+      return detail;
+    }
+    case 'notify':
+      return { eventId: task.eventId, workflowRunId: task.workflowRunId, content: task.content };
+    case 'invoke':
+      return { childWorkflowRunId: task.childWorkflowRunId, childCreatedAt: task.childCreatedAt, invoke: task.invoke };
+    case 'callback':
+      return { dlqId: task.dlqId };
+    default:
+      return null;
+  }
+}
+
+function wakeAtOf(task: Task): number | null {
+  if (task.kind === 'sleep') return task.wakeAt;
+  return task.kind === 'wait' ? task.deadlineAt : null;
+}
+
+type TaskColumns = ReturnType<typeof taskColumnsOf>;
+
+/** Columns that tasks of every kind can have. */
+export const TASK_COLUMNS = [
+  ...(['slot', 'kind', 'message_id', 'due_at', 'created_at', 'retried', 'name', 'first_of_group', 'concurrent'] as const),
+  ...(['step_type', 'sleep_ms', 'wake_at'] as const),
+] satisfies (keyof TaskColumns)[];
+
+/** Columns that only some kinds have, except `detail`. */
+export const SPECIAL_TASK_COLUMNS = ['flow_key', 'child_run_key', 'call_url'] as const satisfies (keyof TaskColumns)[];
+
+/** Returns the columns of a task that depend only on the task. */
+export function taskColumnsOf(task: Task) {
+  const step = 'group' in task ? task : null;
+  const detail = detailOf(task);
+  return {
+    slot: task.slot,
+    kind: task.kind,
+    message_id: task.messageId,
+    due_at: task.dueAt,
+    created_at: task.createdAt,
+    retried: 'retried' in task ? task.retried : null,
+    name: step?.name ?? null,
+    first_of_group: step?.group ?? null,
+    concurrent: step?.concurrent ?? null,
+    step_type: step && 'stepType' in step ? (step.stepType ?? null) : null,
+    sleep_ms: task.kind === 'sleep' ? task.sleepMs : null,
+    wake_at: wakeAtOf(task),
+    flow_key: task.kind === 'call' ? (task.call.flowControl?.key ?? null) : null,
+    child_run_key: task.kind === 'invoke' ? task.childRunKey : null,
+    call_url: task.kind === 'call' ? task.call.url : null,
+    detail: detail && JSON.stringify(detail),
+  };
+}
 
 export const taskKindOf = (row: Row): Task['kind'] => word(row, 'kind', TASK_KINDS);
 
