@@ -120,7 +120,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/contract',
-    may: [LIMITS_FILE, `types ${ENGINE}`, 'typebox', PROTOCOL],
+    may: [LIMITS_FILE, `types ${ENGINE}`, `types ${PORTS}/stores/filters`, 'typebox', PROTOCOL],
     because: 'every side relies on the contract, so it depends on none of them',
   },
   {

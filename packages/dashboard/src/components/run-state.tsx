@@ -1,5 +1,5 @@
 /** Labels and badges of run states. */
-import type { RunState } from '../../../everstep/src/contract/runs.js';
+import type { RunState } from '../../../everstep/src/contract/states.js';
 import type { IconName } from './icons.js';
 import { StatusBadge, type Tone } from './status-badge.js';
 

@@ -52,6 +52,8 @@ export const LIMITS = Object.freeze({
   maxFlowControlKeyLength: 256,
   maxStepNameLength: 1024,
   maxQueueNameLength: 256,
+  /** An IPv6 address has up to 45 characters, plus a zone. */
+  maxIpLength: 64,
   maxGroupEndpoints: 1_000,
   /** Upper bounds for the limits of a plan, per queue instance. */
   maxQueues: 100_000,

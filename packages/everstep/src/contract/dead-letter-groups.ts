@@ -20,9 +20,6 @@ export const GroupKindSchema = Type.Enum([...GROUP_KINDS], {
   description: 'Whether workflow runs or plain messages failed.',
 });
 
-/** Length of a fingerprint, in hexadecimal digits. */
-export const FINGERPRINT_LENGTH = 16;
-
 export const DeadLetterGroup = Type.Object(
   {
     fingerprint: Type.String({

@@ -1,6 +1,7 @@
 /** Wire schemas of the dead letter queue. */
 import Type, { type Static } from 'typebox';
-import { FAILURE_FUNCTION_STATES, FailureFunctionInfo, RunReferenceSchema } from './runs.js';
+import { FailureFunctionInfo, RunReferenceSchema } from './runs.js';
+import { FAILURE_FUNCTION_STATES } from './states.js';
 
 const CLOSED = { additionalProperties: false } as const;
 

@@ -18,10 +18,13 @@ const PATTERNS = {
     pattern: '^(?!\\.{1,2}$)[^\\u0000]*$',
     words: 'must not be "." or "..", which URLs cannot represent, and must not contain the character U+0000',
   },
+  fingerprint: { pattern: '^[0-9a-f]{16}$', words: 'must be the fingerprint of a group: 16 hexadecimal digits' },
 } as const;
 
+export type PatternName = keyof typeof PATTERNS;
+
 /** Returns the schema options of a text format. */
-export const like = (name: keyof typeof PATTERNS): { readonly pattern: string } => ({ pattern: PATTERNS[name].pattern });
+export const like = (name: PatternName): { readonly pattern: string } => ({ pattern: PATTERNS[name].pattern });
 
 const WORDS: ReadonlyMap<string, string> = new Map(Object.values(PATTERNS).map(({ pattern, words }) => [pattern, words]));
 

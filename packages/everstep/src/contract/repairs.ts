@@ -4,12 +4,12 @@
  */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
-import { FailureFunctionStateSchema } from './dead-letters.js';
+import { bodyFilters } from './filters/body-filters.js';
+import { REPAIR_FILTERS } from './filters/dead-letter-filters.js';
 import { like } from './patterns.js';
 import { unixMs } from './unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
-const given = (description: string) => Type.Integer({ minimum: 0, format: 'int64', description });
 const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()]);
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
@@ -52,48 +52,12 @@ export const RepairItemState = Type.Enum([...REPAIR_ITEM_STATES], {
   description: 'State of an entry of a repair. `gone`: the entry left the queue before the repair reached it.',
 });
 
-const anyOf = (what: string, maxLength: number) =>
-  Type.Array(Type.String({ minLength: 1, maxLength }), {
-    minItems: 1,
-    maxItems: LIMITS.maxFilterValues,
-    description: `${what}. Matches any of the given values.`,
-  });
-
 /** Filters are combined with AND, the values of one filter with OR. */
-export const RepairFilter = Type.Object(
-  {
-    dlqIds: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxRunIdLength }), {
-        minItems: 1,
-        maxItems: LIMITS.repairNamedMax,
-        description: 'Ids of the entries. Ids that are not in the queue are ignored.',
-      }),
-    ),
-    fromDate: Type.Optional(given('Only entries of runs that failed at or after this time, in Unix milliseconds.')),
-    toDate: Type.Optional(given('Only entries of runs that failed at or before this time, in Unix milliseconds.')),
-    workflowUrl: Type.Optional(anyOf('URL of the workflow', LIMITS.maxWorkflowUrlLength)),
-    workflowRunId: Type.Optional(
-      Type.String({ minLength: 1, maxLength: LIMITS.maxRunIdLength, description: 'Id of the run, or a prefix of it.' }),
-    ),
-    workflowCreatedAt: Type.Optional(given('Time when the run was created, in Unix milliseconds.')),
-    label: Type.Optional(anyOf('Labels of the run', LIMITS.maxLabelLength)),
-    callerIp: Type.Optional(anyOf('IP address of the publisher', 64)),
-    flowControlKey: Type.Optional(anyOf('Flow control key', LIMITS.maxFlowControlKeyLength)),
-    failureFunctionState: Type.Optional(
-      Type.Array(FailureFunctionStateSchema, {
-        minItems: 1,
-        maxItems: 4,
-        description: 'States of the failure function. Matches any of the given values.',
-      }),
-    ),
-    fingerprint: Type.Optional(anyOf('Fingerprints of the error', 128)),
-  },
-  {
-    ...CLOSED,
-    description:
-      'Selects entries of the dead letter queue. Without filters, all entries that are in the queue when the repair is planned.',
-  },
-);
+export const RepairFilter = Type.Object(bodyFilters(REPAIR_FILTERS), {
+  ...CLOSED,
+  description:
+    'Selects entries of the dead letter queue. Without filters, all entries that are in the queue when the repair is planned.',
+});
 export type RepairFilter = Static<typeof RepairFilter>;
 
 export const RepairOverrides = Type.Object(

@@ -1,12 +1,11 @@
 /** Wire schemas of runs, their logs and their journals. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
 import Type, { type Static } from 'typebox';
+import { FAILURE_FUNCTION_STATES, RUN_STATES, STEP_STATES } from './states.js';
 import { unixMs } from './unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
 
-export const RUN_STATES = ['RUN_STARTED', 'RUN_SUCCESS', 'RUN_FAILED', 'RUN_CANCELED'] as const;
-export const STEP_STATES = ['STEP_SUCCESS', 'STEP_PROGRESS', 'STEP_RETRY', 'STEP_FAILED', 'STEP_CANCELED'] as const;
 /** Step types that the API shows: the initial step and the types of the step protocol. */
 export const SHOWN_STEP_TYPES = ['Initial', ...STEP_TYPES] as const;
 
@@ -21,12 +20,6 @@ export const FAILURE_CAUSES = [
   'refused',
   'blocked-address',
 ] as const;
-
-/** States of the failure callback of a run. */
-export const FAILURE_FUNCTION_STATES = ['CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS', 'CALLBACK_FAIL', 'CALLBACK_CANCELED'] as const;
-
-export type RunState = (typeof RUN_STATES)[number];
-export type StepState = (typeof STEP_STATES)[number];
 
 export const RunStateSchema = Type.Enum([...RUN_STATES], { type: 'string', description: 'State of a run.' });
 const StepStateSchema = Type.Enum([...STEP_STATES], { type: 'string', description: 'State of a step.' });

@@ -1,15 +1,6 @@
 /** Query parameters that accept several values and match any of them, and the meaning of a comma in each. */
 import Type, { type TSchema } from 'typebox';
-
-/**
- * How a comma in a parameter is interpreted.
- * - `separates`: a comma separates values, because no value can contain one.
- * - `may-be-inside`: a value can contain a comma. A parameter that is given once matches both as a whole and split at its
- * commas. A repeated parameter is not split.
- * - `before-a-url`: like `may-be-inside`, but split only where another URL follows. For URL prefixes, because part of a
- * prefix would match more than the whole prefix.
- */
-export type CommaRule = 'separates' | 'may-be-inside' | 'before-a-url';
+import type { CommaRule } from '../../contract/filters/filter.js';
 
 const KEYWORD = 'x-comma';
 

@@ -1,27 +1,11 @@
 /** Presents repairs and their entries. */
-import type { RepairEntry, RepairFilter, RepairItem, RepairOverrides } from '../../contract/repairs.js';
+import { REPAIR_FILTERS } from '../../contract/filters/dead-letter-filters.js';
+import type { RepairEntry, RepairItem, RepairOverrides } from '../../contract/repairs.js';
 import { expectedDurationMs, messagesAtLeast, type RepairCanary, totalOf } from '../../engine/dead-letters/repair.js';
 import type { Overrides } from '../../engine/runs/start.js';
 import type { RepairItemRecord, RepairRecord } from '../../ports/stores/repair-store.js';
-import type { DeadLetterFilter } from '../../ports/stores/store.js';
+import { askedFiltersOf } from '../parameters/filters.js';
 import { optional } from './optional.js';
-
-const listed = <Name extends string, Value>(name: Name, values: readonly Value[] | undefined) =>
-  optional(name, values && [...values]);
-
-const presentFilter = (filter: DeadLetterFilter): RepairFilter => ({
-  ...listed('dlqIds', filter.dlqIds),
-  ...optional('fromDate', filter.fromDate),
-  ...optional('toDate', filter.toDate),
-  ...listed('workflowUrl', filter.workflowUrls),
-  ...optional('workflowRunId', filter.workflowRunIdPrefix),
-  ...optional('workflowCreatedAt', filter.workflowCreatedAt),
-  ...listed('label', filter.labels),
-  ...listed('callerIp', filter.callerIps),
-  ...listed('flowControlKey', filter.flowControlKeys),
-  ...listed('failureFunctionState', filter.failureFunctionStates),
-  ...listed('fingerprint', filter.fingerprints),
-});
 
 function presentOverrides(overrides: Overrides): RepairOverrides {
   const { maxRetries, retryDelay, labels, flowControlKey, flowControlLimits } = overrides;
@@ -29,7 +13,7 @@ function presentOverrides(overrides: Overrides): RepairOverrides {
   return {
     ...optional('retries', maxRetries),
     ...optional('retryDelay', retryDelay),
-    ...listed('labels', labels),
+    ...optional('labels', labels && [...labels]),
     ...(Object.keys(flowControl).length === 0 ? {} : { flowControl }),
   };
 }
@@ -45,7 +29,7 @@ export function presentRepair({ repair, filter, overrides }: RepairRecord): Repa
   return {
     repairId: repair.repairId,
     action,
-    filter: presentFilter(filter),
+    filter: askedFiltersOf(REPAIR_FILTERS, filter),
     overrides: presentOverrides(overrides),
     state: repair.phase,
     createdAt: repair.createdAt,

@@ -3,7 +3,8 @@
  * attempts. A group contains the steps that were planned together. Steps that are being attempted and belong to no group
  * yet are in the group `next`.
  */
-import type { LoggedStep, RunLogEntry, StepGroup, StepState } from '../../contract/runs.js';
+import type { LoggedStep, RunLogEntry, StepGroup } from '../../contract/runs.js';
+import type { StepState } from '../../contract/states.js';
 import {
   ADVANCE_SLOT,
   CALLBACK_SLOT,

@@ -1,6 +1,7 @@
 /** Presents runs. */
 import { parseJson } from '@everstep/sdk/protocol';
-import type { FoundRun, JournalStep, RunJournal, RunOriginLink, RunResult, RunState } from '../../contract/runs.js';
+import type { FoundRun, JournalStep, RunJournal, RunOriginLink, RunResult } from '../../contract/runs.js';
+import type { RunState } from '../../contract/states.js';
 import {
   CALLBACK_SLOT,
   type FailedAttempt,
@@ -24,15 +25,8 @@ const STATES: Readonly<Record<RunStatus, RunState>> = {
   failed: 'RUN_FAILED',
   canceled: 'RUN_CANCELED',
 };
-const STATUSES: Readonly<Record<RunState, RunStatus>> = {
-  RUN_STARTED: 'active',
-  RUN_SUCCESS: 'succeeded',
-  RUN_FAILED: 'failed',
-  RUN_CANCELED: 'canceled',
-};
 
 export const stateOfRun = (status: RunStatus): RunState => STATES[status];
-export const statusOfState = (state: RunState): RunStatus => STATUSES[state];
 
 /** Parses JSON text. Returns invalid JSON, which an endpoint may have sent, unchanged. */
 export function jsonValue(text: string): unknown {

@@ -6,8 +6,9 @@ import type { RunStatus } from '../../engine/runs/run.js';
 import { MESSAGE_STATES, type MessageState } from '../../runtime/services/workflow-service.js';
 import { type ApiContext, answer, type Operation, operation } from '../operation.js';
 import { isEmptyRange } from '../operations/filters.js';
+import { queryFilters, storeFilterOf } from '../parameters/filters.js';
 import { Cursor, Text } from '../parameters/values.js';
-import { messageFilterOf, messageFilters } from './messages/message-filters.js';
+import { MESSAGE_FILTERS } from './messages/message-filters.js';
 import { presentEvent } from './messages/present-message.js';
 import { EventPage, type LogEntry, LogPage } from './shapes.js';
 
@@ -16,7 +17,7 @@ const DESCRIPTION =
   'Lists the newest message first, and the newest event of each message first. The events of one message are always on one page, so a page can be longer than count. With a state filter, a page can be shorter or empty before the end. The last page has no cursor. Unknown parameters are ignored.';
 
 const LogQuery = Type.Object({
-  ...messageFilters,
+  ...queryFilters(MESSAGE_FILTERS),
   messageId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the message' })),
   state: Type.Optional(
     Type.Enum([...MESSAGE_STATES, 'CANCELLED', 'CANCEL_REQUESTED'], {
@@ -74,7 +75,7 @@ async function logsOf(query: LogQuery, { service, cursors }: ApiContext, { insta
   const messageIds = asked.messageId === undefined ? asked.messageIds : [asked.messageId];
   const { items, next } = await service.messages.events({
     instanceId,
-    filter: { ...messageFilterOf(asked), messageIds, statuses: statusesOf(states) },
+    filter: { ...storeFilterOf(MESSAGE_FILTERS, asked), messageIds, statuses: statusesOf(states) },
     ...(states ? { states } : {}),
     after: opened?.after ?? null,
     limit: count ?? LIMITS.messageEventsPageDefault,

@@ -2,25 +2,16 @@
 import Type, { type StaticDecode } from 'typebox';
 import type { Caller } from '../../../accounts/tokens/authority.js';
 import { LIMITS } from '../../../config/limits.js';
-import { RUN_STATES, RunLogPage } from '../../../contract/runs.js';
-import type { RunFilter } from '../../../ports/stores/store.js';
+import { RUN_FILTERS } from '../../../contract/filters/run-filters.js';
+import { RunLogPage } from '../../../contract/runs.js';
 import { type ApiContext, answer, operation, type RequestContext } from '../../operation.js';
-import { Cursor, Text, UnixMs } from '../../parameters/values.js';
-import { statusOfState } from '../../presenters/run.js';
+import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
+import { Cursor } from '../../parameters/values.js';
 import { presentRunLog } from '../../presenters/run-log.js';
 import { PageBudget, readHistory, readPage } from '../../read-models/run-pages.js';
-import { isEmptyRange, RunIdFilter, triggerFilters } from '../filters.js';
+import { isEmptyRange } from '../filters.js';
 
-/** Filters of run listings. */
-export const logFilters = {
-  workflowRunId: Type.Optional(RunIdFilter),
-  workflowUrl: Type.Optional(Text(LIMITS.maxWorkflowUrlLength, { description: 'URL of the workflow.' })),
-  workflowCreatedAt: Type.Optional(UnixMs('Time when the run was created, in Unix milliseconds.')),
-  state: Type.Optional(Type.Enum([...RUN_STATES], { type: 'string', description: 'State of the run.' })),
-  fromDate: Type.Optional(UnixMs('Only runs that were created at or after this time, in Unix milliseconds.')),
-  toDate: Type.Optional(UnixMs('Only runs that were created at or before this time, in Unix milliseconds.')),
-  ...triggerFilters,
-};
+const filters = queryFilters(RUN_FILTERS);
 const page = {
   cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
   count: Type.Optional(
@@ -33,26 +24,11 @@ const page = {
   ),
   trimBody: Type.Optional(Type.Boolean({ default: false, description: 'Omits the results of steps and runs.' })),
 };
-const LogQuery = Type.Object({ ...logFilters, ...page });
+const LogQuery = Type.Object({ ...filters, ...page });
 const EventQuery = Type.Object({
   groupBy: Type.Enum(['workflowRunId'], { type: 'string', description: 'Events are grouped by run.' }),
-  ...logFilters,
+  ...filters,
   ...page,
-});
-
-const RunFilters = Type.Object(logFilters);
-
-/** Returns the store filter of a query. Undefined fields do not filter. */
-export const runFilterOf = (asked: StaticDecode<typeof RunFilters>): RunFilter => ({
-  workflowRunId: asked.workflowRunId,
-  workflowUrls: asked.workflowUrl === undefined ? undefined : [asked.workflowUrl],
-  createdAt: asked.workflowCreatedAt,
-  statuses: asked.state === undefined ? undefined : [statusOfState(asked.state)],
-  fromDate: asked.fromDate,
-  toDate: asked.toDate,
-  labels: asked.label,
-  flowControlKeys: asked.flowControlKey,
-  callerIps: asked.callerIp,
 });
 
 async function listLogs(
@@ -69,7 +45,7 @@ async function listLogs(
   if (isEmptyRange(asked)) return answer(200, { runs: [] });
   const listing = await reads.runs.listRuns({
     instanceId,
-    filter: runFilterOf(asked),
+    filter: storeFilterOf(RUN_FILTERS, asked),
     order: 'newest-first',
     after: start?.after ?? null,
     horizon: null,

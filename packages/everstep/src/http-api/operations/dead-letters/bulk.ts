@@ -5,12 +5,14 @@
 import Type, { type StaticDecode } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { DEAD_LETTER_FILTERS, PREFIX_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
 import type { DeadLetterFilter } from '../../../ports/stores/store.js';
 import type { ApiContext } from '../../operation.js';
+import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { AnyOf } from '../../parameters/several.js';
 import { Cursor, Text } from '../../parameters/values.js';
 import type { CursorState } from '../../requests/cursor.js';
-import { deadLetterFilterOf, deadLetterFilters, isEmptyRange, RunIdFilter, RunIdPrefixFilter } from '../filters.js';
+import { deadLetterQuery, isEmptyRange } from '../filters.js';
 
 /** Ids that Everstep creates are shorter. */
 const MAX_DLQ_ID_LENGTH = 128;
@@ -31,11 +33,10 @@ const bulkParameters = {
       description: `Maximum number of entries over all requests of the bulk operation. Default: all matching entries. Each request handles at most ${LIMITS.bulkMax}.`,
     }),
   ),
-  ...deadLetterFilters,
 };
 
-export const BulkByRunId = Type.Object({ ...bulkParameters, workflowRunId: Type.Optional(RunIdFilter) });
-export const BulkByRunIdPrefix = Type.Object({ ...bulkParameters, workflowRunId: Type.Optional(RunIdPrefixFilter) });
+export const BulkByRunId = Type.Object({ ...bulkParameters, ...deadLetterQuery });
+export const BulkByRunIdPrefix = Type.Object({ ...bulkParameters, ...queryFilters(PREFIX_FILTERS) });
 export type BulkQuery = StaticDecode<typeof BulkByRunId>;
 
 export interface BulkRequest {
@@ -85,8 +86,8 @@ export async function runBulk<Done>(context: ApiContext, request: BulkRequest, t
   if (isEmptyRange(asked)) return { done: [], cursor: '' };
   const horizon = continued?.horizon ?? (await reads.deadLetters.deadLetterHorizon({ instanceId }));
   const filter: DeadLetterFilter = {
-    ...deadLetterFilterOf(asked),
-    ...(matchRunId === 'exact' ? { workflowRunId: asked.workflowRunId } : { workflowRunIdPrefix: asked.workflowRunId }),
+    kind: 'workflow',
+    ...storeFilterOf(matchRunId === 'exact' ? DEAD_LETTER_FILTERS : PREFIX_FILTERS, asked),
   };
   let left = continued === null ? (count ?? null) : continued.left;
   let after: string | null = continued?.after ?? null;

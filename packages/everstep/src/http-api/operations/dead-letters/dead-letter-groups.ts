@@ -11,7 +11,7 @@ import { AnyOf } from '../../parameters/several.js';
 import { shown } from '../../parameters/unacceptable.js';
 import { Cursor, UnixMs } from '../../parameters/values.js';
 import { presentGroup } from '../../presenters/dead-letter-group.js';
-import { deadLetterFilters, Fingerprint, isEmptyRange } from '../filters.js';
+import { deadLetterQuery, Fingerprint, isEmptyRange } from '../filters.js';
 
 const TAG = 'Dead letter queue';
 const PATH = '/v2/workflows/dlq/groups';
@@ -40,7 +40,7 @@ const listGroups = operation({
       }),
     ),
     state: Type.Optional(AnyOf(GroupStateSchema, 'State of the group')),
-    workflowUrl: deadLetterFilters.workflowUrl,
+    workflowUrl: deadLetterQuery.workflowUrl,
     fromDate: Type.Optional(UnixMs('Only groups that were last seen at or after this time, in Unix milliseconds.')),
     toDate: Type.Optional(UnixMs('Only groups that were first seen at or before this time, in Unix milliseconds.')),
     kind: Type.Optional(

@@ -3,12 +3,14 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { DeadLetterEntry, DeadLetterPage } from '../../../contract/dead-letters.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
 import { answer, operation } from '../../operation.js';
+import { storeFilterOf } from '../../parameters/filters.js';
 import { shown } from '../../parameters/unacceptable.js';
 import { Cursor, Text } from '../../parameters/values.js';
 import { presentDeadLetter } from '../../presenters/dead-letter.js';
 import { callbackHistory, readDeadLetter, readDeadLetters } from '../../read-models/dead-letter-pages.js';
-import { deadLetterFilterOf, deadLetterFilters, isEmptyRange, RunIdFilter } from '../filters.js';
+import { deadLetterQuery, isEmptyRange } from '../filters.js';
 
 export const DlqIdPath = Type.Object({ dlqId: Text(LIMITS.maxRunIdLength, { description: 'Id of the dead letter entry.' }) });
 
@@ -38,8 +40,7 @@ export const listDeadLetters = operation({
         description: 'Maximum number of entries per page.',
       }),
     ),
-    workflowRunId: Type.Optional(RunIdFilter),
-    ...deadLetterFilters,
+    ...deadLetterQuery,
   }),
   responses: { 200: DeadLetterPage },
   errors: ['bad-parameter', 'bad-cursor'],
@@ -50,7 +51,7 @@ export const listDeadLetters = operation({
     if (isEmptyRange(asked)) return answer(200, { cursor: '', messages: [] });
     const listing = await reads.deadLetters.listDeadLetters({
       instanceId,
-      filter: { ...deadLetterFilterOf(asked), workflowRunId: asked.workflowRunId },
+      filter: { kind: 'workflow', ...storeFilterOf(DEAD_LETTER_FILTERS, asked) },
       order: 'newest-first',
       after: start?.after ?? null,
       horizon: null,

@@ -3,6 +3,7 @@
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { REPAIR_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
 import {
   ContinueRepair,
   PlanRepair,
@@ -23,6 +24,7 @@ import type { DeadLetterFilter } from '../../../ports/stores/store.js';
 import type { RepairChange, RepairStartSettings } from '../../../runtime/services/workflow-service.js';
 import { change, OWN_ENTRY } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
+import { storeFilterOf } from '../../parameters/filters.js';
 import { DEFAULT_PERIOD_MS } from '../../parameters/flow-control-value.js';
 import { AnyOf } from '../../parameters/several.js';
 import { shown } from '../../parameters/unacceptable.js';
@@ -42,20 +44,8 @@ export function filterOf(action: string, filter: RepairFilter): DeadLetterFilter
   if (isEmptyRange(filter)) throw badBody('"filter.fromDate" must not be after "filter.toDate"');
   if (action === 'delete' && Object.keys(filter).length === 0)
     throw badBody('a delete requires a filter; to delete all entries, send { "fromDate": 0 }');
-  return {
-    kind: 'workflow',
-    ...(filter.dlqIds ? { dlqIds: [...new Set(filter.dlqIds)] } : {}),
-    fromDate: filter.fromDate,
-    toDate: filter.toDate,
-    workflowUrls: filter.workflowUrl,
-    workflowRunIdPrefix: filter.workflowRunId,
-    workflowCreatedAt: filter.workflowCreatedAt,
-    labels: filter.label,
-    callerIps: filter.callerIp,
-    flowControlKeys: filter.flowControlKey,
-    failureFunctionStates: filter.failureFunctionState,
-    fingerprints: filter.fingerprint,
-  };
+  const dlqIds = filter.dlqIds && [...new Set(filter.dlqIds)];
+  return { kind: 'workflow', ...storeFilterOf(REPAIR_FILTERS, { ...filter, dlqIds }) };
 }
 
 function flowControlOf({ flowControl }: RepairOverrides): Pick<Overrides, 'flowControlKey' | 'flowControlLimits'> {

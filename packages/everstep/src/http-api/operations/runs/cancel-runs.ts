@@ -3,22 +3,18 @@
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { oneOrMoreFilters } from '../../../contract/filters/body-filters.js';
+import { CANCEL_FILTERS } from '../../../contract/filters/run-filters.js';
 import { Cancelled } from '../../../contract/runs.js';
 import type { RunFilter, RunRecord } from '../../../ports/stores/store.js';
 import { bulkChange } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, operation } from '../../operation.js';
-import { Text, UnixMs } from '../../parameters/values.js';
-import { isEmptyRange, MAX_IP_LENGTH } from '../filters.js';
+import { storeFilterOf } from '../../parameters/filters.js';
+import { Text } from '../../parameters/values.js';
+import { isEmptyRange } from '../filters.js';
 
 /** Number of runs that are canceled per page. */
 const PAGE = 100;
-
-const oneOrMore = (maxLength: number, description: string) =>
-  Type.Optional(
-    Type.Union([Text(maxLength, {}), Type.Array(Text(maxLength, {}), { minItems: 1, maxItems: LIMITS.maxFilterValues })], {
-      description: `${description} Give one value, or several to match any of them.`,
-    }),
-  );
 
 const CancelFilter = Type.Object(
   {
@@ -35,32 +31,19 @@ const CancelFilter = Type.Object(
       }),
     ),
     workflowUrlExactMatch: Type.Optional(Type.Boolean({ description: 'Whether workflowUrl must match exactly.' })),
-    label: oneOrMore(LIMITS.maxLabelLength, 'Label of the run.'),
-    flowControlKey: oneOrMore(LIMITS.maxFlowControlKeyLength, 'Flow control key of the run.'),
-    callerIp: oneOrMore(MAX_IP_LENGTH, 'IP address of the publisher.'),
-    workflowCreatedAt: Type.Optional(UnixMs('Time when the run was created, in Unix milliseconds.')),
-    fromDate: Type.Optional(UnixMs('Only runs that were created at or after this time, in Unix milliseconds.')),
-    toDate: Type.Optional(UnixMs('Only runs that were created at or before this time, in Unix milliseconds.')),
+    ...oneOrMoreFilters(CANCEL_FILTERS),
   },
   { additionalProperties: false },
 );
 type CancelFilter = Static<typeof CancelFilter>;
 
-const several = (value: string | readonly string[] | undefined): readonly string[] | undefined =>
-  typeof value === 'string' ? [value] : value;
-
-function storeFilterOf(asked: CancelFilter): RunFilter {
+function runFilterOf(asked: CancelFilter): RunFilter {
   const { workflowUrl, workflowUrlExactMatch: exact } = asked;
   return {
     statuses: ['active'],
     workflowUrls: exact && workflowUrl !== undefined ? [workflowUrl] : undefined,
     workflowUrlPrefix: exact ? undefined : workflowUrl,
-    createdAt: asked.workflowCreatedAt,
-    fromDate: asked.fromDate,
-    toDate: asked.toDate,
-    labels: several(asked.label),
-    flowControlKeys: several(asked.flowControlKey),
-    callerIps: several(asked.callerIp),
+    ...storeFilterOf(CANCEL_FILTERS, asked),
   };
 }
 
@@ -117,7 +100,7 @@ export const cancelRuns = operation({
         'the body contains no filter; give "workflowRunIds" or another field, or send {"fromDate": 0} to cancel all active runs',
       );
     if (isEmptyRange(body)) return answer(200, { cancelled: 0 });
-    const filter = storeFilterOf(body);
+    const filter = runFilterOf(body);
     if (!body.workflowRunIds) return answer(200, { cancelled: await cancelMatching(filter, context, instanceId) });
     let cancelled = 0;
     for (const workflowRunId of new Set(body.workflowRunIds))

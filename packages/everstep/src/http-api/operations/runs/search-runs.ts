@@ -5,13 +5,14 @@
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import { RunSearchPage } from '../../../contract/runs.js';
 import type { WorkSlices } from '../../../fairness/work-slices.js';
 import type { Page, Position, RunFilter, RunRecord, RunStore, SearchableRun } from '../../../ports/stores/store.js';
 import { answer, operation } from '../../operation.js';
+import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { Cursor } from '../../parameters/values.js';
 import { presentFoundRun } from '../../presenters/run.js';
-import { logFilters, runFilterOf } from '../control/logs.js';
 import { isEmptyRange } from '../filters.js';
 
 /** Position of a search. Runs whose id equals the query come first; then all other runs are searched. */
@@ -139,7 +140,7 @@ export const searchRuns = operation({
         description: `Text to search for: up to ${LIMITS.maxRunQueryWords} words.`,
       }),
     ),
-    ...logFilters,
+    ...queryFilters(RUN_FILTERS),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -163,7 +164,7 @@ export const searchRuns = operation({
       reads: reads.runs,
       slices,
       instanceId,
-      filter: runFilterOf(asked),
+      filter: storeFilterOf(RUN_FILTERS, asked),
       text,
       words,
       count: count ?? LIMITS.foundRunsPageDefault,

@@ -6,9 +6,10 @@
 import Type, { type StaticDecode } from 'typebox';
 import type { Caller } from '../../../accounts/tokens/authority.js';
 import { LIMITS } from '../../../config/limits.js';
-import { FailureFunctionStateSchema } from '../../../contract/dead-letters.js';
 import { Empty } from '../../../contract/empty.js';
 import type { ErrorCode } from '../../../contract/error-codes.js';
+import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
+import type { FilterTable } from '../../../contract/filters/filter.js';
 import type { DeadLetterFilter, RunReference } from '../../../ports/stores/store.js';
 import type { RunOverrides } from '../../../runtime/services/workflow-service.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
@@ -16,34 +17,34 @@ import { type ApiContext, answer, type Operation, operation, type RequestContext
 import { checkedDlqIds, DlqIds } from '../../operations/dead-letters/bulk.js';
 import { DlqIdPath, noSuchEntry } from '../../operations/dead-letters/dead-letters.js';
 import { OVERRIDE_FAMILIES, OverrideHeaders, overridesOf, recover } from '../../operations/dead-letters/recover.js';
-import { deadLetterFilters, isEmptyRange } from '../../operations/filters.js';
-import { AnyOf } from '../../parameters/several.js';
-import { Cursor, Text, UnixMs } from '../../parameters/values.js';
+import { isEmptyRange } from '../../operations/filters.js';
+import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
+import { Cursor } from '../../parameters/values.js';
 import { readDeadLetter, readDeadLetters } from '../../read-models/dead-letter-pages.js';
 import { FILTERS_BODY, filtersOf } from '../body-filters.js';
 import { DlqDeleted, DlqMessage, DlqPage, DlqRetried, Published } from '../shapes.js';
-import { commonFilters } from './message-filters.js';
+import { COMMON_FILTERS } from './message-filters.js';
 import { presentDlqMessage } from './present-message.js';
 
 const TAG = 'Dead letter queue';
 
-const filters = {
-  ...commonFilters,
-  messageId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the message' })),
-  responseStatus: Type.Optional(AnyOf(Type.Integer({ minimum: 100, maximum: 999 }), 'Status of the last response')),
-  source: Type.Optional(
-    Type.Enum(['workflow', 'message'], {
-      type: 'string',
-      description: 'Returns only entries of runs, or only entries of messages.',
-    }),
-  ),
-  api: Type.Optional(Type.String({ description: 'Ignored.' })),
-  workflowRunId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the run' })),
-  workflowUrl: deadLetterFilters.workflowUrl,
-  workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
-  failureFunctionState: Type.Optional(AnyOf(FailureFunctionStateSchema, 'State of the failure callback')),
-  failureCallbackState: Type.Optional(AnyOf(FailureFunctionStateSchema, 'Alias of failureFunctionState')),
-};
+const FILTERS = {
+  messageId: { kind: 'text', maxLength: 'maxRunIdLength', field: 'workflowRunId', description: 'ID of the message' },
+  workflowRunId: { kind: 'text', maxLength: 'maxRunIdLength', field: 'workflowRunId', description: 'ID of the run' },
+  ...COMMON_FILTERS,
+  workflowUrl: DEAD_LETTER_FILTERS.workflowUrl,
+  workflowCreatedAt: { kind: 'time', field: 'workflowCreatedAt', description: 'Creation of the run, Unix ms' },
+  responseStatus: {
+    kind: 'numbers',
+    minimum: 100,
+    maximum: 999,
+    field: 'responseStatuses',
+    description: 'Status of the last response',
+  },
+  failureFunctionState: { ...DEAD_LETTER_FILTERS.failureFunctionState, description: 'State of the failure callback' },
+  failureCallbackState: { ...DEAD_LETTER_FILTERS.failureFunctionState, description: 'Alias of failureFunctionState' },
+} as const satisfies FilterTable<keyof DeadLetterFilter>;
+
 const page = {
   dlqIds: Type.Optional(DlqIds),
   cursor: Type.Optional(Cursor('Continues with the same filters. An empty cursor starts a new listing.')),
@@ -55,30 +56,21 @@ const page = {
     }),
   ),
 };
-export const DlqQuery = Type.Object({ ...filters, ...page });
+export const DlqQuery = Type.Object({
+  ...queryFilters(FILTERS),
+  source: Type.Optional(
+    Type.Enum(['workflow', 'message'], {
+      type: 'string',
+      description: 'Returns only entries of runs, or only entries of messages.',
+    }),
+  ),
+  api: Type.Optional(Type.String({ description: 'Ignored.' })),
+  ...page,
+});
 export type DlqQuery = StaticDecode<typeof DlqQuery>;
 type Asked = Omit<DlqQuery, keyof typeof page>;
 
-/** `undefined` matches everything. */
-function filterOf(asked: Asked): DeadLetterFilter {
-  const urls = asked.url ?? asked.workflowUrl;
-  return {
-    kind: asked.source,
-    workflowRunId: asked.messageId ?? asked.workflowRunId,
-    workflowUrls: urls,
-    workflowCreatedAt: asked.workflowCreatedAt,
-    fromDate: asked.fromDate,
-    toDate: asked.toDate,
-    labels: asked.label,
-    flowControlKeys: asked.flowControlKey,
-    callerIps: asked.callerIp ?? asked.callerIP,
-    failureFunctionStates: asked.failureFunctionState ?? asked.failureCallbackState,
-    responseStatuses: asked.responseStatus,
-    queues: asked.queueName,
-    urlGroups: asked.topicName,
-    scheduleIds: asked.scheduleId,
-  };
-}
+const filterOf = (asked: Asked): DeadLetterFilter => ({ kind: asked.source, ...storeFilterOf(FILTERS, asked) });
 
 const limitOf = (count: number | undefined): number =>
   Math.min(count ?? LIMITS.deadLettersPageDefault, LIMITS.deadLettersPageMax);

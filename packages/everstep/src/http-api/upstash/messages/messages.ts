@@ -7,11 +7,12 @@ import type { MessageFilter } from '../../../runtime/services/workflow-service.j
 import { bulkChange, change } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, operation } from '../../operation.js';
 import { isEmptyRange } from '../../operations/filters.js';
+import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { shown } from '../../parameters/unacceptable.js';
 import { Text } from '../../parameters/values.js';
 import { FILTERS_BODY, filtersOf } from '../body-filters.js';
 import { Cancelled, MessageEntry } from '../shapes.js';
-import { messageFilterOf, messageFilters } from './message-filters.js';
+import { MESSAGE_FILTERS } from './message-filters.js';
 import { presentMessage } from './present-message.js';
 
 const TAG = 'Messages';
@@ -82,7 +83,7 @@ async function cancelMatching(filter: MessageFilter, { service }: ApiContext, in
 }
 
 const CancelQuery = Type.Object({
-  ...messageFilters,
+  ...queryFilters(MESSAGE_FILTERS),
   count: Type.Optional(Type.Integer({ minimum: 1, description: 'Ignored: all matching messages are canceled.' })),
   async: Type.Optional(Type.Boolean({ description: 'Must be false: messages are canceled before the response is sent.' })),
 });
@@ -108,7 +109,7 @@ const cancelMessages = operation({
     const asked = query.messageIds ? { messageIds: query.messageIds } : query;
     if (nothing || isEmptyRange(asked)) return answer(202, { cancelled: 0 });
     return answer(202, {
-      cancelled: await cancelMatching({ ...messageFilterOf(asked), statuses: ['active'] }, context, instanceId),
+      cancelled: await cancelMatching({ ...storeFilterOf(MESSAGE_FILTERS, asked), statuses: ['active'] }, context, instanceId),
     });
   },
 });

@@ -1,6 +1,7 @@
 /** Wire schemas of the run log in this dialect. */
 import Type, { type Static } from 'typebox';
-import { FAILURE_FUNCTION_STATES, RunStateSchema, SHOWN_STEP_TYPES, STEP_STATES } from '../../../contract/runs.js';
+import { RunStateSchema, SHOWN_STEP_TYPES } from '../../../contract/runs.js';
+import { FAILURE_FUNCTION_STATES, STEP_STATES } from '../../../contract/states.js';
 
 const unixMs = (description: string) => Type.Integer({ format: 'int64', description: `${description}, Unix ms` });
 const HeaderMap = Type.Record(Type.String(), Type.Array(Type.String()));

@@ -3,14 +3,18 @@
 import Type, { type Static, type StaticDecode } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { oneOrMoreFilters } from '../../../contract/filters/body-filters.js';
+import type { OneOrMoreFilters } from '../../../contract/filters/filter.js';
+import { CANCEL_FILTERS } from '../../../contract/filters/run-filters.js';
 import { Cancelled } from '../../../contract/runs.js';
 import type { RunFilter } from '../../../ports/stores/store.js';
 import { bulkChange } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, operation } from '../../operation.js';
-import { isEmptyRange, triggerFilters } from '../../operations/filters.js';
+import { isEmptyRange } from '../../operations/filters.js';
 import { cancelMatching } from '../../operations/runs/cancel-runs.js';
+import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { AnyOf } from '../../parameters/several.js';
-import { Text, UnixMs } from '../../parameters/values.js';
+import { Text } from '../../parameters/values.js';
 import { matchesUrlParts, urlPartFilters } from './run-filters.js';
 
 // An ID chosen by a client can contain a comma.
@@ -26,10 +30,7 @@ const CancelQuery = Type.Object({
   workflowUrl: Type.Optional(urls),
   workflowUrlExactMatch: Type.Optional(Type.Boolean()),
   ...urlPartFilters,
-  ...triggerFilters,
-  workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
-  fromDate: Type.Optional(UnixMs('Runs created at or after this time, Unix ms')),
-  toDate: Type.Optional(UnixMs('Runs created at or before this time, Unix ms')),
+  ...queryFilters(CANCEL_FILTERS),
   count: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -41,7 +42,7 @@ type CancelQuery = StaticDecode<typeof CancelQuery>;
 
 const oneOrMore = <Schema extends ReturnType<typeof Text>>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Array(schema, { minItems: 1, maxItems: LIMITS.maxFilterValues })]));
-const { count, fromDate, toDate, workflowCreatedAt, workflowUrlExactMatch } = CancelQuery.properties;
+const { count, workflowUrlExactMatch } = CancelQuery.properties;
 const CancelBody = Type.Object(
   {
     workflowRunIds: Type.Optional(Type.Array(Text(LIMITS.maxRunIdLength, {}), { minItems: 1, maxItems: LIMITS.maxFilterValues })),
@@ -49,12 +50,7 @@ const CancelBody = Type.Object(
     workflowUrlExactMatch,
     host: oneOrMore(Text(LIMITS.maxWorkflowUrlLength, {})),
     path: oneOrMore(Text(LIMITS.maxWorkflowUrlLength, {})),
-    label: oneOrMore(Text(LIMITS.maxLabelLength, {})),
-    callerIp: oneOrMore(Text(LIMITS.maxLabelLength, {})),
-    flowControlKey: oneOrMore(Text(LIMITS.maxFlowControlKeyLength, {})),
-    workflowCreatedAt,
-    fromDate,
-    toDate,
+    ...oneOrMoreFilters(CANCEL_FILTERS),
     count,
   },
   { additionalProperties: false, description: 'The same filters as the query parameters. {} cancels all active runs.' },
@@ -63,30 +59,22 @@ type CancelBody = Static<typeof CancelBody>;
 
 const several = (value: string | string[] | undefined): string[] | undefined => (typeof value === 'string' ? [value] : value);
 
-function asQuery(body: CancelBody): CancelQuery {
-  const { workflowUrl, host, path, label, callerIp, flowControlKey, ...rest } = body;
-  return {
-    ...rest,
-    workflowUrl: several(workflowUrl),
-    host: several(host),
-    path: several(path),
-    label: several(label),
-    callerIp: several(callerIp),
-    flowControlKey: several(flowControlKey),
-  };
-}
+/** Filters of the query or of the body. */
+type Asked = Omit<CancelQuery, keyof typeof CANCEL_FILTERS> & OneOrMoreFilters<typeof CANCEL_FILTERS>;
+
+const askedIn = ({ workflowUrl, host, path, ...rest }: CancelBody): Asked => ({
+  ...rest,
+  workflowUrl: several(workflowUrl),
+  host: several(host),
+  path: several(path),
+});
 
 /** The result is the union of these filters. A run that matches several of them is canceled once. */
-function storeFiltersOf(asked: CancelQuery): readonly RunFilter[] {
+function storeFiltersOf(asked: Asked): readonly RunFilter[] {
   const { workflowUrl: given, workflowUrlExactMatch: exact = false } = asked;
   const base: RunFilter = {
     statuses: ['active'],
-    createdAt: asked.workflowCreatedAt,
-    fromDate: asked.fromDate,
-    toDate: asked.toDate,
-    labels: asked.label,
-    flowControlKeys: asked.flowControlKey,
-    callerIps: asked.callerIp,
+    ...storeFilterOf(CANCEL_FILTERS, asked),
     ...(exact && given ? { workflowUrls: given } : {}),
   };
   const byUrl: readonly RunFilter[] =
@@ -95,7 +83,7 @@ function storeFiltersOf(asked: CancelQuery): readonly RunFilter[] {
   return [...new Set(asked.workflowRunIds)].flatMap((workflowRunId) => byUrl.map((filter) => ({ ...filter, workflowRunId })));
 }
 
-async function cancelAll(asked: CancelQuery, context: ApiContext, instanceId: string): Promise<number> {
+async function cancelAll(asked: Asked, context: ApiContext, instanceId: string): Promise<number> {
   let left = asked.count ?? Number.POSITIVE_INFINITY;
   let cancelled = 0;
   for (const filter of storeFiltersOf(asked)) {
@@ -127,7 +115,7 @@ export const cancelWorkflowRuns = operation({
     if (inQuery && body) throw new ApiError('bad-body', 'filters are in both the query and the body; send them in one place');
     if (!inQuery && !body)
       throw new ApiError('bad-parameter', 'specify workflowRunIds, a filter or a count; to cancel everything, send a count');
-    const asked = body ? asQuery(body) : query;
+    const asked = body ? askedIn(body) : query;
     if (asked.workflowUrlExactMatch !== undefined && asked.workflowUrl === undefined)
       throw new ApiError('bad-parameter', 'workflowUrlExactMatch requires workflowUrl');
     if (isEmptyRange(asked)) return answer(200, { cancelled: 0 });

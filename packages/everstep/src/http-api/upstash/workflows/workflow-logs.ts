@@ -2,14 +2,15 @@
 import Type, { type StaticDecode } from 'typebox';
 import type { Caller } from '../../../accounts/tokens/authority.js';
 import { LIMITS, PART } from '../../../config/limits.js';
-import { RunStateSchema } from '../../../contract/runs.js';
+import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
+import { RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import { firstMessageId } from '../../../dialects/upstash/journal.js';
 import { attemptsOf, stepsOf, tasksOf } from '../../../ports/stores/history-parts.js';
 import type { ListedRun, RunFilter, RunRecord } from '../../../ports/stores/store.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
-import { deadLetterFilters, isEmptyRange, RunIdFilter, triggerFilters } from '../../operations/filters.js';
-import { Cursor, Text, UnixMs } from '../../parameters/values.js';
-import { statusOfState } from '../../presenters/run.js';
+import { isEmptyRange } from '../../operations/filters.js';
+import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
+import { Cursor, Text } from '../../parameters/values.js';
 import type { DeadLetterReads, Reads, RunReads } from '../../read-models/reads.js';
 import { type ShownHistory, withWholeResult } from '../../read-models/run-histories.js';
 import { DOES_NOT_FIT, PageBudget, readHistory, readPage } from '../../read-models/run-pages.js';
@@ -19,16 +20,11 @@ import { type LoggedRun, LoggedRunPage } from './run-log-schemas.js';
 
 const MAX_MESSAGE_ID_LENGTH = 256;
 
+const LOG_FILTERS = { ...RUN_FILTERS, workflowUrl: DEAD_LETTER_FILTERS.workflowUrl } as const;
 const logQuery = {
-  workflowRunId: Type.Optional(RunIdFilter),
-  workflowUrl: deadLetterFilters.workflowUrl,
-  workflowCreatedAt: Type.Optional(UnixMs('Creation of the run, Unix ms')),
-  state: Type.Optional(RunStateSchema),
-  messageId: Type.Optional(Text(MAX_MESSAGE_ID_LENGTH, { description: 'ID of a message of the run' })),
-  fromDate: Type.Optional(UnixMs('Runs created at or after this time, Unix ms')),
-  toDate: Type.Optional(UnixMs('Runs created at or before this time, Unix ms')),
+  ...queryFilters(LOG_FILTERS),
   ...urlPartFilters,
-  ...triggerFilters,
+  messageId: Type.Optional(Text(MAX_MESSAGE_ID_LENGTH, { description: 'ID of a message of the run' })),
   cursor: Type.Optional(Cursor('Continues a listing with the same filters. An empty cursor starts a new listing.')),
   count: Type.Optional(Type.Integer({ minimum: 1, description: `Number of runs to return, at most ${LIMITS.runsPageMax}.` })),
   trimBody: Type.Optional(Type.Boolean({ default: false, description: 'Omits bodies and results.' })),
@@ -99,20 +95,6 @@ async function loggedRun(
   });
 }
 
-function storeFilterOf(asked: LogQuery): RunFilter {
-  return {
-    workflowRunId: asked.workflowRunId,
-    workflowUrls: asked.workflowUrl,
-    createdAt: asked.workflowCreatedAt,
-    statuses: asked.state === undefined ? undefined : [statusOfState(asked.state)],
-    fromDate: asked.fromDate,
-    toDate: asked.toDate,
-    labels: asked.label,
-    flowControlKeys: asked.flowControlKey,
-    callerIps: asked.callerIp,
-  };
-}
-
 /** Half of the page size, because call results appear twice: in `out` and in their own fields. */
 const ROOM_BYTES = LIMITS.maxPageBytes / 2;
 
@@ -126,7 +108,7 @@ async function listLogs(
   const scope = { operation: 'upstash-logs', instanceId, filters: asked };
   const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
   if (isEmptyRange(asked)) return answer(200, { runs: [] });
-  const filter = storeFilterOf(asked);
+  const filter: RunFilter = storeFilterOf(LOG_FILTERS, asked);
   const { messageId } = asked;
   const wanted = matchesUrlParts(asked);
   const limit = Math.min(count ?? LIMITS.runsPageDefault, LIMITS.runsPageMax);

@@ -1,0 +1,85 @@
+/**
+ * Declaration of a filter. The schemas of queries and bodies, the conversion to a store filter, the options of the command
+ * line and the fields of the dashboard are derived from tables of filters. This file and the tables import only types and
+ * lists of states, because the dashboard loads them.
+ */
+import type { LIMITS } from '../../config/limits.js';
+import type { PatternName } from '../patterns.js';
+
+/**
+ * How a comma in a query parameter is interpreted.
+ * - `separates`: a comma separates values, because no value can contain one.
+ * - `may-be-inside`: a value can contain a comma. A parameter that is given once matches both as a whole and split at its
+ * commas. A repeated parameter is not split.
+ * - `before-a-url`: like `may-be-inside`, but split only where another URL follows. For URL prefixes, because part of a
+ * prefix would match more than the whole prefix.
+ */
+export type CommaRule = 'separates' | 'may-be-inside' | 'before-a-url';
+
+type LimitName = keyof typeof LIMITS;
+
+/** What a filter accepts. Except for `time` and `text`, the store filter has a list, of which any value matches. */
+type Values =
+  /** Unix ms, inclusive. */
+  | { readonly kind: 'time' }
+  | { readonly kind: 'text'; readonly maxLength: LimitName }
+  /** `one`: a request has at most one value. `maxItems`: of a body; absent: `maxFilterValues`. */
+  | {
+      readonly kind: 'texts';
+      readonly maxLength: LimitName;
+      readonly maxItems?: LimitName;
+      readonly comma?: CommaRule;
+      readonly one?: true;
+    }
+  /** Texts with one format. */
+  | { readonly kind: 'patterns'; readonly pattern: PatternName }
+  /** `stored`: the values of the store filter. Absent: the same. */
+  | {
+      readonly kind: 'choices';
+      readonly values: readonly string[];
+      readonly stored?: Readonly<Record<string, string>>;
+      readonly one?: true;
+    }
+  | { readonly kind: 'numbers'; readonly minimum: number; readonly maximum: number };
+
+/** A filter of the API. */
+export type Filter<Field extends string = string> = Values & {
+  /** Field of the store filter. */
+  readonly field: Field;
+  /** Documentation: a noun phrase without a period if the filter accepts several values, otherwise a sentence. */
+  readonly description: string;
+  /** Name in the dashboard. Absent: not in the dashboard. */
+  readonly label?: string;
+  /** Option of the command line, and its help after "runs" or "dead letters". Absent: no option. */
+  readonly option?: { readonly flag: string; readonly help: string };
+};
+
+/** Filters by their names in requests. */
+export type FilterTable<Field extends string = string> = Readonly<Record<string, Filter<Field>>>;
+
+type OneValue<F> = F extends { readonly kind: 'time' | 'numbers' }
+  ? number
+  : F extends { readonly kind: 'choices'; readonly values: readonly (infer Value)[] }
+    ? Value
+    : string;
+
+/** Value of a filter in a request. */
+type Asked<F> = F extends { readonly kind: 'time' | 'text' } | { readonly one: true } ? OneValue<F> : OneValue<F>[];
+
+/** Value of a filter in a store filter. */
+type Stored<F> = F extends { readonly kind: 'time' | 'text' }
+  ? OneValue<F>
+  : readonly (F extends { readonly stored: Readonly<Record<string, infer Value>> } ? Value : OneValue<F>)[];
+
+/** Filters of a request. */
+export type AskedFilters<Table extends FilterTable> = { -readonly [Name in keyof Table]?: Asked<Table[Name]> };
+
+/** Filters of a request in which one value may be given instead of a list. */
+export type OneOrMoreFilters<Table extends FilterTable> = {
+  -readonly [Name in keyof Table]?: Asked<Table[Name]> | OneValue<Table[Name]>;
+};
+
+/** Store filter of a request. */
+export type StoredFilters<Table extends FilterTable> = {
+  readonly [Name in keyof Table as Table[Name]['field']]?: Stored<Table[Name]>;
+};

@@ -1,0 +1,50 @@
+/** Converts filters of requests to store filters and back, with the table in which they are declared. */
+import type { TSchema } from 'typebox';
+import { type FilterProperties, hasOneValue, propertiesOf, valueSchema } from '../../contract/filters/body-filters.js';
+import type { AskedFilters, Filter, FilterTable, OneOrMoreFilters, StoredFilters } from '../../contract/filters/filter.js';
+import { AnyOf } from './several.js';
+
+const querySchema = (filter: Filter): TSchema => {
+  const { description } = filter;
+  if (hasOneValue(filter)) return valueSchema(filter, { description });
+  return AnyOf(valueSchema(filter), description, filter.kind === 'texts' ? filter.comma : undefined);
+};
+
+/** Query parameters of the filters. */
+export const queryFilters = <Table extends FilterTable>(table: Table): FilterProperties<AskedFilters<Table>> =>
+  propertiesOf<AskedFilters<Table>>(table, querySchema);
+
+const isList = ({ kind }: Filter): boolean => kind !== 'time' && kind !== 'text';
+
+function storedValue(filter: Filter, asked: unknown): unknown {
+  if (!isList(filter)) return asked;
+  const values: readonly unknown[] = Array.isArray(asked) ? asked : [asked];
+  const stored = filter.kind === 'choices' ? filter.stored : undefined;
+  return stored === undefined ? values : values.map((value) => stored[String(value)]);
+}
+
+/**
+ * Returns the store filter. Filters that are not given are absent. If two filters have the same field, the first one that
+ * is given applies.
+ */
+export function storeFilterOf<Table extends FilterTable>(table: Table, asked: OneOrMoreFilters<Table>): StoredFilters<Table> {
+  const filter: Record<string, unknown> = {};
+  for (const [name, declared] of Object.entries(table)) {
+    const value = asked[name];
+    if (value !== undefined && filter[declared.field] === undefined) filter[declared.field] = storedValue(declared, value);
+  }
+  // The schemas have checked each value, and its kind says what is stored.
+  return filter as StoredFilters<Table>;
+}
+
+/** Returns the filters of the request that a store filter was made from. The table has no filter with `stored` or `one`. */
+export function askedFiltersOf<Table extends FilterTable>(table: Table, filter: StoredFilters<Table>): AskedFilters<Table> {
+  const stored: Readonly<Record<string, unknown>> = filter;
+  const asked: Record<string, unknown> = {};
+  for (const [name, { field }] of Object.entries(table)) {
+    const value = stored[field];
+    if (value !== undefined) asked[name] = Array.isArray(value) ? [...value] : value;
+  }
+  // As above, the other way.
+  return asked as AskedFilters<Table>;
+}
