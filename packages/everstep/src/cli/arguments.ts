@@ -1,6 +1,5 @@
 /** Parsers for command line arguments. Each throws UsageError with the allowed values. */
 import { readFile } from 'node:fs/promises';
-import type { RunState } from '@everstep/sdk';
 import { UsageError } from './exit-codes.js';
 
 export const wholeNumber =
@@ -38,14 +37,15 @@ export const length =
     return lengthMs;
   };
 
-const RUN_STATES = ['RUN_STARTED', 'RUN_SUCCESS', 'RUN_FAILED', 'RUN_CANCELED'] as const;
-
-/** Accepts both `failed` and `RUN_FAILED`. */
-export function runState(text: string): RunState {
-  const found = RUN_STATES.find((name) => name === text.toUpperCase() || name === `RUN_${text.toUpperCase()}`);
-  if (!found) throw new UsageError(`--state must be one of ${RUN_STATES.join(', ')}; got "${text}"`);
-  return found;
-}
+/** Accepts one of the values, also without its prefix and in lower case: both `failed` and `RUN_FAILED`. */
+export const choice =
+  (name: string, values: readonly string[]) =>
+  (text: string): string => {
+    const wanted = text.toUpperCase();
+    const found = values.find((value) => value === wanted || value.slice(value.indexOf('_') + 1) === wanted);
+    if (found === undefined) throw new UsageError(`${name} must be one of ${values.join(', ')}; got "${text}"`);
+    return found;
+  };
 
 /** Collects the values of an option that may be repeated. */
 export const collected = (text: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), text];

@@ -1,58 +1,32 @@
 /** `everstep dlq list|get|groups|check|resume|restart|delete|callback` */
-import type { Client, DeadLetterEntry, FailureFunctionState, RunOverrides, RunReference } from '@everstep/sdk';
+import type { Client, DeadLetterEntry, RunOverrides, RunReference } from '@everstep/sdk';
 import { Command } from 'commander';
+import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
+import type { AskedFilters } from '../../../contract/filters/filter.js';
 import { collected, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, printable, type Shell, shorten, styled, table } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
 import { flowControlLimits } from '../control/flow-control-limits.js';
+import { filtersOf, hasFilter, withFilters } from '../filter-options.js';
 import { failureCallbackCommand } from '../runs/failure-callbacks.js';
-import { hasFilter, type RunFilterOptions, runFilter, withRunFilters } from '../runs/run-filters.js';
 import { checkEntries } from '../runs/run-tools.js';
 import { deadLetterGroupsCommand } from './dead-letter-groups.js';
 
-const CALLBACK_STATES = ['CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS', 'CALLBACK_FAIL', 'CALLBACK_CANCELED'] as const;
 const DEFAULT_SHOWN = 100;
 const PAGE_SIZE = 100;
 const MAX_ERROR_LENGTH = 80;
 
-interface FilterOptions extends RunFilterOptions {
-  readonly workflowUrl?: readonly string[];
-  readonly failureFunctionState?: readonly FailureFunctionState[];
-  readonly fingerprint?: readonly string[];
-}
+const withDeadLetterFilters = (command: Command): Command => withFilters(command, DEAD_LETTER_FILTERS, 'dead letters');
 
-function callbackState(text: string, before: readonly FailureFunctionState[] | undefined): readonly FailureFunctionState[] {
-  const found = CALLBACK_STATES.find((name) => name === text);
-  if (!found) throw new UsageError(`--failure-function-state must be one of ${CALLBACK_STATES.join(', ')}; got "${text}"`);
-  return [...(before ?? []), found];
-}
-
-const withFilters = (command: Command): Command =>
-  withRunFilters(command, 'dead letters')
-    .option('--workflow-url <url>', 'dead letters of this workflow; may be repeated', collected)
-    .option(
-      '--failure-function-state <state>',
-      'dead letters whose failure function is in this state; may be repeated',
-      callbackState,
-    )
-    .option('--fingerprint <fingerprint>', 'dead letters of this group; may be repeated', collected);
-
-const filterOf = (options: FilterOptions) => ({
-  ...runFilter(options),
-  workflowUrl: options.workflowUrl,
-  failureFunctionState: options.failureFunctionState,
-  fingerprint: options.fingerprint,
-});
-
-interface ListOptions extends ClientOptions, FilterOptions {
+interface ListOptions extends ClientOptions {
   readonly count: number;
   readonly all?: boolean;
 }
 
 function listCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withFilters(withConnection(new Command('list')))
+  const command = withDeadLetterFilters(withConnection(new Command('list')))
     .description('List dead letters: runs that failed after all retries, newest first.')
     .option('--count <number>', 'maximum number of dead letters', wholeNumber('--count', 1), DEFAULT_SHOWN)
     .option('--all', 'list all dead letters');
@@ -60,7 +34,10 @@ function listCommand(shell: Shell): Command {
     const { client, options } = await open<ListOptions>(command, shell);
     const limit = options.all ? Number.POSITIVE_INFINITY : options.count;
     const messages: DeadLetterEntry[] = [];
-    for await (const entry of client.dlq.entries({ ...filterOf(options), count: Math.min(limit, PAGE_SIZE) })) {
+    for await (const entry of client.dlq.entries({
+      ...filtersOf(DEAD_LETTER_FILTERS, command),
+      count: Math.min(limit, PAGE_SIZE),
+    })) {
       messages.push(entry);
       if (messages.length >= limit) break;
     }
@@ -94,16 +71,19 @@ function getCommand(shell: Shell): Command {
   });
 }
 
-interface BulkChoice extends ClientOptions, FilterOptions {
+interface BulkChoice extends ClientOptions {
   readonly all?: boolean;
   readonly count?: number;
 }
 
-type Chosen = { readonly dlqId: string } | { readonly filter: ReturnType<typeof filterOf> & { readonly count?: number } };
+type Chosen =
+  | { readonly dlqId: string }
+  | { readonly filter: AskedFilters<typeof DEAD_LETTER_FILTERS> & { readonly count?: number } };
 
 /** Returns one dead letter by ID, or all that match. Requires --all for many, so that a forgotten ID does not select everything. */
-function chosen(dlqId: string | undefined, options: BulkChoice): Chosen {
-  const filter = filterOf(options);
+function chosen(dlqId: string | undefined, command: Command): Chosen {
+  const options = command.opts<BulkChoice>();
+  const filter = filtersOf(DEAD_LETTER_FILTERS, command);
   const bulk = options.all === true || hasFilter(filter) || options.count !== undefined;
   if (dlqId !== undefined) {
     if (bulk) throw new UsageError('Give either a dead letter ID or --all with filters, not both.');
@@ -114,7 +94,7 @@ function chosen(dlqId: string | undefined, options: BulkChoice): Chosen {
 }
 
 const withChoice = (command: Command, done: string): Command =>
-  withFilters(withConnection(command))
+  withDeadLetterFilters(withConnection(command))
     .argument('[dlqId]', 'ID of one dead letter')
     .option('--all', `all matching dead letters are ${done}; without filters, all dead letters`)
     .option('--count <number>', 'with --all: maximum number of dead letters', wholeNumber('--count', 1));
@@ -180,7 +160,7 @@ function recoverCommand(shell: Shell, verb: 'resume' | 'restart', description: s
     description,
   );
   return command.action(async (dlqId: string | undefined) => {
-    const choice = chosen(dlqId, command.opts<BulkChoice>());
+    const choice = chosen(dlqId, command);
     const { client, options } = await open<BulkChoice & OverrideOptions>(command, shell);
     const workflowRuns = await recover(client, verb, choice, options);
     if (options.json) return screen.write(json({ workflowRuns }));
@@ -194,7 +174,7 @@ function deleteCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withChoice(new Command('delete'), 'deleted').description('Delete dead letters. The runs stay in the run log.');
   return command.action(async (dlqId: string | undefined) => {
-    const choice = chosen(dlqId, command.opts<BulkChoice>());
+    const choice = chosen(dlqId, command);
     const { client, options } = await open(command, shell);
     let deleted = 1;
     if ('dlqId' in choice) await client.dlq.delete(choice.dlqId);
@@ -215,7 +195,7 @@ export function deadLetterCommand(shell: Shell): Command {
     .addCommand(listCommand(shell))
     .addCommand(getCommand(shell))
     .addCommand(deadLetterGroupsCommand(shell))
-    .addCommand(checkEntries<ClientOptions & FilterOptions>(shell, withFilters(withConnection(new Command('check'))), filterOf))
+    .addCommand(checkEntries(shell, withDeadLetterFilters(withConnection(new Command('check')))))
     .addCommand(recoverCommand(shell, 'resume', resume))
     .addCommand(recoverCommand(shell, 'restart', restart))
     .addCommand(deleteCommand(shell))

@@ -2,12 +2,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client, Repair, RepairAction, RepairItem, RepairOverrides, RepairState } from '@everstep/sdk';
 import { Command } from 'commander';
+import { REPAIR_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
 import { collected, length, wholeNumber } from '../../arguments.js';
 import { EXIT, UsageError } from '../../exit-codes.js';
 import { json, type Shell } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
 import { flowControlLimits } from '../control/flow-control-limits.js';
-import { hasFilter, type RunFilterOptions, runFilter, withRunFilters } from '../runs/run-filters.js';
+import { filtersOf, hasFilter, withFilters } from '../filter-options.js';
 import { progressLine, repairItemTable, repairReport, repairTable } from './repair-report.js';
 
 const ACTIONS: readonly RepairAction[] = ['resume', 'restart', 'delete'];
@@ -35,11 +36,8 @@ const percent = (text: string): number => {
   return value;
 };
 
-interface PlanOptions extends ClientOptions, RunFilterOptions {
+interface PlanOptions extends ClientOptions {
   readonly all?: boolean;
-  readonly dlqId?: readonly string[];
-  readonly workflowUrl?: readonly string[];
-  readonly fingerprint?: readonly string[];
   readonly setRetries?: number;
   readonly setRetryDelay?: string;
   readonly setFlowControlKey?: string;
@@ -72,12 +70,9 @@ async function planned(client: Client, given: Repair): Promise<Repair> {
 
 function planCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withRunFilters(withConnection(new Command('plan')), 'dead letters')
+  const command = withFilters(withConnection(new Command('plan')), REPAIR_FILTERS, 'dead letters')
     .description('Plan a repair: select dead letters and show what the repair would do. Changes nothing.')
     .argument('<action>', ACTIONS.join(', '))
-    .option('--workflow-url <url>', 'dead letters of this workflow; may be repeated', collected)
-    .option('--fingerprint <fingerprint>', 'dead letters with this error; may be repeated', collected)
-    .option('--dlq-id <id>', 'this dead letter; may be repeated', collected)
     .option('--all', 'all dead letters')
     .option('--set-retries <number>', 'retries of the new runs', wholeNumber('--set-retries'))
     .option('--set-retry-delay <expression>', 'retry delay of the new runs')
@@ -88,8 +83,7 @@ function planCommand(shell: Shell): Command {
     const action = ACTIONS.find((known) => known === word);
     if (!action) throw new UsageError(`<action> must be one of ${ACTIONS.join(', ')}; got "${word}"`);
     const { client, options } = await open<PlanOptions>(command, shell);
-    const { dlqId: dlqIds, workflowUrl, fingerprint } = options;
-    const filter = { ...runFilter(options), dlqIds, workflowUrl, fingerprint };
+    const filter = filtersOf(REPAIR_FILTERS, command);
     if (!hasFilter(filter) && !options.all) throw new UsageError('Give at least one filter, or --all.');
     const everything = hasFilter(filter) ? filter : { fromDate: 0 };
     const repair = await planned(

@@ -1,34 +1,31 @@
 /** `everstep runs search` and `everstep runs attempts` */
-import type { FoundRun, RunAttempt, RunState } from '@everstep/sdk';
+import type { FoundRun, RunAttempt } from '@everstep/sdk';
 import { Command } from 'commander';
-import { moment, runState, wholeNumber } from '../../arguments.js';
+import { RUN_FILTERS } from '../../../contract/filters/run-filters.js';
+import { moment, wholeNumber } from '../../arguments.js';
 import { duration, instant, json, printable, type Screen, type Shell, shorten, styled, table } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
-import { type RunFilterOptions, runFilter, withRunFilters } from './run-filters.js';
+import { filtersOf, withFilters } from '../filter-options.js';
 
 const DEFAULT_SHOWN = 20;
 const PAGE_SIZE = 100;
 const SHOWN_ERROR = 80;
 const SHOWN_BODY = 2_000;
 
-interface SearchOptions extends ClientOptions, RunFilterOptions {
-  readonly workflowUrl?: string;
-  readonly state?: RunState;
+interface SearchOptions extends ClientOptions {
   readonly count: number;
 }
 
 export function searchRunsCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withRunFilters(withConnection(new Command('search')), 'runs')
+  const command = withFilters(withConnection(new Command('search')), RUN_FILTERS, 'runs')
     .description('Search runs that contain all words in their ID, labels, workflow URL or error, newest first.')
     .argument('[words...]', 'words to search for, ignoring case')
-    .option('--workflow-url <url>', 'runs of this workflow')
-    .option('--state <state>', 'runs in this state: started, success, failed, canceled', runState)
     .option('--count <number>', 'maximum number of runs', wholeNumber('--count', 1), DEFAULT_SHOWN);
   return command.action(async (words: readonly string[]) => {
     const { client, options } = await open<SearchOptions>(command, shell);
-    const { workflowUrl, state, count } = options;
-    const filter = { ...runFilter(options), q: words.join(' '), workflowUrl, state };
+    const { count } = options;
+    const filter = { ...filtersOf(RUN_FILTERS, command), q: words.join(' ') };
     const runs: FoundRun[] = [];
     let [cursor, complete]: readonly [string | undefined, boolean] = [undefined, false];
     do {

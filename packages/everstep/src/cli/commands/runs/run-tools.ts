@@ -1,10 +1,12 @@
 /** `everstep runs fork|compare|lineage|check` and `everstep dlq check`: commands that help to repair one run. */
-import type { ComparedStep, ForkOptions, RepairFilter, RunCheck, RunDifference, RunRelative } from '@everstep/sdk';
+import type { ComparedStep, ForkOptions, RunCheck, RunDifference, RunRelative } from '@everstep/sdk';
 import { Command } from 'commander';
+import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
 import { isJson, moment, readBody, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, printable, type Screen, type Shell, type Style, shorten, styled, table } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { filtersOf } from '../filter-options.js';
 
 const MAX_SHOWN = 60;
 const CHECKS_PER_REQUEST = 100;
@@ -195,19 +197,15 @@ export function checkCommand(shell: Shell): Command {
   });
 }
 
-/** Adds the command `check` for many dead letters. `filterOf` reads the filters from the options. */
-export function checkEntries<Options extends ClientOptions>(
-  shell: Shell,
-  command: Command,
-  filterOf: (options: Options) => RepairFilter,
-): Command {
+/** Completes the command `check` for many dead letters, which has their filters. */
+export function checkEntries(shell: Shell, command: Command): Command {
   const { screen } = shell;
   const checking = command
     .description('Check whether the current code of the endpoints can replay failed runs. No step is executed.')
     .option('--count <number>', 'maximum number of dead letters, newest first', wholeNumber('--count', 1), CHECKS_PER_REQUEST);
   return checking.action(async () => {
-    const { client, options } = await open<Options & { readonly count: number }>(checking, shell);
-    const filter = filterOf(options);
+    const { client, options } = await open<ClientOptions & { readonly count: number }>(checking, shell);
+    const filter = filtersOf(DEAD_LETTER_FILTERS, checking);
     const checks: RunCheck[] = [];
     let cursor = '';
     do {

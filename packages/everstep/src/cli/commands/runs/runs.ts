@@ -1,14 +1,15 @@
 /** `everstep runs list|search|get|attempts|explain|fork|compare|lineage|check|cancel` */
-import type { RunJournal, RunLogEntry, RunOrigin, RunState } from '@everstep/sdk';
+import type { RunJournal, RunLogEntry, RunOrigin } from '@everstep/sdk';
 import { Command } from 'commander';
-import { collected, moment, runState, wholeNumber } from '../../arguments.js';
+import { CANCEL_FILTERS, RUN_FILTERS } from '../../../contract/filters/run-filters.js';
+import { moment, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { pageOf } from '../../journal-page.js';
 import { duration, instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
 import { RunStory } from '../../run-story.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { filtersOf, hasFilter, withFilters } from '../filter-options.js';
 import { explainCommand } from './explain.js';
-import { type RunFilterOptions, runFilter, withRunFilters } from './run-filters.js';
 import { attemptsCommand, searchRunsCommand } from './run-search.js';
 import { checkCommand, compareCommand, forkCommand, lineageCommand } from './run-tools.js';
 
@@ -29,26 +30,21 @@ async function first<Item>(listing: AsyncIterable<Item>, limit: number): Promise
 const took = (run: { readonly workflowRunCreatedAt: number; readonly workflowRunCompletedAt?: number }): string =>
   run.workflowRunCompletedAt === undefined ? '-' : duration(run.workflowRunCompletedAt - run.workflowRunCreatedAt);
 
-interface ListOptions extends ClientOptions, RunFilterOptions {
-  readonly workflowUrl?: string;
-  readonly state?: RunState;
+interface ListOptions extends ClientOptions {
   readonly count: number;
   readonly all?: boolean;
 }
 
 function listCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withRunFilters(withConnection(new Command('list')), 'runs')
+  const command = withFilters(withConnection(new Command('list')), RUN_FILTERS, 'runs')
     .description('List runs, newest first.')
-    .option('--workflow-url <url>', 'runs of this workflow')
-    .option('--state <state>', 'runs in this state: started, success, failed, canceled', runState)
     .option('--count <number>', 'maximum number of runs', wholeNumber('--count', 1), DEFAULT_SHOWN)
     .option('--all', 'list all runs');
   return command.action(async () => {
     const { client, options } = await open<ListOptions>(command, shell);
     const limit = options.all ? Number.POSITIVE_INFINITY : options.count;
-    const { workflowUrl, state: workflowState } = options;
-    const filter = { ...runFilter(options), workflowUrl, state: workflowState, count: Math.min(limit, PAGE_SIZE) };
+    const filter = { ...filtersOf(RUN_FILTERS, command), count: Math.min(limit, PAGE_SIZE) };
     const runs = await first<RunLogEntry>(client.runs.entries(filter), limit);
     if (options.json) return screen.write(json({ runs }));
     if (runs.length === 0) return screen.write('No matching runs.\n');
@@ -117,35 +113,26 @@ function getCommand(shell: Shell): Command {
 interface CancelOptions extends ClientOptions {
   readonly workflowUrl?: string;
   readonly exact?: boolean;
-  readonly label?: readonly string[];
-  readonly from?: number;
-  readonly to?: number;
 }
 
 function cancelCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withConnection(new Command('cancel'))
+  const command = withFilters(withConnection(new Command('cancel')), CANCEL_FILTERS, 'runs')
     .description('Cancel active runs, by ID or by filters.')
     .argument('[runIds...]', 'IDs of runs')
     .option('--workflow-url <url>', 'runs of workflows whose URL starts with this')
-    .option('--exact', 'match --workflow-url exactly')
-    .option('--label <label>', 'runs with this label; may be repeated', collected)
-    .option('--from <instant>', 'runs created at or after this time', moment('--from'))
-    .option('--to <instant>', 'runs created at or before this time', moment('--to'));
+    .option('--exact', 'match --workflow-url exactly');
   return command.action(async (runIds: readonly string[]) => {
     const { client, options } = await open<CancelOptions>(command, shell);
-    const { workflowUrl, label, from: fromDate, to: toDate } = options;
-    const filtered = [workflowUrl, label, fromDate, toDate].some((value) => value !== undefined);
-    if (filtered === runIds.length > 0) throw new UsageError('Give either run IDs or filters.');
+    const { workflowUrl, exact: workflowUrlExactMatch } = options;
+    const filters = { ...filtersOf(CANCEL_FILTERS, command), workflowUrl };
+    if (hasFilter(filters) === runIds.length > 0) throw new UsageError('Give either run IDs or filters.');
     const [only] = runIds;
     let cancelled = 1;
     // With a single ID, a run that is missing or not active is an error.
     if (only !== undefined && runIds.length === 1) await client.runs.cancel(only);
     else if (runIds.length > 0) cancelled = (await client.runs.cancelMany({ workflowRunIds: runIds })).cancelled;
-    else {
-      const workflowUrlExactMatch = options.exact;
-      cancelled = (await client.runs.cancelMany({ workflowUrl, workflowUrlExactMatch, label, fromDate, toDate })).cancelled;
-    }
+    else cancelled = (await client.runs.cancelMany({ ...filters, workflowUrlExactMatch })).cancelled;
     screen.write(options.json ? json({ cancelled }) : `${cancelled} canceled\n`);
   });
 }
