@@ -1,4 +1,4 @@
-/** The dead letter queue: pages of entries under any filter, and single ones. */
+/** Reads the dead letter queue: pages of entries with any filter, and single entries. */
 import { LIMITS } from '../../../config/limits.js';
 import type {
   DeadLetterBodies,
@@ -11,7 +11,18 @@ import type {
 import { bytes, text } from '../connection/columns.js';
 import { planned, type Session, type SqlValue, statement } from '../connection/connection.js';
 import { DEAD_LETTER_COLUMNS, entryRecordOf, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/run-rows.js';
-import { type Candidates, type Condition, candidatesOf, createdWithin, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
+import {
+  type Candidates,
+  type Condition,
+  type Conditions,
+  candidatesOf,
+  conditionsIn,
+  createdWithin,
+  EMPTY_LISTING,
+  hasEmptyList,
+  Parameters,
+  pageOf,
+} from './listing.js';
 
 const LAST_CHARACTER = '\u{10FFFF}';
 
@@ -31,7 +42,7 @@ const HORIZON = statement(
   'SELECT place::text AS place FROM dead_letter WHERE instance_id = $1 ORDER BY dead_letter.place DESC LIMIT 1',
 );
 
-/** Rows that have any of the values in the column; it has an index with the place behind it. */
+/** Rows with any of the values in the column. The column has an index that continues with the position. */
 function anyOf(
   column: string,
   values: readonly SqlValue[],
@@ -63,65 +74,52 @@ function labels(values: readonly string[], parameters: Parameters): Condition {
   };
 }
 
-/** The id is compared byte by byte, so what begins with the prefix stands together in the index. */
+/** Ids are compared byte by byte, so ids with the same prefix are adjacent in the index. */
 function withPrefix(prefix: string, parameters: Parameters): Condition {
   const from = parameters.one(prefix, 'text');
   const to = parameters.one(prefix + LAST_CHARACTER.repeat(LIMITS.maxRunIdLength), 'text');
   return foundBy(`d.workflow_run_id >= ${from} AND d.workflow_run_id <= ${to}`);
 }
 
-/** Leads when it finds few rows: OFFSET 0 keeps the server from going through the others in the order of places. */
+/** Leads if it finds few rows. OFFSET 0 prevents the server from scanning the other rows in the order of positions. */
 function foundBy(test: string): Condition {
   const counted = `dead_letter d WHERE d.instance_id = $1 AND ${test}`;
   const from = `(SELECT * FROM ${counted} OFFSET 0) d WHERE true`;
   return { test, leads: [{ values: 'ARRAY[true]', from, counted }], unordered: true };
 }
 
-const createdAt = (at: number, parameters: Parameters): Condition =>
-  foundBy(`d.run_created_at = ${parameters.one(at, 'bigint')}`);
+const texts =
+  (column: string) =>
+  (wanted: readonly string[], parameters: Parameters): Condition =>
+    anyOf(column, wanted, parameters);
+
+const CONDITIONS: Conditions<Omit<DeadLetterFilter, 'fromDate' | 'toDate'>> = {
+  dlqIds: texts('dlq_id'),
+  workflowRunId: (id, parameters) => anyOf('workflow_run_id', [id], parameters),
+  queues: texts('queue'),
+  urlGroups: texts('url_group'),
+  scheduleIds: texts('schedule_id'),
+  flowControlKeys: texts('flow_key'),
+  workflowUrls: texts('workflow_url'),
+  failureFunctionStates: texts('failure_function_state'),
+  callerIps: texts('caller_ip'),
+  fingerprints: texts('fingerprint'),
+  workflowCreatedAt: (at, parameters) => foundBy(`d.run_created_at = ${parameters.one(at, 'bigint')}`),
+  labels,
+  responseStatuses: (statuses, parameters) => anyOf('response_status', statuses, parameters, 'integer'),
+  kind: (kind, parameters) => anyOf('message', [kind === 'message'], parameters, 'boolean'),
+  workflowRunIdPrefix: (prefix, parameters) => (prefix === '' ? null : withPrefix(prefix, parameters)),
+};
 
 function conditionsOf({ instanceId, filter }: Page<DeadLetterFilter>, parameters: Parameters): readonly Condition[] {
   parameters.one(instanceId, 'text');
-  const conditions: Condition[] = [];
-  const columns: readonly (readonly [string, readonly string[] | undefined])[] = [
-    ['dlq_id', filter.dlqIds],
-    ['workflow_run_id', filter.workflowRunId === undefined ? undefined : [filter.workflowRunId]],
-    ['queue', filter.queues],
-    ['url_group', filter.urlGroups],
-    ['schedule_id', filter.scheduleIds],
-    ['flow_key', filter.flowControlKeys],
-    ['workflow_url', filter.workflowUrls],
-    ['failure_function_state', filter.failureFunctionStates],
-    ['caller_ip', filter.callerIps],
-    ['fingerprint', filter.fingerprints],
-  ];
-  for (const [column, values] of columns) if (values) conditions.push(anyOf(column, values, parameters));
-  if (filter.workflowCreatedAt !== undefined) conditions.push(createdAt(filter.workflowCreatedAt, parameters));
-  if (filter.labels) conditions.push(labels(filter.labels, parameters));
-  const { kind, responseStatuses } = filter;
-  if (responseStatuses) conditions.push(anyOf('response_status', responseStatuses, parameters, 'integer'));
-  if (kind) conditions.push(anyOf('message', [kind === 'message'], parameters, 'boolean'));
-  if (filter.workflowRunIdPrefix) conditions.push(withPrefix(filter.workflowRunIdPrefix, parameters));
-  conditions.push(...createdWithin(ENTRIES, filter.fromDate, filter.toDate, parameters));
-  return conditions;
+  return [...conditionsIn(CONDITIONS, filter, parameters), ...createdWithin(ENTRIES, filter.fromDate, filter.toDate, parameters)];
 }
 
-/** SQL of the entries of the page and one more; null when the filter asks for what no entry has. */
+/** Returns the SQL of the entries of the page and one more; null if no entry can match. */
 async function candidates(session: Session, page: Page<DeadLetterFilter>, parameters: Parameters): Promise<string | null> {
-  const { filter } = page;
   const sql = await candidatesOf(session, page, ENTRIES, (to) => conditionsOf(page, to), parameters);
-  const { dlqIds, workflowUrls, failureFunctionStates, callerIps, flowControlKeys, responseStatuses } = filter;
-  const lists = [
-    dlqIds,
-    filter.fingerprints,
-    workflowUrls,
-    filter.labels,
-    failureFunctionStates,
-    callerIps,
-    flowControlKeys,
-    responseStatuses,
-  ];
-  return [...lists, filter.queues, filter.urlGroups, filter.scheduleIds].some((values) => values?.length === 0) ? null : sql;
+  return hasEmptyList(page.filter) ? null : sql;
 }
 
 export async function listDeadLetterIds(session: Session, page: Page<DeadLetterFilter>): Promise<Listing<string>> {
@@ -172,7 +170,7 @@ export async function findDeadLetter(session: Session, instanceId: string, dlqId
   return row ? entryRecordOf(row) : null;
 }
 
-/** The place of the newest entry; 0 when there is none. */
+/** Returns the position of the newest entry; 0 if there is none. */
 export async function deadLetterHorizon(session: Session, instanceId: string): Promise<Position> {
   const [row] = await session.query(HORIZON, [instanceId]);
   return row ? text(row, 'place') : '0';

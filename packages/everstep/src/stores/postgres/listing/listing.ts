@@ -1,9 +1,9 @@
 /**
- * From a filter and a place in a listing to the rows of one page.
+ * Finds the rows of one page from a filter and a position in a listing.
  *
- * One part of the filter leads: its index gives rows in the order of the listing for each of its values, and of these
- * the first so many that fit the rest of the filter. It is the one that finds the fewest rows, if any finds few. So a page
- * costs what it shows, unless every part of the filter finds many rows and all of them together hardly any.
+ * One condition of the filter leads. For each of its values, its index returns rows in the order of the listing; the first
+ * rows that match the other conditions form the page. The condition that finds the fewest rows leads, if any finds few.
+ * The cost of a page is therefore proportional to its size, unless each condition finds many rows and all together few.
  */
 import type { Listing, Page } from '../../../ports/stores/store.js';
 import { planned, type Session, type SqlValue } from '../connection/connection.js';
@@ -11,17 +11,17 @@ import type { ColumnType } from '../connection/row-sets.js';
 
 const LARGEST_PLACE = 2n ** 63n - 1n;
 
-/** What a listing of nothing looks like. */
+/** A listing without items. */
 export const EMPTY_LISTING = Object.freeze({ items: Object.freeze([]), next: null });
 
-/** Throws for what no listing gave out. */
+/** Throws if the position cannot be from a listing. */
 export function placeAt(position: string): string {
   if (!/^\d{1,19}$/.test(position) || BigInt(position) > LARGEST_PLACE)
-    throw new RangeError(`${JSON.stringify(position)} is not a place in a listing`);
+    throw new RangeError(`${JSON.stringify(position)} is not a position in a listing`);
   return position;
 }
 
-/** Values of a statement that is put together, with their numbers in it. */
+/** Values of a composed statement, with their numbers. */
 export class Parameters {
   readonly values: SqlValue[] = [];
   private readonly names: string[] = [];
@@ -31,12 +31,12 @@ export class Parameters {
     return this.add(value, type);
   }
 
-  /** Each of them once: a listing goes through what leads it value by value. */
+  /** Removes duplicates, because a listing reads the rows of the leading condition value by value. */
   many(values: readonly SqlValue[], type: ColumnType): string {
     return this.add([...new Set(values)], `${type}[]`);
   }
 
-  /** Names all of them: the server wants each value of a statement to be used. */
+  /** Refers to all values, because the server requires each value of a statement to be used. */
   used(): string {
     return this.names.map((name) => `${name} IS NULL`).join(' OR ');
   }
@@ -49,30 +49,30 @@ export class Parameters {
   }
 }
 
-/** A part of a filter. */
+/** A condition of a filter. */
 export interface Condition {
-  /** The rows that fit, when another part leads. */
+  /** Matches a row if another condition leads. */
   readonly test: string;
-  /** How to lead, from one or several tables. Absent: it only tests. */
+  /** How the condition leads, from one or several tables. Absent: it never leads. */
   readonly leads?: readonly Lead[];
-  /** It leads only when it finds few rows: it gives them in another order. */
+  /** It leads only if it finds few rows, because it returns them in another order. */
   readonly unordered?: boolean;
 }
 
 /** Tables and conditions for one `value` of `values`, an array of SQL. */
 export interface Lead {
   readonly values: string;
-  /** Such as `run r WHERE r.workflow_url = v.value`. The row that is listed has to have the alias of the listing. */
+  /** For example `run r WHERE r.workflow_url = v.value`. The listed row must have the alias of the listing. */
   readonly from: string;
-  /** The same as far as it has to be counted; absent: `from`. */
+  /** The part that is counted; absent: `from`. */
   readonly counted?: string;
-  /** The column by which the index goes on behind the value; absent: that of the listed row. */
+  /** The column that follows the value in the index; absent: the position of the listed row. */
   readonly place?: string;
-  /** Whether two values may lead to the same row. */
+  /** Whether two values can find the same row. */
   readonly repeats?: boolean;
 }
 
-/** Rows created in this time lead when they are few; both ends inclusive, Unix ms. */
+/** Rows created in this time, Unix ms, inclusive. They lead if there are few. */
 export function createdWithin(
   { alias, all, within = 'true' }: Candidates,
   fromDate: number | undefined,
@@ -84,33 +84,63 @@ export function createdWithin(
   if (fromDate !== undefined) bounds.push(`${alias}.created_at >= ${parameters.one(fromDate, 'bigint')}`);
   if (toDate !== undefined) bounds.push(`${alias}.created_at <= ${parameters.one(toDate, 'bigint')}`);
   const test = bounds.join(' AND ');
-  // OFFSET 0: not in the order of places, in which the server would have to go past all others.
+  // OFFSET 0: without it, the server would scan all rows in the order of positions.
   const counted = `${all} WHERE ${alias}.instance_id = $1 AND ${within} AND ${test}`;
   const from = `(SELECT * FROM ${counted} OFFSET 0) ${alias} WHERE true`;
   return [{ test, leads: [{ values: 'ARRAY[true]', from, counted }], unordered: true }];
 }
 
+/** The condition of each field of a filter; null: no condition. If several find equally many rows, the first one leads. */
+export type Conditions<Filter> = {
+  readonly [Name in keyof Filter]-?: (wanted: NonNullable<Filter[Name]>, parameters: Parameters) => Condition | null;
+};
+
+function conditionOf<Filter, Name extends keyof Filter>(
+  conditions: Conditions<Filter>,
+  name: Name,
+  filter: Filter,
+  parameters: Parameters,
+): Condition | null {
+  const wanted = filter[name];
+  return wanted === undefined || wanted === null ? null : conditions[name](wanted, parameters);
+}
+
+/** Returns the conditions of the fields that the filter has, in the order of the table. */
+export const conditionsIn = <Filter>(
+  conditions: Conditions<Filter>,
+  filter: Filter,
+  parameters: Parameters,
+): readonly Condition[] =>
+  // Object.keys returns the names of the table.
+  (Object.keys(conditions) as (keyof Filter & string)[])
+    .map((name) => conditionOf(conditions, name, filter, parameters))
+    .filter((condition) => condition !== null);
+
+/** Whether the filter has a list without values, which no row matches. */
+export const hasEmptyList = (filter: object): boolean =>
+  Object.values(filter).some((wanted) => Array.isArray(wanted) && wanted.length === 0);
+
 export interface Candidates {
-  /** What narrows down the rows, whatever leads; every lead has it as well. Absent: nothing. */
+  /** Applies to all rows, whichever condition leads. Every lead includes it. Absent: nothing. */
   readonly within?: string;
   /** Alias of the listed table in conditions. */
   readonly alias: string;
-  /** From where all rows come, up to the WHERE, when nothing leads. */
+  /** Source of all rows, up to the WHERE, if no condition leads. */
   readonly all: string;
-  /** What of a row is needed, with `place` among it. */
+  /** The required columns, including `place`. */
   readonly columns: readonly string[];
 }
 
 const limited = (page: Page<unknown>): number => {
   if (!Number.isSafeInteger(page.limit) || page.limit < 1)
-    throw new RangeError(`a page holds at least one item, not ${page.limit}`);
+    throw new RangeError(`a page has at least one item, not ${page.limit}`);
   return page.limit + 1;
 };
 
-/** What a leading part finds is counted up to here. */
+/** Rows of a condition are counted up to this number. */
 const FEW = 2000;
 
-/** SQL that counts, for each condition that can lead, how many rows it finds, up to FEW; null when there is no choice. */
+/** Returns SQL that counts the rows of each condition that can lead, up to FEW; null if there is no choice. */
 function countsOf(conditions: readonly Condition[], parameters: Parameters): string | null {
   const leading = conditions.filter(({ leads }) => leads !== undefined);
   if (leading.length < 2 && !leading.some(({ unordered }) => unordered)) return null;
@@ -124,7 +154,7 @@ function countsOf(conditions: readonly Condition[], parameters: Parameters): str
   return `SELECT ARRAY[${counts.join(', ')}] AS counts, ${parameters.used()} AS used`;
 }
 
-/** The condition that finds the fewest rows, if those are few; else the first of those that give them in order. */
+/** Returns the condition that finds the fewest rows, if they are few; otherwise the first one that returns rows in order. */
 async function leadingOf(
   session: Session,
   conditionsOf: (parameters: Parameters) => readonly Condition[],
@@ -146,8 +176,8 @@ async function leadingOf(
 }
 
 /**
- * SQL of the rows of the page and one more, in its order; each has the columns. `conditionsOf` is called for each
- * statement that is put together; the instance is its first value.
+ * Returns SQL of the rows of the page and one more, in order, with the columns. `conditionsOf` is called for each composed
+ * statement; the instance is its first value.
  */
 export async function candidatesOf(
   session: Session,
@@ -189,7 +219,7 @@ export async function candidatesOf(
     FROM (${branches.join(' UNION ALL ')}) b ORDER BY place ${direction} LIMIT ${limit}`;
 }
 
-/** One page of rows of which there may be one too many. */
+/** Returns one page from its rows, which may include one more. */
 export function pageOf<Row, Item>(
   rows: readonly Row[],
   limit: number,

@@ -1,15 +1,26 @@
-/** The run log: pages of runs under any filter. */
+/** Reads the run log: pages of runs with any filter. */
 import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, SearchableRun } from '../../../ports/stores/store.js';
 import { runRecordOf } from '../../records/run-rows.js';
 import { integer, json, type Row, text, textOrNull } from '../connection/columns.js';
 import { planned, type Session, statement } from '../connection/connection.js';
 import { RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/run-rows.js';
-import { type Candidates, type Condition, candidatesOf, createdWithin, EMPTY_LISTING, Parameters, pageOf } from './listing.js';
+import {
+  type Candidates,
+  type Condition,
+  type Conditions,
+  candidatesOf,
+  conditionsIn,
+  createdWithin,
+  EMPTY_LISTING,
+  hasEmptyList,
+  Parameters,
+  pageOf,
+} from './listing.js';
 
-/** More values than these are not looked up one by one. */
+/** Maximum number of values that are looked up one by one. */
 const MOST_URLS = 100;
 
-/** Runs of workflows and plain messages are never listed together. */
+/** Workflow runs and plain messages are never listed together. */
 type RunKind = NonNullable<RunFilter['kind']>;
 
 const runsOf = (kind: RunKind): Candidates => ({
@@ -18,14 +29,14 @@ const runsOf = (kind: RunKind): Candidates => ({
   columns: ['instance_id', 'run_key', 'place'],
   within: ofKind('r', kind),
 });
-/** Begins what narrows down a table with `message` in its indexes. */
+/** Condition on a table whose indexes start with `message`. */
 const ofKind = (table: string, kind: RunKind): string => `${table}.message = ${kind === 'message'}`;
 
 const ofRun = (table: string) => `${table}.instance_id = r.instance_id AND ${table}.run_key = r.run_key`;
-/** The run that a row of another table names: looked up for each such row (that is what OFFSET 0 is for). */
+/** The run of a row in another table. OFFSET 0 makes the server look it up for each such row. */
 const runOf = (table: string) => `LATERAL (
   SELECT * FROM run r WHERE r.instance_id = ${table}.instance_id AND r.run_key = ${table}.run_key OFFSET 0) r`;
-/** Subqueries for one row each: the database must not turn them into joins, which would look at all rows. */
+/** A subquery for each row: the database must not turn it into a join, which would read all rows. */
 const STATE = `coalesce((SELECT e.state FROM ended_run e WHERE ${ofRun('e')}), 'active')`;
 
 const URLS_WITH_PREFIX = statement(`
@@ -48,7 +59,7 @@ const RECORD_OF_ID = (condition: string) =>
 const LATEST_OF_ID = RECORD_OF_ID('');
 const OF_ID_CREATED_AT = RECORD_OF_ID('AND r.created_at = $3');
 
-/** Rows that have any of the values in the column; it has an index with the place behind it. */
+/** Rows with any of the values in the column. The column has an index that continues with the position. */
 function anyOf(kind: RunKind, column: string, values: readonly string[], parameters: Parameters): Condition {
   const list = parameters.many(values, 'text');
   return {
@@ -57,7 +68,7 @@ function anyOf(kind: RunKind, column: string, values: readonly string[], paramet
   };
 }
 
-/** Rows that have any of the values in a column without an index of its own. */
+/** Rows with any of the values in a column without an index. */
 const tested = (column: string, values: readonly string[], parameters: Parameters): Condition => ({
   test: `r.${column} = ANY(${parameters.many(values, 'text')})`,
 });
@@ -79,7 +90,7 @@ function labels(kind: RunKind, values: readonly string[], parameters: Parameters
   };
 }
 
-/** A failed run has one of two states. An active one has no end, but a row of its own. Both know when it was created. */
+/** A failed run has one of two states. An active run has a row in another table. Both tables have its creation time. */
 function statuses(kind: RunKind, values: readonly string[], { fromDate, toDate }: RunFilter, parameters: Parameters): Condition {
   const states = values.flatMap((status) => (status === 'failed' ? ['failed', 'deadLetter'] : [status]));
   const list = parameters.many(states, 'text');
@@ -93,53 +104,61 @@ function statuses(kind: RunKind, values: readonly string[], { fromDate, toDate }
     counted: `${table} s WHERE s.instance_id = $1 AND ${condition}`,
     place: 's.place',
   });
-  // Each kind has an index of its own.
+  // Each kind has a separate index.
   const leads = [leadFrom('ended_run', `${kind === 'message' ? 's.message' : 'NOT s.message'} AND s.state = v.value`)];
   if (values.includes('active')) leads.push(leadFrom('active_run', `${ofKind('s', kind)} AND v.value = 'active'`));
   return { test: `${STATE} = ANY(${list})${created('r')}`, leads };
 }
 
-/** `urls`: those with the prefix that the filter asks for; null when they are too many to be looked up one by one. */
+/** The conditions of the fields, except for those that the listing resolves together with others. */
+function conditionsOfFields(
+  kind: RunKind,
+  filter: RunFilter,
+): Conditions<Omit<RunFilter, 'kind' | 'workflowUrlPrefix' | 'createdAt' | 'fromDate' | 'toDate'>> {
+  const texts =
+    (column: string) =>
+    (wanted: readonly string[], parameters: Parameters): Condition =>
+      anyOf(kind, column, wanted, parameters);
+  return {
+    runKeys: texts('run_key'),
+    workflowRunId: (id, parameters) => texts('workflow_run_id')([id], parameters),
+    queues: texts('queue'),
+    urlGroups: texts('url_group'),
+    scheduleIds: texts('schedule_id'),
+    flowControlKeys: texts('flow_key'),
+    workflowUrls: texts('workflow_url'),
+    callerIps: texts('caller_ip'),
+    labels: (wanted, parameters) => labels(kind, wanted, parameters),
+    hosts: (wanted, parameters) => tested('url_host', wanted, parameters),
+    paths: (wanted, parameters) => tested('url_path', wanted, parameters),
+    statuses: (wanted, parameters) => statuses(kind, wanted, filter, parameters),
+  };
+}
+
+/** `urls`: the URLs with the prefix of the filter; null if there are too many to look each of them up. */
 function conditionsOf(
   { instanceId, filter }: Page<RunFilter>,
   urls: readonly string[] | null,
   parameters: Parameters,
 ): readonly Condition[] {
   parameters.one(instanceId, 'text');
-  const conditions: Condition[] = [];
   const kind = kindOf(filter);
-  const columns: readonly (readonly [string, readonly string[] | undefined])[] = [
-    ['run_key', filter.runKeys],
-    ['workflow_run_id', filter.workflowRunId === undefined ? undefined : [filter.workflowRunId]],
-    ['queue', filter.queues],
-    ['url_group', filter.urlGroups],
-    ['schedule_id', filter.scheduleIds],
-    ['flow_key', filter.flowControlKeys],
-    ['workflow_url', filter.workflowUrls],
-    ['workflow_url', filter.workflowUrlPrefix ? (urls ?? undefined) : undefined],
-    ['caller_ip', filter.callerIps],
-  ];
-  for (const [column, values] of columns) if (values) conditions.push(anyOf(kind, column, values, parameters));
-  if (filter.labels) conditions.push(labels(kind, filter.labels, parameters));
-  if (filter.hosts) conditions.push(tested('url_host', filter.hosts, parameters));
-  if (filter.paths) conditions.push(tested('url_path', filter.paths, parameters));
-  if (filter.workflowUrlPrefix && !urls)
-    conditions.push({ test: `starts_with(r.workflow_url, ${parameters.one(filter.workflowUrlPrefix, 'text')})` });
-  if (filter.statuses) conditions.push(statuses(kind, filter.statuses, filter, parameters));
-  conditions.push(...createdWithin(runsOf(kind), filter.createdAt, filter.createdAt, parameters));
-  conditions.push(...createdWithin(runsOf(kind), filter.fromDate, filter.toDate, parameters));
+  const { workflowUrlPrefix: prefix, createdAt, fromDate, toDate } = filter;
+  const conditions = [...conditionsIn(conditionsOfFields(kind, filter), filter, parameters)];
+  if (prefix && urls) conditions.push(anyOf(kind, 'workflow_url', urls, parameters));
+  if (prefix && !urls) conditions.push({ test: `starts_with(r.workflow_url, ${parameters.one(prefix, 'text')})` });
+  conditions.push(...createdWithin(runsOf(kind), createdAt, createdAt, parameters));
+  conditions.push(...createdWithin(runsOf(kind), fromDate, toDate, parameters));
   return conditions;
 }
 
 const kindOf = ({ kind = 'workflow' }: RunFilter): RunKind => kind;
 
-/** Whether it asks for something that nothing has. */
-function isInVain({ kind, ...filter }: RunFilter): boolean {
-  const ofMessages = [filter.queues, filter.urlGroups, filter.scheduleIds];
-  if (kind !== 'message' && ofMessages.some((values) => values !== undefined)) return true;
-  const { statuses, labels, workflowUrls, flowControlKeys, callerIps, runKeys, hosts, paths } = filter;
-  const lists = [...ofMessages, statuses, labels, workflowUrls, flowControlKeys, callerIps, runKeys, hosts, paths];
-  return lists.some((values) => values?.length === 0);
+/** Returns whether no run can match the filter. */
+function matchesNothing(filter: RunFilter): boolean {
+  const { queues, urlGroups, scheduleIds } = filter;
+  const isOfMessages = [queues, urlGroups, scheduleIds].some((values) => values !== undefined);
+  return (filter.kind !== 'message' && isOfMessages) || hasEmptyList(filter);
 }
 
 async function urlsWithPrefix(
@@ -174,7 +193,7 @@ export function listSearchableRuns(session: Session, page: Page<RunFilter>): Pro
   return listed(session, page, TEXT_COLUMNS, RUN_IDENTITY_TABLES, runTextsOf);
 }
 
-/** `tables` begin with the runs. */
+/** `tables` starts with the table of runs. */
 async function listed<Item>(
   session: Session,
   page: Page<RunFilter>,
@@ -187,7 +206,7 @@ async function listed<Item>(
   const parameters = new Parameters();
   const conditions = (to: Parameters) => conditionsOf(page, urls, to);
   const candidates = await candidatesOf(session, page, runsOf(kindOf(filter)), conditions, parameters);
-  if (isInVain(filter)) return EMPTY_LISTING;
+  if (matchesNothing(filter)) return EMPTY_LISTING;
   const rows = await session.query(
     planned(`
     SELECT ${columns} FROM (${candidates}) c, LATERAL (
@@ -199,7 +218,7 @@ async function listed<Item>(
   return pageOf(rows, page.limit, (row) => text(row, 'place'), read);
 }
 
-/** The run with this id that was created at `createdAt`, or the latest. */
+/** Returns the run with this id that was created at `createdAt`, or the latest one. */
 export async function findRun(
   session: Session,
   instanceId: string,
@@ -213,7 +232,7 @@ export async function findRun(
   return row ? runRecordOf(row) : null;
 }
 
-/** The place of the newest run; 0 when there is none. */
+/** Returns the position of the newest run; 0 if there is none. */
 export async function runHorizon(session: Session, instanceId: string): Promise<Position> {
   const [row] = await session.query(HORIZON, [instanceId]);
   return (row && textOrNull(row, 'place')) ?? '0';

@@ -1,5 +1,4 @@
-/** Writes of the dead-letter queue: entries put in and taken out, with their index. */
-
+/** Adds and removes entries of the dead letter queue, with their index. */
 import type { StatementSync } from 'node:sqlite';
 import type { FailureGroup } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState, type RunSettings } from '../../../engine/runs/run.js';
@@ -8,40 +7,7 @@ import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import type { Applier } from '../commit/applier.js';
 import { blob, integer, json, type Row, text, textOrNull } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
-import { FACET, type FacetValue, NO_STATE, type RunKind, separatedPrefixes, stateValue } from '../listing/facets/facets.js';
-
-/** From columns of the entry and of its run. */
-function facetsOf(row: Row): readonly FacetValue[] {
-  const settings = json<RunSettings>(row, 'settings');
-  const workflowRunId = text(row, 'workflow_run_id');
-  const values: FacetValue[] = [
-    stateFacet(kindOf(settings), textOrNull(row, 'failure_function_state')),
-    { facet: FACET.deadLetterUrl, value: text(row, 'workflow_url') },
-    { facet: FACET.deadLetterCallerIp, value: text(row, 'caller_ip') },
-    { facet: FACET.deadLetterRunId, value: workflowRunId },
-    { facet: FACET.deadLetterRunCreatedAt, value: String(integer(row, 'run_created_at')) },
-  ];
-  for (const value of separatedPrefixes(workflowRunId)) values.push({ facet: FACET.deadLetterRunIdPrefix, value });
-  for (const value of settings.labels) values.push({ facet: FACET.deadLetterLabel, value });
-  if (settings.flowControl) values.push({ facet: FACET.deadLetterFlowControlKey, value: settings.flowControl.key });
-  if (row.response_status !== null) {
-    values.push({ facet: FACET.deadLetterResponseStatus, value: String(integer(row, 'response_status')) });
-  }
-  const fingerprint = textOrNull(row, 'fingerprint');
-  if (fingerprint !== null) values.push({ facet: FACET.deadLetterFingerprint, value: fingerprint });
-  const { queue, urlGroup, scheduleId } = settings.message ?? {};
-  if (queue !== undefined) values.push({ facet: FACET.deadLetterQueue, value: queue });
-  if (urlGroup !== undefined) values.push({ facet: FACET.deadLetterUrlGroup, value: urlGroup });
-  if (scheduleId !== undefined) values.push({ facet: FACET.deadLetterSchedule, value: scheduleId });
-  return values;
-}
-
-const kindOf = ({ message }: RunSettings): RunKind => (message ? 'message' : 'workflow');
-
-const stateFacet = (kind: RunKind, state: string | null): FacetValue => ({
-  facet: FACET.deadLetterState,
-  value: stateValue(kind, state ?? NO_STATE),
-});
+import { FACET_COLUMNS, facetsOf, kindOf, stateFacet } from '../listing/facets/dead-letter-facets.js';
 
 type Kind<Of> = Extract<WriteOf<'dead-letter'>, { readonly kind: Of }>;
 
@@ -67,8 +33,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     );
     this.deleteEntry = connection.prepare('DELETE FROM dead_letter WHERE seq = ?');
     this.selectIndexed = connection.prepare(
-      `SELECT d.run_seq, d.failure_function_state, d.response_status, d.fingerprint, r.workflow_run_id, r.workflow_url, r.caller_ip, r.settings,
-         r.created_at AS run_created_at, ${storedSql('dead_letter', 'd')} AS bytes
+      `SELECT d.run_seq, ${FACET_COLUMNS}, ${storedSql('dead_letter', 'd')} AS bytes
        FROM dead_letter d JOIN run r ON r.seq = d.run_seq WHERE d.seq = ?`,
     );
     this.selectSeq = connection.prepare('SELECT seq FROM dead_letter WHERE dlq_id = ? AND tenant = ?');
@@ -83,7 +48,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     this.deleteCallback = connection.prepare(`DELETE FROM task WHERE run_seq = ? AND slot = ${CALLBACK_SLOT}`);
   }
 
-  /** The row number of the entry; null when this instance has no such entry. */
+  /** Returns the row number of the entry; null if this instance has no such entry. */
   find(instanceId: string, dlqId: string): number | null {
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant === null) return null;
@@ -133,7 +98,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     if (group) groups.entryCame(entry.instanceId, group, entry.responseStatus, entry.createdAt);
   }
 
-  /** Also removes the failure callback, if it is not sent yet. */
+  /** Removes the entry and its pending failure callback. `became` is null if the entry was deleted. */
   private take({ instanceId, dlqId, became }: Kind<'take-dead-letter'>): void {
     const { tenant, seq } = this.require(instanceId, dlqId);
     const runSeq = this.remove(instanceId, tenant, seq, became?.at ?? null);
@@ -152,8 +117,8 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
   }
 
   /**
-   * Removes the entry alone, and returns the row number of its run, which still names it. `recoveredAt`: when another run was
-   * made from it; null when it just goes.
+   * Removes only the entry, and returns the row number of its run, which still refers to it. `recoveredAt`: time at which
+   * another run was created from it; null if there is none.
    */
   remove(instanceId: string, tenant: number, seq: number, recoveredAt: number | null = null): number {
     const row = this.index(tenant, seq, 'remove');
@@ -166,7 +131,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     return integer(row, 'run_seq');
   }
 
-  /** Throws when there is no such entry: a write that names it is a fault. */
+  /** Throws if there is no such entry, because a write with its id is a programming error. */
   private require(instanceId: string, dlqId: string): { readonly tenant: number; readonly seq: number } {
     const seq = this.find(instanceId, dlqId);
     const tenant = this.parts.tenants.find(instanceId);
@@ -174,7 +139,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     return { tenant, seq };
   }
 
-  /** Adds the entry to the facet index, or removes it; returns what is indexed of it. */
+  /** Adds the entry to the facet index, or removes it; returns its indexed columns. */
   private index(tenant: number, seq: number, change: 'add' | 'remove'): Row {
     const row = this.selectIndexed.get(seq);
     if (!row) throw new Error(`the dead letter in row ${seq} has no run`);

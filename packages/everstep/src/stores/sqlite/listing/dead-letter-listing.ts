@@ -1,4 +1,4 @@
-/** The dead-letter queue: pages of entries under any filter, and single ones. */
+/** Reads the dead letter queue: pages of entries with any filter, and single entries. */
 import type { StatementSync } from 'node:sqlite';
 import { FAILURE_FUNCTION_STATES, type FailureFunctionState } from '../../../engine/runs/run.js';
 import type {
@@ -13,11 +13,12 @@ import { deadLetterRecordOf } from '../../records/run-rows.js';
 import { bytes, integer, text } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { RunReader } from '../runs/run-reader.js';
+import { selectedFacets } from './facets/dead-letter-facets.js';
 import { FACET, NO_STATE, type RunKind, separatedPrefixes, stateValues } from './facets/facets.js';
 import { namedMembers } from './facets/members.js';
 import { EMPTY_LISTING, pageOf, positionOf, Selection } from './listing.js';
 
-/** Every entry has one of them, so together they are all. */
+/** Every entry has one of these states, so all of them together select every entry. */
 const STATES: readonly (FailureFunctionState | typeof NO_STATE)[] = [NO_STATE, ...FAILURE_FUNCTION_STATES];
 export const ALL_STATES: readonly string[] = stateValues(undefined, STATES);
 
@@ -85,30 +86,17 @@ export class DeadLetterListing {
     const { facetReader, deadLetterOrder } = this.parts;
     const selection = new Selection(page, deadLetterOrder, facetReader, tenant);
     if (filter.dlqIds) selection.from(namedMembers(this.seqsOf(tenant, filter.dlqIds), selection.direction));
-    selection.anyOf(FACET.deadLetterRunId, filter.workflowRunId === undefined ? undefined : [filter.workflowRunId]);
-    selection.anyOf(
-      FACET.deadLetterRunCreatedAt,
-      filter.workflowCreatedAt === undefined ? undefined : [String(filter.workflowCreatedAt)],
-    );
     const { kind, failureFunctionStates: states } = filter;
     if (states || (kind && this.hasOthers(tenant, kind)))
       selection.anyOf(FACET.deadLetterState, stateValues(kind, states ?? STATES));
-    selection.anyOf(FACET.deadLetterUrl, filter.workflowUrls);
-    selection.anyOf(FACET.deadLetterLabel, filter.labels);
-    selection.anyOf(FACET.deadLetterCallerIp, filter.callerIps);
-    selection.anyOf(FACET.deadLetterFlowControlKey, filter.flowControlKeys);
-    selection.anyOf(FACET.deadLetterResponseStatus, filter.responseStatuses?.map(String));
-    selection.anyOf(FACET.deadLetterFingerprint, filter.fingerprints);
-    selection.anyOf(FACET.deadLetterQueue, filter.queues);
-    selection.anyOf(FACET.deadLetterUrlGroup, filter.urlGroups);
-    selection.anyOf(FACET.deadLetterSchedule, filter.scheduleIds);
+    for (const { facet, values } of selectedFacets(filter)) selection.anyOf(facet, values);
     selection.createdWithin(deadLetterOrder, filter.fromDate, filter.toDate);
     if (filter.workflowRunIdPrefix !== undefined) this.withRunIdPrefix(selection, filter.workflowRunIdPrefix);
     const rows = selection.rows(() => facetReader.anyOf(tenant, FACET.deadLetterState, ALL_STATES, selection.direction));
     return pageOf(rows, page.limit, read);
   }
 
-  /** Whether the kind narrows anything down: few queues hold entries of both. */
+  /** Whether the filter by kind excludes any entry. Few instances have entries of both kinds. */
   private hasOthers(tenant: number, kind: RunKind): boolean {
     const others = stateValues(kind === 'workflow' ? 'message' : 'workflow', STATES);
     return this.parts.facetReader.anyOf(tenant, FACET.deadLetterState, others, 'up').seek(0) !== null;

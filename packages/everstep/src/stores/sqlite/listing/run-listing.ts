@@ -1,4 +1,4 @@
-/** The run log: pages of runs under any filter. */
+/** Reads the run log: pages of runs with any filter. */
 import type { StatementSync } from 'node:sqlite';
 import type { RunStatus } from '../../../engine/runs/run.js';
 import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, SearchableRun } from '../../../ports/stores/store.js';
@@ -7,26 +7,11 @@ import type { StoreParts } from '../connection/store-parts.js';
 import type { RunReader } from '../runs/run-reader.js';
 import { FACET, type RunKind, stateValues } from './facets/facets.js';
 import { namedMembers } from './facets/members.js';
+import { selectedFacets } from './facets/run-facets.js';
 import { EMPTY_LISTING, pageOf, positionOf, Selection } from './listing.js';
 
-/** Every run has one of them, so together they are all. */
+/** Every run has one of these statuses, so all of them together select every run. */
 const STATUSES: readonly RunStatus[] = ['active', 'succeeded', 'failed', 'canceled'];
-
-function selectWorkflows(selection: Selection, filter: RunFilter): void {
-  selection.anyOf(FACET.runId, filter.workflowRunId === undefined ? undefined : [filter.workflowRunId]);
-  selection.anyOf(FACET.runLabel, filter.labels);
-  selection.anyOf(FACET.runFlowControlKey, filter.flowControlKeys);
-  selection.anyOf(FACET.runCallerIp, filter.callerIps);
-}
-
-function selectMessages(selection: Selection, filter: RunFilter): void {
-  selection.anyOf(FACET.messageLabel, filter.labels);
-  selection.anyOf(FACET.messageFlowControlKey, filter.flowControlKeys);
-  selection.anyOf(FACET.messageCallerIp, filter.callerIps);
-  selection.anyOf(FACET.messageQueue, filter.queues);
-  selection.anyOf(FACET.messageUrlGroup, filter.urlGroups);
-  selection.anyOf(FACET.messageSchedule, filter.scheduleIds);
-}
 
 const NO_LABELS: readonly string[] = Object.freeze([]);
 
@@ -58,7 +43,7 @@ export class RunListing {
     return rows === null ? EMPTY_LISTING : pageOf(rows, page.limit, (seq) => this.textsOf(seq));
   }
 
-  /** Null when there can be none. */
+  /** Returns null if no run can match. */
   private rowsOf(page: Page<RunFilter>): Iterable<number> | null {
     const tenant = this.parts.tenants.find(page.instanceId);
     if (tenant === null) return null;
@@ -67,10 +52,9 @@ export class RunListing {
     const selection = new Selection(page, runOrder, facetReader, tenant);
     const { kind = 'workflow', runKeys, hosts, paths } = filter;
     const urlFacet = kind === 'workflow' ? FACET.runUrl : FACET.messageUrl;
-    // Nothing but messages has these.
+    // Only messages have these.
     if (kind === 'workflow' && (filter.queues || filter.urlGroups || filter.scheduleIds)) return null;
-    if (kind === 'workflow') selectWorkflows(selection, filter);
-    else selectMessages(selection, filter);
+    for (const { facet, values } of selectedFacets(filter, kind)) selection.anyOf(facet, values);
     if (runKeys) selection.from(namedMembers(this.seqsOf(runKeys, tenant, kind), selection.direction));
     if (hosts || paths) {
       selection.test((seq) => {
@@ -80,7 +64,6 @@ export class RunListing {
       });
     }
     selection.anyOf(FACET.runStatus, filter.statuses && stateValues(kind, filter.statuses));
-    selection.anyOf(urlFacet, filter.workflowUrls);
     selection.createdWithin(runOrder, filter.createdAt, filter.createdAt);
     selection.createdWithin(runOrder, filter.fromDate, filter.toDate);
     const prefix = filter.workflowUrlPrefix;
@@ -90,7 +73,7 @@ export class RunListing {
     return selection.rows(() => facetReader.anyOf(tenant, FACET.runStatus, stateValues(kind, STATUSES), selection.direction));
   }
 
-  /** The run with this id that was created at `createdAt`, or the latest. */
+  /** Returns the run with this id that was created at `createdAt`, or the latest one. */
   find(instanceId: string, workflowRunId: string, createdAt: number | undefined): RunRecord | null {
     const filter: RunFilter = createdAt === undefined ? { workflowRunId } : { workflowRunId, createdAt };
     const page = { instanceId, filter, order: 'newest-first', after: null, horizon: null, limit: 1 } as const;

@@ -1,12 +1,12 @@
-/** Removes runs with all that belongs to them. Only inside a transaction. */
+/** Removes runs and all their rows. Requires an open transaction. */
 import type { StatementSync } from 'node:sqlite';
 import type { RunSettings } from '../../../engine/runs/run.js';
 import { STATUSES } from '../../records/run-rows.js';
 import { integer, json, text, word } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import { TABLES_OF_RUN } from '../instance-removal/tables.js';
+import { runFacetsOf } from '../listing/facets/run-facets.js';
 import { RUN_BYTES } from '../storage/stored-bytes.js';
-import { runFacetsOf } from './run-writer.js';
 
 export class RunRemover {
   private readonly parts: StoreParts;
@@ -26,7 +26,7 @@ export class RunRemover {
     this.deleteRun = connection.prepare('DELETE FROM run WHERE seq = ?');
   }
 
-  /** Returns how many rows that were. An entry in the DLQ has to be gone before, and the run must have ended unless the caller says otherwise. */
+  /** Returns the number of removed rows. The run must have no dead letter, and must have ended unless `which` allows active runs. */
   remove(tenant: number, seq: number, which: 'ended' | 'active-too' = 'ended'): number {
     const { runs, facets, ended, stored } = this.parts;
     const row = this.selectIndexed.get(seq);

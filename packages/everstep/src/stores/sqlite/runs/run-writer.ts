@@ -1,52 +1,12 @@
 /** Writes of run rows, their payloads and their entries in the facet index. Keeps invariant 4. */
 import type { StatementSync } from 'node:sqlite';
-import type { MessageSettings, Run, RunOutcome, RunPayload, RunStatus } from '../../../engine/runs/run.js';
+import type { Run, RunOutcome, RunPayload } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import type { Applier } from '../commit/applier.js';
 import { blob, integer } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
-import { FACET, type FacetValue, type RunKind, stateValue } from '../listing/facets/facets.js';
-
-/** Returns the facets by which a run is found. */
-export function runFacetsOf(
-  run: Pick<Run, 'status' | 'workflowUrl' | 'callerIp' | 'workflowRunId' | 'settings'>,
-): readonly FacetValue[] {
-  const { settings } = run;
-  if (settings.message) return messageFacetsOf(run, settings.message);
-  const values: FacetValue[] = [
-    statusFacet('workflow', run.status),
-    { facet: FACET.runUrl, value: run.workflowUrl },
-    { facet: FACET.runCallerIp, value: run.callerIp },
-    { facet: FACET.runId, value: run.workflowRunId },
-  ];
-  for (const label of settings.labels) values.push({ facet: FACET.runLabel, value: label });
-  if (settings.flowControl) values.push({ facet: FACET.runFlowControlKey, value: settings.flowControl.key });
-  return values;
-}
-
-/** The id of a message is its key, so it needs no facet. */
-function messageFacetsOf(
-  { status, workflowUrl, callerIp, settings }: Pick<Run, 'status' | 'workflowUrl' | 'callerIp' | 'settings'>,
-  { queue, urlGroup, scheduleId }: MessageSettings,
-): readonly FacetValue[] {
-  const values: FacetValue[] = [
-    statusFacet('message', status),
-    { facet: FACET.messageUrl, value: workflowUrl },
-    { facet: FACET.messageCallerIp, value: callerIp },
-  ];
-  for (const label of settings.labels) values.push({ facet: FACET.messageLabel, value: label });
-  if (settings.flowControl) values.push({ facet: FACET.messageFlowControlKey, value: settings.flowControl.key });
-  if (queue !== undefined) values.push({ facet: FACET.messageQueue, value: queue });
-  if (urlGroup !== undefined) values.push({ facet: FACET.messageUrlGroup, value: urlGroup });
-  if (scheduleId !== undefined) values.push({ facet: FACET.messageSchedule, value: scheduleId });
-  return values;
-}
-
-const statusFacet = (kind: RunKind, status: RunStatus): FacetValue => ({
-  facet: FACET.runStatus,
-  value: stateValue(kind, status),
-});
+import { runFacetsOf, statusFacet } from '../listing/facets/run-facets.js';
 
 export class RunWriter implements Applier<WriteOf<'run'>> {
   private readonly parts: StoreParts;

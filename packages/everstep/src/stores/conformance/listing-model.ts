@@ -1,0 +1,272 @@
+/**
+ * Model of listings: entries with few distinct values, so that every filter matches many, some or none of them. The tables
+ * declare for each field of a filter what is asked and what matches, so a filter without a model does not compile.
+ */
+import assert from 'node:assert/strict';
+import type { FailureGroup } from '../../engine/dead-letters/dead-letter-groups.js';
+import type { DeadLetter, FailureFunctionState, MessageSettings, Run, RunStatus } from '../../engine/runs/run.js';
+import type { CommitUnit, DeadLetterFilter, RunFilter, Store } from '../../ports/stores/store.js';
+import { group as groupOfFailure } from './group-samples.js';
+import { creation, failure, INSTANCE, OTHER_INSTANCE, sampleDeadLetter, sampleRun, T0, unit } from './samples.js';
+
+/** More than two blocks of a bitmap index of 4,096 rows. */
+export const ENTRIES = 9000;
+const BATCH = 500;
+
+export interface Modelled {
+  readonly run: Run;
+  readonly url: URL;
+  readonly entry: DeadLetter | null;
+  /** Its group, if the entry has one. */
+  readonly group: FailureGroup | null;
+  status: RunStatus;
+  taken: boolean;
+}
+
+export type Numbers = (below: number) => number;
+
+export const pick = <Value>(values: readonly Value[], numbers: Numbers): Value => {
+  const value = values[numbers(values.length)];
+  assert.ok(value !== undefined);
+  return value;
+};
+
+const STATES: readonly (FailureFunctionState | null)[] = [null, 'CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS', 'CALLBACK_FAIL'];
+const IPS = ['192.0.2.1', '192.0.2.2', '2001:db8::1'];
+const KEYS = ['tenant/1', 'tenant/2', 'rare'];
+const LABELS = ['first-half', 'second-half', 'one-in-three', 'rare', 'with, comma'];
+const QUEUES = ['mails', 'bills'];
+const URL_GROUPS = ['all', 'some'];
+const ERRORS = ['out of stock', 'card declined', 'address unknown'];
+const RESPONSES: readonly (number | null)[] = [500, 404, null];
+const urlOf = (n: number) => `http://app-${n % 7}.example/flows/${n % 11}`;
+
+/** One in four is a plain message. Messages and runs are listed separately, their dead letters together. */
+function messageOf(n: number): MessageSettings | null {
+  if (n % 4 !== 1) return null;
+  return {
+    method: 'POST',
+    ...(n % 8 === 1 ? { queue: QUEUES[n % 3] ?? 'rare' } : {}),
+    ...(n % 16 === 5 ? { urlGroup: URL_GROUPS[n % 5] ?? 'rare', endpointName: 'one' } : {}),
+    ...(n % 32 === 13 ? { scheduleId: `sch_${n % 3}` } : {}),
+  };
+}
+
+/** Two labels divide the entries alternately, two keys in two halves. Some values are rare, some do not occur. */
+function modelEntry(n: number, numbers: Numbers): Modelled {
+  const labels = [n % 2 === 0 ? 'first-half' : 'second-half'];
+  if (n % 3 === 0) labels.push('one-in-three');
+  if (numbers(1000) === 0) labels.push('rare', 'with, comma');
+  const keyed = n < ENTRIES / 2 ? 'tenant/1' : 'tenant/2';
+  const message = messageOf(n);
+  const run = sampleRun(n, {
+    instanceId: n % 50 === 49 ? OTHER_INSTANCE : INSTANCE,
+    workflowRunId: n % 10 === 0 ? 'daily' : `${pick(['order-eu', 'order-us', 'wfr'], numbers)}-${numbers(2000)}`,
+    // Some runs have an earlier creation time than the run before them.
+    createdAt: T0 + n * 10 - (n % 97 === 0 ? numbers(500) : 0),
+    workflowUrl: urlOf(numbers(1000)),
+    callerIp: pick(IPS, numbers),
+    settings: {
+      labels,
+      flowControl: n % 5 === 0 ? null : { key: numbers(2000) === 0 ? 'rare' : keyed },
+      ...(message ? { message } : {}),
+    },
+  });
+  const failed = numbers(10) < 8;
+  const entry = failed
+    ? sampleDeadLetter(run, {
+        createdAt: run.createdAt + 5000 + numbers(20),
+        failureFunctionState: pick(STATES, numbers),
+        responseStatus: pick(RESPONSES, numbers),
+      })
+    : null;
+  const url = new URL(run.workflowUrl);
+  // Entries of earlier versions have no group.
+  const group = failed && n % 3 === 0 ? groupOfError(pick(ERRORS, numbers), run) : null;
+  return { run, url, entry, group, status: failed ? 'failed' : pick(['active', 'succeeded', 'canceled'], numbers), taken: false };
+}
+
+function unitOf({ run, entry, group, status }: Modelled): CommitUnit {
+  if (entry) return unit([creation(run), ...failure(run, entry, group)]);
+  if (status === 'active' || status === 'failed') return unit([creation(run)]);
+  const outcome = status === 'succeeded' ? ({ status, result: null } as const) : ({ status: 'canceled' } as const);
+  return unit([creation(run), { kind: 'end-run', runKey: run.key, outcome, completedAt: run.createdAt + 1 }]);
+}
+
+export async function fill(store: Store, numbers: Numbers): Promise<readonly Modelled[]> {
+  const model = Array.from({ length: ENTRIES }, (_, n) => modelEntry(n, numbers));
+  for (let at = 0; at < model.length; at += BATCH) await store.commit(model.slice(at, at + BATCH).map(unitOf));
+  // Some entries are taken, individually and in ranges, so that whole blocks lose members.
+  const taken = model.filter(({ entry }, n) => entry !== null && (n % 13 === 0 || (n > 3000 && n < 3300)));
+  const takes = taken.map((item) => {
+    item.taken = true;
+    return unit([{ kind: 'take-dead-letter', instanceId: item.run.instanceId, dlqId: item.entry?.dlqId ?? '', became: null }]);
+  });
+  for (const result of await store.commit(takes)) assert.equal(result.kind, 'applied');
+  return model;
+}
+
+const sets = new WeakMap<readonly unknown[], ReadonlySet<unknown>>();
+
+/** Returns the values of one filter as a set. It is created once, because every entry is compared with it. */
+function setOf(wanted: readonly unknown[]): ReadonlySet<unknown> {
+  const known = sets.get(wanted) ?? new Set(wanted);
+  sets.set(wanted, known);
+  return known;
+}
+
+const has = <Value>(wanted: readonly Value[], value: Value) => setOf(wanted).has(value);
+const hasAny = <Value>(wanted: readonly Value[], values: readonly Value[]) => values.some((value) => has(wanted, value));
+const keysOf = (run: Run) => (run.settings.flowControl ? [run.settings.flowControl.key] : []);
+
+const kindOf = ({ settings }: Run) => (settings.message ? 'message' : 'workflow');
+const valuesOf = (value: string | undefined) => (value === undefined ? [] : [value]);
+const groupOfError = (message: string, run: Run): FailureGroup => groupOfFailure(message, run.workflowUrl, kindOf(run));
+
+interface Field<Value> {
+  /** One in so many filters has the field. Absent: the field is special, and a filter has at most one special field. */
+  readonly oneIn?: number;
+  readonly ask: (numbers: Numbers, model: readonly Modelled[]) => Value;
+  readonly matches: (wanted: Value, item: Modelled) => boolean;
+}
+type Fields<Filter> = { readonly [Name in keyof Filter]-?: Field<NonNullable<Filter[Name]>> };
+
+const some = <Value>(values: readonly Value[], numbers: Numbers) =>
+  Array.from({ length: 1 + numbers(2) }, () => pick(values, numbers));
+const anyTime = (numbers: Numbers): number => T0 + numbers(ENTRIES * 10);
+const oneOf =
+  <Value>(values: readonly Value[]) =>
+  (numbers: Numbers): Value =>
+    pick(values, numbers);
+const someOf =
+  <Value>(values: readonly Value[]) =>
+  (numbers: Numbers): readonly Value[] =>
+    some(values, numbers);
+
+const SHARED: Fields<
+  Pick<
+    RunFilter & DeadLetterFilter,
+    'workflowRunId' | 'workflowUrls' | 'labels' | 'flowControlKeys' | 'callerIps' | 'queues' | 'urlGroups' | 'scheduleIds'
+  >
+> = {
+  workflowUrls: {
+    oneIn: 3,
+    ask: (numbers) => Array.from({ length: 1 + numbers(20) }, () => urlOf(numbers(1000))),
+    matches: (wanted, { run }) => has(wanted, run.workflowUrl),
+  },
+  labels: {
+    oneIn: 3,
+    ask: someOf([...LABELS, 'unused']),
+    matches: (wanted, { run }) => hasAny(wanted, run.settings.labels),
+  },
+  flowControlKeys: { oneIn: 4, ask: someOf(KEYS), matches: (wanted, { run }) => hasAny(wanted, keysOf(run)) },
+  callerIps: { oneIn: 4, ask: someOf(IPS), matches: (wanted, { run }) => has(wanted, run.callerIp) },
+  workflowRunId: {
+    oneIn: 12,
+    ask: (numbers, model) => pick(model, numbers).run.workflowRunId,
+    matches: (wanted, { run }) => wanted === run.workflowRunId,
+  },
+  queues: {
+    ask: someOf([...QUEUES, 'rare']),
+    matches: (wanted, { run }) => hasAny(wanted, valuesOf(run.settings.message?.queue)),
+  },
+  urlGroups: {
+    ask: someOf([...URL_GROUPS, 'unused']),
+    matches: (wanted, { run }) => hasAny(wanted, valuesOf(run.settings.message?.urlGroup)),
+  },
+  scheduleIds: {
+    ask: () => ['sch_1'],
+    matches: (wanted, { run }) => hasAny(wanted, valuesOf(run.settings.message?.scheduleId)),
+  },
+};
+
+const DEAD_LETTER_FIELDS: Fields<DeadLetterFilter> = {
+  ...SHARED,
+  fromDate: { oneIn: 5, ask: anyTime, matches: (from, { entry }) => (entry?.createdAt ?? 0) >= from },
+  toDate: { oneIn: 5, ask: anyTime, matches: (to, { entry }) => (entry?.createdAt ?? 0) <= to },
+  kind: { ask: oneOf(['workflow', 'message']), matches: (kind, { run }) => kind === kindOf(run) },
+  responseStatuses: { ask: () => [404, 503], matches: (wanted, { entry }) => has(wanted, entry?.responseStatus) },
+  failureFunctionStates: {
+    ask: () => ['CALLBACK_INPROGRESS', 'CALLBACK_CANCELED'],
+    matches: (wanted, { entry }) => has(wanted, entry?.failureFunctionState),
+  },
+  fingerprints: {
+    ask: (numbers, model) => [...some(model, numbers).map(({ group }) => group?.fingerprint ?? 'none')],
+    matches: (wanted, { group }) => has(wanted, group?.fingerprint),
+  },
+  workflowRunIdPrefix: {
+    ask: oneOf(['order-', 'order-e', 'order-us-1', 'd', 'wfr-19', 'none', '']),
+    matches: (prefix, { run }) => run.workflowRunId.startsWith(prefix),
+  },
+  workflowCreatedAt: {
+    ask: (numbers, model) => pick(model, numbers).run.createdAt,
+    matches: (at, { run }) => at === run.createdAt,
+  },
+  dlqIds: {
+    ask: (numbers, model) => ['dlq_none', ...model.filter(() => numbers(100) === 0).map(({ run }) => `dlq_${run.key}`)],
+    matches: (wanted, { entry }) => has(wanted, entry?.dlqId),
+  },
+};
+
+const RUN_FIELDS: Fields<RunFilter> = {
+  ...SHARED,
+  kind: { oneIn: 3, ask: () => 'message', matches: (kind, { run }) => kind === kindOf(run) },
+  fromDate: { oneIn: 5, ask: anyTime, matches: (from, { run }) => run.createdAt >= from },
+  toDate: { oneIn: 5, ask: anyTime, matches: (to, { run }) => run.createdAt <= to },
+  statuses: {
+    ask: (numbers) => ['active', pick(['succeeded', 'failed', 'canceled'] as const, numbers)],
+    matches: (wanted, { status }) => has(wanted, status),
+  },
+  workflowUrlPrefix: {
+    ask: oneOf(['http://app-1', 'http://app-3.example/flows/1', 'https', '']),
+    matches: (prefix, { run }) => run.workflowUrl.startsWith(prefix),
+  },
+  createdAt: { ask: (numbers, model) => pick(model, numbers).run.createdAt, matches: (at, { run }) => at === run.createdAt },
+  runKeys: {
+    ask: (numbers, model) => ['none', ...model.filter(() => numbers(100) === 0).map(({ run }) => run.key)],
+    matches: (wanted, { run }) => has(wanted, run.key),
+  },
+  hosts: { ask: () => ['app-1.example', 'app-2.example'], matches: (wanted, { url }) => has(wanted, url.host) },
+  paths: { ask: () => ['/flows/3'], matches: (wanted, { url }) => has(wanted, url.pathname) },
+};
+
+const namesOf = <Filter>(fields: Fields<Filter>): readonly (keyof Filter)[] =>
+  // The table has exactly the fields of the filter.
+  Object.keys(fields) as (keyof Filter & string)[];
+
+function ask<Filter>(fields: Fields<Filter>, numbers: Numbers, model: readonly Modelled[]): Filter {
+  const names = namesOf(fields);
+  const special = pick(
+    names.filter((name) => fields[name].oneIn === undefined),
+    numbers,
+  );
+  const hasSpecial = numbers(4) !== 0;
+  const asked = names.filter((name) => {
+    const { oneIn } = fields[name];
+    return oneIn === undefined ? hasSpecial && name === special : numbers(oneIn) === 0;
+  });
+  // Each value is one that its field asks for.
+  return Object.fromEntries(asked.map((name) => [name, fields[name].ask(numbers, model)])) as Filter;
+}
+
+function matchesField<Filter, Name extends keyof Filter>(fields: Fields<Filter>, name: Name, filter: Filter, item: Modelled) {
+  const wanted = filter[name];
+  return wanted === undefined || wanted === null || fields[name].matches(wanted, item);
+}
+const matches = <Filter>(fields: Fields<Filter>, filter: Filter, item: Modelled): boolean =>
+  namesOf(fields).every((name) => matchesField(fields, name, filter, item));
+
+export const deadLetterFilter = (numbers: Numbers, model: readonly Modelled[]): DeadLetterFilter =>
+  ask<DeadLetterFilter>(DEAD_LETTER_FIELDS, numbers, model);
+
+export const matchesDeadLetter = (filter: DeadLetterFilter, item: Modelled): boolean =>
+  item.entry !== null && !item.taken && matches<DeadLetterFilter>(DEAD_LETTER_FIELDS, filter, item);
+
+export function runFilter(numbers: Numbers, model: readonly Modelled[]): RunFilter {
+  const { workflowRunId, ...filter } = ask<RunFilter>(RUN_FIELDS, numbers, model);
+  // Only workflow runs are found by their ids.
+  return filter.kind === 'message' || workflowRunId === undefined ? filter : { ...filter, workflowRunId };
+}
+
+export const matchesRun = (filter: RunFilter, item: Modelled): boolean =>
+  matches<RunFilter>(RUN_FIELDS, { ...filter, kind: filter.kind ?? 'workflow' }, item);
