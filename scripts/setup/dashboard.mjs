@@ -23,6 +23,9 @@ async function fingerprint(root, dashboard) {
     }
   };
   await add(join(root, 'package-lock.json'));
+  const contract = join(root, 'packages', 'everstep', 'src', 'contract');
+  await walk(join(contract, 'filters'));
+  await add(join(contract, 'states.ts'));
   for (const entry of await children(dashboard)) {
     if (!SOURCES.includes(entry.name)) continue;
     const path = join(dashboard, entry.name);

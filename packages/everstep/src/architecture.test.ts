@@ -226,7 +226,15 @@ const DIRECTIONS: readonly DirectionRule[] = [
   { area: 'sdk/src/bounded-json', may: [], because: 'both sides of the protocol parse with it' },
   {
     area: 'dashboard/src',
-    may: ['types everstep/src/contract', 'react', 'react-dom', '@base-ui/react', '@tanstack', 'croner'],
+    may: [
+      'types everstep/src/contract',
+      'everstep/dist/contract/filters/dead-letter-filters',
+      'react',
+      'react-dom',
+      '@base-ui/react',
+      '@tanstack',
+      'croner',
+    ],
     because: 'the pages depend only on the contract of the service, and everything they import is sent over the network',
   },
 ];

@@ -11,39 +11,16 @@ import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import type { Column } from '../../components/tables/data-table.js';
-import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
-import { listOf, listWithWholeOf, useFilters } from '../../components/tables/filters.js';
+import { FilterBar } from '../../components/tables/filter-bar.js';
+import { listOf, useFilters } from '../../components/tables/filters.js';
 import { ListTable } from '../../components/tables/list-table.js';
 import { quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { CallbackBadge } from './callback-state.js';
+import { ENTRY_FILTERS, entryQuery, FIELDS, MORE_FIELDS } from './entry-filters.js';
 import { GroupCard } from './group-card.js';
 import { workflowName } from './group-text.js';
-import { ENTRY_FILTERS, type EntryFilter, MAX_SELECTED, planOfEntries, planOfFilters } from './plan-parameters.js';
-
-const FIELDS: readonly FilterField<EntryFilter>[] = [
-  { kind: 'list', name: 'workflowUrl', label: 'Workflow URL', wide: true },
-  { kind: 'text', name: 'workflowRunId', label: 'Run id' },
-  { kind: 'time', name: 'fromDate', label: 'Failed since' },
-  { kind: 'time', name: 'toDate', label: 'Failed until' },
-];
-const MORE_FIELDS: readonly FilterField<EntryFilter>[] = [
-  { kind: 'list', name: 'label', label: 'Label' },
-  { kind: 'list', name: 'flowControlKey', label: 'Flow control key' },
-  { kind: 'list', name: 'callerIp', label: 'Caller address' },
-  {
-    kind: 'choice',
-    name: 'failureFunctionState',
-    label: 'Failure callback',
-    any: 'Any or none',
-    options: [
-      { value: 'CALLBACK_INPROGRESS', text: 'In progress' },
-      { value: 'CALLBACK_SUCCESS', text: 'Delivered' },
-      { value: 'CALLBACK_FAIL', text: 'Failed' },
-      { value: 'CALLBACK_CANCELED', text: 'Canceled' },
-    ],
-  },
-];
+import { MAX_SELECTED, planOfEntries, planOfFilters } from './plan-parameters.js';
 
 const read = ({ cursor, messages }: DeadLetterPage): CursorPage<DeadLetterEntry> => ({
   rows: messages,
@@ -122,20 +99,12 @@ export function EntriesView() {
   const permissions = usePermissions();
   const filters = useFilters(ENTRY_FILTERS);
   const [ids, setIds] = useState(NONE);
-  const { fingerprint, workflowUrl, label, flowControlKey, callerIp, ...plain } = filters.values;
-  const fingerprints = listOf(fingerprint);
+  const fingerprints = listOf(filters.values.fingerprint);
   const list = useCursorList<DeadLetterPage, DeadLetterEntry>({
     topic: 'dlq',
     name: 'entries',
     url: '/v2/workflows/dlq',
-    query: {
-      ...plain,
-      fingerprint: fingerprints,
-      workflowUrl: listWithWholeOf(workflowUrl),
-      label: listOf(label),
-      flowControlKey: listWithWholeOf(flowControlKey),
-      callerIp: listOf(callerIp),
-    },
+    query: entryQuery(filters.values),
     read,
     idOf,
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeFilter, filterOf, parametersOf } from './repair-filter.js';
+import { describeFilter, filterOf, parametersOf } from './entry-filters.js';
 
 test('URL parameters and repair filters convert into each other', () => {
   const parameters = {
@@ -39,7 +39,9 @@ test('no parameters cover everything, and invalid parameters are ignored', () =>
 });
 
 test('describes a run id as a prefix', () => {
-  assert.deepEqual(describeFilter({ workflowRunId: 'wfr_1' }), [{ name: 'Run id starts with', values: ['wfr_1'] }]);
+  assert.deepEqual(describeFilter({ workflowRunId: 'wfr_1' }), [
+    { filter: 'workflowRunId', name: 'Run id starts with', values: ['wfr_1'] },
+  ]);
 });
 
 test('a URL or key with a comma matches as a whole and split, and a list converts back to itself', () => {

@@ -1,19 +1,6 @@
 /** URL parameters of the page that plans a repair: filters or selected rows of the dead letter queue. */
 import type { Filters } from '../../components/tables/filters.js';
-
-/** Filters of the entries view. The groups view ignores those that groups do not support. */
-export const ENTRY_FILTERS = [
-  'fingerprint',
-  'workflowUrl',
-  'workflowRunId',
-  'label',
-  'flowControlKey',
-  'callerIp',
-  'failureFunctionState',
-  'fromDate',
-  'toDate',
-] as const;
-export type EntryFilter = (typeof ENTRY_FILTERS)[number];
+import type { EntryFilter } from './entry-filters.js';
 
 export const GROUP_FILTERS = ['state', 'workflowUrl', 'fromDate', 'toDate'] as const;
 

@@ -11,7 +11,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { countText, quantity } from '../../components/times/formats.js';
-import { parametersOf } from './repair-filter.js';
+import { parametersOf } from '../dead-letters/entry-filters.js';
 
 type Check = RunChecks['checks'][number];
 

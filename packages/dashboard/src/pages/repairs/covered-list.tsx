@@ -4,7 +4,7 @@ import type { RepairFilter } from '../../../../everstep/src/contract/repairs.js'
 import { path } from '../../api/client.js';
 import { useApi } from '../../api/queries.js';
 import { quantity } from '../../components/times/formats.js';
-import { describeFilter } from './repair-filter.js';
+import { describeFilter } from '../dead-letters/entry-filters.js';
 
 const MAX_SHOWN = 10;
 
@@ -13,12 +13,12 @@ export function Covered({ filter }: { readonly filter: RepairFilter }) {
   if (parts.length === 0) return <p>All dead letters in the queue when the plan is created</p>;
   return (
     <dl className="stack">
-      {parts.map(({ name, values }) => (
-        <div key={name}>
-          <dt className="field-label">{values.length > 1 && name === 'Error group' ? 'Error groups' : name}</dt>
+      {parts.map(({ filter: kind, name, values }) => (
+        <div key={kind}>
+          <dt className="field-label">{values.length > 1 && kind === 'fingerprint' ? 'Error groups' : name}</dt>
           {values.slice(0, MAX_SHOWN).map((value) => (
             <dd key={value} className="share-name">
-              {name === 'Error group' ? <GroupName fingerprint={value} /> : <span className="mono">{value}</span>}
+              {kind === 'fingerprint' ? <GroupName fingerprint={value} /> : <span className="mono">{value}</span>}
             </dd>
           ))}
           {values.length > MAX_SHOWN ? <dd className="muted">and {values.length - MAX_SHOWN} more</dd> : null}

@@ -11,8 +11,8 @@ import { PageTitle } from '../../components/page-title.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { NO_OVERRIDES, OverrideFields, overridesIn } from '../../components/run-overrides.js';
 import { FailureNotice } from '../../components/states.js';
+import { filterOf } from '../dead-letters/entry-filters.js';
 import { Covered } from './covered-list.js';
-import { filterOf } from './repair-filter.js';
 import type { RepairAction } from './repair-text.js';
 
 const ACTIONS = [

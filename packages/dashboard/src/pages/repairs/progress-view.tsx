@@ -6,12 +6,12 @@ import { KeptHeight } from '../../components/kept-height.js';
 import { useNow } from '../../components/times/clock.js';
 import { countText, durationText, exactTime } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
+import { parametersOf } from '../dead-letters/entry-filters.js';
 import { Controls } from './controls.js';
 import { Covered } from './covered-list.js';
 import { ItemsList } from './items-list.js';
 import { Figures, ProgressBar } from './progress-bar.js';
 import { TextBadge } from './repair-badges.js';
-import { parametersOf } from './repair-filter.js';
 import { canaryVerdict, durationAtRateMs, endedOf, isOver, rateText, statusText } from './repair-text.js';
 
 export function ProgressView({ repair }: { readonly repair: RepairEntry }) {

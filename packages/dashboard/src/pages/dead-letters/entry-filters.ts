@@ -1,0 +1,123 @@
+/** Filters of dead letters as URL parameters, query parameters and filters of repairs, from the tables of the API. */
+import { DEAD_LETTER_FILTERS, REPAIR_FILTERS } from '../../../../everstep/dist/contract/filters/dead-letter-filters.js';
+import type { Filter } from '../../../../everstep/src/contract/filters/filter.js';
+import type { RepairFilter } from '../../../../everstep/src/contract/repairs.js';
+import type { FilterField } from '../../components/tables/filter-bar.js';
+import { type Filters, listOf, listWithWholeOf, timeOf } from '../../components/tables/filters.js';
+import { exactTime } from '../../components/times/formats.js';
+import { CALLBACK_TEXTS } from './callback-texts.js';
+
+/** Other pages link to entries by error group; nothing shows runs by their creation time. */
+const { workflowCreatedAt: _unused, ...FILTERS } = DEAD_LETTER_FILTERS;
+export type EntryFilter = keyof typeof FILTERS;
+
+/** Filters of the entries view. The groups view ignores those that groups do not support. */
+// Object.keys returns the names of the table.
+export const ENTRY_FILTERS = Object.keys(FILTERS) as readonly EntryFilter[];
+
+/** Filters whose inputs are always shown, and those without an input. */
+const SHOWN: readonly EntryFilter[] = ['workflowUrl', 'workflowRunId', 'fromDate', 'toDate'];
+const WITHOUT_INPUT: readonly EntryFilter[] = ['fingerprint'];
+
+const TEXT_OF: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(CALLBACK_TEXTS).map(([state, { text }]) => [state, text]),
+);
+
+function fieldOf(name: EntryFilter): FilterField<EntryFilter> {
+  const filter: Filter & { readonly label: string } = FILTERS[name];
+  const { label } = filter;
+  switch (filter.kind) {
+    case 'time':
+    case 'text':
+      return { kind: filter.kind, name, label };
+    case 'choices': {
+      const options = filter.values.map((value) => ({ value, text: TEXT_OF[value] ?? value }));
+      return { kind: 'choice', name, label, any: 'Any or none', options };
+    }
+    default:
+      return { kind: 'list', name, label, wide: name === 'workflowUrl' };
+  }
+}
+
+const fieldsOf = (names: readonly EntryFilter[]): readonly FilterField<EntryFilter>[] => names.map(fieldOf);
+export const FIELDS = fieldsOf(SHOWN);
+export const MORE_FIELDS = fieldsOf(ENTRY_FILTERS.filter((name) => ![...SHOWN, ...WITHOUT_INPUT].includes(name)));
+
+type Value = string | number | readonly string[];
+
+/** Parses a list that `listText` wrote as JSON because a value contains a comma. Returns null for any other text. */
+function parseJsonList(text: string): string[] | null {
+  if (!text.startsWith('["')) return null;
+  try {
+    const values: unknown = JSON.parse(text);
+    return Array.isArray(values) ? values.map(String) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Returns the value of a filter from a URL parameter, or undefined if it is missing or invalid. */
+function parsedValue(filter: Filter, text: string | undefined): Value | undefined {
+  if (text === undefined || text === '') return undefined;
+  if (filter.kind === 'time') return timeOf(text);
+  if (filter.kind === 'text') return text;
+  const mayContainComma = filter.kind === 'texts' && filter.comma === 'may-be-inside';
+  const values = parseJsonList(text) ?? (mayContainComma ? listWithWholeOf(text) : listOf(text)) ?? [];
+  const valid = filter.kind === 'choices' ? values.filter((value) => filter.values.includes(value)) : values;
+  return valid.length === 0 ? undefined : [...valid];
+}
+
+/** Returns the values of all filters that are set. */
+const valuesOf = (
+  table: Readonly<Record<string, Filter>>,
+  parameters: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, Value>> =>
+  Object.fromEntries(
+    Object.entries(table).flatMap(([name, filter]) => {
+      const value = parsedValue(filter, parameters[name]);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+
+/** Returns the query of a listing. */
+export const entryQuery = (values: Filters<EntryFilter>): Readonly<Record<string, Value>> => valuesOf(FILTERS, values);
+
+/** Returns the filter of a repair for URL parameters. Unknown and invalid parameters are ignored. */
+export function filterOf({ dlqId, ...parameters }: Readonly<Record<string, string | undefined>>): RepairFilter {
+  const dlqIds = listOf(dlqId);
+  if (dlqIds !== undefined) return { dlqIds: [...dlqIds] };
+  // Each value has the type that its kind declares.
+  return valuesOf(FILTERS, parameters) as RepairFilter;
+}
+
+const listText = (values: readonly string[]): string =>
+  values.some((value) => value.includes(',')) ? JSON.stringify(values) : values.join(',');
+
+/** Returns the URL parameters for a filter. */
+export function parametersOf(filter: RepairFilter): Record<string, string> {
+  const { dlqIds, workflowCreatedAt, ...rest } = filter;
+  const parameters: Record<string, string> = dlqIds === undefined ? {} : { dlqId: dlqIds.join(',') };
+  for (const [name, value] of Object.entries(rest)) parameters[name] = Array.isArray(value) ? listText(value) : String(value);
+  return parameters;
+}
+
+export interface FilterPart {
+  readonly filter: keyof RepairFilter;
+  readonly name: string;
+  readonly values: readonly string[];
+}
+
+/** Describes a filter, one part per condition; empty if it covers everything. The caller replaces fingerprints by messages. */
+export function describeFilter(filter: RepairFilter): readonly FilterPart[] {
+  // Object.keys returns the names of the table.
+  return (Object.keys(REPAIR_FILTERS) as readonly (keyof RepairFilter)[]).flatMap((name): readonly FilterPart[] => {
+    const { kind, label } = REPAIR_FILTERS[name];
+    const value = filter[name];
+    // A filter from the start of time covers everything.
+    if (value === undefined || (name === 'fromDate' && value === 0)) return [];
+    if (name === 'dlqIds' && Array.isArray(value))
+      return [{ filter: name, name: value.length === 1 ? '1 dead letter' : `${value.length} dead letters`, values: value }];
+    if (kind === 'time') return [{ filter: name, name: label, values: [exactTime(Number(value), 'local')] }];
+    return [{ filter: name, name: label, values: Array.isArray(value) ? value : [String(value)] }];
+  });
+}
