@@ -33,6 +33,7 @@ const [ANSWERS, FAIRNESS, AUDIT] = ['everstep/src/answers', 'everstep/src/fairne
 const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everstep/src/${area}`);
 
 const STORED_RECORDS = 'everstep/src/stores/records';
+const SHARED_SQL = 'everstep/src/stores/shared';
 const STORE_MAY = [
   `types ${ENGINE}`,
   ...[
@@ -71,13 +72,18 @@ const DIRECTIONS: readonly DirectionRule[] = [
   { area: FAIRNESS, may: [`types ${PORTS}`], because: 'the rule of shares does not depend on the shared resource' },
   {
     area: 'everstep/src/stores/sqlite',
-    may: [...STORE_MAY, STORED_RECORDS, NODE],
+    may: [...STORE_MAY, STORED_RECORDS, SHARED_SQL, NODE],
     because: 'a store does not depend on its users or on other stores',
   },
   {
     area: 'everstep/src/stores/postgres',
-    may: [...STORE_MAY, STORED_RECORDS, 'pg', NODE],
+    may: [...STORE_MAY, STORED_RECORDS, SHARED_SQL, 'pg', NODE],
     because: 'a store does not depend on its users or on other stores',
+  },
+  {
+    area: SHARED_SQL,
+    may: [...STORE_MAY, STORED_RECORDS],
+    because: 'both stores execute the same SQL, so it depends on neither',
   },
   { area: STORED_RECORDS, may: STORE_MAY, because: 'columns are read and written in the same way in every store' },
   {

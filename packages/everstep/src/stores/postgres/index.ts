@@ -4,9 +4,11 @@ import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import type { SharedDailyRuns } from '../../ports/stores/shared-daily-runs.js';
 import type { Store } from '../../ports/stores/store.js';
-import { createAccounts } from './accounts/accounts.js';
+import { createAuditStore } from '../shared/audit/audit-chain.js';
+import { addAudit } from '../shared/audit/audit-log.js';
+import { createSearchIndexes } from '../shared/search/search-indexes.js';
+import { createPostgresAccounts } from './accounts/accounts.js';
 import { createSharedDailyRuns } from './accounts/shared-daily-runs.js';
-import { createAuditStore } from './audit/index.js';
 import { readClaimed, readNextUnclaimedAt } from './cluster/claims.js';
 import { DEFAULT_LEASE_MS, PostgresCluster, type PostgresClusterOptions } from './cluster/cluster.js';
 import { ExclusiveWork } from './cluster/exclusive-work.js';
@@ -18,6 +20,7 @@ import { placeOfUrl, StoreOpenError } from './connection/errors.js';
 import { migrate } from './connection/migrate.js';
 import { Primary } from './connection/primary.js';
 import { probeWrites } from './connection/probe-write.js';
+import { SqlSession } from './connection/sql-session.js';
 import { checkTls, tlsNotice } from './connection/tls.js';
 import { findFlowControl, listFlowControls } from './control/flow-control-records.js';
 import { listHolds } from './control/hold-records.js';
@@ -61,7 +64,6 @@ import {
   retriesBeforeFailure,
 } from './runs/run-reader.js';
 import { RunRecords } from './runs/run-records.js';
-import { createSearchIndexes } from './search/search-indexes.js';
 import { countObjects } from './storage/named-counts.js';
 import { removeStagedSteps } from './storage/staged-journals.js';
 
@@ -157,6 +159,7 @@ export function createPostgresStore(
 ): Store {
   const batches = new BatchWriter(database, () => cluster?.committing ?? null, commits);
   cluster?.writtenBy(batches);
+  const store = new SqlSession(database);
   const records = new RunRecords(database);
   const retention = new Retention(database);
   return {
@@ -217,9 +220,9 @@ export function createPostgresStore(
     // The space belongs to the server: its autovacuum makes it reusable.
     releaseSpace: async () => false,
     deadLetterGroups: createDeadLetterGroups(database),
-    accounts: createAccounts(database),
-    audit: createAuditStore(database),
-    searchIndexes: createSearchIndexes(database),
+    accounts: createPostgresAccounts(database, store),
+    audit: createAuditStore(store),
+    searchIndexes: createSearchIndexes(store, addAudit),
     repairs: createRepairs(database),
     latestTime: () => readLatestTime(database),
     async close() {

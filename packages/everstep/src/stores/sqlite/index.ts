@@ -1,8 +1,8 @@
 /** The embedded store: one SQLite file, written by this process alone, durable at every commit. */
 import type { Store } from '../../ports/stores/store.js';
-import { createAccounts } from './accounts/accounts.js';
-import { AuditLog } from './audit/audit-log.js';
-import { createAuditStore } from './audit/index.js';
+import { addSealedAudit, createAuditStore } from '../shared/audit/audit-chain.js';
+import { createSearchIndexes } from '../shared/search/search-indexes.js';
+import { createSqliteAccounts } from './accounts/accounts.js';
 import { BatchWriter } from './commit/batch-writer.js';
 import { type Connection, type ConnectionOptions, openConnection } from './connection/connection.js';
 import type { CopyRequest } from './connection/online-copy.js';
@@ -27,7 +27,6 @@ import { Relatives } from './runs/relatives.js';
 import { Retention } from './runs/retention.js';
 import { RunReader } from './runs/run-reader.js';
 import { TriggerRecords } from './runs/trigger-records.js';
-import { SqliteSearchIndexes } from './search/index-records.js';
 import { NamedCounts } from './storage/named-counts.js';
 
 export { StoreOpenError } from './connection/connection.js';
@@ -69,8 +68,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   const deadLetterWriter = new DeadLetterWriter(parts);
   const retention = new Retention(parts, transaction, deadLetterWriter);
   const rows = new InstanceRows(parts, transaction, deadLetterWriter);
-  const audit = new AuditLog(connection);
-  const repairs = new RepairRecords(parts, transaction, audit);
+  const repairs = new RepairRecords(parts, transaction);
   const batches = new BatchWriter(parts, transaction, deadLetterWriter, {
     triggers: new TriggerRecords(parts),
     flowControls,
@@ -80,7 +78,6 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     instances,
     events,
     repairs,
-    audit,
   });
   // The run for which an earlier process staged this is lost.
   if (parts.staged.any) transaction.run(() => parts.staged.abandonAll());
@@ -159,9 +156,9 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     removeInstanceRows: (query) => rows.remove(query),
     releaseSpace: async () => connection.releaseSpace(),
     deadLetterGroups: new DeadLetterGroups(parts, transaction),
-    accounts: createAccounts(parts),
-    audit: createAuditStore(connection),
-    searchIndexes: new SqliteSearchIndexes(connection),
+    accounts: createSqliteAccounts(parts),
+    audit: createAuditStore(parts.sql),
+    searchIndexes: createSearchIndexes(parts.sql, addSealedAudit),
     repairs,
     copyTo: (request) => connection.copyTo(request),
     latestTime: async () => parts.counters.get('latest_time'),

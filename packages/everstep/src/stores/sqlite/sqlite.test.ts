@@ -5,22 +5,30 @@ import { describe } from 'node:test';
 import { storeConformance } from '../conformance/index.js';
 import { listingConformance } from '../conformance/listings.js';
 import { openConnection } from './connection/connection.js';
-import { createSqliteStore, openSqliteStore } from './index.js';
+import { assertNoTableScans } from './connection/table-scans.fixture.js';
+import { createSqliteStore } from './index.js';
 
 storeConformance('SQLite in a file', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-store-'));
   const file = join(directory, 'everstep.db');
-  let store = await openSqliteStore({ file });
+  let connection = openConnection(file);
+  let store = createSqliteStore(connection);
+  // Shared statements are prepared when they are first executed, so their plans are checked after each test.
+  async function close(): Promise<void> {
+    assertNoTableScans(connection);
+    await store.close();
+  }
   return {
     store,
     hasVersions: false,
     async reopen() {
-      await store.close();
-      store = await openSqliteStore({ file });
+      await close();
+      connection = openConnection(file);
+      store = createSqliteStore(connection);
       return store;
     },
     async dispose() {
-      await store.close();
+      await close();
       await rm(directory, { recursive: true });
     },
   };

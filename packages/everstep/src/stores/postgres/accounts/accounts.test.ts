@@ -13,11 +13,12 @@ import {
   sampleUser,
 } from '../../conformance/accounts/account-samples.js';
 import { INSTANCE, OTHER_INSTANCE, T0 } from '../../conformance/samples.js';
-import { createAuditStore } from '../audit/index.js';
+import { createAuditStore } from '../../shared/audit/audit-chain.js';
 import { Database, statement, type TransactionSession } from '../connection/connection.js';
 import { migrate } from '../connection/migrate.js';
+import { SqlSession } from '../connection/sql-session.js';
 import { openTestSchemas } from '../testing/schemas.js';
-import { createAccounts } from './accounts.js';
+import { createPostgresAccounts } from './accounts.js';
 import { countMessages } from './usage-counts.js';
 
 const schemas = await openTestSchemas();
@@ -31,7 +32,7 @@ if (typeof schemas === 'string') {
   const database = new Database({ url: schema.url, log });
   after(() => database.close());
   await migrate(database, schema.url);
-  const accounts = createAccounts(database);
+  const accounts = createPostgresAccounts(database, new SqlSession(database));
 
   /** A test on empty tables. */
   const onEmpty = (name: string, body: () => Promise<void>) =>
@@ -64,7 +65,7 @@ if (typeof schemas === 'string') {
       onEmpty(`refuses: ${sql}`, async () => {
         const entry = sampleAudit(1, ['usr_ann']);
         await accounts.addAudit(entry);
-        await createAuditStore(database).seal({ limit: 9 });
+        await createAuditStore(new SqlSession(database)).seal({ limit: 9 });
         await assert.rejects(run(sql), /cannot be changed or deleted/);
         assert.deepEqual(await accounts.listAudit({ accountIds: ['usr_ann'], after: null, limit: 9 }), [entry]);
       });

@@ -8,10 +8,11 @@
 import type { Aggregate, WriteFacts } from '../../../engine/writes/facts.js';
 import { type CommitResult, type CommitUnit, type StoreWrite, type WriteOf, writeFacts } from '../../../engine/writes.js';
 import { activeRunsAdded } from '../../../ports/stores/stored-bytes.js';
+import { addAudit } from '../../shared/audit/audit-log.js';
 import { countDays } from '../accounts/day-counts.js';
 import { countMessages } from '../accounts/usage-counts.js';
-import { addAudit } from '../audit/audit-log.js';
 import type { TransactionSession } from '../connection/connection.js';
+import { sendProcedure } from '../connection/sql-session.js';
 import { writeFlowControls } from '../control/flow-control-records.js';
 import { writeHolds } from '../control/hold-records.js';
 import { writeInstanceSettings } from '../control/instance-records.js';
@@ -54,7 +55,7 @@ function partsOf(state: BatchState, writer: Writer | null) {
     usage: new WriteList(countMessages),
     'day-count': new WriteList(countDays),
     audit: new WriteList<WriteOf<'audit'>>((session, writes) => {
-      for (const { entry } of writes) addAudit(session, entry);
+      for (const { entry } of writes) sendProcedure(session, addAudit(entry));
     }),
   } satisfies Appliers;
 }

@@ -16,10 +16,11 @@ import type {
   UngroupedEntry,
 } from '../../../ports/stores/dead-letter-groups.js';
 import type { Listing } from '../../../ports/stores/store.js';
-import { createAccountChange } from '../accounts/account-change.js';
+import { addAudit } from '../../shared/audit/audit-log.js';
 import { flag, integer, integerOrNull, json, type Row, text, textOrNull, word } from '../connection/columns.js';
 import { type Database, planned, statement } from '../connection/connection.js';
 import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+import { sendProcedure } from '../connection/sql-session.js';
 import { Parameters } from '../listing/listing.js';
 import { sendGroupChanges } from './dead-letter-group-writes.js';
 
@@ -190,7 +191,6 @@ const ungroupedOf = (row: Row): UngroupedEntry => ({
 });
 
 export function createDeadLetterGroups(database: Database): DeadLetterGroupStore {
-  const change = createAccountChange(database);
   return {
     list: (page) => list(database, page),
     async find({ instanceId, fingerprint, now }) {
@@ -200,11 +200,11 @@ export function createDeadLetterGroups(database: Database): DeadLetterGroupStore
     },
     mark({ instanceId, fingerprint, mark: { kind, at, by }, audit }) {
       const marking = kind === 'acknowledge' ? ACKNOWLEDGE : RESOLVE;
-      return change(
-        async (session) => (await session.execute(marking, [instanceId, fingerprint, at, by])) > 0,
-        audit,
-        (marked) => marked,
-      );
+      return database.transaction(async (session) => {
+        const isMarked = (await session.execute(marking, [instanceId, fingerprint, at, by])) > 0;
+        if (isMarked && audit) sendProcedure(session, addAudit(audit));
+        return isMarked;
+      });
     },
     ungrouped: async ({ limit }) => (await database.query(UNGROUPED, [limit])).map(ungroupedOf),
     async group({ entries }) {

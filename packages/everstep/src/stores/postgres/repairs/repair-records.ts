@@ -1,10 +1,11 @@
 /** Repairs: which there are, how each of them stands, and which this node has to drive. */
 import { REPAIR_PHASES } from '../../../engine/dead-letters/repair.js';
 import type { RepairDriver, RepairId, RepairRecord, RepairStore } from '../../../ports/stores/repair-store.js';
-import { addAudit } from '../audit/audit-log.js';
+import { addAudit } from '../../shared/audit/audit-log.js';
 import { integer, integerOrNull, json, type Row, text, word } from '../connection/columns.js';
 import { type Database, statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+import { sendProcedure } from '../connection/sql-session.js';
 import { addItems, chooseCanary, removeItems, repairItemsOf } from './repair-items.js';
 
 const ID = { instance_id: 'text', repair_id: 'text' } as const satisfies Columns;
@@ -97,7 +98,7 @@ export const createRepairs = (database: Database): RepairStore => ({
       if ((await session.execute(PUT, values)) === 0) return false;
       addItems(session, repair, items);
       if (canary > 0) chooseCanary(session, repair, canary);
-      if (audit) addAudit(session, audit);
+      if (audit) sendProcedure(session, addAudit(audit));
       return true;
     });
   },

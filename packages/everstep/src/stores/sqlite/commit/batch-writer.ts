@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Aggregate } from '../../../engine/writes/facts.js';
 import { type CommitResult, type CommitUnit, type StoreGuard, type StoreWrite, writeFacts } from '../../../engine/writes.js';
 import { activeRunsAdded } from '../../../ports/stores/stored-bytes.js';
-import type { AuditLog } from '../audit/audit-log.js';
+import { addSealedAudit } from '../../shared/audit/audit-chain.js';
 import { integer, text } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { Transaction } from '../connection/transaction.js';
@@ -41,7 +41,6 @@ export interface Records {
   readonly instances: InstanceRecords;
   readonly events: EventRecords;
   readonly repairs: RepairRecords;
-  readonly audit: AuditLog;
 }
 
 export class BatchWriter {
@@ -156,7 +155,7 @@ const idKey = (instanceId: string, workflowRunId: string): string => `${instance
 const applierOf = (appliers: Appliers, aggregate: Aggregate): Applier<StoreWrite> => appliers[aggregate];
 
 function appliersOf(parts: StoreParts, deadLetters: DeadLetterWriter, records: Records): Appliers {
-  const { triggers, events, repairs, flowControls, queues, urlGroups, schedules, instances, audit } = records;
+  const { triggers, events, repairs, flowControls, queues, urlGroups, schedules, instances } = records;
   return {
     run: new RunWriter(parts),
     journal: new JournalWriter(parts),
@@ -173,6 +172,6 @@ function appliersOf(parts: StoreParts, deadLetters: DeadLetterWriter, records: R
     settings: { apply: ({ instanceId, settings }) => instances.setSettings(instanceId, settings) },
     usage: { apply: ({ instanceId, messages, at }) => parts.usage.add(instanceId, messages, at) },
     'day-count': { apply: (write) => parts.days.add(write) },
-    audit: { apply: ({ entry }) => audit.add(entry) },
+    audit: { apply: ({ entry }) => parts.sql.run(addSealedAudit(entry)) },
   };
 }

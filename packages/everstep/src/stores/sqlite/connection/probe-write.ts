@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import type { StatementSync } from 'node:sqlite';
 import { PROBE_BYTES } from '../../../ports/stores/store.js';
-import { write } from '../accounts/account-change.js';
 import type { Connection } from './connection.js';
+import { write } from './sql-session.js';
 
 const NAME = 'write-probe';
 

@@ -18,7 +18,9 @@ import type {
   UngroupedEntry,
 } from '../../../ports/stores/dead-letter-groups.js';
 import type { Listing } from '../../../ports/stores/store.js';
-import { createAccountChange } from '../accounts/account-change.js';
+import { createAccountChange } from '../../shared/accounts/change.js';
+import { addSealedAudit } from '../../shared/audit/audit-chain.js';
+import { own } from '../../shared/sql/procedure.js';
 import { integer, integerOrNull, json, type Row, text, textOrNull, word } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { Transaction } from '../connection/transaction.js';
@@ -74,7 +76,7 @@ export class DeadLetterGroups implements DeadLetterGroupStore {
     const { connection } = parts;
     this.parts = parts;
     this.transaction = transaction;
-    this.change = createAccountChange(connection);
+    this.change = createAccountChange(parts.sql, addSealedAudit);
     const listed = `${FOUND} INDEXED BY dead_letter_group_listed WHERE tenant = ? AND kind = ?`;
     this.walk = connection.prepare(`${listed} AND rank = ? AND ${ASKED} ${IN_ORDER}`);
     this.walkYoung = connection.prepare(`${listed} AND rank = 1 AND first_seen_at > ? AND ${ASKED} ${IN_ORDER}`);
@@ -164,11 +166,7 @@ export class DeadLetterGroups implements DeadLetterGroupStore {
   async mark({ instanceId, fingerprint, mark, audit }: Parameters<DeadLetterGroupStore['mark']>[0]): Promise<boolean> {
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant === null) return false;
-    return this.change(
-      () => this.write(tenant, fingerprint, mark) > 0,
-      audit,
-      (marked) => marked,
-    );
+    return this.change(() => own(() => this.write(tenant, fingerprint, mark) > 0), audit);
   }
 
   async ungrouped({ limit }: { readonly limit: number }): Promise<readonly UngroupedEntry[]> {

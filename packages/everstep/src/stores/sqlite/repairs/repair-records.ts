@@ -3,7 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { REPAIR_PHASES } from '../../../engine/dead-letters/repair.js';
 import type { RepairId, RepairRecord, RepairStore } from '../../../ports/stores/repair-store.js';
-import type { AuditLog } from '../audit/audit-log.js';
+import { addSealedAudit } from '../../shared/audit/audit-chain.js';
 import { integer, integerOrNull, json, type Row, word } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { Transaction } from '../connection/transaction.js';
@@ -31,7 +31,6 @@ const dataOf = ({ version: _version, wakeAt: _wakeAt, ...kept }: RepairRecord): 
 export class RepairRecords implements RepairStore {
   private readonly parts: StoreParts;
   private readonly transaction: Transaction;
-  private readonly audit: AuditLog;
   private readonly itemRows: RepairItems;
   private readonly insertOne: StatementSync;
   private readonly updateOne: StatementSync;
@@ -42,11 +41,10 @@ export class RepairRecords implements RepairStore {
   private readonly selectOver: StatementSync;
   private readonly deleteOne: StatementSync;
 
-  constructor(parts: StoreParts, transaction: Transaction, audit: AuditLog) {
+  constructor(parts: StoreParts, transaction: Transaction) {
     const { connection } = parts;
     this.parts = parts;
     this.transaction = transaction;
-    this.audit = audit;
     this.itemRows = new RepairItems(parts);
     this.insertOne = connection.prepare(
       `INSERT INTO repair (tenant, repair_id, phase, version, created_at, ended_at, wake_at, data) VALUES (?, ?, ?, 0, ?, ?, ?, ?)`,
@@ -102,7 +100,7 @@ export class RepairRecords implements RepairStore {
       if (changes === 0) return false;
       this.itemRows.add(seq, items);
       if (canary > 0) this.itemRows.chooseCanary(seq, canary);
-      if (audit) this.audit.add(audit);
+      if (audit) this.parts.sql.run(addSealedAudit(audit));
       return true;
     });
     if (written) await this.parts.connection.durable();

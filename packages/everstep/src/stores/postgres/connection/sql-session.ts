@@ -1,0 +1,68 @@
+/** Executes the procedures that both stores share, over the pool of connections or within one transaction. */
+import type { Answer, Command, Procedure, SqlStore, WriteOptions } from '../../shared/sql/procedure.js';
+import { render } from '../../shared/sql/sql.js';
+import { type Database, type Session, type Statement, statement, type TransactionSession } from './connection.js';
+
+const NO_ANSWER: Answer = { rows: [], count: 0 };
+const WITHOUT_WAITING = statement(`SELECT set_config('synchronous_commit', 'off', true)`);
+
+/** By their text. Texts come from the code, so their number is limited. */
+const statements = new Map<string, Statement>();
+
+function statementOf(text: string): Statement {
+  const known = statements.get(text);
+  if (known) return known;
+  const made = statement(text);
+  statements.set(text, made);
+  return made;
+}
+
+async function answerTo(session: Session | TransactionSession, { statement: parts, returns }: Command): Promise<Answer> {
+  const { text, values } = render(parts, 'postgres');
+  if (returns === 'rows') return { rows: await session.query(statementOf(text), values), count: 0 };
+  if (returns === 'nothing' && 'send' in session) session.send(statementOf(text), values);
+  else return { rows: [], count: await session.execute(statementOf(text), values) };
+  return NO_ANSWER;
+}
+
+export async function runProcedure<Result>(session: Session | TransactionSession, procedure: Procedure<Result>): Promise<Result> {
+  let next = procedure.next();
+  while (next.done !== true) next = procedure.next(await answerTo(session, next.value));
+  return next.value;
+}
+
+/** Sends the statements of a procedure that never waits for an answer. */
+export function sendProcedure(session: TransactionSession, procedure: Procedure<void>): void {
+  for (let next = procedure.next(); next.done !== true; next = procedure.next(NO_ANSWER)) {
+    if (next.value.returns !== 'nothing') throw new Error('a procedure that is only sent requested an answer');
+    const { text, values } = render(next.value.statement, 'postgres');
+    session.send(statementOf(text), values);
+  }
+}
+
+export class SqlSession implements SqlStore {
+  private readonly database: Database;
+
+  constructor(database: Database) {
+    this.database = database;
+  }
+
+  read<Result>(procedure: Procedure<Result>): Promise<Result> {
+    return runProcedure(this.database, procedure);
+  }
+
+  readInTransaction<Result>(procedure: () => Procedure<Result>): Promise<Result> {
+    return this.write(procedure);
+  }
+
+  readDurable<Item>(procedure: Procedure<readonly Item[]>): Promise<readonly Item[]> {
+    return this.read(procedure);
+  }
+
+  write<Result>(procedure: () => Procedure<Result>, { durable = true }: WriteOptions = {}): Promise<Result> {
+    return this.database.transaction((session) => {
+      if (!durable) session.send(WITHOUT_WAITING);
+      return runProcedure(session, procedure());
+    });
+  }
+}

@@ -1,0 +1,205 @@
+/** Accounts: few rows, rarely changed. Each change is one durable transaction that contains its audit entry. */
+import type { AccountStore } from '../../../ports/stores/account-store.js';
+import type { InstanceTotals } from '../../../ports/stores/stored-bytes.js';
+import { type AddAudit, listAudit } from '../audit/audit-log.js';
+import type { Procedure, SqlStore } from '../sql/procedure.js';
+import * as alerts from './budget-alerts.js';
+import { type AccountChange, createAccountChange } from './change.js';
+import * as deleted from './deleted-instances.js';
+import * as instances from './instances.js';
+import * as logins from './logins.js';
+import { createNamedTokens } from './named-tokens.js';
+import { createSecrets } from './secrets.js';
+import * as signIn from './sign-in.js';
+import * as teams from './teams.js';
+import * as users from './users.js';
+
+/** What each store does in its own way: what commits count, and what concerns other processes. */
+export interface OwnAccounts extends Pick<AccountStore, 'exclusively' | 'usage' | 'usageOfDays' | 'countOfDay' | 'countsOfDays'> {
+  readonly addAudit: AddAudit;
+  readonly noteInstance: instances.NoteInstance;
+  /** Called in the transaction that deletes an instance. */
+  noteDeletion(instanceId: string, at: number): Procedure<void>;
+  totalsOf(query: { readonly accountId: string }): Promise<readonly InstanceTotals[]>;
+}
+
+export function createAccounts(store: SqlStore, own: OwnAccounts): AccountStore {
+  const { addAudit, noteInstance, noteDeletion, ...counts } = own;
+  const change = createAccountChange(store, addAudit);
+  return {
+    ...counts,
+    ...createSecrets(store),
+    ...createUsers(store, change),
+    ...createLogins(store, change),
+    ...createTeams(store, change),
+    ...createInstances(store, change, own),
+    ...createNamedTokens(store, change),
+    ...createAlerts(store),
+    addAudit: (entry) => store.write(() => addAudit(entry)),
+    listAudit: ({ accountIds, after, limit }) => store.readInTransaction(() => listAudit(accountIds, after, limit)),
+  };
+}
+
+function* disableUser(userId: string, at: number | null): Procedure<'done' | 'not-found' | 'last-operator'> {
+  const locked = yield* users.lockUser(userId);
+  if (!locked) return 'not-found';
+  if (at !== null && locked.isLastOperator) return 'last-operator';
+  yield* users.setUserDisabled(userId, at);
+  if (at === null) return 'done';
+  yield* logins.deleteSessionsOfUser(userId);
+  yield* teams.deleteInvitationsOfInviter(userId);
+  return 'done';
+}
+
+function* changeOperator(userId: string, isOperator: boolean): Procedure<'done' | 'not-found' | 'last-operator'> {
+  const locked = yield* users.lockUser(userId);
+  if (!locked) return 'not-found';
+  if (!isOperator && locked.isLastOperator) return 'last-operator';
+  yield* users.setOperator(userId, isOperator);
+  return 'done';
+}
+
+function* removeUser(
+  userId: string,
+  successorId: string | null,
+): Procedure<'deleted' | 'not-found' | 'owns-something' | 'last-owner' | 'last-operator'> {
+  const locked = yield* users.lockUser(userId);
+  if (!locked) return 'not-found';
+  if (locked.isLastOperator) return 'last-operator';
+  if (yield* teams.ownsSomething(userId)) return 'owns-something';
+  if ((yield* teams.leaveAllTeams(userId, successorId)) === 'last-owner') return 'last-owner';
+  yield* teams.deleteInvitationsOfInviter(userId);
+  yield* logins.deleteSessionsOfUser(userId);
+  yield* signIn.deleteSignInOfUser(userId);
+  yield* users.deleteUser(userId);
+  return 'deleted';
+}
+
+function createUsers(store: SqlStore, change: AccountChange) {
+  return {
+    createUser: ({ user, apiKey, audit }) =>
+      change(function* () {
+        yield* users.createUser(user);
+        yield* users.createApiKey(apiKey);
+      }, audit),
+    listUsers: () => store.read(users.listUsers()),
+    pageOfUsers: ({ after, limit }) => store.read(users.pageOfUsers(after, limit)),
+    findUser: ({ userId }) => store.read(users.findUser(userId)),
+    findUserByEmail: ({ email }) => store.read(users.findUserByEmail(email)),
+    setUserDisabled: ({ userId, at, audit }) => change(() => disableUser(userId, at), audit),
+    setOperator: ({ userId, isOperator, audit }) => change(() => changeOperator(userId, isOperator), audit),
+    deleteUser: ({ userId, successorId, audit }) => change(() => removeUser(userId, successorId), audit),
+    createApiKey: ({ apiKey, audit }) => change(() => users.createApiKey(apiKey), audit),
+    listApiKeys: ({ userId }) => store.read(users.listApiKeys(userId)),
+    revokeApiKey: ({ apiKeyId, userId, at, audit }) =>
+      change(function* () {
+        const revoked = yield* users.revokeApiKey(apiKeyId, userId, at);
+        if (revoked) yield* logins.deleteSessionsOfKey(apiKeyId);
+        return revoked;
+      }, audit),
+    revokeApiKeys: ({ userId, at, audit }) =>
+      change(function* () {
+        yield* logins.deleteSessionsOfUser(userId);
+        return yield* users.revokeApiKeys(userId, at);
+      }, audit),
+  } satisfies Partial<AccountStore>;
+}
+
+function createLogins(store: SqlStore, change: AccountChange) {
+  return {
+    createSession: ({ session, audit }) => change(() => logins.createSession(session), audit),
+    findSession: ({ sessionHash }) => store.read(logins.findSession(sessionHash)),
+    // The next request of the session repeats what a crash undid.
+    extendSession: ({ sessionHash, expiresAt }) =>
+      store.write(() => logins.extendSession(sessionHash, expiresAt), { durable: false }),
+    listSessions: ({ userId }) => store.read(logins.listSessions(userId)),
+    deleteSession: ({ sessionHash, audit }) => change(() => logins.deleteSession(sessionHash), audit),
+    deleteSessions: ({ userId, audit }) =>
+      change(
+        () => logins.deleteSessionsOfUser(userId),
+        audit,
+        (ended) => ended > 0,
+      ),
+    lastLoginAt: ({ userId, place }) => store.read(logins.lastLoginAt(userId, place)),
+    // The next login repeats what a crash undid.
+    noteLogin: ({ userId, place, at }) => store.write(() => logins.noteLogin(userId, place, at), { durable: false }),
+    findByIdentity: (identity) => store.read(signIn.findByIdentity(identity)),
+    linkIdentity: ({ identity, userId, at, audit }) => change(() => signIn.linkIdentity(identity, userId, at), audit),
+    createUserOfIdentity: ({ identity, user, audit }) => change(() => signIn.createUserOfIdentity(identity, user), audit),
+    putRecoveryLink: ({ audit, ...link }) => change(() => signIn.putRecoveryLink(link), audit),
+    findRecovery: ({ secretHash, at }) => store.read(signIn.findRecovery(secretHash, at)),
+    takeRecovery: ({ secretHash, at, apiKey, audit }) => change(() => signIn.takeRecovery(secretHash, at, apiKey), audit),
+  } satisfies Partial<AccountStore>;
+}
+
+function createTeams(store: SqlStore, change: AccountChange) {
+  return {
+    createTeam: ({ team, owner, audit }) => change(() => teams.createTeam(team, owner), audit),
+    findTeam: ({ teamId }) => store.read(teams.findTeam(teamId)),
+    listTeams: ({ userId }) => store.read(teams.listTeams(userId)),
+    deleteTeam: ({ teamId, audit }) => change(() => teams.deleteTeam(teamId), audit),
+    listMembers: ({ teamId }) => store.read(teams.listMembers(teamId)),
+    putMember: ({ member, audit }) => change(() => teams.putMember(member), audit),
+    removeMember: ({ teamId, userId, audit }) => change(() => teams.removeMember(teamId, userId), audit),
+    roleOf: async ({ accountId, userId }) => {
+      if (accountId !== userId) return store.read(teams.roleInTeam(accountId, userId));
+      return (await store.read(users.findUser(userId))) ? 'owner' : null;
+    },
+    putInvitation: ({ invitation, audit }) => change(() => teams.putInvitation(invitation), audit),
+    listInvitations: (query) => store.read(teams.listInvitations(query)),
+    findInvitation: (query) => store.read(teams.findInvitation(query)),
+    deleteInvitation: ({ invitationId, audit }) => change(() => teams.deleteInvitation(invitationId), audit),
+    acceptInvitation: ({ invitationId, member, created, audit }) =>
+      change(function* () {
+        if (!(yield* teams.deleteInvitation(invitationId))) return 'not-found';
+        if (created) {
+          yield* users.createUser(created.user);
+          yield* users.createApiKey(created.apiKey);
+        }
+        yield* teams.putMember(member);
+        return 'done';
+      }, audit),
+  } satisfies Partial<AccountStore>;
+}
+
+function createInstances(store: SqlStore, change: AccountChange, { noteInstance, noteDeletion }: OwnAccounts) {
+  return {
+    createInstance: (instance, audit, tokens = []) =>
+      change(() => instances.createInstance(instance, tokens, noteInstance), audit),
+    findInstance: ({ instanceId }) => store.read(instances.findInstance(instanceId)),
+    listInstances: () => store.read(instances.listInstances()),
+    instancesOf: ({ accountIds }) => store.read(instances.instancesOf(accountIds)),
+    changeInstance: ({ instanceId, change: wanted, audit }) =>
+      change(() => instances.changeInstance(instanceId, wanted, noteInstance), audit),
+    deleteInstance: ({ instanceId, at, audit }) =>
+      change(function* () {
+        const happened = yield* deleted.deleteInstance(instanceId, at);
+        if (happened) yield* noteDeletion(instanceId, at);
+        return happened;
+      }, audit),
+    listDeletedInstances: () => store.read(deleted.listDeletedInstances()),
+    noteEmptied: ({ instanceId, at }) => store.write(() => deleted.noteEmptied(instanceId, at)),
+    forgetDeleted: ({ instanceId }) => store.write(() => deleted.forgetDeleted(instanceId)),
+    setSigningKeys: ({ instanceId, current, next, audit }) =>
+      change(() => instances.setSigningKeys(instanceId, current, next), audit),
+    replaceInstanceKeys: ({ instanceId, from, to }) => store.write(() => instances.replaceKeys(instanceId, from, to)),
+    addWorkflowOrigin: ({ instanceId, origin, limit }) =>
+      store.write(() => instances.addWorkflowOrigin(instanceId, origin, limit)),
+    createToken: (token) => store.write(() => instances.createToken(token)),
+    findToken: ({ tokenId }) => store.read(instances.findToken(tokenId)),
+    listTokens: ({ instanceId }) => store.read(instances.listTokens(instanceId)),
+    revokeToken: ({ tokenId, at }) => store.write(() => instances.revokeToken(tokenId, at)),
+    replaceTokens: ({ instanceId, tokens, at, audit }) => change(() => instances.replaceTokens(instanceId, tokens, at), audit),
+  } satisfies Partial<AccountStore>;
+}
+
+function createAlerts(store: SqlStore) {
+  return {
+    createBudgetAlert: async ({ alert, lesser, ...of }) =>
+      !(await store.read(alerts.isAlertNoted(alert))) && store.write(() => alerts.createAlert(alert, lesser, of)),
+    // The service sends them, so they must be durable.
+    dueBudgetAlerts: ({ before, limit }) => store.readDurable(alerts.dueAlerts(before, limit)),
+    nextBudgetAlertAt: ({ after }) => store.read(alerts.nextAlertAt(after)),
+    rescheduleBudgetAlert: ({ alert, retried, dueAt }) => store.write(() => alerts.rescheduleAlert(alert, retried, dueAt)),
+  } satisfies Partial<AccountStore>;
+}

@@ -1,0 +1,88 @@
+/** Budget alerts: which shares of a budget were reached in a month, and which of them the owner must still be notified of. */
+import type { BudgetAlertId, PendingBudgetAlert, QueueInstance } from '../../../ports/stores/account-store.js';
+import { integerOrNull, textOrNull } from '../../records/columns.js';
+import { FOR_SHARE } from '../sql/dialect.js';
+import { count, type Procedure, row, rows, send } from '../sql/procedure.js';
+import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
+import { NUMBER, TEXT, table } from '../sql/table.js';
+
+const ALERT = table<PendingBudgetAlert>('budget_alert', {
+  instanceId: TEXT,
+  month: TEXT,
+  percent: NUMBER,
+  body: TEXT,
+  retried: NUMBER,
+  dueAt: NUMBER,
+});
+
+const budgetOf = (instance: QueueInstance): number => instance.budgetDollars ?? 0;
+const ownerOf = (instance: QueueInstance): string | null => instance.accountId ?? null;
+
+/** Whether alerts for the earlier budget or owner are obsolete. */
+export const isBudgetChanged = (before: QueueInstance, after: QueueInstance): boolean =>
+  budgetOf(before) !== budgetOf(after) || ownerOf(before) !== ownerOf(after);
+
+const isAlert = ({ instanceId, month, percent }: BudgetAlertId): Sql =>
+  sql`instance_id = ${instanceId} AND month = ${month} AND percent = ${percent}`;
+
+/** Reads only: the question is repeated while the budget is exceeded. */
+export function* isAlertNoted(alert: BudgetAlertId): Procedure<boolean> {
+  return (yield* row(sql`SELECT percent FROM budget_alert WHERE ${isAlert(alert)}`)) !== null;
+}
+
+/** The budget and the owner that an alert is for. */
+export interface BudgetAlertFor {
+  readonly budgetDollars: number;
+  readonly accountId: string | null;
+}
+
+/** Several processes delete past alerts at the same time. */
+const IN_ORDER = byDialect({ sqlite: raw(''), postgres: raw('ORDER BY instance_id, month, percent FOR UPDATE SKIP LOCKED') });
+
+/** False if it was noted before, or if the budget or the owner has changed. A change waits, and then removes the alert. */
+export function* createAlert(
+  alert: PendingBudgetAlert,
+  lesser: readonly number[],
+  { budgetDollars, accountId }: BudgetAlertFor,
+): Procedure<boolean> {
+  const { instanceId, month } = alert;
+  const instance = yield* row(sql`
+    SELECT account_id, budget_dollars FROM queue_instance WHERE instance_id = ${instanceId} ${FOR_SHARE}`);
+  if (!instance || textOrNull(instance, 'account_id') !== accountId) return false;
+  if ((integerOrNull(instance, 'budget_dollars') ?? 0) !== budgetDollars) return false;
+  yield* send(sql`
+    DELETE FROM budget_alert WHERE (instance_id, month, percent) IN (
+      SELECT instance_id, month, percent FROM budget_alert WHERE month < ${month} AND due_at IS NULL ${IN_ORDER})`);
+  // In order, because another process may note other shares of the month at the same moment.
+  for (const percent of lesser.toSorted((a, b) => a - b))
+    yield* send(sql`
+      INSERT INTO budget_alert (instance_id, month, percent, body, retried) VALUES (${instanceId}, ${month}, ${percent}, '', 0)
+      ON CONFLICT (instance_id, month, percent) DO NOTHING`);
+  return (yield* count(sql`${ALERT.insert(alert)} ON CONFLICT (instance_id, month, percent) DO NOTHING`)) === 1;
+}
+
+/** Earliest first. */
+export function* dueAlerts(before: number, limit: number): Procedure<readonly PendingBudgetAlert[]> {
+  const due = yield* rows(sql`SELECT * FROM budget_alert WHERE due_at <= ${before} ORDER BY due_at LIMIT ${limit}`);
+  return due.map(ALERT.read);
+}
+
+/** Null if none is due later. */
+export function* nextAlertAt(after: number): Procedure<number | null> {
+  const next = yield* row(sql`SELECT min(due_at) AS due_at FROM budget_alert WHERE due_at > ${after}`);
+  return next && integerOrNull(next, 'due_at');
+}
+
+/**
+ * `dueAt` null: the alert was delivered or given up. False, without a change, if the alert is not as it was read: another
+ * one was noted, or another process was faster.
+ */
+export function* rescheduleAlert(alert: PendingBudgetAlert, retried: number, dueAt: number | null): Procedure<boolean> {
+  const moved = yield* count(sql`
+    UPDATE budget_alert SET retried = ${retried}, due_at = ${dueAt}
+    WHERE ${isAlert(alert)} AND body = ${alert.body} AND due_at = ${alert.dueAt}`);
+  return moved === 1;
+}
+
+export const forgetAlerts = (instanceId: string): Procedure<void> =>
+  send(sql`DELETE FROM budget_alert WHERE instance_id = ${instanceId}`);

@@ -1,0 +1,143 @@
+/** Queue instances and their tokens. */
+import type { InstanceChange, InstanceKeys, QueueInstance, TokenRecord } from '../../../ports/stores/account-store.js';
+import { integer, text } from '../../records/columns.js';
+import { FOR_UPDATE, isOneOf } from '../sql/dialect.js';
+import { count, type Procedure, row, rows, send } from '../sql/procedure.js';
+import { sql } from '../sql/sql.js';
+import { json, NUMBER, nullable, oneOf, optional, TEXT, table } from '../sql/table.js';
+import { forgetAlerts, isBudgetChanged } from './budget-alerts.js';
+import { requireAccount } from './change.js';
+
+const INSTANCE = table<QueueInstance>('queue_instance', {
+  instanceId: TEXT,
+  region: TEXT,
+  name: TEXT,
+  createdAt: NUMBER,
+  currentSigningKey: TEXT,
+  nextSigningKey: TEXT,
+  accountId: optional(TEXT),
+  plan: optional(TEXT),
+  budgetDollars: optional(NUMBER),
+  budgetAlertUrl: optional(TEXT),
+  price: optional(NUMBER),
+  outboundRules: optional(json()),
+  keyPairs: optional(json()),
+  workflowOrigins: optional(json()),
+  signedOrigins: optional(json()),
+});
+
+const TOKEN = table<TokenRecord>('token', {
+  tokenId: TEXT,
+  instanceId: TEXT,
+  access: oneOf(['read-write', 'read-only']),
+  createdAt: NUMBER,
+  revokedAt: nullable(NUMBER),
+});
+
+/** Called in the transaction that creates or changes an instance, with its new price if that is set. */
+export type NoteInstance = (instanceId: string, price: number | undefined) => Procedure<void>;
+
+/** Fails if the id is taken, or if the account does not exist. */
+export function* createInstance(
+  instance: QueueInstance,
+  tokens: readonly TokenRecord[],
+  noteInstance: NoteInstance,
+): Procedure<void> {
+  if (instance.accountId !== undefined) yield* requireAccount(instance.accountId);
+  yield* send(INSTANCE.insert(instance));
+  for (const token of tokens) yield* createToken(token);
+  yield* noteInstance(instance.instanceId, instance.price);
+}
+
+export function* findInstance(instanceId: string): Procedure<QueueInstance | null> {
+  const found = yield* row(sql`SELECT * FROM queue_instance WHERE instance_id = ${instanceId}`);
+  return found && INSTANCE.read(found);
+}
+
+function* lockInstance(instanceId: string): Procedure<QueueInstance | null> {
+  const found = yield* row(sql`SELECT * FROM queue_instance WHERE instance_id = ${instanceId} ${FOR_UPDATE}`);
+  return found && INSTANCE.read(found);
+}
+
+/** By creation. */
+export function* listInstances(): Procedure<readonly QueueInstance[]> {
+  return (yield* rows(sql`SELECT * FROM queue_instance ORDER BY seq`)).map(INSTANCE.read);
+}
+
+/** By creation. */
+export function* instancesOf(accountIds: readonly string[]): Procedure<readonly QueueInstance[]> {
+  const found = yield* rows(sql`SELECT * FROM queue_instance WHERE account_id ${isOneOf(accountIds)}`);
+  return found.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map(INSTANCE.read);
+}
+
+/** Null if there is no such instance. Fails if the new account does not exist. */
+export function* changeInstance(
+  instanceId: string,
+  change: InstanceChange,
+  noteInstance: NoteInstance,
+): Procedure<QueueInstance | null> {
+  const before = yield* lockInstance(instanceId);
+  if (!before) return null;
+  if (change.accountId !== undefined) yield* requireAccount(change.accountId);
+  const changed = yield* row(sql`
+    UPDATE queue_instance SET ${INSTANCE.assignments({ ...before, ...change })} WHERE instance_id = ${instanceId} RETURNING *`);
+  if (!changed) return null;
+  const after = INSTANCE.read(changed);
+  yield* noteInstance(instanceId, change.price);
+  if (isBudgetChanged(before, after)) yield* forgetAlerts(instanceId);
+  return after;
+}
+
+/** Fails if there is no such instance. */
+export function* setSigningKeys(instanceId: string, current: string, next: string): Procedure<void> {
+  const changed = yield* count(sql`
+    UPDATE queue_instance SET current_signing_key = ${current}, next_signing_key = ${next} WHERE instance_id = ${instanceId}`);
+  if (changed !== 1) throw new Error(`there is no queue instance ${instanceId}`);
+}
+
+const keyPairsOf = ({ keyPairs }: InstanceKeys): string | null => (keyPairs ? JSON.stringify(keyPairs) : null);
+
+/** False if the keys are not `from`. */
+export function* replaceKeys(instanceId: string, from: InstanceKeys, to: InstanceKeys): Procedure<boolean> {
+  const replaced = yield* count(sql`
+    UPDATE queue_instance SET current_signing_key = ${to.currentSigningKey}, next_signing_key = ${to.nextSigningKey},
+      key_pairs = ${keyPairsOf(to)}
+    WHERE instance_id = ${instanceId} AND current_signing_key = ${from.currentSigningKey}
+      AND next_signing_key = ${from.nextSigningKey} AND key_pairs IS NOT DISTINCT FROM ${keyPairsOf(from)}`);
+  return replaced === 1;
+}
+
+export function* addWorkflowOrigin(instanceId: string, origin: string, limit: number): Procedure<void> {
+  const instance = yield* lockInstance(instanceId);
+  const known = instance?.workflowOrigins ?? [];
+  if (!instance || known.includes(origin) || known.length >= limit) return;
+  const origins = JSON.stringify([...known, origin]);
+  yield* send(sql`UPDATE queue_instance SET workflow_origins = ${origins} WHERE instance_id = ${instanceId}`);
+}
+
+/** Fails if the id is taken. */
+export const createToken = (token: TokenRecord): Procedure<void> => send(TOKEN.insert(token));
+
+export function* findToken(tokenId: string): Procedure<TokenRecord | null> {
+  const found = yield* row(sql`SELECT * FROM token WHERE token_id = ${tokenId}`);
+  return found && TOKEN.read(found);
+}
+
+/** By creation. */
+export function* listTokens(instanceId: string): Procedure<readonly TokenRecord[]> {
+  return (yield* rows(sql`SELECT * FROM token WHERE instance_id = ${instanceId} ORDER BY seq`)).map(TOKEN.read);
+}
+
+/** A token that was revoked before keeps that time. */
+export const revokeToken = (tokenId: string, at: number): Procedure<void> =>
+  send(sql`UPDATE token SET revoked_at = coalesce(revoked_at, ${at}) WHERE token_id = ${tokenId}`);
+
+/** Returns the ids of the tokens that were valid until now, by creation. */
+export function* replaceTokens(instanceId: string, tokens: readonly TokenRecord[], at: number): Procedure<readonly string[]> {
+  // If there are two replacements at once, the second sees the tokens of the first.
+  yield* lockInstance(instanceId);
+  const revoked = yield* rows(sql`
+    UPDATE token SET revoked_at = ${at} WHERE instance_id = ${instanceId} AND revoked_at IS NULL RETURNING token_id, seq`);
+  for (const token of tokens) yield* createToken(token);
+  return revoked.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map((token) => text(token, 'token_id'));
+}

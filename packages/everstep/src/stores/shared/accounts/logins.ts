@@ -1,0 +1,86 @@
+/** Sessions of users, by the hash of the secret in their cookie, and the latest places of their logins. */
+import {
+  MAX_LOGIN_LOCATIONS,
+  MAX_SESSIONS_PER_USER,
+  type SessionRecord,
+  type UserRecord,
+} from '../../../ports/stores/account-store.js';
+import { integer } from '../../records/columns.js';
+import { allAfter, FOR_SHARE, larger } from '../sql/dialect.js';
+import { count, type Procedure, row, rows, send } from '../sql/procedure.js';
+import { sql } from '../sql/sql.js';
+import { EMPTY_IF_NULL, NUMBER, TEXT, table } from '../sql/table.js';
+import { USER } from './users.js';
+
+const SESSION = table<SessionRecord>('login_session', {
+  sessionHash: TEXT,
+  userId: TEXT,
+  apiKeyId: EMPTY_IF_NULL,
+  createdAt: NUMBER,
+  expiresAt: NUMBER,
+});
+
+/** False if the user is disabled, or has no such valid key. Locks both, so that a revocation at the same time ends the session. */
+export function* createSession({ sessionHash, userId, apiKeyId, createdAt, expiresAt }: SessionRecord): Procedure<boolean> {
+  yield* send(sql`DELETE FROM login_session WHERE expires_at <= ${createdAt}`);
+  const owner =
+    apiKeyId === null
+      ? sql`SELECT ${sessionHash}, user_id, '', ${createdAt}, ${expiresAt} FROM account_user
+          WHERE user_id = ${userId} AND disabled_at IS NULL ${FOR_SHARE}`
+      : sql`SELECT ${sessionHash}, k.user_id, k.api_key_id, ${createdAt}, ${expiresAt}
+          FROM api_key k JOIN account_user u ON u.user_id = k.user_id
+          WHERE k.api_key_id = ${apiKeyId} AND k.user_id = ${userId} AND k.revoked_at IS NULL AND u.disabled_at IS NULL ${FOR_SHARE}`;
+  const created = yield* count(
+    sql`INSERT INTO login_session (session_hash, user_id, api_key_id, created_at, expires_at) ${owner}`,
+  );
+  if (created !== 1) return false;
+  yield* send(sql`
+    DELETE FROM login_session WHERE session_hash IN (
+      SELECT session_hash FROM login_session WHERE user_id = ${userId} ORDER BY created_at DESC ${allAfter(MAX_SESSIONS_PER_USER)})`);
+  return true;
+}
+
+export function* findSession(
+  sessionHash: string,
+): Procedure<{ readonly session: SessionRecord; readonly user: UserRecord } | null> {
+  const found = yield* row(sql`
+    SELECT u.*, s.session_hash, s.api_key_id, s.expires_at, s.created_at AS session_created_at
+    FROM login_session s JOIN account_user u ON u.user_id = s.user_id WHERE s.session_hash = ${sessionHash}`);
+  return found && { session: SESSION.read({ ...found, created_at: found.session_created_at }), user: USER.read(found) };
+}
+
+export const extendSession = (sessionHash: string, expiresAt: number): Procedure<void> =>
+  send(sql`UPDATE login_session SET expires_at = ${expiresAt} WHERE session_hash = ${sessionHash}`);
+
+/** Newest first. */
+export function* listSessions(userId: string): Procedure<readonly SessionRecord[]> {
+  const found = yield* rows(sql`
+    SELECT * FROM login_session WHERE user_id = ${userId} ORDER BY created_at DESC, session_hash`);
+  return found.map(SESSION.read);
+}
+
+export function* deleteSession(sessionHash: string): Procedure<boolean> {
+  return (yield* count(sql`DELETE FROM login_session WHERE session_hash = ${sessionHash}`)) === 1;
+}
+
+/** Returns the number of sessions. */
+export const deleteSessionsOfUser = (userId: string): Procedure<number> =>
+  count(sql`DELETE FROM login_session WHERE user_id = ${userId}`);
+
+export const deleteSessionsOfKey = (apiKeyId: string): Procedure<void> =>
+  send(sql`DELETE FROM login_session WHERE api_key_id = ${apiKeyId}`);
+
+/** Time of the last login from this place; null if it is not among the latest places of the user. */
+export function* lastLoginAt(userId: string, place: string): Procedure<number | null> {
+  const found = yield* row(sql`SELECT at FROM login_place WHERE user_id = ${userId} AND place = ${place}`);
+  return found && integer(found, 'at');
+}
+
+export function* noteLogin(userId: string, place: string, at: number): Procedure<void> {
+  yield* send(sql`
+    INSERT INTO login_place (user_id, place, at) VALUES (${userId}, ${place}, ${at})
+    ON CONFLICT (user_id, place) DO UPDATE SET at = ${larger(sql`login_place.at`, sql`excluded.at`)}`);
+  yield* send(sql`
+    DELETE FROM login_place WHERE user_id = ${userId} AND place IN (
+      SELECT place FROM login_place WHERE user_id = ${userId} ORDER BY at DESC, place ${allAfter(MAX_LOGIN_LOCATIONS)})`);
+}

@@ -1,0 +1,70 @@
+/** Named tokens of instances, by the hash of the token. */
+import { NAMED_TOKENS_KEPT_MS, type NamedToken, type NamedTokenStore } from '../../../ports/stores/accounts/named-tokens.js';
+import { larger, smaller } from '../sql/dialect.js';
+import { count, type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
+import { sql } from '../sql/sql.js';
+import { json, NUMBER, nullable, TEXT, table } from '../sql/table.js';
+import type { AccountChange } from './change.js';
+
+const TOKEN = table<NamedToken>('named_token', {
+  tokenId: TEXT,
+  instanceId: TEXT,
+  name: TEXT,
+  tokenHash: TEXT,
+  scopes: json(),
+  createdBy: TEXT,
+  createdAt: NUMBER,
+  expiresAt: nullable(NUMBER),
+  revokedAt: nullable(NUMBER),
+  lastUsedAt: nullable(NUMBER),
+});
+
+function* create(
+  token: NamedToken,
+  replaces: { readonly tokenId: string; readonly expiresAt: number } | undefined,
+): Procedure<boolean> {
+  const { instanceId, createdAt } = token;
+  if (replaces) {
+    const { tokenId, expiresAt } = replaces;
+    const ended = yield* count(sql`
+      UPDATE named_token SET expires_at = ${smaller(sql`coalesce(expires_at, ${expiresAt})`, sql`${expiresAt}`)}
+      WHERE token_id = ${tokenId} AND instance_id = ${instanceId} AND revoked_at IS NULL`);
+    if (ended !== 1) return false;
+  }
+  const before = createdAt - NAMED_TOKENS_KEPT_MS;
+  yield* send(sql`
+    DELETE FROM named_token WHERE instance_id = ${instanceId} AND (revoked_at < ${before} OR expires_at < ${before})`);
+  yield* send(TOKEN.insert(token));
+  return true;
+}
+
+function* find(tokenHash: string): Procedure<NamedToken | null> {
+  const found = yield* row(sql`SELECT * FROM named_token WHERE token_hash = ${tokenHash}`);
+  return found && TOKEN.read(found);
+}
+
+function* list(instanceId: string): Procedure<readonly NamedToken[]> {
+  const found = yield* rows(sql`SELECT * FROM named_token WHERE instance_id = ${instanceId} ORDER BY created_at, token_id`);
+  return found.map(TOKEN.read);
+}
+
+function* revoke(instanceId: string, tokenId: string, at: number): Procedure<boolean> {
+  const revoked = yield* count(sql`
+    UPDATE named_token SET revoked_at = ${at}
+    WHERE token_id = ${tokenId} AND instance_id = ${instanceId} AND revoked_at IS NULL`);
+  return revoked === 1;
+}
+
+const noteUse = (tokenId: string, at: number): Procedure<void> =>
+  send(sql`
+    UPDATE named_token SET last_used_at = ${larger(sql`coalesce(last_used_at, 0)`, sql`${at}`)} WHERE token_id = ${tokenId}`);
+
+export function createNamedTokens(store: SqlStore, change: AccountChange): NamedTokenStore {
+  return {
+    createNamedToken: ({ token, replaces, audit }) => change(() => create(token, replaces), audit),
+    findNamedToken: ({ tokenHash }) => store.read(find(tokenHash)),
+    listNamedTokens: ({ instanceId }) => store.read(list(instanceId)),
+    revokeNamedToken: ({ instanceId, tokenId, at, audit }) => change(() => revoke(instanceId, tokenId, at), audit),
+    noteTokenUse: ({ tokenId, at }) => store.write(() => noteUse(tokenId, at), { durable: false }),
+  };
+}

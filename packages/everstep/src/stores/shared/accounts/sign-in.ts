@@ -1,0 +1,69 @@
+/** Identities of users at the identity provider, and links with which a user gets a new API key. */
+import type { ApiKeyRecord, UserRecord } from '../../../ports/stores/account-store.js';
+import type { Identity } from '../../../ports/stores/accounts/sign-in.js';
+import { FOR_KEY_SHARE } from '../sql/dialect.js';
+import { count, type Procedure, row, send } from '../sql/procedure.js';
+import { sql } from '../sql/sql.js';
+import { createApiKey, USER } from './users.js';
+
+export function* findByIdentity({ issuer, subject }: Identity): Procedure<UserRecord | null> {
+  const found = yield* row(sql`
+    SELECT u.* FROM sso_identity i JOIN account_user u ON u.user_id = i.user_id
+    WHERE i.issuer = ${issuer} AND i.subject = ${subject}`);
+  return found && USER.read(found);
+}
+
+export function* linkIdentity({ issuer, subject }: Identity, userId: string, at: number): Procedure<boolean> {
+  const linked = yield* count(sql`
+    INSERT INTO sso_identity (issuer, subject, user_id, created_at)
+    SELECT ${issuer}, ${subject}, user_id, ${at} FROM account_user WHERE user_id = ${userId} ${FOR_KEY_SHARE}
+    ON CONFLICT (issuer, subject) DO NOTHING`);
+  return linked === 1;
+}
+
+export function* createUserOfIdentity(identity: Identity, user: UserRecord): Procedure<boolean> {
+  if (yield* findByIdentity(identity)) return false;
+  const insert = USER.insert({ ...user, email: user.email.toLowerCase() });
+  if ((yield* count(sql`${insert} ON CONFLICT DO NOTHING`)) !== 1) return false;
+  if (yield* linkIdentity(identity, user.userId, user.createdAt)) return true;
+  throw new Error('the identity was linked to another user at the same moment');
+}
+
+export interface RecoveryLink {
+  readonly userId: string;
+  readonly secretHash: string;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+}
+
+export function* putRecoveryLink({ userId, secretHash, createdAt, expiresAt }: RecoveryLink): Procedure<boolean> {
+  const put = yield* count(sql`
+    INSERT INTO recovery_link (user_id, secret_hash, created_at, expires_at)
+    SELECT user_id, ${secretHash}, ${createdAt}, ${expiresAt} FROM account_user WHERE user_id = ${userId} ${FOR_KEY_SHARE}
+    ON CONFLICT (user_id) DO UPDATE SET secret_hash = excluded.secret_hash, created_at = excluded.created_at,
+      expires_at = excluded.expires_at`);
+  return put === 1;
+}
+
+export function* findRecovery(secretHash: string, at: number): Procedure<UserRecord | null> {
+  const found = yield* row(sql`
+    SELECT u.* FROM recovery_link l JOIN account_user u ON u.user_id = l.user_id
+    WHERE l.secret_hash = ${secretHash} AND l.expires_at > ${at} AND u.disabled_at IS NULL`);
+  return found && USER.read(found);
+}
+
+/** False if another request used the link at the same moment. */
+export function* takeRecovery(secretHash: string, at: number, apiKey: ApiKeyRecord): Procedure<boolean> {
+  if ((yield* findRecovery(secretHash, at))?.userId !== apiKey.userId) return false;
+  const taken = yield* count(sql`
+    DELETE FROM recovery_link WHERE user_id = ${apiKey.userId} AND secret_hash = ${secretHash} AND expires_at > ${at}`);
+  if (taken !== 1) return false;
+  yield* createApiKey(apiKey);
+  return true;
+}
+
+/** For a user that is deleted. */
+export function* deleteSignInOfUser(userId: string): Procedure<void> {
+  yield* send(sql`DELETE FROM sso_identity WHERE user_id = ${userId}`);
+  yield* send(sql`DELETE FROM recovery_link WHERE user_id = ${userId}`);
+}

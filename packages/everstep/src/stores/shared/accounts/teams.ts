@@ -1,0 +1,179 @@
+/** Teams, their members and pending invitations. A change locks the row of the team first, so two changes see each other. */
+import {
+  type InvitationRecord,
+  type MemberRecord,
+  ROLES,
+  type Role,
+  type TeamRecord,
+} from '../../../ports/stores/account-store.js';
+import { flag, integer, text, word } from '../../records/columns.js';
+import { FOR_KEY_SHARE, FOR_UPDATE, isFalse } from '../sql/dialect.js';
+import { count, type Procedure, row, rows, send } from '../sql/procedure.js';
+import { sql } from '../sql/sql.js';
+import { NUMBER, oneOf, TEXT, table } from '../sql/table.js';
+
+const TEAM = table<TeamRecord>('team', { teamId: TEXT, name: TEXT, createdAt: NUMBER });
+
+const MEMBER = table<Omit<MemberRecord, 'email'>>('team_member', {
+  teamId: TEXT,
+  userId: TEXT,
+  role: oneOf(ROLES),
+  addedAt: NUMBER,
+});
+
+const INVITATION = table<InvitationRecord>('invitation', {
+  invitationId: TEXT,
+  teamId: TEXT,
+  email: TEXT,
+  role: oneOf(ROLES),
+  secretHash: TEXT,
+  invitedBy: TEXT,
+  createdAt: NUMBER,
+  expiresAt: NUMBER,
+});
+
+const isLocked = function* (teamId: string): Procedure<boolean> {
+  return (yield* row(sql`SELECT team_id FROM team WHERE team_id = ${teamId} ${FOR_UPDATE}`)) !== null;
+};
+
+function* isLastOwner(teamId: string, userId: string): Procedure<boolean> {
+  const found = yield* row(sql`
+    SELECT EXISTS (SELECT 1 FROM team_member WHERE team_id = ${teamId} AND user_id = ${userId} AND role = 'owner')
+      AND NOT EXISTS (SELECT 1 FROM team_member WHERE team_id = ${teamId} AND user_id <> ${userId} AND role = 'owner') AS last`);
+  return found !== null && flag(found, 'last');
+}
+
+const upsertMember = (member: MemberRecord): Procedure<void> =>
+  send(sql`${MEMBER.insert(member)} ON CONFLICT (user_id, team_id) DO UPDATE SET role = excluded.role`);
+
+/** Fails if the id is taken, or if the owner is not a user. */
+export function* createTeam(team: TeamRecord, owner: MemberRecord): Procedure<void> {
+  yield* send(TEAM.insert(team));
+  yield* upsertMember(owner);
+}
+
+export function* findTeam(teamId: string): Procedure<TeamRecord | null> {
+  const found = yield* row(sql`SELECT * FROM team WHERE team_id = ${teamId}`);
+  return found && TEAM.read(found);
+}
+
+/** By creation. */
+export function* listTeams(userId: string): Procedure<readonly (TeamRecord & { readonly role: Role })[]> {
+  const found = yield* rows(sql`
+    SELECT t.*, m.role FROM team_member m JOIN team t ON t.team_id = m.team_id WHERE m.user_id = ${userId}`);
+  return found
+    .toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq'))
+    .map((team) => ({ ...TEAM.read(team), role: word(team, 'role', ROLES) }));
+}
+
+/** Whether the account, of a user or a team, owns queue instances or search indexes. */
+export function* ownsSomething(accountId: string): Procedure<boolean> {
+  const found = yield* row(sql`
+    SELECT EXISTS (SELECT 1 FROM queue_instance WHERE account_id = ${accountId})
+      OR EXISTS (SELECT 1 FROM search_index WHERE account_id = ${accountId} AND ${isFalse('deleted')}) AS owns`);
+  return found === null || flag(found, 'owns');
+}
+
+/** Removes the user from all teams, as `deleteUser` describes. Returns the deleted teams; `last-owner`: nothing was changed. */
+export function* leaveAllTeams(
+  userId: string,
+  successorId: string | null,
+): Procedure<{ readonly deleted: readonly string[] } | 'last-owner'> {
+  const deleted: string[] = [];
+  const inherited: string[] = [];
+  const teamIds = (yield* listTeams(userId)).map(({ teamId }) => teamId).sort();
+  for (const teamId of teamIds) {
+    yield* isLocked(teamId);
+    if (!(yield* isLastOwner(teamId, userId))) continue;
+    const members = yield* listMembers(teamId);
+    if (members.length === 1 && !(yield* ownsSomething(teamId))) deleted.push(teamId);
+    else if (successorId !== userId && members.some((member) => member.userId === successorId)) inherited.push(teamId);
+    else return 'last-owner';
+  }
+  for (const teamId of inherited)
+    yield* send(sql`UPDATE team_member SET role = 'owner' WHERE team_id = ${teamId} AND user_id = ${successorId}`);
+  for (const teamId of deleted) yield* deleteTeam(teamId);
+  yield* send(sql`DELETE FROM team_member WHERE user_id = ${userId}`);
+  return { deleted };
+}
+
+/** Also deletes its invitations. */
+export function* deleteTeam(teamId: string): Procedure<'deleted' | 'not-found' | 'owns-something'> {
+  if (!(yield* isLocked(teamId))) return 'not-found';
+  if (yield* ownsSomething(teamId)) return 'owns-something';
+  yield* send(sql`DELETE FROM team_member WHERE team_id = ${teamId}`);
+  yield* send(sql`DELETE FROM team WHERE team_id = ${teamId}`);
+  yield* send(sql`DELETE FROM invitation WHERE team_id = ${teamId}`);
+  return 'deleted';
+}
+
+/** By the time they were added. */
+export function* listMembers(teamId: string): Procedure<readonly MemberRecord[]> {
+  const found = yield* rows(sql`
+    SELECT m.*, u.email FROM team_member m JOIN account_user u ON u.user_id = m.user_id
+    WHERE m.team_id = ${teamId} ORDER BY m.seq`);
+  return found.map((member) => ({ ...MEMBER.read(member), email: text(member, 'email') }));
+}
+
+export function* roleInTeam(teamId: string, userId: string): Procedure<Role | null> {
+  const found = yield* row(sql`SELECT role FROM team_member WHERE team_id = ${teamId} AND user_id = ${userId}`);
+  return found && word(found, 'role', ROLES);
+}
+
+/** A member that gets another role keeps the time at which it was added. Fails if there is no such team or user. */
+export function* putMember(member: MemberRecord): Procedure<'done' | 'last-owner'> {
+  const { teamId, userId, role } = member;
+  yield* isLocked(teamId);
+  if (role !== 'owner' && (yield* isLastOwner(teamId, userId))) return 'last-owner';
+  yield* upsertMember(member);
+  return 'done';
+}
+
+/** Also deletes the invitations that the member sent. */
+export function* removeMember(teamId: string, userId: string): Procedure<'done' | 'not-found' | 'last-owner'> {
+  yield* isLocked(teamId);
+  if (yield* isLastOwner(teamId, userId)) return 'last-owner';
+  const removed = yield* count(sql`DELETE FROM team_member WHERE team_id = ${teamId} AND user_id = ${userId}`);
+  if (removed !== 1) return 'not-found';
+  yield* send(sql`DELETE FROM invitation WHERE invited_by = ${userId} AND team_id = ${teamId}`);
+  return 'done';
+}
+
+/**
+ * Replaces an invitation of the same address, and deletes expired ones. Fails if there is no such team, or if the id or the
+ * hash is taken.
+ */
+export function* putInvitation(invitation: InvitationRecord): Procedure<void> {
+  const { teamId, email, createdAt } = invitation;
+  yield* send(sql`DELETE FROM invitation WHERE (team_id = ${teamId} AND email = ${email}) OR expires_at <= ${createdAt}`);
+  // The team is locked, so a deletion at the same moment leaves no invitation behind.
+  const team = yield* row(sql`SELECT team_id FROM team WHERE team_id = ${teamId} ${FOR_KEY_SHARE}`);
+  if (!team) throw new Error(`there is no team ${teamId}`);
+  yield* send(INVITATION.insert(invitation));
+}
+
+export function* findInvitation(
+  query: { readonly invitationId: string } | { readonly secretHash: string },
+): Procedure<InvitationRecord | null> {
+  const found =
+    'invitationId' in query
+      ? yield* row(sql`SELECT * FROM invitation WHERE invitation_id = ${query.invitationId}`)
+      : yield* row(sql`SELECT * FROM invitation WHERE secret_hash = ${query.secretHash}`);
+  return found && INVITATION.read(found);
+}
+
+/** By creation. */
+export function* listInvitations(
+  query: { readonly teamId: string } | { readonly invitedBy: string },
+): Procedure<readonly InvitationRecord[]> {
+  const of = 'teamId' in query ? sql`team_id = ${query.teamId}` : sql`invited_by = ${query.invitedBy}`;
+  return (yield* rows(sql`SELECT * FROM invitation WHERE ${of} ORDER BY seq`)).map(INVITATION.read);
+}
+
+export function* deleteInvitation(invitationId: string): Procedure<boolean> {
+  return (yield* count(sql`DELETE FROM invitation WHERE invitation_id = ${invitationId}`)) === 1;
+}
+
+/** Of all teams. */
+export const deleteInvitationsOfInviter = (userId: string): Procedure<void> =>
+  send(sql`DELETE FROM invitation WHERE invited_by = ${userId}`);

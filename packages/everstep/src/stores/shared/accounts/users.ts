@@ -1,0 +1,93 @@
+/** Users and their API keys. E-mail addresses are stored and compared in lower case. */
+import type { ApiKeyRecord, UserRecord } from '../../../ports/stores/account-store.js';
+import { FOR_UPDATE, isTrue } from '../sql/dialect.js';
+import { count, type Procedure, row, rows, send } from '../sql/procedure.js';
+import { raw, sql } from '../sql/sql.js';
+import { NUMBER, optional, TEXT, TRUE_OR_ABSENT, table } from '../sql/table.js';
+
+export const USER = table<UserRecord>('account_user', {
+  userId: TEXT,
+  email: TEXT,
+  createdAt: NUMBER,
+  disabledAt: optional(NUMBER),
+  isOperator: TRUE_OR_ABSENT,
+});
+
+const API_KEY = table<ApiKeyRecord>('api_key', {
+  apiKeyId: TEXT,
+  userId: TEXT,
+  name: TEXT,
+  keyHash: TEXT,
+  createdAt: NUMBER,
+  revokedAt: optional(NUMBER),
+});
+
+const IS_OPERATOR = isTrue('is_operator');
+
+/** Fails if the id or the e-mail address is taken. */
+export const createUser = (user: UserRecord): Procedure<void> => send(USER.insert({ ...user, email: user.email.toLowerCase() }));
+
+export function* listUsers(): Procedure<readonly UserRecord[]> {
+  return (yield* rows(sql`SELECT * FROM account_user ORDER BY seq`)).map(USER.read);
+}
+
+/** Empty if there is no user `after`. */
+export function* pageOfUsers(after: string | null, limit: number): Procedure<readonly UserRecord[]> {
+  const from = after === null ? sql`0` : sql`(SELECT seq FROM account_user WHERE user_id = ${after})`;
+  return (yield* rows(sql`SELECT * FROM account_user WHERE seq > ${from} ORDER BY seq LIMIT ${limit}`)).map(USER.read);
+}
+
+export function* findUser(userId: string): Procedure<UserRecord | null> {
+  const found = yield* row(sql`SELECT * FROM account_user WHERE user_id = ${userId}`);
+  return found && USER.read(found);
+}
+
+export function* findUserByEmail(email: string): Procedure<UserRecord | null> {
+  const found = yield* row(sql`SELECT * FROM account_user WHERE email = ${email.toLowerCase()}`);
+  return found && USER.read(found);
+}
+
+/** Locks the user and all operators, so that two operators who leave at once wait for each other. Null: there is no such user. */
+export function* lockUser(userId: string): Procedure<{ readonly isLastOperator: boolean } | null> {
+  yield* rows(sql`SELECT user_id FROM account_user WHERE ${IS_OPERATOR} ORDER BY user_id ${FOR_UPDATE}`);
+  const found = yield* row(sql`SELECT * FROM account_user WHERE user_id = ${userId} ${FOR_UPDATE}`);
+  if (!found) return null;
+  const user = USER.read(found);
+  if (user.isOperator !== true || user.disabledAt !== undefined) return { isLastOperator: false };
+  const other = yield* row(sql`
+    SELECT user_id FROM account_user WHERE ${IS_OPERATOR} AND disabled_at IS NULL AND user_id <> ${userId} LIMIT 1`);
+  return { isLastOperator: other === null };
+}
+
+export const setUserDisabled = (userId: string, at: number | null): Procedure<void> =>
+  send(sql`UPDATE account_user SET disabled_at = ${at} WHERE user_id = ${userId}`);
+
+export const setOperator = (userId: string, isOperator: boolean): Procedure<void> =>
+  send(sql`UPDATE account_user SET is_operator = ${isOperator} WHERE user_id = ${userId}`);
+
+/** Also deletes the user's keys and login places. */
+export function* deleteUser(userId: string): Procedure<void> {
+  for (const table of ['login_place', 'api_key', 'account_user'])
+    yield* send(sql`DELETE FROM ${raw(table)} WHERE user_id = ${userId}`);
+}
+
+/** Fails if the id or the hash is taken, or if there is no such user. */
+export function* createApiKey(apiKey: ApiKeyRecord): Procedure<void> {
+  if (!(yield* findUser(apiKey.userId))) throw new Error(`there is no user ${apiKey.userId}`);
+  yield* send(API_KEY.insert(apiKey));
+}
+
+export function* listApiKeys(userId: string): Procedure<readonly ApiKeyRecord[]> {
+  return (yield* rows(sql`SELECT * FROM api_key WHERE user_id = ${userId} ORDER BY seq`)).map(API_KEY.read);
+}
+
+/** False if the user has no such valid key. */
+export function* revokeApiKey(apiKeyId: string, userId: string, at: number): Procedure<boolean> {
+  const revoked = yield* count(sql`
+    UPDATE api_key SET revoked_at = ${at} WHERE api_key_id = ${apiKeyId} AND user_id = ${userId} AND revoked_at IS NULL`);
+  return revoked === 1;
+}
+
+/** Returns the number of keys that were valid. */
+export const revokeApiKeys = (userId: string, at: number): Procedure<number> =>
+  count(sql`UPDATE api_key SET revoked_at = ${at} WHERE user_id = ${userId} AND revoked_at IS NULL`);

@@ -1,0 +1,143 @@
+/**
+ * The hash chain over the audit log, its retention, and how far the log was pushed.
+ *
+ * Keeps invariant 47.
+ */
+import { GENESIS, hashOf, linksOf } from '../../../audit/chain.js';
+import type { AuditEntry } from '../../../ports/stores/account-store.js';
+import type { AuditStore, ChainedEntry, ChainLink, ChainPosition } from '../../../ports/stores/audit-store.js';
+import { integer, json, type Row, text } from '../../records/columns.js';
+import { rowsOf } from '../sql/dialect.js';
+import { type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
+import { type Sql, sql } from '../sql/sql.js';
+import { ALONE, AUDIT_LOG, addAudit } from './audit-log.js';
+
+/** Entries are in the order of their times, except for entries of long requests. The search reads this many. */
+const OUT_OF_ORDER = 1_000;
+/** More than one only while entries of versions without a chain are left. */
+const SEALED_AT_ONCE = 100;
+
+const positionOf = (found: Row): ChainPosition => ({ seq: integer(found, 'seq'), hash: text(found, 'hash') });
+
+const entriesIn = (after: number, last: number, limit: number): Sql =>
+  sql`SELECT * FROM audit_log WHERE seq > ${after} AND seq <= ${last} ORDER BY seq LIMIT ${limit}`;
+const hashesAfter = (after: number, limit: number): Sql =>
+  sql`SELECT seq, hash FROM audit_chain WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`;
+
+function* anchor(): Procedure<ChainPosition> {
+  const found = yield* row(sql`SELECT seq, hash FROM audit_anchor WHERE id = 1`);
+  return found ? positionOf(found) : { seq: 0, hash: GENESIS };
+}
+
+function* head(): Procedure<ChainPosition> {
+  const last = yield* row(sql`SELECT seq, hash FROM audit_chain ORDER BY seq DESC LIMIT 1`);
+  return last ? positionOf(last) : yield* anchor();
+}
+
+/** No entry is added at the same time, so none with a lower number appears later. */
+function* seal(limit: number): Procedure<number> {
+  yield* rows(ALONE);
+  let { seq, hash } = yield* head();
+  const sealed: ChainPosition[] = [];
+  for (const entry of yield* rows(entriesIn(seq, Number.MAX_SAFE_INTEGER, limit))) {
+    seq = integer(entry, 'seq');
+    hash = hashOf(hash, AUDIT_LOG.read(entry));
+    sealed.push({ seq, hash });
+  }
+  const links = rowsOf({ seq: 'bigint', hash: 'text' }, sealed);
+  if (sealed.length > 0) yield* send(sql`INSERT INTO audit_chain (seq, hash) SELECT seq, hash FROM ${links}`);
+  return sealed.length;
+}
+
+function* hasUnsealed(): Procedure<boolean> {
+  const { seq } = yield* head();
+  return (yield* row(sql`SELECT seq FROM audit_log WHERE seq > ${seq} ORDER BY seq LIMIT 1`)) !== null;
+}
+
+/** Adds the entry and its link to the chain. For a store that runs one transaction at a time. */
+export function* addSealedAudit(entry: AuditEntry): Procedure<void> {
+  yield* addAudit(entry);
+  yield* seal(SEALED_AT_ONCE);
+}
+
+const seqIn = (found: Row | null): number | null => (found && found.seq !== null ? integer(found, 'seq') : null);
+
+function* firstSince(at: number): Procedure<number | null> {
+  return seqIn(
+    yield* row(sql`
+      SELECT min(seq) AS seq FROM (SELECT seq FROM audit_log WHERE at >= ${at} ORDER BY at, seq LIMIT ${OUT_OF_ORDER}) l`),
+  );
+}
+
+function* lastUntil(at: number): Procedure<number | null> {
+  return seqIn(
+    yield* row(sql`
+      SELECT max(seq) AS seq FROM (SELECT seq FROM audit_log WHERE at <= ${at} ORDER BY at DESC, seq DESC LIMIT ${OUT_OF_ORDER}) l`),
+  );
+}
+
+function* chained({ after, limit, from, to }: Parameters<AuditStore['chained']>[0]): Procedure<readonly ChainedEntry[]> {
+  const first = from === null ? 0 : yield* firstSince(from);
+  const last = to === null ? Number.MAX_SAFE_INTEGER : yield* lastUntil(to);
+  if (first === null || last === null) return [];
+  const found = yield* rows(sql`
+    SELECT l.*, c.hash FROM audit_chain c JOIN audit_log l ON l.seq = c.seq
+    WHERE c.seq > ${Math.max(after, first - 1)} AND c.seq <= ${last}
+      AND l.at >= ${from ?? Number.MIN_SAFE_INTEGER} AND l.at <= ${to ?? Number.MAX_SAFE_INTEGER}
+    ORDER BY c.seq LIMIT ${limit}`);
+  return found.map((each) => ({ ...positionOf(each), entry: AUDIT_LOG.read(each) }));
+}
+
+function* links(after: number, limit: number): Procedure<readonly ChainLink[]> {
+  const found = (yield* rows(hashesAfter(after, limit))).map(positionOf);
+  const last = found.length < limit ? (yield* head()).seq : (found.at(-1)?.seq ?? after);
+  const entries = (yield* rows(entriesIn(after, last, limit))).map(
+    (each) => [integer(each, 'seq'), AUDIT_LOG.read(each)] as const,
+  );
+  return linksOf(new Map(found.map(({ seq, hash }) => [seq, hash])), new Map(entries), limit);
+}
+
+function* removeBefore(before: number, limit: number): Procedure<number> {
+  yield* rows(ALONE);
+  const found = yield* rows(entriesIn(0, (yield* head()).seq, limit));
+  const young = found.findIndex((each) => integer(each, 'at') >= before);
+  const old = young === -1 ? found : found.slice(0, young);
+  const last = old.at(-1);
+  if (!last) return 0;
+  const seq = integer(last, 'seq');
+  const link = yield* row(hashesAfter(seq - 1, 1));
+  if (!link || integer(link, 'seq') !== seq) return 0;
+  const readers = old.flatMap((each) =>
+    json<readonly string[]>(each, 'account_ids').map((account_id) => ({ account_id, entry_seq: integer(each, 'seq') })),
+  );
+  yield* send(sql`
+    INSERT INTO audit_anchor (id, seq, hash) VALUES (1, ${seq}, ${text(link, 'hash')})
+    ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash`);
+  const listed = rowsOf({ account_id: 'text', entry_seq: 'bigint' }, readers);
+  yield* send(sql`DELETE FROM audit_reader WHERE (account_id, entry_seq) IN (SELECT account_id, entry_seq FROM ${listed})`);
+  yield* send(sql`DELETE FROM audit_log WHERE seq <= ${seq}`);
+  yield* send(sql`DELETE FROM audit_chain WHERE seq <= ${seq}`);
+  return old.length;
+}
+
+function* claimPush(now: number, until: number): Procedure<number | null> {
+  yield* send(sql`INSERT INTO audit_push (id, seq, claimed_until) VALUES (1, 0, 0) ON CONFLICT (id) DO NOTHING`);
+  const claimed = yield* row(sql`
+    UPDATE audit_push SET claimed_until = ${until} WHERE id = 1 AND claimed_until <= ${now} RETURNING seq`);
+  return claimed && integer(claimed, 'seq');
+}
+
+export function createAuditStore(store: SqlStore): AuditStore {
+  return {
+    // Usually there is nothing to do, and nothing has to wait.
+    seal: async ({ limit }) => ((await store.read(hasUnsealed())) ? store.write(() => seal(limit)) : 0),
+    chained: (query) => store.read(chained(query)),
+    links: ({ after, limit }) => store.read(links(after, limit)),
+    anchor: () => store.read(anchor()),
+    head: () => store.read(head()),
+    removeBefore: ({ before, limit }) => store.write(() => removeBefore(before, limit)),
+    claimPush: ({ now, until }) => store.write(() => claimPush(now, until)),
+    movePush: ({ seq, until }) =>
+      store.write(() => send(sql`UPDATE audit_push SET seq = ${seq}, claimed_until = ${until} WHERE id = 1`)),
+  };
+}

@@ -1,0 +1,98 @@
+/** Records of search indexes: few rows, rarely changed. Each change is one durable transaction that contains its audit entry. */
+import {
+  SEARCH_TYPES,
+  type SearchIndexChange,
+  type SearchIndexRecord,
+  type SearchIndexStore,
+} from '../../../ports/stores/search-store.js';
+import { integer, type Row, text } from '../../records/columns.js';
+import { createAccountChange, requireAccount } from '../accounts/change.js';
+import type { AddAudit } from '../audit/audit-log.js';
+import { isFalse, isOneOf, isTrue } from '../sql/dialect.js';
+import { count, type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
+import { sql } from '../sql/sql.js';
+import { NUMBER, nullable, oneOf, TEXT, table } from '../sql/table.js';
+
+/** A row of the table. `tokenNumber` is the record's `derivedNumber`; both hashes are null for derived tokens. */
+interface StoredIndex extends Omit<SearchIndexRecord, 'derivedNumber' | 'tokenHashes'> {
+  readonly tokenNumber: number;
+  readonly readWriteHash: string | null;
+  readonly readOnlyHash: string | null;
+}
+
+const INDEX = table<StoredIndex>('search_index', {
+  indexId: TEXT,
+  accountId: TEXT,
+  name: TEXT,
+  region: TEXT,
+  type: oneOf(SEARCH_TYPES),
+  createdAt: NUMBER,
+  tokenNumber: NUMBER,
+  readWriteHash: nullable(TEXT),
+  readOnlyHash: nullable(TEXT),
+});
+
+const IS_DELETED = isTrue('deleted');
+const EXISTS = isFalse('deleted');
+
+function recordOf(found: Row): SearchIndexRecord {
+  const { tokenNumber, readWriteHash: readWrite, readOnlyHash: readOnly, ...index } = INDEX.read(found);
+  const hashes = readWrite === null || readOnly === null ? {} : { tokenHashes: { readWrite, readOnly } };
+  return { ...index, derivedNumber: tokenNumber, ...hashes };
+}
+
+/** Fails if the id is taken, or if the account does not exist. */
+function* create({ derivedNumber, tokenHashes, ...index }: SearchIndexRecord): Procedure<void> {
+  yield* requireAccount(index.accountId);
+  const hashes = { readWriteHash: tokenHashes?.readWrite ?? null, readOnlyHash: tokenHashes?.readOnly ?? null };
+  yield* send(INDEX.insert({ ...index, ...hashes, tokenNumber: derivedNumber }));
+}
+
+function* find(indexId: string): Procedure<SearchIndexRecord | null> {
+  const found = yield* row(sql`SELECT * FROM search_index WHERE index_id = ${indexId} AND ${EXISTS}`);
+  return found && recordOf(found);
+}
+
+/** By creation. */
+function* list(accountIds: readonly string[]): Procedure<readonly SearchIndexRecord[]> {
+  const found = yield* rows(sql`SELECT * FROM search_index WHERE account_id ${isOneOf(accountIds)} AND ${EXISTS}`);
+  return found.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map(recordOf);
+}
+
+function* listIds(deleted: boolean): Procedure<readonly string[]> {
+  const found = yield* rows(sql`SELECT index_id FROM search_index WHERE deleted = ${deleted} ORDER BY seq`);
+  return found.map((index) => text(index, 'index_id'));
+}
+
+function* change(indexId: string, { accountId, name, tokenHashes }: SearchIndexChange) {
+  if (accountId !== undefined) yield* requireAccount(accountId);
+  const changed = yield* row(sql`
+    UPDATE search_index SET account_id = coalesce(${accountId ?? null}, account_id), name = coalesce(${name ?? null}, name),
+      read_write_hash = coalesce(${tokenHashes?.readWrite ?? null}, read_write_hash),
+      read_only_hash = coalesce(${tokenHashes?.readOnly ?? null}, read_only_hash)
+    WHERE index_id = ${indexId} AND ${EXISTS} RETURNING *`);
+  return changed && recordOf(changed);
+}
+
+export function createSearchIndexes(store: SqlStore, addAudit: AddAudit): SearchIndexStore {
+  const inTransaction = createAccountChange(store, addAudit);
+  return {
+    create: (index, audit) => inTransaction(() => create(index), audit),
+    find: ({ indexId }) => store.read(find(indexId)),
+    list: ({ accountIds }) => store.read(list(accountIds)),
+    listIds: () => store.read(listIds(false)),
+    change: ({ indexId, change: wanted, audit }) => inTransaction(() => change(indexId, wanted), audit),
+    hashDerivedTokens: ({ indexId, hashes }) =>
+      store.write(() =>
+        send(sql`
+          UPDATE search_index SET read_write_hash = ${hashes.readWrite}, read_only_hash = ${hashes.readOnly}
+          WHERE index_id = ${indexId} AND read_write_hash IS NULL`),
+      ),
+    markDeleted: ({ indexId, audit }) =>
+      inTransaction(function* () {
+        return (yield* count(sql`UPDATE search_index SET deleted = ${true} WHERE index_id = ${indexId} AND ${EXISTS}`)) === 1;
+      }, audit),
+    deleted: () => store.read(listIds(true)),
+    forget: ({ indexId }) => store.write(() => send(sql`DELETE FROM search_index WHERE index_id = ${indexId} AND ${IS_DELETED}`)),
+  };
+}

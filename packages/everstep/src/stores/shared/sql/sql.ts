@@ -1,0 +1,69 @@
+/**
+ * SQL for both stores: templates whose values are parameters, and fragments that the dialects write differently. A
+ * statement is rendered for one dialect, with `?` or `$1` for each value.
+ */
+
+export type Dialect = 'sqlite' | 'postgres';
+
+/** A value that both databases take, or a list, which only a fragment of PostgreSQL may contain. */
+export type SqlValue = string | number | boolean | Uint8Array | null | readonly (string | number | null)[];
+
+/** A statement, or a part of one. */
+export type Sql = Template | Choice;
+
+class Template {
+  readonly strings: readonly string[];
+  readonly inserts: readonly (SqlValue | Sql)[];
+
+  constructor(strings: readonly string[], inserts: readonly (SqlValue | Sql)[]) {
+    this.strings = strings;
+    this.inserts = inserts;
+  }
+}
+
+/** A part that is written differently. */
+class Choice {
+  readonly sqlite: Sql;
+  readonly postgres: Sql;
+
+  constructor(own: Readonly<Record<Dialect, Sql>>) {
+    this.sqlite = own.sqlite;
+    this.postgres = own.postgres;
+  }
+}
+
+/** `${value}` becomes a parameter; `${fragment}` becomes its text, with its own parameters. */
+export const sql = (strings: TemplateStringsArray, ...inserts: readonly (SqlValue | Sql)[]): Sql =>
+  new Template(strings, inserts);
+
+/** Text as it is: names and constants of the code, never anything from outside. */
+export const raw = (text: string): Sql => new Template([text], []);
+
+export const byDialect = (own: Readonly<Record<Dialect, Sql>>): Sql => new Choice(own);
+
+/** `a, b, c`, or with another separator between. */
+export const joined = (fragments: readonly Sql[], separator = ', '): Sql =>
+  new Template(['', ...fragments.slice(1).map(() => separator), ''], fragments);
+
+export interface RenderedSql {
+  readonly text: string;
+  readonly values: readonly SqlValue[];
+}
+
+export function render(statement: Sql, dialect: Dialect): RenderedSql {
+  const values: SqlValue[] = [];
+  const textOf = (part: Sql): string => {
+    if (part instanceof Choice) return textOf(part[dialect]);
+    let text = part.strings[0] ?? '';
+    for (const [index, insert] of part.inserts.entries()) {
+      if (insert instanceof Template || insert instanceof Choice) text += textOf(insert);
+      else {
+        values.push(insert);
+        text += dialect === 'sqlite' ? '?' : `$${values.length}`;
+      }
+      text += part.strings[index + 1] ?? '';
+    }
+    return text;
+  };
+  return { text: textOf(statement), values };
+}

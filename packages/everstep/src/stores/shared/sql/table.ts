@@ -1,0 +1,92 @@
+/** How a record is stored in a table: declared once, for the statement that inserts it and for its rows. */
+import * as read from '../../records/columns.js';
+import { joined, raw, type Sql, type SqlValue, sql } from './sql.js';
+
+/** Converts between a field of a record and a column. `undefined` is a field that the record does not have. */
+export interface Column<Value> {
+  read(row: read.Row, column: string): Value;
+  write(value: Value): SqlValue;
+}
+
+const stored = <Value extends SqlValue>(reader: (row: read.Row, column: string) => Value): Column<Value> => ({
+  read: reader,
+  write: (value) => value,
+});
+
+export const TEXT = stored(read.text);
+export const NUMBER = stored(read.integer);
+export const FLAG = stored(read.flag);
+export const BYTES = stored(read.bytes);
+
+export const oneOf = <Word extends string>(words: readonly Word[]): Column<Word> =>
+  stored((row, column) => read.word(row, column, words));
+
+export const json = <Value>(): Column<Value> => ({ read: read.json, write: (value) => JSON.stringify(value) });
+
+export const nullable = <Value>(column: Column<Value>): Column<Value | null> => ({
+  read: (row, name) => (row[name] === null ? null : column.read(row, name)),
+  write: (value) => (value === null ? null : column.write(value)),
+});
+
+/** Null in the table if the record does not have the field. */
+export const optional = <Value>(column: Column<Value>): Column<Value | undefined> => ({
+  read: (row, name) => (row[name] === null ? undefined : column.read(row, name)),
+  write: (value) => (value === undefined ? null : column.write(value)),
+});
+
+/** `false` in the table if the record does not have the field. */
+export const TRUE_OR_ABSENT: Column<true | undefined> = {
+  read: (row, name) => read.flag(row, name) || undefined,
+  write: (value) => value === true,
+};
+
+/** The empty text in the table if the field is null, for a column that is never null. */
+export const EMPTY_IF_NULL: Column<string | null> = {
+  read: (row, name) => read.text(row, name) || null,
+  write: (value) => value ?? '',
+};
+
+/** A column for each field. */
+export type Columns<Stored> = {
+  readonly [Field in keyof Stored]-?: Column<
+    Record<string, never> extends Pick<Stored, Field> ? Stored[Field] | undefined : Stored[Field]
+  >;
+};
+
+type Nullable<Stored> = { readonly [Field in keyof Stored]: Stored[Field] | null };
+
+export interface Table<Stored> {
+  /** The record of a row. The row may have more columns. */
+  read(row: read.Row): Stored;
+  /** `INSERT INTO table (...) VALUES (...)`. */
+  insert(record: Stored): Sql;
+  /** `a = ..., b = ...`, for all columns. A field that is null or missing is removed. */
+  assignments(record: Nullable<Stored>): Sql;
+}
+
+const snakeCase = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** A column has the name of its field in snake case: `tokenId` is stored in `token_id`. */
+export function table<Stored extends object>(name: string, columns: Columns<Stored>): Table<Stored> {
+  const stored = Object.entries<Column<unknown>>(columns).map(([field, column]) => ({ field, column, name: snakeCase(field) }));
+  const names = raw(stored.map((each) => each.name).join(', '));
+  const fieldOf = (record: object, field: string): unknown => Reflect.get(record, field);
+  return {
+    read(row) {
+      const fields = stored.map(({ field, column, name: of }) => [field, column.read(row, of)] as const);
+      // The columns are declared for exactly the fields of the type.
+      return Object.fromEntries(fields.filter(([, value]) => value !== undefined)) as Stored;
+    },
+    insert: (record) => {
+      const values = stored.map(({ field, column }) => sql`${column.write(fieldOf(record, field))}`);
+      return sql`INSERT INTO ${raw(name)} (${names}) VALUES (${joined(values)})`;
+    },
+    assignments: (record) =>
+      joined(
+        stored.map(({ field, column, name: of }) => {
+          const value = fieldOf(record, field) ?? null;
+          return sql`${raw(of)} = ${value === null ? null : column.write(value)}`;
+        }),
+      ),
+  };
+}
