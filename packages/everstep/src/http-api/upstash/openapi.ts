@@ -54,6 +54,7 @@ export function describedBy(of: (serviceVersion: string) => object): {
     operationId: 'getUpstashOpenApi',
     tag: 'Service',
     summary: 'This document',
+    description: 'Returns the OpenAPI document of this API. No credential is required.',
     method: 'GET',
     path: '/openapi-upstash.json',
     unknownQuery: 'ignore',

@@ -160,6 +160,7 @@ const getSchedule = operation({
   operationId: 'getMessageSchedule',
   tag: TAG,
   summary: 'Get a schedule',
+  description: 'Returns the schedule, with the state of the last run or message that it started.',
   method: 'GET',
   path: '/v2/schedules/{scheduleId}',
   dialect: 'upstash',

@@ -28,7 +28,9 @@ const urls = AnyOf(
 const CancelQuery = Type.Object({
   workflowRunIds: Type.Optional(ids),
   workflowUrl: Type.Optional(urls),
-  workflowUrlExactMatch: Type.Optional(Type.Boolean()),
+  workflowUrlExactMatch: Type.Optional(
+    Type.Boolean({ description: 'Whether `workflowUrl` is the whole URL. Default: it is a prefix.' }),
+  ),
   ...urlPartFilters,
   ...queryFilters(CANCEL_FILTERS),
   count: Type.Optional(

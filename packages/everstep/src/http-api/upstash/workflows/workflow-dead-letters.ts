@@ -29,6 +29,7 @@ const get = operation({
   operationId: 'getWorkflowDlqMessage',
   tag: 'Dead letter queue',
   summary: 'Get a failed workflow run',
+  description: 'Returns the entry, with the attempts of the failure callback or failure function.',
   method: 'GET',
   path: '/v2/workflows/dlq/{dlqId}',
   dialect: 'upstash',
