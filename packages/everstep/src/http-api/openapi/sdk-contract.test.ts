@@ -221,3 +221,95 @@ test('the Client has a call for every operation on repairs', async () => {
   const declared = OPERATIONS.filter(({ tag }) => tag === 'Repairs').map(({ operationId }) => operationId);
   assert.deepEqual([...noted].toSorted(), declared.toSorted());
 });
+
+/** Operations that accept a token but have no call in the `Client`, with the reason. */
+const WITHOUT_CALL: readonly string[] = [
+  // The same content as `listRunLogs`, for other clients.
+  'listRunEvents',
+  // The clock of a test service, for `@everstep/sdk/testing`.
+  'getClock',
+  'advanceClock',
+  'settleClock',
+];
+
+test('the Client has a call for every operation of the runtime API', async () => {
+  const noted = new Set<string>();
+  const fetch = fetchNoting(OPERATIONS, noted);
+  const client = new Client({ baseUrl: 'http://everstep.test', token: things.world.token, fetch });
+  const { runs, dlq, schedules, flowControl, destinations } = client;
+
+  const { workflowRunId } = await client.trigger('http://w.test/steps', { runId: things.name() });
+  await client.triggerMany([{ workflowUrl: 'http://w.test/ok' }]);
+  assert.equal((await runs.result(workflowRunId)).workflowState, 'RUN_SUCCESS');
+  assert.equal((await runs.get(workflowRunId)).steps.length, 2);
+  assert.equal((await runs.step(workflowRunId, 1)).out, '1');
+  assert.ok((await runs.attempts(workflowRunId)).attempts.length > 0);
+  assert.deepEqual((await runs.explain(workflowRunId)).tasks, []);
+  await runs.fork(workflowRunId, { fromStep: 2 });
+  assert.equal((await runs.check(workflowRunId)).outcome, 'fits');
+  assert.equal((await runs.compare(workflowRunId, { with: workflowRunId })).firstDifference, null);
+  assert.equal((await runs.lineage(workflowRunId)).complete, true);
+  assert.equal((await runs.list({ workflowRunId })).runs.length, 1);
+  assert.equal((await runs.search({ workflowRunId })).runs.length, 1);
+  await runs.cancel(await things.run());
+  assert.equal((await runs.cancelMany({ workflowRunIds: [await things.run()] })).cancelled, 1);
+
+  await client.waiters('e');
+  await client.allWaiters();
+  await client.notify({ eventId: 'e', eventData: 1 });
+  await client.notify({ eventId: 'e', eventData: 1, workflowRunId: await things.run('wait') });
+
+  const fingerprint = await things.deadLetterGroup();
+  assert.ok((await dlq.list()).messages.length > 0);
+  assert.ok((await dlq.groups()).groups.length > 0);
+  assert.equal((await dlq.group(fingerprint)).fingerprint, fingerprint);
+  assert.ok((await dlq.acknowledgeGroup(fingerprint)).acknowledgedAt);
+  assert.ok((await dlq.resolveGroup(fingerprint)).resolvedAt);
+  await dlq.check({ count: 1 });
+  const dlqIds = [await things.deadLetter()];
+  assert.equal((await dlq.get(dlqIds[0] ?? '')).dlqId, dlqIds[0]);
+  assert.equal((await dlq.resumeMany({ dlqIds })).workflowRuns.length, 1);
+  assert.equal((await dlq.restartMany({ dlqIds: [await things.deadLetter()] })).workflowRuns.length, 1);
+  assert.equal((await dlq.deleteMany({ dlqIds: [await things.deadLetter()] })).deleted, 1);
+  await dlq.resume(await things.deadLetter());
+  await dlq.restart(await things.deadLetter());
+  await dlq.delete(await things.deadLetter());
+  await dlq.retryCallback(await things.refusedCallback());
+  await dlq.cancelCallback(await things.deadLetter({ 'svc-failure-callback': 'http://w.test/hang' }));
+
+  const { scheduleId } = await schedules.create('http://w.test/ok', { cron: '0 0 1 1 *' });
+  assert.equal((await schedules.list()).length, 1);
+  assert.equal((await schedules.get(scheduleId)).cron, '0 0 1 1 *');
+  assert.equal((await schedules.pause(scheduleId)).isPaused, true);
+  assert.equal((await schedules.resume(scheduleId)).isPaused, false);
+  assert.equal((await schedules.next(scheduleId, { count: 2 })).length, 2);
+  assert.equal((await schedules.run(scheduleId)).started, 1);
+  await schedules.delete(scheduleId);
+
+  const key = await things.flowControlKey();
+  assert.ok((await flowControl.list()).some(({ flowControlKey }) => flowControlKey === key));
+  assert.equal((await flowControl.get(key)).parallelismMax, 1);
+  await flowControl.waiting(key);
+  await flowControl.pause(key);
+  await flowControl.resume(key);
+  await flowControl.pin(key, { rate: 5, period: '1m' });
+  await flowControl.unpin(key);
+  await flowControl.resetRate(key);
+  await flowControl.globalParallelism();
+  assert.equal((await destinations.hold({ origin: 'http://held.test' })).isHeld, true);
+  assert.equal((await destinations.list()).length, 1);
+  await destinations.release('http://held.test');
+
+  await client.settings.update(await client.settings.get());
+  await client.keys.get();
+  await client.keys.rotate();
+  await client.signatures.get();
+  await client.signatures.update({ ed25519: true });
+  await client.signatures.rotate();
+  await client.live.nodes();
+  for await (const change of client.live.changes()) assert.fail(JSON.stringify(change));
+
+  const declared = OPERATIONS.filter(({ access, tag }) => access === 'token' && tag !== 'Repairs');
+  const withCall = declared.map(({ operationId }) => operationId).filter((id) => !WITHOUT_CALL.includes(id));
+  assert.deepEqual([...noted].toSorted(), withCall.toSorted());
+});
