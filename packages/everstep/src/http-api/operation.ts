@@ -8,24 +8,25 @@ import type { Limits } from '../accounts/plans/limits.js';
 import type { Authority, Caller } from '../accounts/tokens/authority.js';
 import { LIMITS } from '../config/limits.js';
 import type { ErrorCode } from '../contract/error-codes.js';
-import type { Dialect } from '../dialects/index.js';
 import type { DialectName } from '../engine/runs/run.js';
 import type { WorkSlices } from '../fairness/work-slices.js';
 import type { NodeStatus } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
 import type { WorkflowService } from '../runtime/services/workflow-service.js';
-import type { SearchCaller, SearchService } from '../search/search-service.js';
+import type { SearchService } from '../search/search-service.js';
 import type { SignIn } from '../sign-in/sign-in.js';
 import type { Need } from './admission/authentication.js';
-import type { Reserve } from './admission/read-budget.js';
 import type { AuditRule } from './audited/audit-rule.js';
 import type { Recording } from './audited/recording.js';
+import type { Admitted, AnswerHeaders, OperationAnswer, OperationInput, RequestContext } from './handled-request.js';
 import type { ReceivedHeaders } from './parameters/prefixed-headers.js';
 import type { Reads } from './read-models/reads.js';
 import type { CursorSeal } from './requests/cursor.js';
 import type { RawBody } from './requests/raw-body.js';
 import type { HeldRequests } from './server/held-requests.js';
+
+export type * from './handled-request.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -71,26 +72,6 @@ export interface ApiContext {
   readonly managementOpenApi: () => RawBody;
 }
 
-/** Data of a request that is known before its operation reads it. */
-export interface RequestContext {
-  readonly dialect: Dialect;
-  readonly callerIp: string;
-  /** Lower-case names. Does not contain the session secret. */
-  readonly headers: ReceivedHeaders;
-  /** Whether the client uses https, according to the public URL, this connection or a trusted proxy. */
-  readonly isHttps: boolean;
-  /** Host and port that the client uses. */
-  readonly host: string;
-  /** Raw path and query, without the token parameter. */
-  readonly target: { readonly path: string; readonly query: string };
-  /** Aborts when the client disconnects or the server closes. */
-  signal(): AbortSignal;
-  /** Reserves memory before a large response is built. Rejects with ApiError `unavailable` when there is none left. */
-  readonly reserve: Reserve;
-  /** Whether the client would still be admitted. A long request can outlive a token, a session or a role. */
-  isStillAdmitted(): Promise<boolean>;
-}
-
 type ParametersOf<Schema> = Schema extends TObject ? StaticDecode<Schema> : Record<string, never>;
 type BodyOf<Body> = Body extends { readonly kind: 'json'; readonly schema: infer Schema extends TSchema }
   ? Static<Schema> | undefined
@@ -111,8 +92,6 @@ export interface Input<Path, Query, Headers, Body> {
 export type BodySpec =
   | { readonly kind: 'bytes'; readonly description: string; readonly maxBytes?: number }
   | { readonly kind: 'json'; readonly schema: TSchema; readonly required: boolean; readonly maxBytes?: number };
-
-export type AnswerHeaders = Readonly<Record<string, string>>;
 
 export type Answer<Responses> = {
   readonly [Status in keyof Responses]: Responses[Status] extends TSchema
@@ -242,14 +221,6 @@ export interface OpenOperation<Path, Body, Responses> extends OperationDescripti
   handle(input: Input<Path, undefined, undefined, Body>, context: ApiContext): Promise<Answer<Responses>> | Answer<Responses>;
 }
 
-/** Who was admitted to an operation. */
-export type Admitted =
-  | { readonly access: 'open' }
-  | { readonly access: 'token'; readonly caller: Caller }
-  | { readonly access: 'account'; readonly principal: Principal }
-  | { readonly access: 'session'; readonly session: Session }
-  | { readonly access: 'index'; readonly caller: SearchCaller };
-
 /** Any operation, as the server and the OpenAPI document use it. */
 export interface Operation extends OperationDescription {
   readonly access: Admitted['access'];
@@ -268,22 +239,6 @@ export interface Operation extends OperationDescription {
   readonly responses: Readonly<Record<number, TSchema>>;
   /** Throws when the caller was not admitted as `access` requires. */
   run(input: OperationInput, context: ApiContext, admitted: Admitted): Promise<OperationAnswer> | OperationAnswer;
-}
-
-export interface OperationInput {
-  readonly path: Readonly<Record<string, unknown>>;
-  readonly query: Readonly<Record<string, unknown>>;
-  readonly headers: Readonly<Record<string, unknown>>;
-  readonly body: unknown;
-  readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  readonly request: RequestContext;
-}
-
-export interface OperationAnswer {
-  readonly status: number;
-  /** Sent as JSON, unless it is a `RawBody`. A `StreamedJson` is sent in parts. */
-  readonly body: unknown;
-  readonly headers?: AnswerHeaders;
 }
 
 /** Returns the maximum size of a request body in bytes. An operation without a body ignores a short one. */

@@ -3,7 +3,7 @@
  * secrets.
  */
 import type { AuditNote } from '../../engine/writes.js';
-import type { OperationInput } from '../operation.js';
+import type { OperationInput } from '../handled-request.js';
 import type { ChangeRule } from './audit-rule.js';
 
 type Details = AuditNote['details'];

@@ -1,5 +1,5 @@
 /** Audit rules of operations. The audit log entries of a request are derived from the rule. Keeps invariant 46. */
-import type { OperationInput } from '../operation.js';
+import type { OperationInput } from '../handled-request.js';
 
 interface Named {
   /** Name in the audit log, for example `run.cancel`. */

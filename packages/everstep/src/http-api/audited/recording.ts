@@ -6,7 +6,7 @@ import { AuditedRequest, runAudited } from '../../audit/audited-request.js';
 import { NO_CREDENTIAL } from '../../audit/refused-requests.js';
 import type { ApiError, ErrorCode } from '../../contract/error-codes.js';
 import type { AuditNote, AuditRequest } from '../../engine/writes.js';
-import type { Admitted, Operation, OperationAnswer, OperationInput } from '../operation.js';
+import type { Admitted, OperationAnswer, OperationInput } from '../handled-request.js';
 import { answerCounts, inputDetails, subjectIn } from './audit-details.js';
 import type { AuditRule } from './audit-rule.js';
 
@@ -60,8 +60,14 @@ function holds(rule: AuditRule | undefined, input: OperationInput, admitted: Adm
   return rule.when?.(input) ?? true;
 }
 
+/** The part of an operation that its audit entries depend on. */
+interface AuditedOperation {
+  readonly operationId: string;
+  readonly audit?: AuditRule;
+}
+
 export interface RecordedRequest {
-  readonly operation: Operation;
+  readonly operation: AuditedOperation;
   readonly admitted: Admitted;
   readonly input: OperationInput;
 }
@@ -93,7 +99,7 @@ export class Recording {
   }
 
   /** Counts a rejected request, if its error is counted. */
-  refused(operation: Operation, admitted: Admitted | undefined, { code }: ApiError, address: string): void {
+  refused(operation: AuditedOperation, admitted: Admitted | undefined, { code }: ApiError, address: string): void {
     const rule = operation.audit;
     const isAudited = rule !== undefined && rule.kind !== 'none' && admitted !== undefined && admitted.access !== 'open';
     if (!isAudited && !COUNTED.includes(code)) return;
