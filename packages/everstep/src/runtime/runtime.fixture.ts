@@ -1,4 +1,4 @@
-/** The runtime on a real store in memory, with a clock and endpoints that a test plays. */
+/** The runtime on a real store in memory, with a clock and endpoints that a test controls. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import {
@@ -32,7 +32,7 @@ export const SETTINGS: RunSettings = {
   failureCallback: null,
 };
 
-/** A clock that stands still until a test moves it; turns of the event loop are the real ones. */
+/** A clock that a test moves. Turns of the event loop are real. */
 export class StandingClock implements Clock {
   private time = 1_800_000_000_000;
   private timers: { at: number; fire: () => void }[] = [];
@@ -63,7 +63,7 @@ export const settle = async (): Promise<void> => {
 
 const GIVEN_UP: StepReply = { protocol: 1, kind: 'journal-needed' };
 
-/** An endpoint written by the test; counts what is out and may be held open. */
+/** An endpoint written by the test. It counts the calls in flight and can keep them open. */
 export class ScriptedCaller implements StepCaller {
   readonly calls: StepCall[] = [];
   out = 0;
@@ -88,7 +88,7 @@ export class ScriptedCaller implements StepCaller {
   async close(): Promise<void> {}
 }
 
-/** Whoever gets plain messages, written by the test. */
+/** The recipient of plain messages, written by the test. */
 export class ScriptedSender implements MessageSender {
   readonly sent: Message[] = [];
   private readonly answer: (message: Message) => Promise<MessageAnswer> | MessageAnswer;
@@ -102,9 +102,9 @@ export class ScriptedSender implements MessageSender {
   }
 }
 
-/** For tests in which nothing but steps is sent. */
+/** For tests that send only steps. */
 export const noMessages = new ScriptedSender(({ url }) => {
-  throw new Error(`nobody expects a message to ${url}`);
+  throw new Error(`unexpected message to ${url}`);
 });
 export const publicUrl = (): string => 'http://everstep';
 
@@ -118,7 +118,7 @@ export const progress = (request: StepRequest, more: Partial<ProgressReply>): Pr
   ...more,
 });
 
-/** A workflow of `length` steps in a row, whose worker may hold the run. */
+/** A workflow of `length` sequential steps, whose worker can hold the run. */
 export const inARow =
   (length: number, hold: string | null = null) =>
   ({ request }: StepCall): StepReply => {
@@ -129,7 +129,7 @@ export const inARow =
     return progress(request, { done, planned: [{ stepId: stepId + 1, name: `s${stepId + 1}`, type: 'Run' }], ...through });
   };
 
-/** Digest of what is recorded of the run, as far as `length`. */
+/** Digest of the first `length` recorded steps of the run. */
 export async function recordedDigest(store: Store, runKey: string, length: number): Promise<number> {
   const steps = await store.loadJournal({ runKey, from: 0 });
   return steps
@@ -200,7 +200,7 @@ export async function withRuntime(
   }
 }
 
-/** The only node there is, which claims what a test says. */
+/** A cluster of one node, which claims the tasks that the test returns. */
 export function aloneInCluster(claim: () => readonly DueTask[]): Cluster {
   return {
     nodeId: 'n_1',
@@ -230,7 +230,7 @@ export async function endOf(bench: Bench, run: { runKey: string; workflowRunId: 
   return bench.runtime.runs.awaitEnd({ instanceId: 'qi_1', run, timeoutMs: 1000 });
 }
 
-/** The one dead letter that there is. */
+/** Returns the only dead letter. */
 export async function letterOf(bench: Bench) {
   const page = { instanceId: 'qi_1', filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 10 } as const;
   const [letter] = (await bench.store.listDeadLetters(page)).items;

@@ -28,13 +28,13 @@ test('a run goes from trigger to result, with its headers and its payload', asyn
     const record = await endOf(bench, run);
     assert.equal(record?.status, 'succeeded');
     assert.equal(record?.result, '3');
-    assert.equal(caller.calls.length, 3, 'one exchange a step');
+    assert.equal(caller.calls.length, 3, 'one exchange per step');
     assert.deepEqual(caller.calls[0]?.forwardHeaders, { 'x-a': 'b' });
     assert.deepEqual(caller.calls[0]?.request.input?.body, { encoding: 'utf8', data: '{"n":1}' });
   });
 });
 
-test('bytes that are no text travel as base64', async () => {
+test('sends bytes that are not text as base64', async () => {
   const caller = new ScriptedCaller(inARow(1));
   await withRuntime(caller, async (bench) => {
     const body = Uint8Array.from([0xff, 0, 1]);
@@ -43,7 +43,7 @@ test('bytes that are no text travel as base64', async () => {
   });
 });
 
-test('a worker that holds the run gets only what it lacks', async () => {
+test('a worker that holds the run receives only the missing entries', async () => {
   const caller = new ScriptedCaller(inARow(4, 'w1'));
   await withRuntime(caller, async (bench) => {
     await endOf(bench, (await bench.trigger()).run);
@@ -59,7 +59,7 @@ test('a worker that holds the run gets only what it lacks', async () => {
   });
 });
 
-test('a worker that lost the run gets the whole journal at once, and no attempt is counted', async () => {
+test('a worker that lost the run receives the whole journal immediately, and no attempt is counted', async () => {
   let lost = 0;
   const step = inARow(3, 'w1');
   const caller = new ScriptedCaller((call) => {
@@ -84,7 +84,7 @@ test('a worker that lost the run gets the whole journal at once, and no attempt 
   });
 });
 
-test('what is decided in one turn shares a commit', async () => {
+test('decisions of one turn share a commit', async () => {
   const batches: number[] = [];
   const counting = (store: Store): Store =>
     new Proxy(store, {
@@ -107,7 +107,7 @@ test('what is decided in one turn shares a commit', async () => {
   );
 });
 
-test('a host that hangs holds up nobody else', async () => {
+test('a host that hangs does not block others', async () => {
   const row = inARow(1);
   const caller = new ScriptedCaller((call) =>
     call.workflowUrl.startsWith('http://slow') ? new Promise<StepReply>(() => {}) : row(call),
@@ -120,7 +120,7 @@ test('a host that hangs holds up nobody else', async () => {
       bench.clock.move(50);
       await settle();
     }
-    assert.equal(caller.out, 256, 'the places of one host are limited');
+    assert.equal(caller.out, 256, 'the slots of one host are limited');
     assert.equal((await endOf(bench, (await bench.trigger()).run))?.status, 'succeeded');
   });
 });
@@ -136,7 +136,7 @@ test('a run with a not-before time waits for it', async () => {
   });
 });
 
-test('cancel gives up what is under way, and a late answer has no effect', async () => {
+test('cancel aborts the delivery in flight, and a late response has no effect', async () => {
   const caller = new ScriptedCaller(() => new Promise<StepReply>(() => {}));
   await withRuntime(caller, async (bench) => {
     const { run } = await bench.trigger({ workflowRunId: 'mine' });
@@ -151,7 +151,7 @@ test('cancel gives up what is under way, and a late answer has no effect', async
   });
 });
 
-test('an id is free again when its run has ended, and taken while it is active', async () => {
+test('an id is taken while its run is active, and free again when it has ended', async () => {
   const caller = new ScriptedCaller(() => new Promise<StepReply>(() => {}));
   await withRuntime(caller, async (bench) => {
     const first = await bench.trigger({ workflowRunId: 'order-1' });
@@ -164,7 +164,7 @@ test('an id is free again when its run has ended, and taken while it is active',
   });
 });
 
-test('waiting for a result ends with the time, with the run, or with the service', async () => {
+test('waiting for a result ends with the timeout, with the run, or with the service', async () => {
   const caller = new ScriptedCaller(() => new Promise<StepReply>(() => {}));
   await withRuntime(caller, async (bench) => {
     const { run } = await bench.trigger();
@@ -176,7 +176,7 @@ test('waiting for a result ends with the time, with the run, or with the service
   });
 });
 
-test('what was owed when the service stopped is taken up at the next start', async () => {
+test('continues pending work at the next start', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const clock = new StandingClock();
   const hanging = new ScriptedCaller(() => new Promise<StepReply>(() => {}));
@@ -195,7 +195,7 @@ test('what was owed when the service stopped is taken up at the next start', asy
   });
   await settle();
   assert.equal(hanging.out, 1);
-  // No stop: the first life is simply forgotten, as after kill -9.
+  // No stop: the first process is abandoned, as after kill -9.
   const second = createRuntime({
     store,
     clock,
@@ -212,7 +212,7 @@ test('what was owed when the service stopped is taken up at the next start', asy
   await store.close();
 });
 
-test('a batch that cannot be written leaves the run as it was, and it goes on later', async () => {
+test('a batch that cannot be written leaves the run unchanged, and it continues later', async () => {
   let failing = false;
   const breaking = (store: Store): Store =>
     new Proxy(store, {
@@ -242,7 +242,7 @@ test('a batch that cannot be written leaves the run as it was, and it goes on la
   );
 });
 
-/** Holds something up from `close` to `open`. */
+/** Blocks work from `close` to `open`. */
 class Gate {
   private waiting: Promise<void> | null = null;
   open: () => void = () => {};
@@ -256,7 +256,7 @@ class Gate {
   }
 }
 
-test('a task found due while its successor is being written is not delivered again, and the successor is', async () => {
+test('does not deliver a task again that is found due while its successor is written, and delivers the successor', async () => {
   const written = new Gate();
   const slow = (store: Store): Store =>
     new Proxy(store, {
@@ -288,7 +288,7 @@ test('a task found due while its successor is being written is not delivered aga
       second.close();
       advance.close();
       const { run } = await bench.trigger();
-      // Another run is due a little later, so that due tasks are read then.
+      // Another run is due slightly later, so that due tasks are read then.
       await bench.trigger({ workflowUrl: 'http://other/flow', notBefore: bench.clock.now() + 30 });
       await settle();
       bench.clock.move(20);
@@ -311,10 +311,10 @@ test('a task found due while its successor is being written is not delivered aga
   );
 });
 
-test('a run that a scan finds before its trigger is answered is driven once', async () => {
+test('drives a run once that a scan finds before its trigger is answered', async () => {
   let open = (): void => {};
   let gate: Promise<void> = Promise.resolve();
-  // Commits are to be seen in the store before they are answered, as they are while the disk is being synced.
+  // Commits are visible in the store before they are answered, as during a sync of the disk.
   const slow = (store: Store): Store =>
     new Proxy(store, {
       get(target, property, receiver) {

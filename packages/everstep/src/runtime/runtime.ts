@@ -99,6 +99,7 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
     settings: gates,
     repairs: new Repairs({
       store,
+      repairs: store.repairs,
       changed,
       clock,
       log,

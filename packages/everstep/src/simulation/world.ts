@@ -264,7 +264,7 @@ export class World {
   /** Returns the last run of this order, through resumes and restarts. */
   private async currentRun(orderId: string): Promise<RunRecord | null> {
     let record = await this.store.findRun({ instanceId: INSTANCE, workflowRunId: orderId });
-    while (record?.became) record = await this.store.runRecord({ runKey: record.became.runKey });
+    while (record?.became) record = await this.store.findRun({ runKey: record.became.runKey });
     return record;
   }
 

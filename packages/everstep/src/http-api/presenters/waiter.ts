@@ -1,7 +1,7 @@
 /** Presents runs that wait for an event. */
 import type { EventWaiter, NotifiedWaiter, Waiter } from '../../contract/events.js';
 import { DIALECTS } from '../../dialects/index.js';
-import type { EventWaiterRecord, RunRecord, WaiterRecord } from '../../ports/stores/store.js';
+import type { RunRecord, WaiterRecord } from '../../ports/stores/store.js';
 import type { Notified } from '../../runtime/services/workflow-service.js';
 
 function waiterOf(run: Pick<RunRecord, 'dialect' | 'workflowRunId' | 'workflowUrl'>, deadline: number): Waiter {
@@ -15,7 +15,7 @@ function waiterOf(run: Pick<RunRecord, 'dialect' | 'workflowRunId' | 'workflowUr
 
 export const presentWaiter = (waiter: WaiterRecord): Waiter => waiterOf(waiter, Math.floor(waiter.deadlineAt / 1000));
 
-export const presentEventWaiter = (waiter: EventWaiterRecord): EventWaiter => ({
+export const presentEventWaiter = (waiter: WaiterRecord): EventWaiter => ({
   eventId: waiter.eventId,
   ...presentWaiter(waiter),
   workflowRunId: waiter.workflowRunId,

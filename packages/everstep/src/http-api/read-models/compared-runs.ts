@@ -38,7 +38,7 @@ export async function comparedRun(
   store: RunReads,
   { key: runKey, workflowRunId }: RunRecord,
 ): Promise<{ readonly compared: ComparedRun; readonly isWhole: boolean }> {
-  const run = await store.runRecord({ runKey });
+  const run = await store.findRun({ runKey });
   const payload = run && (await store.loadPayload({ runKey }));
   if (!run || !payload) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
   const steps: ListedStep[] = [];

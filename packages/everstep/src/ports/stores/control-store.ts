@@ -20,7 +20,10 @@ export interface ControlStore {
   listUrlGroups(query: { readonly instanceId: string }): Promise<readonly UrlGroup[]>;
   findUrlGroup(query: { readonly instanceId: string; readonly name: string }): Promise<UrlGroup | null>;
   /** Number of such objects of the instance. */
-  countObjects(query: { readonly instanceId: string; readonly thing: 'queue' | 'url-group' | 'flow-control' }): Promise<number>;
+  countObjects(query: {
+    readonly instanceId: string;
+    readonly thing: 'queue' | 'url-group' | 'flow-control' | 'schedule';
+  }): Promise<number>;
   listHolds(query: { readonly instanceId: string }): Promise<readonly DestinationHold[]>;
   /** The settings of the instance; null if it has set none. */
   instanceSettings(query: { readonly instanceId: string }): Promise<InstanceSettings | null>;

@@ -98,8 +98,37 @@ export interface RepairId {
   readonly repairId: string;
 }
 
+/** The entries of repairs. */
+export interface RepairItemStore {
+  /** Returns those of these entries that exist, in the order of the ids in the query. */
+  describe(query: { readonly instanceId: string; readonly dlqIds: readonly string[] }): Promise<readonly RepairableEntry[]>;
+  /** Returns which of these entries are covered by a delete in its undo window; for several deletes, the earliest. */
+  scheduledDeletions(query: {
+    readonly instanceId: string;
+    readonly dlqIds: readonly string[];
+  }): Promise<readonly ScheduledDeletion[]>;
+  /** Returns the number of entries of each cohort. */
+  lanes(query: RepairId): Promise<readonly RepairCohort[]>;
+  /** Returns pending entries in order: of the canary only, or all. */
+  pending(query: RepairId & { readonly canaryOnly: boolean; readonly limit: number }): Promise<readonly RepairItemRecord[]>;
+  counts(query: RepairId): Promise<{ readonly all: RepairCounts; readonly canary: RepairCounts }>;
+  /** Examines `limit` started entries after index `after`. `next` is where to continue; null at the end. */
+  endedItems(query: RepairId & { readonly after: number; readonly limit: number }): Promise<{
+    readonly ended: readonly EndedItem[];
+    /** Number of examined entries. */
+    readonly looked: number;
+    readonly next: number | null;
+  }>;
+  /** Writes the outcomes of entries that are still started, and returns their indexes. */
+  settle(query: RepairId & { readonly items: readonly EndedItem[]; readonly at: number }): Promise<readonly number[]>;
+  /** Entries by index, after index `after`. */
+  items(
+    query: RepairId & { readonly states?: readonly RepairItemState[]; readonly after: number; readonly limit: number },
+  ): Promise<{ readonly items: readonly RepairItemRecord[]; readonly next: number | null }>;
+}
+
 /** The store of repairs. */
-export interface RepairStore {
+export interface RepairStore extends RepairItemStore {
   /** Creates a repair at version 0. */
   create(query: { readonly record: RepairRecord; readonly driver: RepairDriver | null }): Promise<void>;
   find(query: RepairId): Promise<RepairRecord | null>;
@@ -131,32 +160,6 @@ export interface RepairStore {
   }): Promise<readonly RepairRecord[]>;
   /** Returns when `due` can return the next repair, Unix ms; null if there is none. */
   nextAt(query: { readonly nodeId: string | null }): Promise<number | null>;
-
-  /** Returns those of these entries that exist, in the order of the ids in the query. */
-  describe(query: { readonly instanceId: string; readonly dlqIds: readonly string[] }): Promise<readonly RepairableEntry[]>;
-  /** Returns which of these entries are covered by a delete in its undo window; for several deletes, the earliest. */
-  scheduledDeletions(query: {
-    readonly instanceId: string;
-    readonly dlqIds: readonly string[];
-  }): Promise<readonly ScheduledDeletion[]>;
-  /** Returns the number of entries of each cohort. */
-  lanes(query: RepairId): Promise<readonly RepairCohort[]>;
-  /** Returns pending entries in order: of the canary only, or all. */
-  pending(query: RepairId & { readonly canaryOnly: boolean; readonly limit: number }): Promise<readonly RepairItemRecord[]>;
-  counts(query: RepairId): Promise<{ readonly all: RepairCounts; readonly canary: RepairCounts }>;
-  /** Examines `limit` started entries after index `after`. `next` is where to continue; null at the end. */
-  endedItems(query: RepairId & { readonly after: number; readonly limit: number }): Promise<{
-    readonly ended: readonly EndedItem[];
-    /** Number of examined entries. */
-    readonly looked: number;
-    readonly next: number | null;
-  }>;
-  /** Writes the outcomes of entries that are still started, and returns their indexes. */
-  settle(query: RepairId & { readonly items: readonly EndedItem[]; readonly at: number }): Promise<readonly number[]>;
-  /** Entries by index, after index `after`. */
-  items(
-    query: RepairId & { readonly states?: readonly RepairItemState[]; readonly after: number; readonly limit: number },
-  ): Promise<{ readonly items: readonly RepairItemRecord[]; readonly next: number | null }>;
 
   /**
    * Removes ended repairs with their entries, a limited number of rows per call: those that ended before `before`

@@ -5,6 +5,14 @@ import type { Listing, Page, Position } from './page.js';
 import type { ListedRun, RunRecord, SearchableRun } from './run-records.js';
 import type { TaskReference } from './task-store.js';
 
+/** Id of a run as users know it. Several runs can have had it, one after the other. */
+export interface RunId {
+  readonly instanceId: string;
+  readonly workflowRunId: string;
+  /** Unix ms. */
+  readonly createdAt?: number;
+}
+
 /** Reads runs. All writes use `CommitStore.commit`. */
 export interface RunStore {
   loadRun(query: { readonly runKey: string }): Promise<Run | null>;
@@ -14,14 +22,8 @@ export interface RunStore {
    * responses.
    */
   loadJournal(query: { readonly runKey: string; readonly from: number }): Promise<readonly RecordedStep[]>;
-  /** The run with this id: the one created at `createdAt`, or the latest. */
-  findRun(query: {
-    readonly instanceId: string;
-    readonly workflowRunId: string;
-    readonly createdAt?: number;
-  }): Promise<RunRecord | null>;
-  /** The run with this key, as the logs show it. */
-  runRecord(query: { readonly runKey: string }): Promise<RunRecord | null>;
+  /** The run with this key, or with this id: the one created at `createdAt`, or the latest. */
+  findRun(query: { readonly runKey: string } | RunId): Promise<RunRecord | null>;
   /** Returns those of these runs that have ended or were removed. */
   endedAmong(query: { readonly runKeys: readonly string[] }): Promise<readonly string[]>;
   listRuns(query: Page<RunFilter>): Promise<Listing<ListedRun>>;

@@ -18,8 +18,6 @@ export interface ScheduleStore {
     readonly after: Position | null;
     readonly limit: number;
   }): Promise<Listing<ListedSchedule>>;
-  /** Number of schedules, without reading them and their payloads. */
-  countSchedules(query: { readonly instanceId: string }): Promise<number>;
   findSchedule(query: { readonly instanceId: string; readonly scheduleId: string }): Promise<Schedule | null>;
   /** Schedules whose next tick is at or before `before`, earliest first. */
   dueSchedules(query: {

@@ -1,25 +1,27 @@
-/** Makes forks: reads the run that is forked, and writes the new one with its entry in the audit log. */
+/** Forks runs: reads the original and writes the new run with its audit entry. */
 import { ofThisRequest } from '../../audit/audited-request.js';
 import { PART } from '../../config/limits.js';
 import { type DecisionContext, newKey } from '../../engine/ids.js';
 import { type Forked, forkRun, type JournalEntry } from '../../engine/runs/fork.js';
 import type { Run, RunPayload } from '../../engine/runs/run.js';
 import type { AuditNote, StoreWrite } from '../../engine/writes.js';
+import type { InstanceStore } from '../../ports/stores/accounts/instances.js';
 import { stepsOf } from '../../ports/stores/history-parts.js';
+import type { HistoryStore } from '../../ports/stores/history-store.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
-import type { Store } from '../../ports/stores/store.js';
+import type { RunStore } from '../../ports/stores/run-store.js';
 import type { ForkCommand, ForkOutcome } from '../services/workflow-service.js';
 import { commitInSlices, type StagingOptions } from './staging.js';
 
 export interface ForksOptions extends StagingOptions {
-  readonly store: StagingOptions['store'] & Pick<Store, 'accounts' | 'loadPayload' | 'loadRun'>;
+  readonly store: StagingOptions['store'] & RunStore & { readonly accounts: InstanceStore };
   readonly limits: Pick<InstanceLimits, 'refuseStorage'>;
   readonly context: () => DecisionContext;
-  /** Acts on a run that is durable. */
+  /** Drives a durable run. */
   readonly begin: (run: Run, payload: RunPayload) => void;
 }
 
-/** Says which steps were edited, and nothing of what they were given. */
+/** Returns the audit entry. It names the edited steps, but not their new results. */
 async function auditOf(
   { store, context }: ForksOptions,
   original: Run,
@@ -47,8 +49,8 @@ async function auditOf(
   });
 }
 
-/** The steps without their results. */
-async function entriesOf(store: Pick<Store, 'listSteps'>, runKey: string): Promise<readonly JournalEntry[]> {
+/** Returns the steps without their results. */
+async function entriesOf(store: HistoryStore, runKey: string): Promise<readonly JournalEntry[]> {
   const entries: JournalEntry[] = [];
   for await (const part of stepsOf(store, { runKey, bounds: PART, maxOutBytes: 0 })) entries.push(...part);
   return entries;

@@ -1,4 +1,4 @@
-/** Long journals are copied in slices: bounded, out of sight until they are whole, and gone after a crash in the middle. */
+/** Long journals are copied in limited slices. They are not visible until complete, and are deleted after a crash. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ import { random } from '../runtime.fixture.js';
 import { commitInSlices } from './staging.js';
 
 const STEPS = 40;
-/** Twelve slices or so. */
+/** About twelve slices. */
 const OUT = JSON.stringify('x'.repeat(300 * 1024));
 const original = sampleRun(1, {});
 const journal = Array.from({ length: STEPS }, (_, index) => sampleStep(index, { out: OUT }));
@@ -77,7 +77,7 @@ function fork() {
   return forked;
 }
 
-/** Commits to the store, and notes the units; `fail` says before which one it breaks. */
+/** Commits to the store and records the units; `fail` is the one before which it fails. */
 function watched(store: Store, fail: (unit: CommitUnit, count: number) => boolean = () => false) {
   const units: CommitUnit[] = [];
   const commit = async (unit: CommitUnit) => {
@@ -93,7 +93,7 @@ function watched(store: Store, fail: (unit: CommitUnit, count: number) => boolea
 const slicesOf = (units: readonly CommitUnit[]) =>
   units.flatMap(({ writes }) => writes.filter((write) => write.kind === 'stage-journal'));
 
-test('a long journal is forked in slices of bounded size, and the fork is seen when it is whole', async (t) => {
+test('forks a long journal in slices of limited size, and the fork is visible when it is complete', async (t) => {
   const { store } = await open(t);
   const { run, unit } = fork();
   const seen: (readonly string[])[] = [];
@@ -126,12 +126,12 @@ test('a long journal is forked in slices of bounded size, and the fork is seen w
   assert.equal((await store.loadRun({ runKey: run.key }))?.journalBytes, run.journalBytes);
 });
 
-test('a process that is killed in the middle leaves no fork, and no bytes once its steps are deleted', async (t) => {
+test('a process that is killed in between leaves no fork, and no bytes once its steps are deleted', async (t) => {
   const world = await open(t);
   const before = await stored(world.store);
   const { unit } = fork();
   const { commit } = watched(world.store, (_, count) => count === 5);
-  // What follows a kill is not done either.
+  // A killed process does not clean up either.
   const gone = { ...world.store, commit, removeStagedSteps: async () => false };
   await assert.rejects(
     commitInSlices({ store: gone, slices: AT_ONCE, commit: watched(world.store, (_, count) => count >= 5).commit }, unit),
@@ -144,7 +144,7 @@ test('a process that is killed in the middle leaves no fork, and no bytes once i
   assert.equal(await stored(store), before);
 });
 
-test('a fork that is refused in the end gives back what was copied', async (t) => {
+test('a fork that is rejected at the end deletes the copied steps', async (t) => {
   const { store } = await open(t);
   const { unit } = fork();
   const before = await stored(store);
@@ -158,7 +158,7 @@ test('a fork that is refused in the end gives back what was copied', async (t) =
   assert.notEqual(before, between);
 });
 
-test('a run that resumes one with a long journal gets it in slices, too', async (t) => {
+test('a run that resumes one with a long journal also receives it in slices', async (t) => {
   const { store } = await open(t);
   await apply(store, failure(original));
   const run = { ...sampleRun(2), journalLength: STEPS, journalBytes: withJournal.journalBytes };

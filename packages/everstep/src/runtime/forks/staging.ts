@@ -1,17 +1,18 @@
 /**
- * Creates runs that take over the journal of another one. A short journal is copied in the unit that creates the run. A long
- * one would hold up everything else, so it is staged before, in slices that are transactions of their own; the unit adopts it.
- * Until then the run is not visible, and a crash leaves only steps that are deleted after the next start.
+ * Creates runs with a copy of another run's journal. A short journal is copied in the unit that creates the run. A long one would
+ * block everything else, so it is staged before in slices, each in its own transaction, and the unit adopts it. Until then the
+ * run is not visible. A crash leaves only staged steps, which are deleted after the next start.
  * Keeps invariant 45.
  */
 import { LIMITS, PART } from '../../config/limits.js';
 import type { CommitResult, CommitUnit, StoreWrite } from '../../engine/writes.js';
 import type { WorkSlices } from '../../fairness/work-slices.js';
 import { stepsOf, yieldToOthers } from '../../ports/stores/history-parts.js';
-import type { Store } from '../../ports/stores/store.js';
+import type { HistoryStore } from '../../ports/stores/history-store.js';
+import type { UpkeepStore } from '../../ports/stores/upkeep-store.js';
 
 export interface StagingOptions {
-  readonly store: Pick<Store, 'listSteps' | 'removeStagedSteps'>;
+  readonly store: HistoryStore & Pick<UpkeepStore, 'removeStagedSteps'>;
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   readonly slices: Pick<WorkSlices, 'run'>;
 }
@@ -19,7 +20,7 @@ export interface StagingOptions {
 type CopyWrite = Extract<StoreWrite, { readonly kind: 'copy-journal' }>;
 type CreateWrite = Extract<StoreWrite, { readonly kind: 'create-run' }>;
 
-/** A copy that is too long for one transaction, and the run that it is for. */
+/** A copy that is too long for one transaction, with its run. */
 interface LongCopy {
   readonly copy: CopyWrite;
   readonly run: CreateWrite['run'];
@@ -36,7 +37,7 @@ function longCopiesIn({ writes }: CommitUnit): readonly LongCopy[] {
   });
 }
 
-/** Resolves with the number of steps that were staged, or with why a slice was refused. */
+/** Returns the number of staged steps, or the result of the slice that was rejected. */
 async function stage({ store, commit, slices }: StagingOptions, { copy, run }: LongCopy): Promise<number | CommitResult> {
   const { fromRunKey, toRunKey, length = run.journalLength, without = [] } = copy;
   let [from, bytes, rows, staged] = [0, 0, 0, 0];
@@ -61,7 +62,7 @@ async function stage({ store, commit, slices }: StagingOptions, { copy, run }: L
   return result && result.kind !== 'applied' ? result : staged;
 }
 
-/** What was staged for them is deleted, soon or after a crash; no caller waits for it. */
+/** Deletes the staged steps. No caller waits for it; after a crash they are deleted at the next start. */
 async function abandon({ store, commit }: StagingOptions, copies: readonly LongCopy[]): Promise<void> {
   const writes = copies.map(
     ({ run: { key: runKey, instanceId } }): StoreWrite => ({ kind: 'abandon-journal', runKey, instanceId }),
@@ -70,12 +71,12 @@ async function abandon({ store, commit }: StagingOptions, copies: readonly LongC
   while (await store.removeStagedSteps()) await yieldToOthers();
 }
 
-/** Commits the unit, once the long journals in it are staged. */
+/** Commits the unit after staging its long journals. */
 export async function commitInSlices(options: StagingOptions, unit: CommitUnit): Promise<CommitResult> {
   const copies = longCopiesIn(unit);
   if (copies.length === 0) return options.commit(unit);
   const giveUp = (): void => {
-    // What this does not do, retention does.
+    // Retention deletes whatever remains.
     abandon(options, copies).catch(() => {});
   };
   try {

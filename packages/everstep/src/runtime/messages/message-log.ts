@@ -1,4 +1,4 @@
-/** What happened to a plain message, out of what is kept of it: when it was made, its attempts, its end. */
+/** Derives the events of a plain message from its stored data: its creation, its attempts and its end. */
 import { ADVANCE_SLOT, type FailedAttempt, type MessageSettings } from '../../engine/runs/run.js';
 import type { RunHistory, RunRecord } from '../../ports/stores/store.js';
 import type { MessageEvent, MessageRecord } from '../services/workflow-service.js';
@@ -10,14 +10,14 @@ export function isMessageRun(run: RunRecord): run is MessageRecord['run'] {
 
 const ENDS = { succeeded: 'DELIVERED', failed: 'FAILED', canceled: 'CANCELED' } as const;
 
-/** Each failed attempt, with the one that follows it; the time of an attempt is when it was due. */
+/** Returns each failed attempt with its successor. The time of an attempt is its due time. */
 function eventsOfAttempt(run: MessageRecord['run'], attempt: FailedAttempt): readonly MessageEvent[] {
   const { at, message: error, status, retryAt } = attempt;
   const failed: MessageEvent = { run, at, state: 'ERROR', error, ...(status === null ? {} : { responseStatus: status }) };
   return retryAt === null ? [failed] : [failed, { run, at, state: 'RETRY', nextDeliveryAt: retryAt }];
 }
 
-/** Oldest first. `inFlight`: its request is under way. */
+/** Returns the events, oldest first. `inFlight`: its request is in flight. */
 export function eventsOf(
   run: MessageRecord['run'],
   { tasks, attempts }: Pick<RunHistory, 'tasks' | 'attempts'>,

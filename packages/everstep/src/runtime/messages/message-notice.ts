@@ -1,22 +1,22 @@
-/** What is told of a plain message: to its callback with every answer, to its failure callback when it failed for good. */
+/** Notifications about a plain message: to its callback for every response, and to its failure callback after the last retry. */
 import { canonicalHeaders } from '../../answers/header-names.js';
 import { mayBeSecret, NOT_KEPT } from '../../engine/runs/exchanges.js';
 import type { Run, RunPayload } from '../../engine/runs/run.js';
 
-/** What came back, as it is kept of the attempt. `status` 0: nothing came. */
+/** The stored response of the attempt. `status` 0: there was no response. */
 export interface NoticedAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: Uint8Array;
-  /** Failed attempts before it. */
+  /** Number of failed attempts before this one. */
   readonly retried: number;
 }
 
 const originOf = (url: string): string | null => (URL.canParse(url) ? new URL(url).origin : null);
 
 /**
- * Returns the headers with which a run or a message was started, for the callback at `to`. They were meant for the endpoint at
- * `from`: another origin does not get values that may be secret.
+ * Returns the headers of the request that started a run or a message, for the callback at `to`. They are meant for the endpoint
+ * at `from`; another origin does not receive values that may be secret.
  */
 export function sourceHeaderOf(
   { contentType, forwardHeaders }: Omit<RunPayload, 'body'>,
@@ -30,7 +30,10 @@ export function sourceHeaderOf(
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 
-/** Of a run that is a message; bodies are base64, times Unix ms. `dlqId`: its id in the DLQ, when it has failed. `to`: URL of the callback. */
+/**
+ * Returns the notification about a message. Bodies are base64, times Unix ms. `dlqId`: id of its dead letter, if it has failed.
+ * `to`: URL of the callback.
+ */
 export function messageNotice(run: Run, payload: RunPayload, answer: NoticedAnswer, to: string, dlqId?: string): Uint8Array {
   const { message, maxRetries } = run.settings;
   const { urlGroup, endpointName, scheduleId, notBefore = run.createdAt } = message ?? {};

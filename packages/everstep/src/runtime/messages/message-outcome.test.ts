@@ -11,7 +11,7 @@ function answered(status: number, headers: Record<string, readonly string[]> = {
   return { kind: 'answered', status, headers, body: Buffer.from(body) };
 }
 
-test('a refusal of a message key says what to do', () => {
+test('a rejected message key results in an error that says what to do', () => {
   const refusal = { ...answered(401, {}, 'no'), expectsSigningKeys: true } as MessageAnswer;
   const message = messageFailureOf(refusal, NOW)?.message ?? '';
   assert.match(message, /answered 401 \(.*signed with the message key.*everstep keys origins/);
@@ -22,7 +22,7 @@ test('any 2xx is a success', () => {
   for (const status of [200, 201, 202, 204, 299]) assert.equal(messageFailureOf(answered(status), NOW), null);
 });
 
-test('every other status is a failed attempt with whether and when to try again', async (t) => {
+test('every other status is a failed attempt, with whether and when to retry', async (t) => {
   const backoff = { kind: 'backoff' } as const;
   const never = { kind: 'never' } as const;
   const after = (delayMs: number) => ({ kind: 'after', delayMs }) as const;
@@ -62,7 +62,7 @@ test('every other status is a failed attempt with whether and when to try again'
   }
 });
 
-test('a failed attempt carries the answer, and says it in few words', () => {
+test('a failed attempt contains the response and a short error text', () => {
   const headers = { 'set-cookie': ['a=1', 'b=2'] };
   const failure = messageFailureOf(answered(502, headers, `<h1>\n Bad\tGateway ${'x'.repeat(200)}`), NOW);
   assert.equal(failure?.message, `the endpoint answered 502 (a body that begins with "<h1> Bad Gateway ${'x'.repeat(83)}")`);
@@ -72,26 +72,26 @@ test('a failed attempt carries the answer, and says it in few words', () => {
   assert.equal(messageFailureOf(answered(500), NOW)?.message, 'the endpoint answered 500 (an empty body)');
 });
 
-test('a redirect says where it led to, or that it does not', () => {
+test('the error of a redirect names its target, or that it has none', () => {
   const to = messageFailureOf(answered(307, { location: ['https://example.org/new'] }), NOW);
   assert.match(to?.message ?? '', /redirect \(307\) to https:\/\/example\.org\/new; redirects are not followed/);
   assert.match(messageFailureOf(answered(302), NOW)?.message ?? '', /redirect \(302\) without a Location/);
 });
 
-test('for a run that hides data nothing of the answer is quoted', () => {
+test('quotes nothing of the response for a run that redacts data', () => {
   const words = (answer: MessageAnswer) => messageFailureOf(answer, NOW, true)?.message ?? '';
   assert.equal(words(answered(500, {}, 'a secret')), 'the endpoint answered 500 (a redacted body)');
   assert.equal(words(answered(500)), 'the endpoint answered 500 (an empty body)');
   assert.doesNotMatch(words(answered(307, { location: ['https://example.org/secret'] })), /secret/);
 });
 
-test('of a long answer only the beginning is kept, and nothing else is kept alive with it', () => {
+test('keeps only the start of a long response, and releases its memory', () => {
   const failure = messageFailureOf(answered(500, {}, 'y'.repeat(LIMITS.maxKeptResponseBytes + 10)), NOW);
   assert.equal(failure?.responseBody.byteLength, LIMITS.maxKeptResponseBytes);
   assert.equal(failure.responseBody.buffer.byteLength, LIMITS.maxKeptResponseBytes);
 });
 
-test('what failed on the way stays the failure that it is', () => {
+test('a failure in transit is returned unchanged', () => {
   const failure: DeliveryFailure = {
     cause: 'timeout',
     message: 'the endpoint did not answer within 5 ms',

@@ -1,4 +1,4 @@
-/** What came of a message, in the terms of the engine: the answer of a call or of a failure callback as an attempt. */
+/** Converts the response to a call, a message or a failure callback into an attempt of the engine. */
 import { describeRedirect, keptOf, retryAdviceOf, snippetOf } from '../../answers/http-advice.js';
 import type { DeliveryFailure } from '../../engine/runs/run.js';
 import type { MessageAnswer } from '../../ports/message-sender.js';
@@ -8,9 +8,8 @@ const SIGNED_OTHERWISE =
   'signatures with the signing keys, add its origin (everstep keys origins) or give it the message keys';
 
 /**
- * Why the attempt failed; null when it succeeded, that is with any 2xx. A
- * redirect is not followed, and would be the same the next time. `now` in
- * Unix ms. `hidesData`: the run hides data, so the words quote nothing of the answer.
+ * Returns why the attempt failed, or null if it succeeded, that is, with any 2xx status. A redirect is not followed and not
+ * retried. `now` in Unix ms. `hidesData`: the run redacts data, so the error text does not quote the response.
  */
 export function messageFailureOf(answer: MessageAnswer, now: number, hidesData = false): DeliveryFailure | null {
   if (answer.kind === 'failure') return answer.failure;

@@ -1,12 +1,15 @@
-/** Plain messages as users ask for them: published, looked at, canceled. */
+/** Publishes, reads and cancels plain messages for users. */
 import { LIMITS, PART } from '../../config/limits.js';
 import type { DecisionContext } from '../../engine/ids.js';
 import { runKeyOfMessage } from '../../engine/ids.js';
 import { ADVANCE_SLOT, type MessageSettings, type RunPayload } from '../../engine/runs/run.js';
 import { type Started, startRun } from '../../engine/runs/start.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
+import type { ControlStore } from '../../ports/stores/control-store.js';
 import { attemptsOf } from '../../ports/stores/history-parts.js';
-import type { Listing, Position, Store } from '../../ports/stores/store.js';
+import type { HistoryStore } from '../../ports/stores/history-store.js';
+import type { RunStore } from '../../ports/stores/run-store.js';
+import type { Listing, Position } from '../../ports/stores/store.js';
 import type {
   ListedMessage,
   MessageCommand,
@@ -20,35 +23,35 @@ import type {
 import type { CancelOutcome } from '../interface/runs.js';
 import { eventsOf, isMessageRun } from './message-log.js';
 
-/** Messages that are looked at in one go when what is shown of them has to be gathered. */
+/** Number of messages per read when their events are collected. */
 const PAGE = 100;
 
 export interface PublishedMessagesOptions {
-  readonly store: Pick<Store, 'runRecord' | 'runHistory' | 'listAttempts' | 'listRuns' | 'findUrlGroup'>;
+  readonly store: RunStore & HistoryStore & Pick<ControlStore, 'findUrlGroup'>;
   readonly context: () => DecisionContext;
-  /** Makes a unit durable; rejects when that may not have happened. */
+  /** Makes a unit durable; rejects if that may not have happened. */
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
-  /** Acts on a run that is durable. */
+  /** Drives a durable run. */
   readonly begin: (started: Started, payload: RunPayload) => void;
-  /** False when it is not active (any more). */
+  /** Returns false if the run is not active. */
   readonly cancel: (runKey: string) => Promise<boolean>;
   readonly isInFlight: (ticket: { readonly runKey: string; readonly slot: number }) => boolean;
 }
 
-interface Addressee {
+interface Recipient {
   readonly url: string;
   readonly endpointName: string | null;
 }
 
-/** One message that is to be made, with the place in which its outcome stands. */
+/** A message to publish. */
 interface Draft {
-  readonly addressee: Addressee;
+  readonly recipient: Recipient;
   readonly started: Started;
   readonly payload: RunPayload;
   readonly deduplicated: boolean;
 }
 
-function settingsOf(command: MessageCommand, { endpointName }: Addressee): MessageSettings {
+function settingsOf(command: MessageCommand, { endpointName }: Recipient): MessageSettings {
   const { method, queue, callback, destination } = command;
   return {
     method,
@@ -59,22 +62,22 @@ function settingsOf(command: MessageCommand, { endpointName }: Addressee): Messa
   };
 }
 
-/** A message is tried at most so often, so its attempts are few. */
+/** All attempts of a message; their number is limited. */
 const WHOLE = { maxRows: LIMITS.maxRetries + 1, maxBytes: LIMITS.maxPageBytes };
 
-/** Every event repeats them. */
+/** Bytes of the settings, which every event repeats. */
 const settingsBytes = ({ settings }: MessageRecord['run']): number => JSON.stringify(settings).length + LIMITS.rowBytes;
 
-async function failedAttempts(store: Pick<Store, 'listAttempts'>, runKey: string): Promise<number> {
+async function failedAttempts(store: HistoryStore, runKey: string): Promise<number> {
   let failed = 0;
   for await (const attempts of attemptsOf(store, { runKey, bounds: PART, slot: ADVANCE_SLOT })) failed += attempts.length;
   return failed;
 }
 
-const shown = ({ started, addressee }: Draft, messageId = started.run.workflowRunId, deduplicated = false): PublishedMessage => ({
+const shown = ({ started, recipient }: Draft, messageId = started.run.workflowRunId, deduplicated = false): PublishedMessage => ({
   messageId,
-  url: addressee.url,
-  endpointName: addressee.endpointName,
+  url: recipient.url,
+  endpointName: recipient.endpointName,
   deduplicated,
 });
 
@@ -86,11 +89,11 @@ export class PublishedMessages implements MessageService {
   }
 
   async publish(commands: readonly MessageCommand[]): Promise<readonly PublishOutcome[]> {
-    const addressees = await Promise.all(commands.map((command) => this.addresseesOf(command)));
-    const drafts = commands.map((command, index) => (addressees[index] ?? []).map((addressee) => this.draft(command, addressee)));
+    const recipients = await Promise.all(commands.map((command) => this.recipientsOf(command)));
+    const drafts = commands.map((command, index) => (recipients[index] ?? []).map((recipient) => this.draft(command, recipient)));
     const together = drafts.flat().filter(({ deduplicated }) => !deduplicated);
     const joined = this.publishTogether(together);
-    // In the same turn of the event loop, so they become durable together, too; but one that was there refuses no other.
+    // Committed in the same turn of the event loop, so they become durable together. A duplicate does not reject the others.
     const single = drafts.map((ofCommand) =>
       Promise.all(ofCommand.map((draft) => (draft.deduplicated ? this.publishOne(draft) : joined.then(() => shown(draft))))),
     );
@@ -131,14 +134,14 @@ export class PublishedMessages implements MessageService {
   async events(query: Parameters<MessageService['events']>[0]): Promise<Listing<MessageEvent>> {
     const { states, limit } = query;
     const events: MessageEvent[] = [];
-    let looked = 0;
+    let examined = 0;
     let bytes = 0;
     let next = query.after;
     do {
-      // Few at a time: what happened to one message is never torn apart.
+      // Small pages, because the events of one message are never split.
       const page = await this.page(query, next, Math.max(1, Math.min(PAGE, Math.ceil((limit - events.length) / 3))));
       next = page.next;
-      looked += page.items.length;
+      examined += page.items.length;
       for (const [index, run] of page.items.entries()) {
         const wanted = (await this.eventsOfRun(run)).filter(({ state }) => states?.includes(state) ?? true);
         bytes += wanted.length * settingsBytes(run) + wanted.reduce((sum, { error = '' }) => sum + error.length, 0);
@@ -147,14 +150,14 @@ export class PublishedMessages implements MessageService {
         if (bytes < LIMITS.maxPageBytes || isLast) continue;
         return { items: events.sort((a, b) => b.at - a.at), next: run.position };
       }
-      // A state that hardly any message has been in would be looked for in all of them.
-    } while (next !== null && events.length < limit && looked < LIMITS.maxMessagesScanned && bytes < LIMITS.maxPageBytes);
+      // Without a limit, the search for a rare state would read all messages.
+    } while (next !== null && events.length < limit && examined < LIMITS.maxMessagesScanned && bytes < LIMITS.maxPageBytes);
     return { items: events.sort((a, b) => b.at - a.at), next };
   }
 
   async cancel(command: { readonly instanceId: string; readonly messageId: string }): Promise<CancelOutcome> {
     const runKey = runKeyOfMessage(command.messageId);
-    const run = runKey === null ? null : await this.options.store.runRecord({ runKey });
+    const run = runKey === null ? null : await this.options.store.findRun({ runKey });
     if (run?.instanceId !== command.instanceId || !isMessageRun(run)) return { kind: 'not-found' };
     return { kind: (await this.options.cancel(run.key)) ? 'canceled' : 'not-active' };
   }
@@ -165,13 +168,13 @@ export class PublishedMessages implements MessageService {
     return { canceled: canceled.filter(Boolean).length, next };
   }
 
-  private async addresseesOf({ instanceId, destination }: MessageCommand): Promise<readonly Addressee[]> {
+  private async recipientsOf({ instanceId, destination }: MessageCommand): Promise<readonly Recipient[]> {
     if (destination.kind === 'url') return [{ url: destination.url, endpointName: null }];
     const group = await this.options.store.findUrlGroup({ instanceId, name: destination.name });
     return (group?.endpoints ?? []).map(({ url, name }) => ({ url, endpointName: name }));
   }
 
-  private draft(command: MessageCommand, addressee: Addressee): Draft {
+  private draft(command: MessageCommand, recipient: Recipient): Draft {
     const {
       instanceId,
       dialect,
@@ -183,15 +186,15 @@ export class PublishedMessages implements MessageService {
       deduplicationId: id,
       admittedAt = null,
     } = command;
-    // Of a group each endpoint has its message. A line break cannot stand in an id that somebody gave.
-    const deduplicationId = id !== null && destination.kind === 'url-group' ? `${id}\n${addressee.url}` : id;
+    // Each endpoint of a group has its own message. Ids of users contain no line breaks.
+    const deduplicationId = id !== null && destination.kind === 'url-group' ? `${id}\n${recipient.url}` : id;
     const started = startRun(
       {
         instanceId,
         dialect,
-        workflowUrl: addressee.url,
+        workflowUrl: recipient.url,
         payload,
-        settings: { ...settings, message: settingsOf(command, addressee) },
+        settings: { ...settings, message: settingsOf(command, recipient) },
         callerIp,
         workflowRunId: null,
         notBefore,
@@ -200,7 +203,7 @@ export class PublishedMessages implements MessageService {
       },
       this.options.context(),
     );
-    return { addressee, started, payload, deduplicated: deduplicationId !== null };
+    return { recipient, started, payload, deduplicated: deduplicationId !== null };
   }
 
   private async publishTogether(drafts: readonly Draft[]): Promise<void> {

@@ -1,4 +1,4 @@
-/** Carries the request of a call step to where it goes, and its answer to the engine. */
+/** Sends the requests of call steps and plain messages, and returns their outcomes to the engine. */
 import { LIMITS } from '../../config/limits.js';
 import type { RunEvent } from '../../engine/runs/decide.js';
 import type { Task } from '../../engine/runs/run.js';
@@ -9,7 +9,7 @@ import type { Attempt } from '../dispatch/requests/step-delivery.js';
 import type { CachedRun } from '../runs/run-cache.js';
 import { messageFailureOf } from './message-outcome.js';
 
-/** Null when it was given up. */
+/** Returns null if the request was aborted. */
 export async function makeCall(
   sender: MessageSender,
   entry: CachedRun,
@@ -34,7 +34,7 @@ export async function makeCall(
         body: call.body ? decodeBody(call.body) : null,
         timeoutMs: call.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs,
         maxAnswerBytes: LIMITS.maxCallAnswerBytes,
-        // A third party could send what it received, with its signature, to the user's own endpoints.
+        // Otherwise a third party could send the signed request that it received to the user's own endpoints.
         signed: originOf(call.url) === originOf(workflowUrl) ? { kind: 'call', isOwn: true } : null,
         take: 'exact',
         answerRecorded,

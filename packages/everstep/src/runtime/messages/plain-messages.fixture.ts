@@ -1,4 +1,4 @@
-/** Plain messages for tests: how one is published, and what its endpoint answers. */
+/** Plain messages for tests, and the responses of their endpoints. */
 import type { Message, MessageAnswer } from '../../ports/message-sender.js';
 import { SETTINGS } from '../runtime.fixture.js';
 import type { MessageCommand } from '../services/workflow-service.js';

@@ -5,8 +5,8 @@ import { type Bench, letterOf, ScriptedCaller, ScriptedSender, SETTINGS, settle,
 import type { MessageCommand, PublishedMessage } from '../services/workflow-service.js';
 import { answer, commandFor, textOf, URL_OF } from './plain-messages.fixture.js';
 
-const nobody = new ScriptedCaller(() => {
-  throw new Error('nobody expects a step');
+const noSteps = new ScriptedCaller(() => {
+  throw new Error('unexpected step');
 });
 
 async function publish(bench: Bench, ...commands: MessageCommand[]): Promise<readonly PublishedMessage[]> {
@@ -26,10 +26,10 @@ const countOf = async ({ store }: Bench): Promise<number> => {
 };
 
 describe('a plain message', () => {
-  test('is sent as it was published, signed, with its id, and is done with any 2xx', async () => {
+  test('is sent as published, signed, with its id, and succeeds with any 2xx status', async () => {
     const sender = new ScriptedSender(() => answer(204));
     await withRuntime(
-      nobody,
+      noSteps,
       async (bench) => {
         const [message] = await publish(bench, commandFor('hello', { method: 'PUT' }));
         await settle();
@@ -48,10 +48,10 @@ describe('a plain message', () => {
     );
   });
 
-  test('is tried again as its settings say, counts as one, and in the end is a dead letter whose failure is told', async () => {
+  test('is retried by its settings, counts as one, and ends as a dead letter whose failure is reported', async () => {
     const sender = new ScriptedSender(({ url }) => (url === URL_OF ? answer(500, 'broken') : answer(200)));
     await withRuntime(
-      nobody,
+      noSteps,
       async (bench) => {
         const failureCallback = { url: 'http://app.test/failed', headers: { 'x-f': '1' }, method: 'PUT' };
         const settings = { ...SETTINGS, maxRetries: 1, retryDelay: '1000', failureCallback };
@@ -64,9 +64,9 @@ describe('a plain message', () => {
         assert.equal(letter.responseStatus, 500);
         assert.match(letter.error, /^the message failed after 2 attempts: the endpoint answered 500/);
         assert.equal(letter.failureFunctionState, 'CALLBACK_SUCCESS');
-        const told = sender.sent.at(-1);
-        assert.deepEqual([told?.method, told?.url], ['PUT', 'http://app.test/failed']);
-        const notice = JSON.parse(told ? textOf(told) : '');
+        const sent = sender.sent.at(-1);
+        assert.deepEqual([sent?.method, sent?.url], ['PUT', 'http://app.test/failed']);
+        const notice = JSON.parse(sent ? textOf(sent) : '');
         assert.equal(Buffer.from(notice.body, 'base64').toString(), 'broken');
         assert.deepEqual(
           [notice.status, notice.retried, notice.maxRetries, notice.sourceMessageId, notice.dlqId, notice.callerIP],
@@ -78,11 +78,11 @@ describe('a plain message', () => {
     );
   });
 
-  test('is published anew when its dead letter is retried, as another message', async () => {
+  test('is published again as another message when its dead letter is retried', async () => {
     let status = 500;
     const sender = new ScriptedSender(() => answer(status));
     await withRuntime(
-      nobody,
+      noSteps,
       async (bench) => {
         const [message] = await publish(bench, commandFor('again', { method: 'PATCH' }));
         await settle();
@@ -106,7 +106,7 @@ describe('a plain message', () => {
   test('is not sent before its time, and can be canceled until then', async () => {
     const sender = new ScriptedSender(() => answer(200));
     await withRuntime(
-      nobody,
+      noSteps,
       async (bench) => {
         const notBefore = bench.clock.now() + 5000;
         const [first, second] = await publish(bench, commandFor('1', { notBefore }), commandFor('2', { notBefore }));
@@ -124,10 +124,10 @@ describe('a plain message', () => {
     );
   });
 
-  test('that was published before with the same deduplication id is not made again, and others of its batch are', async () => {
+  test('with a known deduplication id is not published again, but others of its batch are', async () => {
     const sender = new ScriptedSender(() => answer(200));
     await withRuntime(
-      nobody,
+      noSteps,
       async (bench) => {
         const once = { deduplicationId: 'order-1' };
         const made = await publish(bench, commandFor('a', once), commandFor('b', once), commandFor('c'));
@@ -143,7 +143,7 @@ describe('a plain message', () => {
     );
   });
 
-  test('is in no list of runs, and no run is in a list of messages', async () => {
+  test('is not listed as a run, and runs are not listed as messages', async () => {
     const sender = new ScriptedSender(() => answer(200));
     const flow = new ScriptedCaller(() => ({ protocol: 1, kind: 'journal-needed' }));
     await withRuntime(
@@ -174,20 +174,20 @@ describe('a plain message', () => {
 describe('the callback of a message', () => {
   const callback = { url: 'http://app.test/called', headers: { 'x-c': '1' }, maxRetries: 0 };
 
-  test('is told of every answer, each time by a message of its own that is counted', async () => {
+  test('is notified of every response by a separate message that is counted', async () => {
     const answers = [answer(503, 'busy'), answer(200, 'done')];
     const sender = new ScriptedSender(({ url }) => (url === URL_OF ? (answers.shift() ?? answer(500)) : answer(200)));
     await withRuntime(
-      nobody,
+      noSteps,
       async (bench) => {
         const settings = { ...SETTINGS, maxRetries: 2, retryDelay: '1000' };
         const [message] = await publish(bench, commandFor('hello', { settings, callback }));
         await settle();
         bench.clock.move(1000);
         await settle();
-        const told = sender.sent.filter(({ url }) => url === callback.url);
+        const sent = sender.sent.filter(({ url }) => url === callback.url);
         assert.deepEqual(
-          told.map((one) => {
+          sent.map((one) => {
             const { status, retried, body, sourceMessageId, sourceBody, method } = JSON.parse(textOf(one));
             const source = Buffer.from(sourceBody, 'base64').toString();
             return [
@@ -204,15 +204,15 @@ describe('the callback of a message', () => {
             [200, 1, 'done', true, 'hello', 'POST'],
           ],
         );
-        assert.deepEqual(told[0]?.headers, { 'x-c': '1', 'content-type': 'application/json' });
-        assert.notEqual(told[0]?.serviceHeaders?.['Message-Id'], told[1]?.serviceHeaders?.['Message-Id']);
+        assert.deepEqual(sent[0]?.headers, { 'x-c': '1', 'content-type': 'application/json' });
+        assert.notEqual(sent[0]?.serviceHeaders?.['Message-Id'], sent[1]?.serviceHeaders?.['Message-Id']);
         assert.equal(await countOf(bench), 3);
       },
       { sender },
     );
   });
 
-  test('hears nothing of an attempt that nobody answered', async () => {
+  test('is not notified of an attempt without a response', async () => {
     const failure = {
       cause: 'network',
       message: 'connection refused',
@@ -223,7 +223,7 @@ describe('the callback of a message', () => {
     } as const;
     const sender = new ScriptedSender(() => ({ kind: 'failure', failure }));
     await withRuntime(
-      nobody,
+      noSteps,
       async (bench) => {
         await publish(bench, commandFor('hello', { callback }));
         await settle();
@@ -234,7 +234,7 @@ describe('the callback of a message', () => {
     );
   });
 
-  test('is made with the answer or not at all: when the batch is lost, both come again', async () => {
+  test('is created together with the response: if the batch is lost, both are repeated', async () => {
     let broken = false;
     const wrap = (store: Store): Store => ({
       ...store,
@@ -248,7 +248,7 @@ describe('the callback of a message', () => {
       return answer(200);
     });
     await withRuntime(
-      nobody,
+      noSteps,
       async (bench) => {
         const [message] = await publish(bench, commandFor('hello', { callback }));
         await settle();
@@ -269,18 +269,18 @@ describe('the callback of a message', () => {
     );
   });
 
-  test('hides what the message hides', async () => {
+  test('redacts the data that the message redacts', async () => {
     const sender = new ScriptedSender(() => answer(200));
     await withRuntime(
-      nobody,
+      noSteps,
       async (bench) => {
         const redact = { body: false, headers: ['x-a'], fields: ['card'] } as const;
         const [message] = await publish(bench, commandFor('secret', { settings: { ...SETTINGS, redact }, callback }));
         await settle();
         const { items } = await bench.runtime.messages.list({ instanceId: 'qi_1', filter: {}, after: null, limit: 10 });
-        const told = items.find(({ settings }) => settings.message.callbackOf === message?.messageId);
-        // What it tells stands in its body, headers too, and the body of the message in base64.
-        assert.deepEqual(told?.settings.redact, { ...redact, body: true });
+        const sent = items.find(({ settings }) => settings.message.callbackOf === message?.messageId);
+        // Its body contains the headers, and the body of the message in base64.
+        assert.deepEqual(sent?.settings.redact, { ...redact, body: true });
       },
       { sender },
     );
@@ -288,11 +288,11 @@ describe('the callback of a message', () => {
 });
 
 describe('what happened to messages', () => {
-  test('is told newest first, with every attempt, and a page never tears a message apart', async () => {
+  test('lists events newest first, with every attempt, and never splits a message between pages', async () => {
     const answers = [answer(500), answer(200)];
     const sender = new ScriptedSender(() => answers.shift() ?? answer(200));
     await withRuntime(
-      nobody,
+      noSteps,
       async (bench) => {
         const start = bench.clock.now();
         const settings = { ...SETTINGS, maxRetries: 1, retryDelay: '1000' };

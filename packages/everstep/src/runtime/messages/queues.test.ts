@@ -18,14 +18,14 @@ import {
 import { createRuntime } from '../runtime.js';
 import { answer, commandFor, textOf } from './plain-messages.fixture.js';
 
-const nobody = new ScriptedCaller(() => {
-  throw new Error('nobody expects a step');
+const noSteps = new ScriptedCaller(() => {
+  throw new Error('unexpected step');
 });
 const RETRIED = { ...SETTINGS, maxRetries: 2, retryDelay: '1000' };
 const inQueue = (text: string, queue = 'q') => commandFor(text, { queue, settings: RETRIED });
 const Q = { instanceId: 'qi_1', name: 'q' };
 
-/** An endpoint whose answers the test gives, one after the other as it likes. */
+/** An endpoint whose responses the test sends one at a time. */
 class HeldSender extends ScriptedSender {
   readonly out: { readonly text: string; readonly reply: (reply: MessageAnswer) => void }[] = [];
   constructor() {
@@ -52,11 +52,11 @@ async function withQueue(
     await work(bench, sender);
     for (const { reply } of sender.out) reply(answer(200));
   };
-  await withRuntime(nobody, given, wrap ? { sender, wrap } : { sender });
+  await withRuntime(noSteps, given, wrap ? { sender, wrap } : { sender });
 }
 
 describe('a queue', () => {
-  test('has one message at a time when nobody has set it, in the order in which they came', () =>
+  test('sends one message at a time by default, in order of arrival', () =>
     withQueue(async ({ runtime }, sender) => {
       await runtime.messages.publish(['1', '2', '3'].map((text) => inQueue(text)));
       await settle();
@@ -69,7 +69,7 @@ describe('a queue', () => {
       assert.equal((await runtime.queues.find(Q))?.lag, 1);
     }));
 
-  test('lets none overtake a message that is to be tried again', () =>
+  test('lets no message overtake one that waits for its retry', () =>
     withQueue(async ({ runtime, clock }, sender) => {
       await runtime.messages.publish(['1', '2'].map((text) => inQueue(text)));
       await settle();
@@ -82,7 +82,7 @@ describe('a queue', () => {
       assert.deepEqual(sender.texts, ['1', '1', '2']);
     }));
 
-  test('goes on with the next when a message has failed for good, or was canceled', () =>
+  test('continues with the next message when one has failed permanently or was canceled', () =>
     withQueue(async ({ runtime }, sender) => {
       const never = { ...SETTINGS, maxRetries: 0 };
       const [, second] = await runtime.messages.publish([
@@ -99,7 +99,7 @@ describe('a queue', () => {
       assert.deepEqual(sender.texts, ['1', '2', '3']);
     }));
 
-  test('has as many at a time as it may, from the moment at which that is set', () =>
+  test('applies a new parallelism immediately', () =>
     withQueue(async ({ runtime }, sender) => {
       await runtime.queues.put({ ...Q, parallelism: 2 });
       await runtime.messages.publish(['1', '2', '3', '4'].map((text) => inQueue(text)));
@@ -111,12 +111,12 @@ describe('a queue', () => {
       await runtime.queues.put({ ...Q, parallelism: 1 });
       await sender.give('2', 200);
       await sender.give('3', 200);
-      assert.deepEqual(sender.texts, ['1', '2', '3'], 'the first still holds the only place');
+      assert.deepEqual(sender.texts, ['1', '2', '3'], 'the first still has the only slot');
       await sender.give('1', 200);
       assert.deepEqual(sender.texts, ['1', '2', '3', '4']);
     }));
 
-  test('that is paused lets nothing through, not even a retry, and goes on in order', () =>
+  test('sends nothing while paused, not even a retry, and then continues in order', () =>
     withQueue(async ({ runtime, clock }, sender) => {
       await runtime.messages.publish(['1', '2'].map((text) => inQueue(text)));
       await settle();
@@ -137,14 +137,14 @@ describe('a queue', () => {
       assert.deepEqual(sender.texts, ['1', '1', '2']);
     }));
 
-  test('holds up no other', () =>
+  test('does not block another queue', () =>
     withQueue(async ({ runtime }, sender) => {
       await runtime.messages.publish([inQueue('1'), inQueue('2'), inQueue('other', 'r'), commandFor('free')]);
       await settle();
       assert.deepEqual([...sender.texts].sort(), ['1', 'free', 'other']);
     }));
 
-  test('is not waited in before the time of a message has come', () =>
+  test('does not contain a message before its due time', () =>
     withQueue(async ({ runtime, clock }, sender) => {
       await runtime.messages.publish([{ ...inQueue('late'), notBefore: clock.now() + 1000 }, inQueue('now')]);
       await settle();
@@ -155,7 +155,7 @@ describe('a queue', () => {
       assert.deepEqual(sender.texts, ['now', 'late']);
     }));
 
-  test('that is deleted cancels what is in it, and begins anew with what comes then', () =>
+  test('cancels its messages when deleted, and starts again with later ones', () =>
     withQueue(async ({ runtime }, sender) => {
       await runtime.queues.put({ ...Q, paused: true });
       await runtime.messages.publish(['1', '2'].map((text) => inQueue(text)));
@@ -170,13 +170,13 @@ describe('a queue', () => {
       assert.deepEqual(sender.texts, ['3']);
     }));
 
-  test('goes on when the answer to the batch was lost that ended its message', () => {
+  test('continues when the response to the batch that ended its message was lost', () => {
     let lost = false;
     const wrap = (store: Store): Store => ({
       ...store,
       commit: async (units) => {
         const results = await store.commit(units);
-        if (lost) throw new Error('the connection is gone');
+        if (lost) throw new Error('the connection was lost');
         return results;
       },
     });
@@ -193,12 +193,12 @@ describe('a queue', () => {
   });
 });
 
-test('the order of a queue is kept over a restart: what waits for its retry is still before the others', async () => {
+test('keeps the order of a queue across a restart: a message that waits for its retry is still first', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const clock = new StandingClock();
   const begin = async () => {
     const sender = new HeldSender();
-    const runtime = createRuntime({ store, clock, random, stepCaller: nobody, messageSender: sender, log: quiet, publicUrl });
+    const runtime = createRuntime({ store, clock, random, stepCaller: noSteps, messageSender: sender, log: quiet, publicUrl });
     await runtime.start();
     const stop = async () => {
       const stopping = runtime.stop({ graceMs: 10 });

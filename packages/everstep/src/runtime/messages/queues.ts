@@ -7,7 +7,8 @@
 import type { Queue } from '../../engine/runs/run.js';
 import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes.js';
 import type { Cluster } from '../../ports/cluster.js';
-import type { Store } from '../../ports/stores/store.js';
+import type { ControlStore } from '../../ports/stores/control-store.js';
+import type { RunStore } from '../../ports/stores/run-store.js';
 import type { DeliveryGates } from '../gates/delivery-gates.js';
 import type { Named, QueueService, QueueStatus } from '../interface/messages.js';
 import { InstanceTurns } from '../services/instance-turns.js';
@@ -16,7 +17,7 @@ import { InstanceTurns } from '../services/instance-turns.js';
 const PAGE = 500;
 
 export interface QueuesOptions {
-  readonly store: Pick<Store, 'findQueue' | 'listQueues' | 'countQueued' | 'listRuns' | 'runHorizon'>;
+  readonly store: ControlStore & RunStore;
   readonly now: () => number;
   /** Makes a unit durable; rejects if that may not have happened. */
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;

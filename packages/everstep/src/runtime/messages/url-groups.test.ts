@@ -4,8 +4,8 @@ import { type Bench, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRunti
 import type { ScheduleCommand } from '../services/workflow-service.js';
 import { answer, commandFor, textOf } from './plain-messages.fixture.js';
 
-const nobody = new ScriptedCaller(() => {
-  throw new Error('nobody expects a step');
+const noSteps = new ScriptedCaller(() => {
+  throw new Error('unexpected step');
 });
 const GROUP = { instanceId: 'qi_1', name: 'all' };
 const A = { name: 'a', url: 'http://a.test/' };
@@ -14,11 +14,11 @@ const toGroup = { kind: 'url-group', name: 'all' } as const;
 
 async function withSender(work: (bench: Bench, sender: ScriptedSender) => Promise<void>): Promise<void> {
   const sender = new ScriptedSender(() => answer(200));
-  await withRuntime(nobody, (bench) => work(bench, sender), { sender });
+  await withRuntime(noSteps, (bench) => work(bench, sender), { sender });
 }
 
 describe('a group of URLs', () => {
-  test('has each name and each URL once, and keeps its order', () =>
+  test('contains each name and each URL once, in a stable order', () =>
     withSender(async ({ runtime, clock }) => {
       const made = await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints: [A, B] });
       clock.move(5);
@@ -39,7 +39,7 @@ describe('a group of URLs', () => {
       assert.equal(await runtime.urlGroups.find(GROUP), null);
     }));
 
-  test('gets a message for each endpoint, and each is deduplicated by itself', () =>
+  test('receives a message for each endpoint, and each is deduplicated separately', () =>
     withSender(async ({ runtime }, sender) => {
       await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints: [A] });
       const command = commandFor('x', { destination: toGroup, deduplicationId: 'once' });
@@ -70,7 +70,7 @@ describe('a group of URLs', () => {
       assert.equal(listed.items.length, 2);
     }));
 
-  test('that is not there, or has no endpoint, is said so, and the rest of the batch is published', () =>
+  test('that does not exist or has no endpoint is reported, and the rest of the batch is published', () =>
     withSender(async ({ runtime }, sender) => {
       const outcomes = await runtime.messages.publish([commandFor('x', { destination: toGroup }), commandFor('y')]);
       assert.deepEqual(outcomes[0], { kind: 'url-group-not-found', name: 'all' });
@@ -94,7 +94,7 @@ describe('a schedule with a message', () => {
     ...more,
   });
 
-  test('publishes one with each tick, which names it', () =>
+  test('publishes a message with each tick, which names the schedule', () =>
     withSender(async ({ runtime, clock, store }, sender) => {
       await runtime.schedules.put(command());
       clock.move(60_000);
@@ -112,7 +112,7 @@ describe('a schedule with a message', () => {
       );
     }));
 
-  test('for a group publishes to those that are in it at the tick, and skips the tick when there is none', () =>
+  test('for a group publishes to its endpoints at the tick, and skips the tick if there are none', () =>
     withSender(async ({ runtime, clock }, sender) => {
       const settings = { ...SETTINGS, message: { method: 'POST', urlGroup: 'all' } };
       await runtime.schedules.put(command({ workflowUrl: 'all', settings }));

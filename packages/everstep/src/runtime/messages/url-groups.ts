@@ -5,12 +5,12 @@
  */
 import type { GroupEndpoint, UrlGroup } from '../../engine/runs/run.js';
 import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes.js';
-import type { Store } from '../../ports/stores/store.js';
+import type { ControlStore } from '../../ports/stores/control-store.js';
 import type { EndpointName, Named, UrlGroupService } from '../interface/messages.js';
 import { InstanceTurns } from '../services/instance-turns.js';
 
 export interface UrlGroupsOptions {
-  readonly store: Pick<Store, 'findUrlGroup' | 'listUrlGroups'>;
+  readonly store: ControlStore;
   readonly now: () => number;
   /** Makes a unit durable; rejects if that may not have happened. */
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;

@@ -17,7 +17,7 @@ const runKeyOf = (outcome: Awaited<ReturnType<Bench['trigger']>>): string => {
   return outcome.run.runKey;
 };
 
-test('a deletion gives up what is in flight, delivers nothing more, and removes the rows', async () => {
+test('a deletion aborts deliveries in flight, delivers nothing more, and removes the rows', async () => {
   const signals: AbortSignal[] = [];
   const caller = new ScriptedCaller((_call, signal) => {
     signals.push(signal);
@@ -37,7 +37,7 @@ test('a deletion gives up what is in flight, delivers nothing more, and removes 
     assert.equal(await store.loadRun({ runKey }), null);
     assert.equal((await store.accounts.listDeletedInstances())[0]?.emptiedAt, bench.clock.now());
 
-    // What was admitted before and written after it is found a while later.
+    // Data that was admitted before and written after the deletion is found later.
     bench.clock.move(LIMITS.deletedInstanceRecheckMs);
     await runtime.idle();
     assert.equal(await store.loadRun({ runKey: later }), null);
@@ -50,7 +50,7 @@ test('a deletion gives up what is in flight, delivers nothing more, and removes 
   });
 });
 
-test('a run that is due later is not delivered', async () => {
+test('does not deliver a run that becomes due later', async () => {
   const caller = new ScriptedCaller(inARow(3));
   await withRuntime(caller, async (bench) => {
     const runKey = runKeyOf(await bench.trigger({ notBefore: bench.clock.now() + 1_000 }));

@@ -1,16 +1,16 @@
 /**
- * What happens with queue instances that were deleted: what they have under way stops at once, and their rows are removed in small
- * steps with pauses between them. The store says which were deleted, so a restart continues, and of several nodes one removes.
+ * Cleans up after deleted queue instances: stops their running work at once, and removes their rows in small steps with pauses.
+ * The store contains the deleted instances, so a restart continues. If several nodes share the store, one of them removes rows.
  * Keeps invariant 21.
  */
 import { LIMITS } from '../../config/limits.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
-import type { DeletedInstance } from '../../ports/stores/accounts/deleted-instances.js';
-import type { Store } from '../../ports/stores/store.js';
+import type { DeletedInstance, DeletedInstanceStore } from '../../ports/stores/accounts/deleted-instances.js';
+import type { UpkeepStore } from '../../ports/stores/upkeep-store.js';
 import { StepPace } from '../turns/step-pace.js';
 
-/** Turns of the event loop that are left to others after each step. */
+/** Turns of the event loop between two steps. */
 const TURNS_BETWEEN_STEPS = 32;
 const PACE = {
   stepMs: LIMITS.retentionStepMs,
@@ -21,16 +21,16 @@ const PACE = {
 };
 
 export interface InstanceRemovalOptions {
-  readonly store: Pick<Store, 'removeInstanceRows' | 'releaseSpace'> & {
-    readonly accounts: Pick<Store['accounts'], 'listDeletedInstances' | 'noteEmptied' | 'forgetDeleted'>;
+  readonly store: UpkeepStore & {
+    readonly accounts: DeletedInstanceStore;
   };
   readonly clock: Clock;
-  /** Measures steps and times the pauses after them. `clock` when absent. */
+  /** Measures steps and the pauses after them. Absent: `clock`. */
   readonly paceClock?: Clock;
   readonly log: Log;
-  /** Stops what the instance has under way in this process. */
+  /** Stops the running work of the instance in this process. */
   readonly stopInstance: (instanceId: string) => void;
-  /** Where several nodes share the store: does the work unless another one is at it; false then. */
+  /** Does the work unless another node is doing it; then it returns false. Absent: no other node shares the store. */
   readonly tryExclusively?: (work: () => Promise<void>) => Promise<boolean>;
 }
 
@@ -49,24 +49,24 @@ export class InstanceRemoval {
     this.paceClock = options.paceClock ?? options.clock;
   }
 
-  /** Whether the queue instance was deleted: nothing of it is delivered or accepted. */
+  /** Whether the queue instance was deleted. Nothing is delivered or accepted for it. */
   isDeleted(instanceId: string): boolean {
     return this.deleted.has(instanceId);
   }
 
-  /** Whether no removal is under way. */
+  /** Whether no removal is in progress. */
   get idle(): boolean {
     return this.removing === null;
   }
 
-  /** Resolves when the removal that is under way is done. */
+  /** Resolves when the removal in progress is done. */
   async settled(): Promise<void> {
     await this.removing;
   }
 
   /**
-   * Reads which queue instances were deleted, stops those that were not known to be, and starts to remove their rows. Resolves
-   * when they are stopped. Never rejects: what cannot be read is read again a moment later.
+   * Reads the deleted instances, stops the new ones, and starts to remove their rows. Resolves when they are stopped. Never
+   * rejects; a failed read is repeated later.
    */
   async refresh(): Promise<void> {
     if (this.stopped) return;
@@ -83,7 +83,7 @@ export class InstanceRemoval {
     this.refreshLater();
   }
 
-  /** Resolves when the step that is under way is done. */
+  /** Resolves when the step in progress is done. */
   async stop(): Promise<void> {
     this.stopped = true;
     this.cancelTimer();
@@ -91,7 +91,7 @@ export class InstanceRemoval {
     await this.removing;
   }
 
-  /** A node may miss the notice of another one. A single process knows of all deletions itself. */
+  /** A node can miss the notification of another one. A single process makes all deletions itself. */
   private refreshLater(): void {
     this.cancelTimer();
     const isShared = this.options.tryExclusively !== undefined;
@@ -126,13 +126,13 @@ export class InstanceRemoval {
       if (!isEmptied) return;
       if (removed > 0) log.info({ instanceId, rows: removed }, 'removed rows of a deleted queue instance');
       await store.accounts.noteEmptied({ instanceId, at: clock.now() });
-      // A request that was admitted before may write some time after.
+      // A request that was admitted before the deletion can still write after it.
       if (clock.now() - deletedAt >= LIMITS.deletedInstanceKeptMs) await store.accounts.forgetDeleted({ instanceId });
     }
     await this.repeat(() => store.releaseSpace());
   }
 
-  /** Repeats a step until it did nothing; false when this was stopped before. */
+  /** Repeats a step until it removes nothing. Returns false if this was stopped before. */
   private async repeat(step: () => Promise<boolean>): Promise<boolean> {
     while (!this.stopped) {
       const since = this.paceClock.now();

@@ -1,4 +1,4 @@
-/** Dead letters of several workflows, and endpoints that a test repairs. */
+/** Dead letters of several workflows, and endpoints that a test can repair. */
 import type { StepReply } from '@everstep/sdk/protocol';
 import type { RepairAction, StartSettings } from '../../engine/dead-letters/repair.js';
 import type { StepCall } from '../../ports/step-caller.js';
@@ -9,10 +9,10 @@ import type { RepairChange } from '../services/workflow-service.js';
 export const INSTANCE = { instanceId: 'qi_1' };
 export const FAST: StartSettings = { ratePerSecond: 1_000, canary: null, undoMs: 0 };
 
-/** Endpoints of two steps, whose second one fails for good while they are broken. */
+/** Endpoints with two steps. The second step fails permanently while they are broken. */
 export class Endpoints {
   broken: (url: string) => boolean = () => true;
-  /** Runs that came to their end, each time they did. */
+  /** Ids of the finished runs. */
   readonly finished: string[] = [];
   readonly answer = ({ request, workflowUrl }: StepCall): StepReply => {
     const base = request.journal.length;
@@ -35,7 +35,7 @@ export class Endpoints {
   };
 }
 
-/** So many of each URL, all in the DLQ. */
+/** Starts this number of runs for each URL; all end in the DLQ. */
 export async function failRuns(bench: Bench, counts: Readonly<Record<string, number>>): Promise<void> {
   for (const [workflowUrl, count] of Object.entries(counts)) for (let i = 0; i < count; i++) await bench.trigger({ workflowUrl });
   await settle();
@@ -69,7 +69,7 @@ export async function change(
 export const start = (bench: Pick<Bench, 'runtime'>, record: RepairRecord, settings: StartSettings): Promise<RepairRecord> =>
   change(bench, record, { kind: 'start', settings });
 
-/** Lets time pass in short steps, each until nothing goes on by itself. */
+/** Advances the clock in short steps, each until the runtime is idle. */
 export async function pass(bench: Pick<Bench, 'clock' | 'runtime'>, ms: number, stepMs = 50): Promise<void> {
   for (let passed = 0; passed < ms; passed += stepMs) {
     await bench.runtime.idle();

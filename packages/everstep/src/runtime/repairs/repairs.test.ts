@@ -29,7 +29,7 @@ async function withFailed(
   );
 }
 
-/** How many times each run that failed was recovered. */
+/** How often each failed run was recovered. */
 async function recoveries(bench: Bench): Promise<readonly number[]> {
   const made = new Map<string, number>();
   const page = { ...INSTANCE, filter: {}, order: 'oldest-first', horizon: null, limit: 1_000 } as const;
@@ -39,7 +39,7 @@ async function recoveries(bench: Bench): Promise<readonly number[]> {
   return [...made.values()];
 }
 
-test('a plan freezes what matches and says what it is', async () => {
+test('a plan freezes the matching entries and describes them', async () => {
   await withFailed({ [A]: 3, [B]: 5 }, async (bench) => {
     const all = await plan(bench, 'resume');
     assert.deepEqual(
@@ -66,7 +66,7 @@ test('a plan freezes what matches and says what it is', async () => {
   });
 });
 
-test('a canary is spread over the workflows, and the repair waits for continue when it has passed', async () => {
+test('a canary covers all workflows, and the repair waits for continue when it has passed', async () => {
   await withFailed({ [A]: 20, [B]: 2, [C]: 2 }, async (bench, endpoints) => {
     const planned = await plan(bench, 'resume');
     endpoints.broken = () => false;
@@ -91,7 +91,7 @@ test('a canary is spread over the workflows, and the repair waits for continue w
   });
 });
 
-test('a canary that fails stops the repair, and the entries that failed again say where they are now', async () => {
+test('a failed canary stops the repair, and the entries that failed again name their new dead letters', async () => {
   await withFailed({ [A]: 10, [B]: 10 }, async (bench, endpoints) => {
     const planned = await plan(bench, 'resume');
     endpoints.broken = (url) => url === A;
@@ -109,25 +109,25 @@ test('a canary that fails stops the repair, and the entries that failed again sa
   });
 });
 
-test('the rest goes on at the rate that was set, and not faster after a pause or a restart', async () => {
+test('continues at the configured rate, and not faster after a pause or a restart', async () => {
   await withFailed({ [A]: 40 }, async (bench, endpoints, caller) => {
     const planned = await plan(bench, 'resume');
     endpoints.broken = () => false;
-    const begun = async () => 40 - (await now(bench, planned)).counts.pending;
+    const startedCount = async () => 40 - (await now(bench, planned)).counts.pending;
     await start(bench, planned, { ...FAST, ratePerSecond: 4 });
     await pass(bench, 2_000);
-    assert.ok([8, 9].includes(await begun()), String(await begun()));
+    assert.ok([8, 9].includes(await startedCount()), String(await startedCount()));
     await change(bench, planned, { kind: 'pause' });
     await pass(bench, 5_000);
-    const before = await begun();
+    const before = await startedCount();
     await change(bench, planned, { kind: 'continue', ratePerSecond: 2 });
     await pass(bench, 2_000);
-    assert.ok([4, 5].includes((await begun()) - before), String((await begun()) - before));
+    assert.ok([4, 5].includes((await startedCount()) - before), String((await startedCount()) - before));
 
     const stopping = bench.runtime.stop({ graceMs: 10 });
     bench.clock.move(60_000);
     await stopping;
-    const [atStop, at] = [await begun(), bench.clock.now()];
+    const [atStop, at] = [await startedCount(), bench.clock.now()];
     const runtime = createRuntime({
       ...{ store: bench.store, clock: bench.clock, random, log: quiet, publicUrl },
       ...{ stepCaller: caller, messageSender: noMessages },
@@ -136,7 +136,7 @@ test('the rest goes on at the rate that was set, and not faster after a pause or
     const again = { ...bench, runtime };
     await pass(again, 3_000);
     const most = Math.floor(((bench.clock.now() - at) / 1_000) * 2) + 1;
-    const since = (await begun()) - atStop;
+    const since = (await startedCount()) - atStop;
     assert.ok(since <= most && since >= most - 2, `${since} of ${most}`);
     await pass(again, 15_000);
     assert.deepEqual([(await now(bench, planned)).phase, new Set(await recoveries(bench))], ['done', new Set([1])]);
@@ -147,7 +147,7 @@ test('the rest goes on at the rate that was set, and not faster after a pause or
   });
 });
 
-test('entries that somebody else took meanwhile are gone, and no error', async () => {
+test('entries that were handled in the meantime are gone, which is not an error', async () => {
   await withFailed({ [A]: 4 }, async (bench, endpoints) => {
     const planned = await plan(bench, 'restart');
     endpoints.broken = () => false;
@@ -160,7 +160,7 @@ test('entries that somebody else took meanwhile are gone, and no error', async (
   });
 });
 
-test('an abort leaves the rest alone, and what was started is still watched', async () => {
+test('an abort does not start the rest, and started runs are still tracked', async () => {
   await withFailed({ [A]: 10 }, async (bench, endpoints) => {
     const planned = await plan(bench, 'resume');
     endpoints.broken = () => false;
@@ -194,7 +194,7 @@ test('a deletion waits for the end of its undo window, in which an abort undoes 
   });
 });
 
-test('a repair pauses when the budget lets nothing begin, says so, and can be continued', async () => {
+test('a repair pauses with a reason when the budget admits nothing, and can be continued', async () => {
   let left = 2;
   const limits = {
     ...NO_LIMITS,
@@ -226,7 +226,7 @@ test('a repair pauses when the budget lets nothing begin, says so, and can be co
   );
 });
 
-test('flow control limits for a run without a key leave its entry where it is, and say so', async () => {
+test('flow control limits for a run without a key leave its entry unchanged, with an error', async () => {
   await withFailed({ [A]: 1 }, async (bench) => {
     const planned = await plan(bench, 'resume', {}, { flowControlLimits: { parallelism: 1 } });
     await start(bench, planned, FAST);
@@ -238,7 +238,7 @@ test('flow control limits for a run without a key leave its entry where it is, a
   });
 });
 
-test('a plan that is interrupted by a fault goes on, and freezes each entry once', async () => {
+test('a plan continues after a fault and freezes each entry once', async () => {
   let puts = 0;
   const wrap = (store: Store): Store => {
     const repairs: RepairStore = new Proxy(store.repairs, {
@@ -270,7 +270,7 @@ test('a plan that is interrupted by a fault goes on, and freezes each entry once
   );
 });
 
-test('two processes that drive one repair at the same time begin nothing twice', async () => {
+test('two processes that drive one repair at the same time start nothing twice', async () => {
   await withFailed({ [A]: 60 }, async (bench, endpoints, caller) => {
     const planned = await plan(bench, 'resume');
     endpoints.broken = () => false;

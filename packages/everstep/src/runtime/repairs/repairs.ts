@@ -1,7 +1,7 @@
 /**
- * Drives repairs, and takes what people say to them. The store is the timetable: one timer stands at the earliest time at
- * which one of them has something to do. Commands and rounds happen one after the other; what another process does at
- * the same time is told by the version of the repair, and then it is read again.
+ * Drives repairs and executes commands on them. The store contains the time of the next action of each repair; one timer fires
+ * at the earliest. Commands and rounds run one after the other. A concurrent change by another process is detected by the
+ * version of the repair, which is then read again.
  * Keeps invariant 16.
  */
 
@@ -19,8 +19,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
-import type { RepairDriver, RepairRecord } from '../../ports/stores/repair-store.js';
-import type { Store } from '../../ports/stores/store.js';
+import type { RepairDriver, RepairRecord, RepairStore } from '../../ports/stores/repair-store.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 import type {
   PlanRepairCommand,
@@ -29,39 +28,40 @@ import type {
   RepairChangeOutcome,
   RepairService,
 } from '../interface/repairs.js';
-import { Beginning, type BeginningOptions } from './beginning.js';
 import { Driving } from './driving.js';
-import { Freezing } from './freezing.js';
+import { Freezing, type FreezingOptions } from './freezing.js';
 import { RepairWrites } from './repair-writes.js';
+import { Starting, type StartingOptions } from './starting.js';
 
-/** Repairs that are driven in one round, in turns by account. */
+/** Maximum number of repairs in one round. Accounts take turns. */
 const ROUND = 20;
-/** Due ones among which these are chosen. */
+/** Number of due repairs from which they are chosen. */
 const PAGE = 100;
 const RETRY_AFTER_FAULT_MS = 1_000;
-/** A plan that takes longer is answered while it is being made. */
+/** After this time, a request to plan is answered while planning continues. */
 const PLANNED_WITHIN_MS = 2_000;
-/** After the end of a run, so that ends which come together are looked at together. */
+/** Delay after the end of a run, so that simultaneous ends are handled together. */
 const AFTER_END_MS = 100;
-/** What ended without anybody here being told of it is found within this. */
+/** Maximum time until an end without a notification is found. */
 const WATCH_MS = 15_000;
-/** The same where other processes end runs, and begin repairs. */
+/** The same if other processes also end runs and start repairs. */
 const WATCH_OTHERS_MS = 1_000;
-/** A process that is silent for so long does not drive its repairs any more. */
+/** Lease of a repair; other processes take it over when it expires. */
 const LEASE_MS = 5_000;
 const MOST_TRIES = 20;
 
-export interface RepairsOptions extends Omit<BeginningOptions, 'now'> {
-  readonly store: Pick<Store, 'repairs' | 'listDeadLetterIds' | 'deadLetterHorizon' | 'deadLetterGroups'>;
+export interface RepairsOptions extends Omit<StartingOptions, 'now'> {
+  readonly store: FreezingOptions['store'];
+  readonly repairs: RepairStore;
   /** Reports a change of a repair or of its dead letters. */
   readonly changed: (instanceId: string, topic: 'repairs' | 'dlq') => void;
   readonly clock: Clock;
   readonly log: Log;
   readonly context: () => DecisionContext;
   readonly cluster: Pick<Cluster, 'nodeId' | 'canStartWork'> | null;
-  /** Who takes turns; absent: everything belongs to one instance. */
+  /** The accounts that take turns; absent: all repairs belong to one account. */
   readonly owners?: InstanceOwners;
-  /** While it is closed no repair continues; `look` has to follow when it opens. */
+  /** While it is closed, no repair continues. Call `look` when it opens. */
   readonly writes: StoreWritesState;
 }
 
@@ -71,7 +71,7 @@ export class Repairs implements RepairService {
   private readonly freezing: Freezing;
   private readonly driving: Driving;
   private readonly turns: Turns;
-  /** Repairs that this process drives and that have runs out: what it is told of is looked at before its time. */
+  /** Repairs of this process with active runs. They are checked early when a run ends. */
   private readonly watched = new Map<string, RepairRecord>();
   private readonly plans = new Map<string, (record: RepairRecord | null) => void>();
   private wakeAt = Number.POSITIVE_INFINITY;
@@ -86,16 +86,16 @@ export class Repairs implements RepairService {
   constructor(options: RepairsOptions) {
     this.options = options;
     this.turns = new Turns(options.owners ?? ONE_OWNER);
-    const { store, clock, cluster } = options;
+    const { store, repairs, clock, cluster } = options;
     const [now, driver] = [() => clock.now(), () => this.driver()];
-    const writes = new RepairWrites(store.repairs, options.changed);
+    const writes = new RepairWrites(repairs, options.changed);
     this.writes = writes;
-    this.freezing = new Freezing({ store, writes, now, driver });
+    this.freezing = new Freezing({ store, repairs, writes, now, driver });
     const watchMs = cluster ? WATCH_OTHERS_MS : WATCH_MS;
-    this.driving = new Driving({ store, writes, now, driver, watchMs, beginning: new Beginning({ ...options, now }) });
+    this.driving = new Driving({ repairs, writes, now, driver, watchMs, starting: new Starting({ ...options, now }) });
   }
 
-  /** Takes up what was under way; does not wait for it. */
+  /** Continues the active repairs. Does not wait for them. */
   start(): void {
     this.stopped = false;
     this.queueRound();
@@ -116,12 +116,12 @@ export class Repairs implements RepairService {
     return this.last;
   }
 
-  /** The store takes writes again. */
+  /** The store accepts writes again. */
   look(): void {
     this.expect(this.options.clock.now());
   }
 
-  /** A run has ended: perhaps one of a repair. */
+  /** A run has ended, which may belong to a repair. */
   runEnded(): void {
     if (this.lookAtEnds || (this.watched.size === 0 && !this.isDriving)) return;
     this.lookAtEnds = true;
@@ -129,7 +129,7 @@ export class Repairs implements RepairService {
   }
 
   async plan(command: PlanRepairCommand): Promise<RepairRecord> {
-    const { store, clock, context } = this.options;
+    const { store, repairs, clock, context } = this.options;
     const { instanceId, action, createdBy, filter, overrides } = command;
     const repairId = newId('rep', context());
     const now = clock.now();
@@ -152,7 +152,7 @@ export class Repairs implements RepairService {
     this.queueRound();
     const done = await planned;
     this.plans.delete(repairId);
-    return done ?? (await store.repairs.find({ instanceId, repairId })) ?? record;
+    return done ?? (await repairs.find({ instanceId, repairId })) ?? record;
   }
 
   change(command: RepairChangeCommand): Promise<RepairChangeOutcome> {
@@ -163,23 +163,23 @@ export class Repairs implements RepairService {
   }
 
   private async changeNow({ instanceId, repairId, change, audit }: RepairChangeCommand): Promise<RepairChangeOutcome> {
-    const { store, clock } = this.options;
+    const { repairs, clock } = this.options;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const record = await store.repairs.find({ instanceId, repairId });
+      const record = await repairs.find({ instanceId, repairId });
       if (!record) return { kind: 'not-found' };
       const outcome = outcomeOf(record.repair, change, clock.now());
       if (outcome.kind === 'refused') return outcome;
       const next = { ...record, repair: outcome.repair, wakeAt: clock.now() };
       const canary = change.kind === 'start' ? (outcome.repair.canary?.counts.pending ?? 0) : 0;
       const exact = this.driving.isExact(record) || change.kind === 'start';
-      const told = audit && { audit: await audit(next.repair) };
-      if (!(await this.writes.put({ record: next, driver: this.driver(), canary, ...told }))) continue;
+      const entry = audit && { audit: await audit(next.repair) };
+      if (!(await this.writes.put({ record: next, driver: this.driver(), canary, ...entry }))) continue;
       const written = { ...next, version: record.version + 1 };
       if (exact) this.driving.noteExact(written);
       this.watched.delete(repairId);
       return { kind: 'changed', record: written };
     }
-    throw new Error(`the repair ${repairId} is changed by others all the time`);
+    throw new Error(`the repair ${repairId} was changed repeatedly by other processes`);
   }
 
   private driver(): RepairDriver | null {
@@ -199,7 +199,7 @@ export class Repairs implements RepairService {
     return result;
   }
 
-  /** Behind what is under way; one that waits for its turn is joined. */
+  /** Queues a round after the work in progress, unless one is queued already. */
   private queueRound(): void {
     if (this.stopped || this.isRoundQueued) return;
     this.isRoundQueued = true;
@@ -225,17 +225,17 @@ export class Repairs implements RepairService {
   }
 
   private async rounds(): Promise<void> {
-    const { store, clock, cluster, log, writes } = this.options;
+    const { repairs, clock, cluster, log, writes } = this.options;
     if (this.stopped || !writes.isOpen) return;
     try {
       if (cluster && !cluster.canStartWork) {
         this.expect(clock.now() + RETRY_AFTER_FAULT_MS);
         return;
       }
-      const due = this.inTurns(await store.repairs.due({ before: clock.now(), limit: PAGE, driver: this.driver() }));
-      const failed = await this.driveAll([...due, ...(await this.toldOf(due))]);
+      const due = this.inTurns(await repairs.due({ before: clock.now(), limit: PAGE, driver: this.driver() }));
+      const failed = await this.driveAll([...due, ...(await this.watchedExcept(due))]);
       if (this.stopped) return;
-      const nextAt = await store.repairs.nextAt({ nodeId: cluster?.nodeId ?? null });
+      const nextAt = await repairs.nextAt({ nodeId: cluster?.nodeId ?? null });
       if (nextAt !== null) this.expect(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
       if (cluster) this.expect(clock.now() + WATCH_OTHERS_MS);
     } catch (error) {
@@ -244,7 +244,7 @@ export class Repairs implements RepairService {
     }
   }
 
-  /** As many as one round drives. The others are due still. */
+  /** Chooses the repairs of one round. The others remain due. */
   private inTurns(due: readonly RepairRecord[]): readonly RepairRecord[] {
     const left = due.map((record) => ({ instanceId: record.repair.instanceId, record }));
     const chosen: RepairRecord[] = [];
@@ -257,15 +257,15 @@ export class Repairs implements RepairService {
     return chosen;
   }
 
-  /** Of those that have runs out, which may have ended: as they were when this process wrote them. */
-  private async toldOf(due: readonly RepairRecord[]): Promise<readonly RepairRecord[]> {
+  /** Returns the repairs whose runs may have ended, as this process last wrote them. */
+  private async watchedExcept(due: readonly RepairRecord[]): Promise<readonly RepairRecord[]> {
     if (!this.lookAtEnds) return [];
     this.lookAtEnds = false;
     const driven = new Set(due.map(({ repair }) => repair.repairId));
     return [...this.watched.values()].filter(({ repair }) => !driven.has(repair.repairId));
   }
 
-  /** Whether one of them failed. */
+  /** Returns whether one of them failed. */
   private async driveAll(records: readonly RepairRecord[]): Promise<boolean> {
     let failed = false;
     this.isDriving = records.length > 0;

@@ -1,21 +1,20 @@
 /**
- * Begins entries of a repair: each in one unit with what becomes of it, so that a process which is killed in between has
- * done both or neither. The unit is written on the version of the repair that let it begin.
+ * Starts entries of a repair. The state of the entry is written in the unit of its new run, so a killed process has written
+ * both or neither. The unit is guarded by the version of the repair that admitted the entry.
  * Keeps invariant 16.
  */
 import type { Begin, ItemMove, LimitReason, RepairItemState } from '../../engine/dead-letters/repair.js';
 import type { Started } from '../../engine/runs/start.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../engine/writes.js';
 import type { InstanceLimits, RunAdmission } from '../../ports/stores/instance-limits.js';
-import type { RepairItemRecord, RepairRecord } from '../../ports/stores/repair-store.js';
-import type { Store } from '../../ports/stores/store.js';
+import type { RepairItemRecord, RepairRecord, RepairStore } from '../../ports/stores/repair-store.js';
 import type { BegunPayload } from '../runs/run-cache.js';
 import type { Recovery, RecoveryCommand } from '../services/dead-letters.js';
 
-export interface BeginningOptions {
-  readonly store: Pick<Store, 'repairs'>;
+export interface StartingOptions {
+  readonly repairs: RepairStore;
   readonly now: () => number;
-  /** What a recovery of the entry would write. */
+  /** Returns the run that recovers the entry. */
   readonly prepare: (command: RecoveryCommand, dlqId: string) => Promise<Recovery | 'missing' | 'no-flow-control-key'>;
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   readonly begin: (started: Started, payload: BegunPayload) => void;
@@ -27,11 +26,11 @@ export interface Held {
   readonly message: string;
 }
 
-export interface Begun {
+export interface StartedEntries {
   readonly moves: readonly ItemMove[];
-  /** What the plan or the budget of the instance says against more. */
+  /** Why the plan or the budget of the instance admits no more. */
   readonly held: Held | null;
-  /** There were fewer pending entries than the repair thought. */
+  /** There were fewer pending entries than the repair counted. */
   readonly miscounted: boolean;
 }
 
@@ -44,17 +43,17 @@ const NO_KEY: Change = {
   error: 'flow control limits without a key were given, and its run has no key of its own: nothing was done with it',
 };
 
-export class Beginning {
-  private readonly options: BeginningOptions;
+export class Starting {
+  private readonly options: StartingOptions;
 
-  constructor(options: BeginningOptions) {
+  constructor(options: StartingOptions) {
     this.options = options;
   }
 
-  /** Null when somebody else has decided on the repair meanwhile. Rejects when nobody knows what has happened. */
-  async begin(record: RepairRecord, { of, count }: Begin): Promise<Begun | null> {
+  /** Returns null if another process changed the repair in the meantime. Rejects if the outcome of a commit is unknown. */
+  async start(record: RepairRecord, { of, count }: Begin): Promise<StartedEntries | null> {
     const { instanceId, repairId, action } = record.repair;
-    const items = await this.options.store.repairs.pending({ instanceId, repairId, canaryOnly: of === 'canary', limit: count });
+    const items = await this.options.repairs.pending({ instanceId, repairId, canaryOnly: of === 'canary', limit: count });
     const miscounted = items.length < count;
     if (action === 'delete') {
       const moves = await this.settle(items.map((item) => this.delete(record, item)));
@@ -70,7 +69,7 @@ export class Beginning {
     return moves && { moves, held, miscounted };
   }
 
-  /** All of them, or as many as may begin, one after the other. */
+  /** Admits all of them together, or as many as possible one after the other. */
   private async runAdmission(
     instanceId: string,
     count: number,
@@ -140,7 +139,7 @@ export class Beginning {
     );
   }
 
-  /** Nothing is done with the entry but that. */
+  /** Only records the state of the entry. */
   private note(record: RepairRecord, item: RepairItemRecord, change: Change): Promise<ItemMove | 'moved'> {
     return this.write(record, item, change, { guards: [], writes: [] });
   }

@@ -5,7 +5,7 @@ import { callbackRetryRule } from '../../engine/messages/callback.js';
 import { CALLBACK_SLOT, type RunSettings, type Task } from '../../engine/runs/run.js';
 import { stepTypeOf } from '../../engine/runs/step-type.js';
 import { attemptsOf } from '../../ports/stores/history-parts.js';
-import type { RunRecord, Store } from '../../ports/stores/store.js';
+import type { HistoryStore, RunRecord, RunStore } from '../../ports/stores/store.js';
 import type { DeliveryRef } from '../gates/delivery.js';
 import type { ExplainedTask, Explanation, QueuedBecause, WaitReason } from '../services/workflow-service.js';
 
@@ -28,7 +28,7 @@ interface Owed {
 }
 
 interface Question {
-  readonly store: Store;
+  readonly store: RunStore & HistoryStore;
   readonly live: LiveState;
   /** Unix ms. */
   readonly now: number;
@@ -102,16 +102,20 @@ async function explainTask(task: Task, owed: Owed, question: Question): Promise<
 }
 
 async function messageOf(
-  store: Store,
+  store: RunStore & HistoryStore,
   { instanceId, workflowRunId }: { readonly instanceId: string; readonly workflowRunId: string },
   runKey: string,
 ): Promise<RunRecord | null> {
-  const run = await store.runRecord({ runKey });
+  const run = await store.findRun({ runKey });
   return run?.instanceId === instanceId && run.workflowRunId === workflowRunId ? run : null;
 }
 
 /** Why the last attempt failed of those tasks that are tried again, by their messages. */
-async function lastFailures(store: Store, { key }: RunRecord, tasks: readonly Task[]): Promise<ReadonlyMap<string, string>> {
+async function lastFailures(
+  store: RunStore & HistoryStore,
+  { key }: RunRecord,
+  tasks: readonly Task[],
+): Promise<ReadonlyMap<string, string>> {
   const failures = new Map<string, string>();
   const retried = new Set(tasks.flatMap((task) => ('retried' in task && task.retried > 0 ? [task.messageId] : [])));
   if (retried.size === 0) return failures;

@@ -1,4 +1,4 @@
-/** Failure callbacks and failure functions: told how a run failed, again and again if need be. */
+/** Failure callbacks and failure functions: notified of failed runs, with retries. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FailureNotice } from '@everstep/sdk/protocol';
@@ -27,7 +27,7 @@ const retried = new ScriptedCaller(() => ({
 }));
 const failureCallback = { url: 'http://app/failed', headers: { 'x-c': '1' } };
 
-test('a failure callback is told how the run failed, signed, and its success is kept', async () => {
+test('notifies a failure callback with a signature, and records its success', async () => {
   const sender = new ScriptedSender(() => ok(''));
   await withRuntime(
     failing,
@@ -52,7 +52,7 @@ test('a failure callback is told how the run failed, signed, and its success is 
   );
 });
 
-test('the notice says how often the delivery that failed was retried, however often it was sent itself', async () => {
+test('the notification contains the retries of the failed delivery, whatever its own retries are', async () => {
   let status = 500;
   const sender = new ScriptedSender(() => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() }));
   const settings = { ...SETTINGS, failureCallback, maxRetries: 2, retryDelay: '1000' };
@@ -101,7 +101,7 @@ refusing.call = async () => ({
   },
 });
 
-test('the labels of the run are a header of its failure callback, and the notice has canonical header names', async () => {
+test('sends the labels as a header of the failure callback, and canonical header names in the notification', async () => {
   const sender = new ScriptedSender(() => ok(''));
   const payload = { body: Buffer.from('{}'), contentType: 'application/json', forwardHeaders: { 'x-request-id': '7' } };
   await withRuntime(
@@ -121,7 +121,7 @@ test('the labels of the run are a header of its failure callback, and the notice
   );
 });
 
-test('a failure callback at another origin does not get forwarded values that may be secret', async () => {
+test('does not forward values that may be secret to a failure callback at another origin', async () => {
   const sender = new ScriptedSender(() => ok(''));
   const payload = { body: Buffer.from('{}'), contentType: null, forwardHeaders: { authorization: 'Bearer hush', 'x-a': '1' } };
   await withRuntime(
@@ -158,7 +158,7 @@ unreachable.call = async () => ({
   },
 });
 
-test('where the last attempt had no answer, the body of the notice says why', async () => {
+test('without a response to the last attempt, the body of the notification contains the reason', async () => {
   const sender = new ScriptedSender(() => ok(''));
   await withRuntime(
     unreachable,
@@ -173,7 +173,7 @@ test('where the last attempt had no answer, the body of the notice says why', as
   );
 });
 
-test('a failure callback that fails is tried again by the rules of the run, told again by hand, and can be canceled', async () => {
+test('a failing callback is retried by the rules of the run, and can be retried manually and canceled', async () => {
   let status = 500;
   const sender = new ScriptedSender(() => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() }));
   const settings = { ...SETTINGS, failureCallback, maxRetries: 1, retryDelay: '1000' };
@@ -208,7 +208,7 @@ test('a failure callback that fails is tried again by the rules of the run, told
   );
 });
 
-test('a failure callback is for the workflow itself exactly when it goes to its origin', async () => {
+test('a failure callback belongs to the workflow exactly if it has its origin', async () => {
   const cases: readonly (readonly [url: string | null, kind: string, isOwn: boolean])[] = [
     ['http://app/failed', 'failure-callback', true],
     ['http://other/failed', 'failure-callback', false],
@@ -229,7 +229,7 @@ test('a failure callback is for the workflow itself exactly when it goes to its 
   }
 });
 
-test('the failure function of an endpoint is called at the workflow itself', async () => {
+test('calls the failure function at the URL of the workflow', async () => {
   const sender = new ScriptedSender(() => ok(''));
   await withRuntime(
     failing,

@@ -1,4 +1,4 @@
-/** Tells failure callbacks and failure functions how a run failed, until they have taken it or it is given up. */
+/** Notifies failure callbacks and failure functions of failed runs, until they accept or the retries are used up. */
 import { FAILURE_FUNCTION_HEADER, type FailureNotice, parseJson } from '@everstep/sdk/protocol';
 import { canonicalHeaders } from '../../answers/header-names.js';
 import { LIMITS } from '../../config/limits.js';
@@ -6,7 +6,9 @@ import type { DecisionContext } from '../../engine/ids.js';
 import { type CallbackTask, cancelCallback, decideCallback, retryCallback } from '../../engine/messages/callback.js';
 import { CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from '../../engine/runs/run.js';
 import type { MessageSender } from '../../ports/message-sender.js';
-import type { Store, WholeDeadLetter } from '../../ports/stores/store.js';
+import type { DeadLetterStore } from '../../ports/stores/dead-letter-store.js';
+import type { RunStore } from '../../ports/stores/run-store.js';
+import type { WholeDeadLetter } from '../../ports/stores/store.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 import { originOf } from '../dispatch/origins.js';
 import { timeoutOfCallback } from '../dispatch/requests/timeouts.js';
@@ -16,16 +18,16 @@ import { messageFailureOf } from '../messages/message-outcome.js';
 import type { Decisions } from '../runs/decisions.js';
 
 export interface CallbacksOptions {
-  readonly store: Store;
+  readonly store: RunStore & DeadLetterStore;
   readonly sender: MessageSender;
   readonly writes: Pick<StoreWrites, 'persist'>;
   readonly decisions: Decisions;
   readonly context: () => DecisionContext;
-  /** The message of this run is due at this time. */
+  /** Schedules the next attempt of the run's notification. */
   readonly expect: (run: Run, task: CallbackTask) => void;
 }
 
-/** Where the message goes. */
+/** Returns the URL that is notified. */
 export const callbackUrlOf = (run: Pick<Run, 'settings' | 'workflowUrl'>): string =>
   run.settings.failureCallback?.url ?? run.workflowUrl;
 
@@ -36,20 +38,20 @@ export const openCallback = (tasks: ReadonlyMap<number, Task>): CallbackTask | n
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 
-/** An endpoint that submits its steps reads an error out of the last answer, so what it did not say itself is put in that form. */
+/** Returns the error in the form that endpoints with the published SDK read. They expect it in the body of the last response. */
 function answerWithError({ responseBody, error }: WholeDeadLetter): Uint8Array {
   try {
-    const told: unknown = parseJson(Buffer.from(responseBody).toString('utf8'));
-    if (typeof told === 'object' && told !== null && 'message' in told && typeof told.message === 'string') return responseBody;
+    const body: unknown = parseJson(Buffer.from(responseBody).toString('utf8'));
+    if (typeof body === 'object' && body !== null && 'message' in body && typeof body.message === 'string') return responseBody;
   } catch {
-    // No JSON: a page of a gateway, or nothing at all.
+    // Not JSON, for example an error page of a gateway, or empty.
   }
   return Buffer.from(JSON.stringify({ error: 'WorkflowError', message: error }));
 }
 
 /**
- * A failure function also receives the error in words, and the labels. A callback has the error in place of the answer
- * when there was no answer, and the labels in a header.
+ * Returns the body of the notification. A failure function also receives the error text and the labels. A callback receives the
+ * error text as the body if there was no response, and the labels in a header.
  */
 function noticeOf(run: Run, letter: WholeDeadLetter, retried: number): FailureNotice {
   const { responseStatus } = letter;
@@ -75,14 +77,14 @@ function noticeOf(run: Run, letter: WholeDeadLetter, retried: number): FailureNo
   };
 }
 
-/** Headers of the service that name the run. */
+/** Returns the headers that identify the run. */
 const runHeadersOf = ({ workflowRunId, workflowUrl, settings: { labels } }: Run): Readonly<Record<string, string>> => ({
   'Workflow-RunId': workflowRunId,
   'Workflow-Url': workflowUrl,
   ...(labels.length === 0 ? {} : { Label: labels.join(',') }),
 });
 
-/** `retried`: of the delivery that failed. Without an answer, the body is the error in words. */
+/** `retried`: number of retries of the failed delivery. Without a response, the body is the error text. */
 function noticeOfMessage(run: Run, letter: WholeDeadLetter, retried: number): Uint8Array {
   const { responseStatus: status, responseHeaders: headers } = letter;
   const body = status === null ? Buffer.from(letter.error) : letter.responseBody;
@@ -103,8 +105,8 @@ export class Callbacks implements FailureCallbackService {
   }
 
   /**
-   * One attempt; what went wrong with the delivery, or null. `given-up`: nothing came of it, and it stays due. `refused`:
-   * `mayTake` said so of its timeout, and nothing was sent.
+   * Makes one attempt and returns its failure, or null. `given-up`: the attempt was aborted and the task is still due.
+   * `refused`: `mayTake` rejected the timeout, and nothing was sent.
    */
   async deliver(
     runKey: string,

@@ -2,7 +2,9 @@
 import type { DecisionContext } from '../../engine/ids.js';
 import { recoverRun, type Started } from '../../engine/runs/start.js';
 import type { CommitResult, CommitUnit, RunReference } from '../../engine/writes.js';
-import type { Store } from '../../ports/stores/store.js';
+import type { DeadLetterGroupStore } from '../../ports/stores/dead-letter-groups.js';
+import type { DeadLetterStore } from '../../ports/stores/dead-letter-store.js';
+import type { RunStore } from '../../ports/stores/run-store.js';
 import type { DeadLetterService, MarkGroupCommand, RecoverCommand, RecoverOutcome } from '../interface/dead-letters.js';
 import type { BegunPayload } from '../runs/run-cache.js';
 import { referenceOf } from '../runs/run-reference.js';
@@ -16,7 +18,7 @@ export interface Recovery {
 export type RecoveryCommand = Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'workflowRunId' | 'admittedAt'>;
 
 export interface DeadLettersOptions {
-  readonly store: Pick<Store, 'findDeadLetter' | 'loadRun' | 'deadLetterGroups'>;
+  readonly store: DeadLetterStore & RunStore & { readonly deadLetterGroups: DeadLetterGroupStore };
   readonly context: () => DecisionContext;
   /** Makes a unit durable, including the copy of a long journal. Rejects if that may not have happened. */
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;

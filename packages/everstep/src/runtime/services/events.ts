@@ -1,11 +1,13 @@
-/** Events: who waits for one is notified, each exactly once; what comes early for a run is kept for it. */
+/** Notifies the runs that wait for an event, each exactly once. An event for a named run that does not wait yet is kept. */
 import type { EventContent, NotifyOutcome as NotifyStepOutcome } from '@everstep/sdk/protocol';
 import type { DecisionContext } from '../../engine/ids.js';
 import { newKey } from '../../engine/ids.js';
 import type { Decision } from '../../engine/runs/decision.js';
 import { ADVANCE_SLOT, type Run, type Task } from '../../engine/runs/run.js';
 import { exceedsEventLimits } from '../../engine/runs/waits.js';
-import type { Store, WaiterRecord } from '../../ports/stores/store.js';
+import type { EventStore } from '../../ports/stores/event-store.js';
+import type { RunStore } from '../../ports/stores/run-store.js';
+import type { WaiterRecord } from '../../ports/stores/store.js';
 import type { EventService, Notified, NotifyCommand, NotifyOutcome, WebhookId } from '../interface/events.js';
 import type { Decisions } from '../runs/decisions.js';
 import type { CachedRun } from '../runs/run-cache.js';
@@ -15,17 +17,18 @@ const PAGE = 500;
 type NotifyTask = Extract<Task, { kind: 'notify' }>;
 
 export interface EventsOptions {
-  readonly store: Store;
+  readonly store: RunStore & EventStore;
   readonly decisions: Decisions;
   readonly context: () => DecisionContext;
   readonly isDeleted: (instanceId: string) => boolean;
 }
 
-/** What the run owes to having been notified: the message that moves its code on. */
+/** Returns the id of the message that continues the code of a notified run. */
 const messageOf = (decision: Decision): string | undefined => decision.run.tasks.get(ADVANCE_SLOT)?.messageId;
 
-function waiterOf(run: Run, task: Extract<Task, { kind: 'wait' }>): WaiterRecord {
+function waiterOf(run: Run, task: Extract<Task, { kind: 'wait' }>, eventId: string): WaiterRecord {
   return {
+    eventId,
     runKey: run.key,
     slot: task.slot,
     workflowRunId: run.workflowRunId,
@@ -38,12 +41,12 @@ function waiterOf(run: Run, task: Extract<Task, { kind: 'wait' }>): WaiterRecord
   };
 }
 
-/** Of the run that made the webhook. */
+/** Returns the key of the run that created the webhook. */
 const runKeyOf = (eventId: string): string => eventId.slice(eventId.indexOf('.') + 1);
 
 export class Events implements EventService {
   private readonly options: EventsOptions;
-  /** Messages of notify steps that are being carried out: what stands in the store is due until they are done. */
+  /** Message ids of notify steps in progress. Their tasks are due in the store until they are done. */
   private readonly underWay = new Set<string>();
 
   constructor(options: EventsOptions) {
@@ -62,16 +65,16 @@ export class Events implements EventService {
     const { store, isDeleted } = this.options;
     const runKey = await this.runKeyOfWebhook({ eventId, of });
     if (!(await store.hasWebhook({ runKey, eventId }))) return null;
-    const instanceId = (await store.runRecord({ runKey }))?.instanceId;
+    const instanceId = (await store.findRun({ runKey }))?.instanceId;
     return instanceId === undefined || isDeleted(instanceId) ? null : instanceId;
   }
 
-  /** Returns the run that made the webhook, or what is no run. */
+  /** Returns the key of the run that created the webhook, or a key that no run has. */
   private async runKeyOfWebhook({ eventId, of }: WebhookId): Promise<string> {
     return of ? ((await this.options.store.findRun(of))?.key ?? '') : runKeyOf(eventId);
   }
 
-  /** A request that came to a webhook is an event for the run that made it, or for what a resume made of that. */
+  /** Delivers the request as an event to the run that created the webhook, or to the run that resumed it. */
   async callWebhook({
     eventId,
     content,
@@ -81,7 +84,7 @@ export class Events implements EventService {
     let runKey = await this.runKeyOfWebhook({ eventId, of });
     if (!(await store.hasWebhook({ runKey, eventId }))) return 'not-found';
     for (;;) {
-      const became = (await store.runRecord({ runKey }))?.became;
+      const became = (await store.findRun({ runKey }))?.became;
       if (became?.kind !== 'resume') break;
       runKey = became.runKey;
     }
@@ -97,7 +100,7 @@ export class Events implements EventService {
     }
   }
 
-  /** Carries out a notify step. What was notified before a crash in between is not notified again, as it waits no more. */
+  /** Executes a notify step. Runs that were notified before a crash no longer wait, so they are not notified twice. */
   async carryOut(entry: CachedRun, task: NotifyTask): Promise<void> {
     if (this.underWay.has(task.messageId)) return;
     this.underWay.add(task.messageId);
@@ -142,7 +145,7 @@ export class Events implements EventService {
     return notified;
   }
 
-  /** All of them before the first is notified: a run that waits for the event again at once would be found for ever. */
+  /** Reads all waits before the first is notified. Otherwise a run that waits again immediately would be found forever. */
   private async waitersOf({ instanceId, eventId }: NotifyCommand): Promise<readonly WaiterRecord[]> {
     const waiters: WaiterRecord[] = [];
     for (;;) {
@@ -159,10 +162,11 @@ export class Events implements EventService {
     const event = { eventKey: `evt_${newKey(now)}`, eventId, content, receivedAt: now.now };
     const waiting: WaiterRecord[] = [];
     const look = (run: Run): void => {
-      // It may be asked again, of a later state.
+      // Can be called again with a later state.
       waiting.length = 0;
       for (const task of run.tasks.values()) {
-        if (task.kind === 'wait' && task.dueAt !== null && task.eventIds.includes(eventId)) waiting.push(waiterOf(run, task));
+        if (task.kind === 'wait' && task.dueAt !== null && task.eventIds.includes(eventId))
+          waiting.push(waiterOf(run, task, eventId));
       }
     };
     const decision = await decisions.decideOn(runKey, { kind: 'event-received', event }, { look });

@@ -2,9 +2,11 @@
  * Flow control keys and held destinations for users. A change takes effect in the gates of this process, and resolves when all
  * nodes have confirmed it.
  */
+
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
-import type { Store } from '../../ports/stores/store.js';
+import type { RunStore } from '../../ports/stores/run-store.js';
+import type { TaskStore } from '../../ports/stores/task-store.js';
 import type { DeliveryGates } from '../gates/delivery-gates.js';
 import { keyWaitList } from '../gates/key-wait-list.js';
 import type {
@@ -23,7 +25,7 @@ interface Key {
 }
 
 export interface FlowControlsOptions {
-  readonly store: Pick<Store, 'dueTasks' | 'loadRun'>;
+  readonly store: TaskStore & RunStore;
   readonly clock: Clock;
   readonly driver: Pick<RunDriver, 'gates' | 'holdsGates' | 'mostInFlight' | 'inFlight'>;
   /** Null if no other process shares the store. */

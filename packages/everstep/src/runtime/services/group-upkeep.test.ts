@@ -24,7 +24,7 @@ async function openStore(t: TestContext): Promise<Store> {
   return store;
 }
 
-/** Runs that failed in an earlier version. */
+/** Runs that failed in an older version. */
 const failed = (n: number, message: string) => {
   const run = sampleRun(n);
   const attempt = { ...sampleAttempt(1), retryAt: null, name: `pay-${n}`, status: 500, message };
@@ -39,7 +39,7 @@ const groups = async (store: Store, now = T0) => {
   return (await store.deadLetterGroups.list(page)).items;
 };
 
-test('entries of an earlier version come into the groups in which they would be had they failed now', async (t) => {
+test('puts entries of an older version into the groups that they would have now', async (t) => {
   const store = await openStore(t);
   await store.commit(Array.from({ length: 250 }, (_, n) => failed(n + 1, `no stock for order ${n}`)));
   await store.commit(Array.from({ length: 5 }, (_, n) => failed(n + 500, 'no answer')));
@@ -57,7 +57,7 @@ test('entries of an earlier version come into the groups in which they would be 
   assert.equal(found[0]?.fingerprint, now.fingerprint);
 });
 
-test('what was not done when the service ended is done at the next start', async (t) => {
+test('continues unfinished work at the next start', async (t) => {
   const store = await openStore(t);
   await store.commit(Array.from({ length: 250 }, (_, n) => failed(n + 1, 'no stock')));
   let steps = 0;
@@ -69,7 +69,7 @@ test('what was not done when the service ended is done at the next start', async
         tidy: (query) => deadLetterGroups.tidy(query),
         recount: (query) => deadLetterGroups.recount(query),
         async group(query) {
-          if (++steps === 2) throw new Error('the disk is gone');
+          if (++steps === 2) throw new Error('the disk failed');
           await deadLetterGroups.group(query);
         },
       },
@@ -82,14 +82,14 @@ test('what was not done when the service ended is done at the next start', async
   assert.deepEqual(await deadLetterGroups.ungrouped({ limit: 1 }), []);
 });
 
-test('what another node is at is left to that', async (t) => {
+test('does nothing while another node is doing the work', async (t) => {
   const store = await openStore(t);
   await store.commit([failed(1, 'no stock')]);
   await upkeepOf(store, { tryExclusively: async () => false }).work();
   assert.deepEqual(await groups(store), []);
 });
 
-test('work that is stopped ends after the step that is under way', async (t) => {
+test('a stop waits for the step in progress', async (t) => {
   const store = await openStore(t);
   await store.commit(Array.from({ length: 250 }, (_, n) => failed(n + 1, 'no stock')));
   const upkeep = upkeepOf(store);
@@ -101,7 +101,7 @@ test('work that is stopped ends after the step that is under way', async (t) => 
   assert.ok((group?.entries ?? 0) < 250);
 });
 
-test('a group without entries is forgotten a month after its last one, by the clock of the entries', async (t) => {
+test('removes a group without entries a month after its last one, by the clock of the entries', async (t) => {
   const store = await openStore(t);
   const run = sampleRun(1);
   const group = groupOf({

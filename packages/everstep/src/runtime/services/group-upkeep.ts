@@ -1,35 +1,34 @@
 /**
- * Puts dead letters of versions before there were groups into these, and forgets what need not be kept of groups. It goes in
- * small steps and lets everything else go on in between; what it does not get done, for instance because the disk fails or
- * the service ends, is left for the next time: an entry that has no group yet says so itself.
+ * Groups dead letters that were written by versions without groups, and removes expired data of groups. It works in small steps
+ * with pauses. The next round continues what a round did not finish, for example because of a disk error or a stop: entries
+ * without a group are marked as such.
  */
 import { LIMITS } from '../../config/limits.js';
 import type { GroupKey } from '../../engine/dead-letters/dead-letter-groups.js';
 import { groupOf } from '../../engine/dead-letters/fingerprint.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
-import type { UngroupedEntry } from '../../ports/stores/dead-letter-groups.js';
-import type { Store } from '../../ports/stores/store.js';
+import type { DeadLetterGroupStore, UngroupedEntry } from '../../ports/stores/dead-letter-groups.js';
 
-/** Some ms of work. */
+/** Entries per step, which takes a few ms. */
 const ENTRIES_PER_STEP = 100;
 const ROWS_PER_STEP = 1_000;
 const GROUPS_PER_STEP = 20;
 const RECOUNT_EVERY_MS = 24 * 3_600_000;
-/** Turns of the event loop that are left to others after each step. */
+/** Turns of the event loop between two steps. */
 const TURNS_BETWEEN_STEPS = 8;
 
 export interface GroupUpkeepOptions {
-  readonly store: { readonly deadLetterGroups: Pick<Store['deadLetterGroups'], 'ungrouped' | 'group' | 'recount' | 'tidy'> };
+  readonly store: { readonly deadLetterGroups: Pick<DeadLetterGroupStore, 'ungrouped' | 'group' | 'recount' | 'tidy'> };
   readonly clock: Clock;
-  /** Unix ms, by the clock that entries have their times from. */
+  /** Unix ms, by the clock that sets the times of entries. */
   readonly now: () => number;
   readonly log: Log;
-  /** Where several nodes share the store: does the work unless another one is at it; false then. */
+  /** Does the work unless another node is doing it; then it returns false. Absent: no other node shares the store. */
   readonly tryExclusively?: (work: () => Promise<void>) => Promise<boolean>;
 }
 
-/** As it would have been when the run failed, as far as that is known. */
+/** Returns the group that the entry would have if it failed now, as far as the data is known. */
 function grouped({ instanceId, dlqId, kind, workflowUrl, responseStatus, error, attempt }: UngroupedEntry) {
   const group = groupOf({
     kind,
@@ -54,29 +53,29 @@ export class GroupUpkeep {
     this.options = options;
   }
 
-  /** Begins now, and again every few minutes; does not wait for it. */
+  /** Starts a round now and every few minutes. Does not wait for it. */
   start(): void {
     this.next();
   }
 
-  /** Resolves when the step that is under way is done. */
+  /** Resolves when the step in progress is done. */
   async stop(): Promise<void> {
     this.stopped = true;
     this.cancelTimer();
     await this.working;
   }
 
-  /** Whether nothing is under way. */
+  /** Whether no round is in progress. */
   get idle(): boolean {
     return this.working === null;
   }
 
-  /** Resolves when what is under way is done. */
+  /** Resolves when the round in progress is done. */
   async settled(): Promise<void> {
     await this.working;
   }
 
-  /** Does all that is to be done now, unless another node does. Never rejects; work that is under way is joined. */
+  /** Does all pending work, unless another node does. Never rejects. If a round is in progress, waits for it instead. */
   work(): Promise<void> {
     const { tryExclusively, log } = this.options;
     const begin = tryExclusively ? () => tryExclusively(() => this.workThrough()).then(() => {}) : () => this.workThrough();
@@ -117,7 +116,7 @@ export class GroupUpkeep {
     while (!this.stopped && (await deadLetterGroups.tidy({ now: now(), limit: ROWS_PER_STEP })) > 0) await this.letOthersGoOn();
   }
 
-  /** At the start and once a day: a node that is still of an earlier version takes entries without counting. */
+  /** At the start and once a day, because a node with an older version removes entries without counting. */
   private async recount(): Promise<void> {
     const { store, now } = this.options;
     if (this.countedAt !== null && now() - this.countedAt < RECOUNT_EVERY_MS) return;

@@ -1,4 +1,4 @@
-/** Runs that steps invoke count, and are refused, as triggered ones are. */
+/** Invoked runs are counted and limited like triggered runs. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PlannedStep } from '@everstep/sdk/protocol';
@@ -14,7 +14,7 @@ const invoke = (stepId: number): PlannedStep => ({
   invoke: { workflowUrl: CHILD, headers: {} },
 });
 
-/** A parent that invokes two runs and returns how they ended; its children finish at once. */
+/** A parent that invokes two runs and returns their outcomes. Its children finish immediately. */
 const family = () =>
   new ScriptedCaller(({ workflowUrl, request }) => {
     if (workflowUrl === CHILD) return progress(request, { end: { kind: 'finished', result: '1' } });
@@ -24,7 +24,7 @@ const family = () =>
     return progress(request, length < 2 ? {} : { end: { kind: 'finished', result } });
   });
 
-test('an invoked run counts for the day on which it was let in', async () => {
+test('an invoked run counts for the day on which it was admitted', async () => {
   const admittedAt = Date.UTC(2026, 10, 21);
   const asked: number[] = [];
   const limits: InstanceLimits = {
@@ -50,7 +50,7 @@ test('an invoked run counts for the day on which it was let in', async () => {
   );
 });
 
-test('an invocation that is refused ends its step with the reason and its code, and the run continues', async () => {
+test('a refused invocation ends its step with the reason and its code, and the run continues', async () => {
   let left = 1;
   const refusal: RunRefusal = { kind: 'daily-limit', message: 'the plan small starts at most 2 runs a day' };
   const limits: InstanceLimits = {

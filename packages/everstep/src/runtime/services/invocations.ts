@@ -1,7 +1,6 @@
 /**
- * Runs that steps invoke. The task of the step is due until its run is made,
- * then waits without a due time, and is due again from the decision that ends
- * that run: so a crash at any point leaves it where a scan finds it.
+ * Starts the runs that steps invoke. The task of the step is due until the run is created, then waits without a due time, and
+ * becomes due again in the unit that ends the run. A scan therefore finds it after a crash at any point.
  * Keeps invariant 12.
  */
 import type { InvokeOutcome, InvokeSpec } from '@everstep/sdk/protocol';
@@ -11,7 +10,8 @@ import { countOfDay } from '../../engine/limits/metering.js';
 import type { Run, RunPayload, Task } from '../../engine/runs/run.js';
 import { type StartCommand, startRun } from '../../engine/runs/start.js';
 import type { InstanceLimits, RunAdmission, RunRefusal } from '../../ports/stores/instance-limits.js';
-import type { RunRecord, Store } from '../../ports/stores/store.js';
+import type { RunStore } from '../../ports/stores/run-store.js';
+import type { RunRecord } from '../../ports/stores/store.js';
 import { decodeBody } from '../dispatch/requests/encoded-body.js';
 import type { Decisions } from '../runs/decisions.js';
 import type { CachedRun } from '../runs/run-cache.js';
@@ -19,11 +19,11 @@ import type { CachedRun } from '../runs/run-cache.js';
 type InvokeTask = Extract<Task, { kind: 'invoke' }>;
 
 export interface InvocationsOptions {
-  readonly store: Store;
+  readonly store: RunStore;
   readonly decisions: Decisions;
   readonly limits: Pick<InstanceLimits, 'admitRuns' | 'releaseRuns' | 'recount'>;
   readonly context: () => DecisionContext;
-  /** A run was made durable: drive it. */
+  /** Drives a durable run. */
   readonly begin: (run: Run, payload: RunPayload) => void;
 }
 
@@ -35,7 +35,7 @@ function payloadOf(spec: InvokeSpec): RunPayload {
   };
 }
 
-/** The code of a refusal, as the API answers it to a trigger. */
+/** The error codes that the API returns for refused triggers. */
 const codeOf = ({ kind }: RunRefusal) => (kind === 'daily-limit' ? 'daily-limit-reached' : kind);
 
 function commandOf(parent: Run, task: InvokeTask, spec: InvokeSpec, { at: admittedAt }: RunAdmission): StartCommand {
@@ -52,7 +52,7 @@ function commandOf(parent: Run, task: InvokeTask, spec: InvokeSpec, { at: admitt
       flowControl: spec.flowControl ?? null,
       failureCallback: spec.failureCallback ?? null,
       ...(parent.settings.steps ? { steps: { ...parent.settings.steps, introduced: true } } : {}),
-      // What must not be shown of a run must not be shown of what it calls with it.
+      // Data that is redacted in a run is also redacted in the run that it invokes.
       ...(parent.settings.redact ? { redact: parent.settings.redact } : {}),
     },
     callerIp: parent.callerIp,
@@ -89,24 +89,24 @@ function outcomeOf(child: RunRecord): InvokeOutcome | null {
 
 export class Invocations {
   private readonly options: InvocationsOptions;
-  /** Keys of runs that are being made: their tasks stand in the store as due until they are. */
+  /** Keys of runs that are being created. Their tasks are due in the store until then. */
   private readonly beingMade = new Set<string>();
 
   constructor(options: InvocationsOptions) {
     this.options = options;
   }
 
-  /** The task is due: makes its run, or records how that ended. */
+  /** Handles a due task: creates its run, or records the end of the run. */
   async take(entry: CachedRun, task: InvokeTask): Promise<void> {
     const { store } = this.options;
-    const child = await store.runRecord({ runKey: task.childRunKey });
+    const child = await store.findRun({ runKey: task.childRunKey });
     if (!child && task.invoke !== null) return this.startOnce(entry, task, task.invoke);
     const outcome = child ? outcomeOf(child) : this.failed(task, 'the invoked run was removed before its end was recorded');
-    // While it is active there is nothing to do: the decision that ends it comes back here.
+    // While the run is active there is nothing to do; its end calls this again.
     if (outcome) await this.end(entry.run.key, task, outcome);
   }
 
-  /** A run that somebody invoked has ended. */
+  /** An invoked run has ended. */
   async childEnded(childRunKey: string): Promise<void> {
     const { store, decisions } = this.options;
     const invoker = await store.invokerOf({ childRunKey });
@@ -138,7 +138,7 @@ export class Invocations {
     }
   }
 
-  /** What triggers are refused, invocations are: the step ends with that, and the code decides. */
+  /** Checks the limits of triggers. A refusal is the result of the step, and the code of the workflow handles it. */
   private async refuse(parent: Run, task: InvokeTask, refusal: RunRefusal): Promise<void> {
     const { decisions, context } = this.options;
     const code = codeOf(refusal);
@@ -147,7 +147,7 @@ export class Invocations {
     await decisions.commit({ guards: [], writes: [countOfDay(parent.instanceId, `step-${code}`, context())] });
   }
 
-  /** False when no run was started. */
+  /** Returns false if no run was started. */
   private async startLetIn(entry: CachedRun, task: InvokeTask, command: StartCommand): Promise<boolean> {
     const { decisions, context, begin } = this.options;
     const parent = entry.run;
@@ -161,7 +161,7 @@ export class Invocations {
     if (result.kind !== 'applied') return false;
     const { slot, messageId } = task;
     try {
-      // Before the child is delivered: what its end writes on this task must not be written over.
+      // Must be recorded before the child is delivered, so that it does not overwrite the end of the child.
       await decisions.decideOn(parent.key, { kind: 'invoke-started', slot, messageId, createdAt: run.createdAt });
     } finally {
       begin(run, command.payload);

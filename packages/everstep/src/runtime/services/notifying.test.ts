@@ -1,4 +1,4 @@
-/** Each of those who wait when an event is notified is told once, and what a step asks for is done once. */
+/** Each waiting run is notified once, and each notify or invoke step is executed once. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EventContent, PlannedStep, StepReply } from '@everstep/sdk/protocol';
@@ -21,11 +21,11 @@ const wait = (stepId: number, eventId: string): PlannedStep => ({
 const waitersOf = (bench: Bench, eventId: string) =>
   bench.store.listWaiters({ instanceId: INSTANCE, eventId, after: null, limit: 10_000 });
 
-/** Waits for the event again as soon as it came, without end. */
+/** Waits for the event again as soon as it arrives, forever. */
 const listening = ({ request }: StepCall): StepReply =>
   progress(request, { planned: request.known === request.journal.length + 1 ? [wait(request.known, 'tick')] : [] });
 
-test('a run that waits again at once is not notified again by the same notification', async () => {
+test('a notification does not reach a run again that waits again immediately', async () => {
   const runs = 1_200;
   let passTime: () => void = () => {};
   const caller = new ScriptedCaller((call) => {
@@ -51,7 +51,7 @@ test('a run that waits again at once is not notified again by the same notificat
   });
 });
 
-/** A store that, once a step of this kind stands in it, writes nothing more until it is opened. `lost`: batches that failed. */
+/** A store that, once it contains a step of this kind, writes nothing until it is opened. `lost`: batches that failed. */
 function doorBehind(kind: Task['kind']) {
   let opened: Promise<void> = Promise.resolve();
   let open: () => void = () => {};
@@ -90,7 +90,7 @@ const tell = (workflowRunId?: string): PlannedStep => ({
 const before: PlannedStep = { stepId: 1, name: 'before', type: 'SleepFor', sleepMs: 1_000 };
 const nap: PlannedStep = { stepId: 1, name: 'nap', type: 'SleepFor', sleepMs: 1_500 };
 
-/** Sleeps, takes the step, and returns its result. */
+/** Sleeps, executes the step, and returns its result. */
 const taking =
   (step: PlannedStep) =>
   ({ request }: StepCall): StepReply => {
@@ -102,14 +102,14 @@ const taking =
 
 for (const named of [true, false]) {
   const whom = named ? 'a named run' : 'everybody';
-  test(`a notify step that is under way to ${whom} is not carried out again by a scan of what is due`, async () => {
+  test(`a scan of due tasks does not repeat a notify step in progress to ${whom}`, async () => {
     const { open, wrap } = doorBehind('notify');
     let passTime: () => void = () => {};
     const caller = new ScriptedCaller((call) => {
       const { request } = call;
       switch (call.workflowUrl) {
         case 'http://app/teller':
-          // So that the step is planned, and due, after the scan that found the sleep before it.
+          // The step is planned and due after the scan that found the sleep before it.
           passTime();
           return taking(tell(named ? 'listener' : undefined))(call);
         case 'http://app/napper':
@@ -130,17 +130,17 @@ for (const named of [true, false]) {
         await settle();
         bench.clock.move(1_000);
         await settle();
-        // The nap is over: what is due is looked for, and the step is among it, as what it did is not written yet.
+        // The sleep is over: the scan of due tasks also finds the step, because its outcome is not written yet.
         bench.clock.move(600);
         await settle();
         open();
         await settle();
-        const told = JSON.parse((await endOf(bench, run))?.result ?? 'null');
+        const result = JSON.parse((await endOf(bench, run))?.result ?? 'null');
         assert.deepEqual(
-          told.notified.map(({ workflowRunId }: { workflowRunId: string }) => workflowRunId),
+          result.notified.map(({ workflowRunId }: { workflowRunId: string }) => workflowRunId),
           ['listener'],
         );
-        assert.equal(told.kept, false);
+        assert.equal(result.kept, false);
         const listener = await bench.store.findRun({ instanceId: INSTANCE, workflowRunId: 'listener' });
         const history = await wholeHistory(bench.store, { runKey: listener?.key ?? '' });
         assert.equal(history?.steps.length, 1, 'it was notified once');
@@ -151,7 +151,7 @@ for (const named of [true, false]) {
   });
 }
 
-test('a run that is being made for a step is not made again by a scan of what is due', async () => {
+test('a scan of due tasks does not create a run again that is being created for a step', async () => {
   const { open, wrap, lost } = doorBehind('invoke');
   let passTime: () => void = () => {};
   const invoke: PlannedStep = {

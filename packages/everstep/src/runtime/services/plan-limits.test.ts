@@ -1,4 +1,4 @@
-/** What the runtime makes of the limits of an instance. */
+/** Limits of an instance in the runtime. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type InstanceLimits, NO_LIMITS, type RunAdmission, type TickRefusal } from '../../ports/stores/instance-limits.js';
@@ -7,8 +7,8 @@ import { caller, command, HOUR_MS, INSTANCE, id, pass, runsIn, START, scheduled 
 
 const limitedTo = (more: Partial<InstanceLimits>): InstanceLimits => ({ ...NO_LIMITS, ...more });
 
-test('a tick that is refused starts no run and is counted, and the next one is tried at its time', async () => {
-  /** The day before that on which it starts a run. */
+test('a refused tick is counted and starts no run, and the next one is tried at its time', async () => {
+  /** The day before the one on which it starts a run. */
   const admittedAt = START - 24 * HOUR_MS;
   let decided: RunAdmission | TickRefusal = { kind: 'tick-budget-exceeded', message: 'the budget is spent' };
   const asked: number[] = [];
@@ -44,7 +44,7 @@ test('a tick that is refused starts no run and is counted, and the next one is t
   );
 });
 
-test('an instance has no more deliveries in flight than it may, and none is forgotten', async () => {
+test('limits the deliveries of an instance in flight, and delivers all of them', async () => {
   const release: (() => void)[] = [];
   const done = inARow(1);
   const endpoint = new ScriptedCaller(async (call) => {
@@ -68,7 +68,7 @@ test('an instance has no more deliveries in flight than it may, and none is forg
   );
 });
 
-/** Endpoints that answer when they are let, and a limit that is changed as the plan of an instance is. */
+/** Endpoints that respond on command, and a limit that changes like the plan of an instance. */
 function held(most: number | null) {
   const release: (() => void)[] = [];
   const done = inARow(1);
@@ -91,7 +91,7 @@ function held(most: number | null) {
   return { endpoint, limits, change, letOne };
 }
 
-test('a limit that is raised counts at once, though nothing that is in flight ends', async () => {
+test('a raised limit applies immediately, even if no delivery ends', async () => {
   const { endpoint, limits, change } = held(2);
   await withRuntime(
     endpoint,
@@ -108,7 +108,7 @@ test('a limit that is raised counts at once, though nothing that is in flight en
   );
 });
 
-test('a limit that is lowered stops nothing that is in flight, and lets nothing more through before there is room', async () => {
+test('a lowered limit stops no delivery in flight, and admits no more until there is a free slot', async () => {
   const { endpoint, limits, change, letOne } = held(4);
   await withRuntime(
     endpoint,
@@ -128,7 +128,7 @@ test('a limit that is lowered stops nothing that is in flight, and lets nothing 
   );
 });
 
-test('starts of a rate that waited for room in the plan are made when it is raised', async () => {
+test('starts of a rate that waited for the plan are sent when its limit is raised', async () => {
   const { endpoint, limits, change } = held(1);
   await withRuntime(
     endpoint,
@@ -144,7 +144,7 @@ test('starts of a rate that waited for room in the plan are made when it is rais
   );
 });
 
-test('a rate that is reset counts at once, though nothing that is in flight ends', async () => {
+test('a reset rate applies immediately, even if no delivery ends', async () => {
   const { endpoint, limits } = held(4);
   await withRuntime(
     endpoint,
@@ -159,13 +159,13 @@ test('a rate that is reset counts at once, though nothing that is in flight ends
       assert.equal(endpoint.out, 4);
       await reset();
       await settle();
-      assert.equal(endpoint.out, 4, 'the plan has no room');
+      assert.equal(endpoint.out, 4, 'the plan allows no more');
     },
     { limits },
   );
 });
 
-test('starts of a rate are not granted beyond what the instance may have in flight', async () => {
+test('starts of a rate never exceed the deliveries that the instance can have in flight', async () => {
   const release: (() => void)[] = [];
   const done = inARow(1);
   const endpoint = new ScriptedCaller(async (call) => {
@@ -187,11 +187,11 @@ test('starts of a rate are not granted beyond what the instance may have in flig
         await settle();
       }
       assert.equal(endpoint.calls.length, 5);
-      // The window is used up, though there is room in flight.
+      // The window is used up, although more deliveries could be in flight.
       release.shift()?.();
       await settle();
       assert.equal(endpoint.calls.length, 5);
-      // The requests of this endpoint do not tell when they leave: the window lasts longer by what that may have taken.
+      // The test endpoint does not report when a request is sent, so the window lasts longer by the maximum connect time.
       bench.clock.move(2_000);
       for (let i = 0; i < 10; i++) {
         await settle();
@@ -204,16 +204,16 @@ test('starts of a rate are not granted beyond what the instance may have in flig
   );
 });
 
-test('whoever watches the spending is told of messages once they are durable', async () => {
-  const told: string[] = [];
-  const limits = limitedTo({ messagesCounted: (instanceId) => told.push(instanceId) });
+test('reports messages for the budget once they are durable', async () => {
+  const notified: string[] = [];
+  const limits = limitedTo({ messagesCounted: (instanceId) => notified.push(instanceId) });
   await withRuntime(
     new ScriptedCaller(inARow(2)),
     async (bench) => {
       await bench.trigger();
       await settle();
       // The trigger and the second step.
-      assert.deepEqual(told, [INSTANCE, INSTANCE]);
+      assert.deepEqual(notified, [INSTANCE, INSTANCE]);
       const [month] = await bench.store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2027-01' });
       assert.equal(month?.messages, 2);
     },

@@ -1,4 +1,4 @@
-/** Retention on a real store in memory; the clock stands until a test moves it. */
+/** Retention on a real store in memory, with a clock that a test moves. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createVirtualClock, type VirtualClock } from '../../clock/virtual-clock.js';
@@ -47,7 +47,7 @@ const atMost = (count: number) => ({ maxAgeMs: null, maxCount: count });
 
 type How = 'succeeded' | 'canceled' | 'dead-letter' | 'active';
 
-/** A run whose number is in its id, created a second after the one before it, and ended as it says. */
+/** A run with its number in its id, created a second after the previous one, with the given end. */
 async function addRun(store: Store, n: number, how: How = 'succeeded', instanceId = INSTANCE): Promise<void> {
   const run = sampleRun(n, { instanceId, createdAt: T0 + n * 1000 });
   const { key: runKey, createdAt: completedAt } = run;
@@ -66,7 +66,7 @@ function retentionOf(store: Store, clock = new StandingClock(), log: Log = quiet
   return new Retention({ store, clock, log });
 }
 
-test('nothing is removed unless the instance has said so', async (t) => {
+test('removes nothing without settings of the instance', async (t) => {
   const store = await openStore(t);
   for (const [n, how] of (['succeeded', 'canceled', 'dead-letter', 'active'] as const).entries()) await addRun(store, n, how);
   const clock = new StandingClock();
@@ -75,7 +75,7 @@ test('nothing is removed unless the instance has said so', async (t) => {
   assert.deepEqual(await statuses(store), ['succeeded', 'canceled', 'failed', 'active']);
 });
 
-test('what ended long enough ago goes, each state by its own rule; what is active stays', async (t) => {
+test('removes runs that ended long enough ago, each state by its own rule, and no active runs', async (t) => {
   const store = await openStore(t);
   for (const [n, how] of (['succeeded', 'canceled', 'dead-letter', 'active'] as const).entries()) {
     await addRun(store, n, how);
@@ -100,7 +100,7 @@ test('what ended long enough ago goes, each state by its own rule; what is activ
   assert.deepEqual(await statuses(store, OTHER_INSTANCE), ['succeeded', 'canceled', 'failed', 'active']);
 });
 
-test('the newest so many stay', async (t) => {
+test('keeps the given number of newest runs', async (t) => {
   const store = await openStore(t);
   for (let n = 0; n < 9; n++) await addRun(store, n, n % 3 === 0 ? 'canceled' : 'succeeded');
   await keep(store, { succeeded: atMost(2) });
@@ -108,7 +108,7 @@ test('the newest so many stay', async (t) => {
   assert.deepEqual(await statuses(store), ['canceled', 'canceled', 'canceled', 'succeeded', 'succeeded']);
 });
 
-test('it looks at the start and then every few minutes, until it is stopped', async (t) => {
+test('sweeps at the start and then every few minutes, until it is stopped', async (t) => {
   const store = await openStore(t);
   await keep(store, { succeeded: atMost(0) });
   const clock = new StandingClock();
@@ -133,7 +133,7 @@ test('it looks at the start and then every few minutes, until it is stopped', as
   assert.deepEqual(await statuses(store), ['succeeded']);
 });
 
-test('it removes a batch at a time and lets others go on in between, then gives space back likewise', async (t) => {
+test('removes a batch at a time and yields in between, then releases space in the same way', async (t) => {
   const store = await openStore(t);
   for (let n = 0; n < 450; n++) await addRun(store, n);
   await keep(store, { succeeded: atMost(10) });
@@ -170,7 +170,7 @@ test('it removes a batch at a time and lets others go on in between, then gives 
   }
 });
 
-test('what fails is logged, holds up no other instance, and is tried again at the next time', async (t) => {
+test('logs a failure, continues with other instances, and tries again at the next sweep', async (t) => {
   const store = await openStore(t);
   await addRun(store, 0);
   await addRun(store, 1, 'succeeded', OTHER_INSTANCE);
@@ -199,7 +199,7 @@ test('what fails is logged, holds up no other instance, and is tried again at th
   await retention.stop();
 });
 
-/** A clock on which removing one run takes so long, and which notes its timers and fires them at once. */
+/** A clock on which removing a run takes a given time. It records its timers and fires them immediately. */
 class WorkingClock extends StandingClock {
   readonly pausesMs: number[] = [];
   override setTimer(at: number, fire: () => void): () => void {
@@ -212,7 +212,7 @@ class WorkingClock extends StandingClock {
   }
 }
 
-/** Sweeps 600 runs, each of which takes `msPerRun` beside what each step takes; returns the sizes of steps, their times and the pauses. */
+/** Sweeps 600 runs that take `msPerRun` each, in addition to the time of each step. Returns the sizes and times of steps, and the pauses. */
 async function sweepSlowly(
   t: TestContext,
   { msPerRun, msPerStep, moreMsAfter }: { msPerRun: number; msPerStep: number; moreMsAfter?: { step: number; ms: number } },
@@ -241,7 +241,7 @@ async function sweepSlowly(
   return { sizes, tookMs, pausesMs: clock.pausesMs };
 }
 
-test('a step takes about 10 ms whatever a run costs, and the pause after it is four times as long', async (t) => {
+test('a step takes about 10 ms whatever a run costs, with a pause four times as long', async (t) => {
   for (const msPerRun of [0.1, 0.25, 0.5, 1]) {
     const { sizes, tookMs, pausesMs } = await sweepSlowly(t, { msPerRun, msPerStep: 1 });
     assert.ok(Math.max(...tookMs) <= 12, `a step took ${Math.max(...tookMs)} ms at ${msPerRun} ms a run`);
@@ -254,7 +254,7 @@ test('a step takes about 10 ms whatever a run costs, and the pause after it is f
   }
 });
 
-test('where removal costs next to nothing a step has 200 runs at most; where it is slow, 10 at least, with bounded pauses', async (t) => {
+test('a step removes at most 200 runs if removal is cheap, and at least 10 with limited pauses if it is slow', async (t) => {
   const quick = await sweepSlowly(t, { msPerRun: 0, msPerStep: 0 });
   assert.deepEqual([Math.max(...quick.sizes), quick.pausesMs], [200, []]);
   const slow = await sweepSlowly(t, { msPerRun: 10, msPerStep: 50 });
@@ -262,13 +262,13 @@ test('where removal costs next to nothing a step has 200 runs at most; where it 
   assert.deepEqual([...new Set(slow.pausesMs)], [250]);
 });
 
-test('a sweep that is still running when the next one is due pauses only as long as its steps take', async (t) => {
+test('a sweep that is in progress when the next one is due pauses only as long as its steps take', async (t) => {
   const { pausesMs } = await sweepSlowly(t, { msPerRun: 0, msPerStep: 40, moreMsAfter: { step: 3, ms: 5 * MINUTE_MS } });
   assert.deepEqual(pausesMs.slice(0, 2), [160, 160]);
   assert.deepEqual([...new Set(pausesMs.slice(3))], [40]);
 });
 
-test('a sweep that is stopped ends after the step that is under way', async (t) => {
+test('a stop waits for the step in progress', async (t) => {
   const store = await openStore(t);
   for (let n = 0; n < 450; n++) await addRun(store, n);
   await keep(store, { succeeded: atMost(0) });
@@ -310,7 +310,7 @@ test('a stop ends the pause after a step', async (t) => {
   assert.equal((await statuses(store)).length, 20);
 });
 
-test('one sweep goes on at a time', async (t) => {
+test('only one sweep is in progress at a time', async (t) => {
   const store = await openStore(t);
   let [asked, atOnce, most] = [0, 0, 0];
   const watched: Store = {
@@ -328,7 +328,7 @@ test('one sweep goes on at a time', async (t) => {
   assert.deepEqual([asked, most], [2, 1]);
 });
 
-test('when a virtual clock has been moved, what is too old by then is gone, also when the store is slow', async (t) => {
+test('removes what is too old after a move of a virtual clock, even if the store is slow', async (t) => {
   const quick = await openStore(t);
   const store: Store = {
     ...quick,
@@ -362,7 +362,7 @@ test('when a virtual clock has been moved, what is too old by then is gone, also
   await runtime.stop({ graceMs: 10 });
 });
 
-test('the bounds of a plan hold where the instance has set nothing, and where it has set more, but not where less', async (t) => {
+test('the bounds of a plan apply if the instance has set nothing or more, but not if it has set less', async (t) => {
   const store = await openStore(t);
   const clock = new StandingClock();
   for (const [n, how] of (['succeeded', 'canceled', 'dead-letter', 'active'] as const).entries()) await addRun(store, n, how);
@@ -382,7 +382,7 @@ test('the bounds of a plan hold where the instance has set nothing, and where it
   assert.deepEqual(await statuses(store, OTHER_INSTANCE), ['succeeded']);
 });
 
-test('a sweep that another node is at is left to that, and to the next time', async (t) => {
+test('does nothing while another node sweeps, until the next time', async (t) => {
   const store = await openStore(t);
   await addRun(store, 1);
   await keep(store, { succeeded: after(1) });
@@ -402,7 +402,7 @@ test('a sweep that another node is at is left to that, and to the next time', as
   assert.deepEqual(await statuses(store), []);
 });
 
-test('what is told of repairs stays as long as dead letters do, and for thirty days at the least; a plan for these alone', async (t) => {
+test('keeps repairs as long as dead letters and at least thirty days; plans only thirty days', async (t) => {
   const store = await openStore(t);
   const add = async (repairId: string, phase: RepairPhase) => {
     const repair = newRepair({ repairId, instanceId: INSTANCE, action: 'resume', createdAt: T0, createdBy: null });

@@ -1,10 +1,7 @@
 /**
- * Removes runs that ended and need not be kept any longer, as the settings of
- * their instance say, and gives the space back. It works in steps of a few
- * milliseconds and pauses after each of them for several times as long, so
- * that runs are hardly slower during a sweep. Accounts take turns after each
- * step, then their instances. Whatever a sweep does not finish, for example
- * because the disk fails, is left to the next one.
+ * Removes ended runs by the retention settings of their instances, and releases the disk space. It works in steps of a few
+ * milliseconds with pauses several times as long, so that a sweep hardly slows down runs. Accounts take turns after each step,
+ * then their instances. The next sweep continues what a sweep did not finish, for example because of a disk error.
  */
 import { LIMITS } from '../../config/limits.js';
 import {
@@ -16,12 +13,16 @@ import {
 import { byOwner } from '../../fairness/turns.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
+import type { InstanceStore } from '../../ports/stores/accounts/instances.js';
+import type { ControlStore } from '../../ports/stores/control-store.js';
 import type { RetentionBounds } from '../../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
-import type { RemovalQuery, Store } from '../../ports/stores/store.js';
+import type { RepairStore } from '../../ports/stores/repair-store.js';
+import type { RemovalQuery } from '../../ports/stores/store.js';
+import type { UpkeepStore } from '../../ports/stores/upkeep-store.js';
 import { StepPace } from '../turns/step-pace.js';
 
-/** Turns of the event loop that are left to others after each step: few when nothing goes on, long ones when much does. */
+/** Turns of the event loop between two steps. They are short when the process is idle and long when it is busy. */
 const TURNS_BETWEEN_STEPS = 32;
 const REPAIR_ITEMS_PER_STEP = 1_000;
 const PACE = {
@@ -31,33 +32,34 @@ const PACE = {
   pauseRatio: 4,
   maxPauseMs: 250,
 };
-/** Dead letters first: their runs need not be looked at again as failed ones. */
+/** Dead letters first, so that their runs are not examined again as failed runs. */
 const STATES: readonly RetentionState[] = ['deadLetter', 'failed', 'canceled', 'succeeded'];
 
 export interface RetentionOptions {
-  readonly store: Pick<Store, 'removeEndedRuns' | 'releaseSpace' | 'removeStagedSteps' | 'instanceSettings'> & {
-    readonly repairs: Pick<Store['repairs'], 'removeBefore'>;
-    readonly accounts: Pick<Store['accounts'], 'listInstances'>;
-  };
+  readonly store: UpkeepStore &
+    Pick<ControlStore, 'instanceSettings'> & {
+      readonly repairs: Pick<RepairStore, 'removeBefore'>;
+      readonly accounts: Pick<InstanceStore, 'listInstances'>;
+    };
   readonly clock: Clock;
-  /** Measures steps and times the pauses after them; also runs while a virtual clock is moved. `clock` when absent. */
+  /** Measures steps and the pauses after them. It also runs while a virtual clock is moved. Absent: `clock`. */
   readonly paceClock?: Clock;
   readonly log: Log;
-  /** What the plan of an instance keeps at the longest, whatever the instance has set; none when absent. */
+  /** Maximum retention by the plan of an instance, whatever its settings are. Absent: no maximum. */
   readonly bounds?: (instanceId: string) => RetentionBounds;
-  /** Who takes turns; absent: everything belongs to one instance. */
+  /** The accounts that take turns; absent: all runs belong to one account. */
   readonly owners?: InstanceOwners;
-  /** Where several nodes share the store: does the work unless another one is at it; false then. */
+  /** Does the work unless another node is doing it; then it returns false. Absent: no other node shares the store. */
   readonly tryExclusively?: (work: () => Promise<void>) => Promise<boolean>;
 }
 
 interface StepResult {
-  /** It did something, so there may be more of the same. */
+  /** The step removed something, so there may be more to remove. */
   readonly more: boolean;
   readonly removed: number;
 }
 
-/** What is left to remove of one instance. */
+/** The remaining steps of one instance. */
 interface InstanceSweep {
   readonly instanceId: string;
   readonly steps: AsyncGenerator<StepResult, undefined>;
@@ -70,9 +72,9 @@ export class Retention {
   private sweeping: Promise<void> | null = null;
   private stopped = false;
   private readonly paceClock: Clock;
-  /** Kept from one sweep to the next: the machine is the same. */
+  /** Kept between sweeps, because the speed of the machine does not change. */
   private readonly pace = new StepPace(PACE);
-  /** When the present sweep started, by the pace clock. */
+  /** Start of the current sweep, by the pace clock. */
   private sweepStartedAt = 0;
   private endPause: () => void = () => {};
 
@@ -81,12 +83,12 @@ export class Retention {
     this.paceClock = options.paceClock ?? options.clock;
   }
 
-  /** Sweeps now and every few minutes from then on; does not wait for it. */
+  /** Starts a sweep now and every few minutes. Does not wait for it. */
   start(): void {
     this.next();
   }
 
-  /** Resolves when the step that is under way is done. */
+  /** Resolves when the step in progress is done. */
   async stop(): Promise<void> {
     this.stopped = true;
     this.cancelTimer();
@@ -94,17 +96,17 @@ export class Retention {
     await this.sweeping;
   }
 
-  /** Whether no sweep is under way. */
+  /** Whether no sweep is in progress. */
   get idle(): boolean {
     return this.sweeping === null;
   }
 
-  /** Resolves when the sweep that is under way is done. */
+  /** Resolves when the sweep in progress is done. */
   async settled(): Promise<void> {
     await this.sweeping;
   }
 
-  /** Removes all that may go now, unless another node does. Never rejects; one that is under way is joined. */
+  /** Removes all expired runs, unless another node does. Never rejects. If a sweep is in progress, waits for it instead. */
   sweep(): Promise<void> {
     const { tryExclusively } = this.options;
     const swept = tryExclusively ? () => tryExclusively(() => this.sweepAll()).then(() => {}) : () => this.sweepAll();
@@ -120,7 +122,7 @@ export class Retention {
     if (this.stopped) return;
     const { clock } = this.options;
     void this.sweep();
-    // From one beginning to the next: a sweep that takes longer is joined.
+    // Measured from start to start. If a sweep takes longer, the next one joins it.
     this.cancelTimer = clock.setTimer(clock.now() + LIMITS.retentionEveryMs, () => this.next());
   }
 
@@ -140,11 +142,11 @@ export class Retention {
       }
       accounts = accounts.filter(({ length }) => length > 0);
     }
-    // Also what an earlier sweep freed and did not get to give back.
+    // Includes space that an earlier sweep freed and did not release.
     while (!this.stopped && (await this.step(() => store.releaseSpace())));
   }
 
-  /** False when nothing is left of the instance, or it fails: then it is left to the next sweep. */
+  /** Returns false if nothing is left to remove, or if a step failed; the next sweep then continues. */
   private async takeTurn(sweep: InstanceSweep): Promise<boolean> {
     const { instanceId } = sweep;
     try {
@@ -157,7 +159,7 @@ export class Retention {
     return false;
   }
 
-  /** One step that does something, and what comes before it that has nothing to do. False when nothing is left. */
+  /** Executes the next step that removes something. Returns false if there is none. */
   private async takeStep(sweep: InstanceSweep): Promise<boolean> {
     while (!this.stopped) {
       let next: StepResult | undefined;
@@ -187,7 +189,7 @@ export class Retention {
         yield { more, removed };
       }
     }
-    // What is known of repairs stays as long as dead letters do, and for a month at the least; a plan that is not started is removed then.
+    // Repairs are kept as long as dead letters, and for at least a month. Plans that were not started are removed after a month.
     const now = clock.now();
     const plannedBefore = now - LIMITS.repairReportMs;
     const { maxAgeMs } = retention.deadLetter;
@@ -198,7 +200,7 @@ export class Retention {
     }
   }
 
-  /** One step of a sweep. When the step did something, everything else gets its time before the next one. */
+  /** Executes one step. If it removed something, waits before the next one so that other work can continue. */
   private async step(work: () => Promise<boolean>): Promise<boolean> {
     const since = this.paceClock.now();
     const more = await work();
@@ -211,7 +213,7 @@ export class Retention {
     for (let turn = 0; turn < TURNS_BETWEEN_STEPS && !this.stopped; turn++) {
       await new Promise<void>((resolve) => clock.endOfTurn(resolve));
     }
-    // Removal must keep up with whatever ends: a sweep that is still running when the next one is due takes shorter pauses.
+    // Removal must keep up with new ended runs. A sweep that is still in progress when the next one is due takes shorter pauses.
     const late = clock.now() - this.sweepStartedAt >= LIMITS.retentionEveryMs;
     const pauseMs = this.pace.pauseMs(tookMs, late);
     if (pauseMs < 1 || this.stopped) return;
@@ -229,7 +231,7 @@ export class Retention {
   }
 }
 
-/** The rules, none of which keeps anything longer than the bounds allow. */
+/** Returns the rules of the instance, limited by the bounds of its plan. */
 function bounded(retention: RetentionSettings, { runsMs, deadLettersMs }: RetentionBounds): RetentionSettings {
   const within = (rule: RetentionRule, boundMs: number | null): RetentionRule => {
     if (boundMs === null) return rule;
@@ -243,7 +245,7 @@ function bounded(retention: RetentionSettings, { runsMs, deadLettersMs }: Retent
   };
 }
 
-/** Null when the rule keeps everything. */
+/** Returns null if the rule keeps everything. */
 function removalOf(
   instanceId: string,
   state: RetentionState,

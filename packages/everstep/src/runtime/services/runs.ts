@@ -2,10 +2,12 @@
 import { startRun } from '../../engine/runs/start.js';
 import type { Clock } from '../../ports/clock.js';
 import type { StepCaller } from '../../ports/step-caller.js';
+import type { HistoryStore } from '../../ports/stores/history-store.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
-import type { RunRecord, RunReference, Store } from '../../ports/stores/store.js';
+import type { RunStore } from '../../ports/stores/run-store.js';
+import type { RunRecord, RunReference } from '../../ports/stores/store.js';
 import { originOf } from '../dispatch/origins.js';
-import { forkOne } from '../forks/forks.js';
+import { type ForksOptions, forkOne } from '../forks/forks.js';
 import type { StagingOptions } from '../forks/staging.js';
 import type { Explanation } from '../interface/explanation.js';
 import type {
@@ -23,7 +25,7 @@ import type { RunDriver } from '../runs/run-driver.js';
 import { referenceOf } from '../runs/run-reference.js';
 
 export interface RunsOptions {
-  readonly store: Store;
+  readonly store: ForksOptions['store'] & RunStore & HistoryStore;
   readonly clock: Clock;
   readonly stepCaller: StepCaller;
   readonly limits: InstanceLimits;
@@ -98,7 +100,7 @@ export class Runs implements RunService {
     const watch = driver.ends.watch(run.runKey, timeoutMs, signal);
     if (!(await driver.decisions.isActive(run.runKey))) watch.giveUp();
     await watch.ended;
-    const record = await store.runRecord({ runKey: run.runKey });
+    const record = await store.findRun({ runKey: run.runKey });
     return record?.instanceId === instanceId && record.status !== 'active' ? record : null;
   }
 

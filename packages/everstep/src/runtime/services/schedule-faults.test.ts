@@ -1,4 +1,4 @@
-/** Schedules on a store whose commits fail, or whose answers are lost. */
+/** Schedules on a store whose commits fail, or whose responses are lost. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Store } from '../../ports/stores/store.js';
@@ -15,12 +15,12 @@ for (const [what, refuse] of [
       ...store,
       async commit(units) {
         const ticks = units.some(({ guards }) => guards.some(({ kind }) => kind === 'schedule-due'));
-        // Both for the batch and for the unit by itself.
+        // For the batch and for the single unit.
         const fault = ticks && faults > 0;
         if (fault) faults--;
         if (fault && refuse) throw new Error('the disk is full');
         const results = await store.commit(units);
-        if (fault) throw new Error('the answer was lost');
+        if (fault) throw new Error('the response was lost');
         return results;
       },
     });
@@ -42,13 +42,13 @@ for (const [what, refuse] of [
   });
 }
 
-test('ticks that come together, and of which the answer was lost, start one run each, and these go on', async () => {
+test('simultaneous ticks with a lost response start one run each, which continues', async () => {
   let isLost = false;
   const wrap = (store: Store): Store => ({
     ...store,
     async commit(units) {
       const results = await store.commit(units);
-      if (isLost && units.length > 1) throw new Error('the answer was lost');
+      if (isLost && units.length > 1) throw new Error('the response was lost');
       return results;
     },
   });
@@ -70,13 +70,13 @@ test('ticks that come together, and of which the answer was lost, start one run 
   );
 });
 
-test('a schedule that was kept although its answer was lost ticks', async () => {
+test('a schedule that was stored with a lost response ticks', async () => {
   let isLost = false;
   const wrap = (store: Store): Store => ({
     ...store,
     async commit(units) {
       const results = await store.commit(units);
-      if (isLost) throw new Error('the answer was lost');
+      if (isLost) throw new Error('the response was lost');
       return results;
     },
   });
@@ -84,7 +84,7 @@ test('a schedule that was kept although its answer was lost ticks', async () => 
     caller(),
     async (bench) => {
       isLost = true;
-      await assert.rejects(scheduled(bench.runtime, command()), /the answer was lost/);
+      await assert.rejects(scheduled(bench.runtime, command()), /the response was lost/);
       isLost = false;
       await pass(bench, 1000);
       await pass(bench, HOUR_MS);
@@ -94,7 +94,7 @@ test('a schedule that was kept although its answer was lost ticks', async () => 
   );
 });
 
-test('a tick that cannot be recorded holds up no other, and is tried again once a second', async () => {
+test('a tick that cannot be recorded blocks no other, and is retried once a second', async () => {
   let attempts = 0;
   const wrap = (store: Store): Store => ({
     ...store,
@@ -103,7 +103,7 @@ test('a tick that cannot be recorded holds up no other, and is tried again once 
         guards.some((guard) => guard.kind === 'schedule-due' && guard.scheduleId === 'bad'),
       );
       if (isBad) {
-        // In a batch, then by itself.
+        // In a batch, then as a single unit.
         if (units.length === 1) attempts++;
         throw new Error('it cannot be written');
       }

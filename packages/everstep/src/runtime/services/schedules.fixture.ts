@@ -1,4 +1,4 @@
-/** Schedules for tests, and the runs that they started. The bench's clock stands at 15 January 2027, 08:00 UTC. */
+/** Schedules for tests, and the runs that they started. The clock of the bench starts at 15 January 2027, 08:00 UTC. */
 import type { Schedule } from '../../engine/runs/run.js';
 import type { RunRecord, Store } from '../../ports/stores/store.js';
 import { type Bench, inARow, ScriptedCaller, SETTINGS, settle } from '../runtime.fixture.js';
@@ -24,7 +24,7 @@ export const command = (more: Partial<ScheduleCommand> = {}): ScheduleCommand =>
   callerIp: '127.0.0.1',
   ...more,
 });
-/** Puts one that nothing refuses. */
+/** Creates a schedule that is not rejected. */
 export async function scheduled(runtime: Pick<Runtime, 'schedules'>, asked: ScheduleCommand): Promise<Schedule> {
   const schedule = await runtime.schedules.put(asked);
   if (schedule === 'too-many-schedules') throw new Error(schedule);

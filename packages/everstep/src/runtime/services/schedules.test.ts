@@ -61,7 +61,7 @@ test('schedules that tick at the same time all start a run; others tick in the o
     await putSchedule(command({ scheduleId: 'late', cron: '30 8 * * *' }));
     for (let n = 0; n < 45; n++) await putSchedule(command({ scheduleId: `same-${n}`, cron: '10 8 * * *' }));
     await putSchedule(command({ scheduleId: 'early', cron: '5 8 * * *' }));
-    // The service slept: all of it is due at once.
+    // The clock jumped, so all ticks are due at once.
     await pass(bench, HOUR_MS);
     const sources = (await runsIn(bench.store)).map(sourceOf);
     assert.equal(sources.length, 47);
@@ -94,7 +94,7 @@ test('ticks are recorded in the order of their times', async () => {
   );
 });
 
-test('ticks that were missed while the service was down make one run', async () => {
+test('ticks that were missed while the service was stopped start one run', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const clock = new StandingClock();
   const life = () =>
@@ -118,7 +118,7 @@ test('ticks that were missed while the service was down make one run', async () 
   await store.close();
 });
 
-test('a run is delivered so much later than its tick as the schedule says', async () => {
+test('delivers a run after its tick with the delay of the schedule', async () => {
   const endpoint = caller();
   await withRuntime(endpoint, async (bench) => {
     await scheduled(bench.runtime, command({ delayMs: 5 * MINUTE_MS }));
@@ -131,7 +131,7 @@ test('a run is delivered so much later than its tick as the schedule says', asyn
   });
 });
 
-test('a paused schedule does not tick; once it is resumed it ticks at its next time, and makes up for nothing', async () => {
+test('a paused schedule does not tick; a resumed one ticks at its next time and catches up on nothing', async () => {
   await withRuntime(caller(), async (bench) => {
     const { scheduleId } = await scheduled(bench.runtime, command());
     const pausing = (paused: boolean) => bench.runtime.schedules.pause({ ...id(scheduleId), paused });
@@ -147,7 +147,7 @@ test('a paused schedule does not tick; once it is resumed it ticks at its next t
   });
 });
 
-test('resuming what is not paused does not lose a tick that is due', async () => {
+test('resuming a schedule that is not paused loses no due tick', async () => {
   await withRuntime(caller(), async (bench) => {
     const { scheduleId } = await scheduled(bench.runtime, command());
     await bench.runtime.stop({ graceMs: 10 });
@@ -157,7 +157,7 @@ test('resuming what is not paused does not lose a tick that is due', async () =>
   });
 });
 
-test('a schedule that is deleted does not tick', async () => {
+test('a deleted schedule does not tick', async () => {
   await withRuntime(caller(), async (bench) => {
     const { scheduleId } = await scheduled(bench.runtime, command());
     assert.equal(await bench.runtime.schedules.delete(id(scheduleId)), true);
@@ -167,7 +167,7 @@ test('a schedule that is deleted does not tick', async () => {
   });
 });
 
-test('a schedule that is replaced keeps its creation and its pause, and ticks by its new times, sooner too', async () => {
+test('a replaced schedule keeps its creation time and its pause, and ticks at its new times, also earlier ones', async () => {
   await withRuntime(caller(), async (bench) => {
     const { schedules } = bench.runtime;
     const putSchedule = (asked: ScheduleCommand) => scheduled(bench.runtime, asked);
@@ -183,13 +183,13 @@ test('a schedule that is replaced keeps its creation and its pause, and ticks by
   });
 });
 
-test('a schedule that is replaced at the very moment of its tick keeps that tick and its new payload', async () => {
+test('a schedule that is replaced during its tick keeps that tick and its new payload', async () => {
   await withRuntime(caller(), async (bench) => {
     await scheduled(bench.runtime, command({ scheduleId: 'a' }));
     const body = new TextEncoder().encode('{"n":2}');
     const again = command({ scheduleId: 'a', payload: { ...command().payload, body } });
     await settle();
-    // The timer has fired and the round is under way when the replacement comes.
+    // The timer has fired and the round is in progress when the replacement arrives.
     bench.clock.move(HOUR_MS);
     await scheduled(bench.runtime, again);
     await settle();
@@ -206,7 +206,7 @@ test('a schedule that is replaced at the very moment of its tick keeps that tick
   });
 });
 
-test('nothing polls: between ticks the store is not asked', async () => {
+test('does not read the store between ticks', async () => {
   let asked = 0;
   const wrap = (store: Store): Store => ({
     ...store,
@@ -233,7 +233,7 @@ test('nothing polls: between ticks the store is not asked', async () => {
   );
 });
 
-test('a move of a virtual clock by a week goes through each tick at its time, also when the store is slow', async () => {
+test('a move of a virtual clock by a week executes each tick at its time, even if the store is slow', async () => {
   const quick = await openSqliteStore({ file: ':memory:' });
   const store: Store = {
     ...quick,
@@ -269,7 +269,7 @@ test('a move of a virtual clock by a week goes through each tick at its time, al
   await store.close();
 });
 
-test('a schedule that is run by hand at its tick loses neither, and is read again when it moved meanwhile', async () => {
+test('a manual run during a tick loses neither, and reads the schedule again if it changed', async () => {
   await withRuntime(caller(), async (bench) => {
     const made = await bench.runtime.schedules.put(command());
     assert.ok(typeof made !== 'string');
@@ -279,7 +279,7 @@ test('a schedule that is run by hand at its tick loses neither, and is read agai
     let moved = false;
     bench.store.findSchedule = async (query) => {
       const schedule = await findSchedule(query);
-      // Another process lets it tick between the reading and the writing.
+      // The schedule ticks in another process between the read and the write.
       if (schedule && !moved) {
         moved = true;
         const put = { ...schedule, nextAt: START + 2 * HOUR_MS };

@@ -1,10 +1,9 @@
 /**
- * Starts runs by the clock. The store is the timetable: one timer stands at
- * the earliest tick there is. Changes of schedules of one instance happen one
- * after the other. What was changed since it was read is refused and read again,
- * also when another process or a tick has changed it.
+ * Starts the runs of schedules. The store contains the times of all ticks; one timer fires at the earliest. Changes of the
+ * schedules of one instance run one after the other. A schedule that another process or a tick changed since it was read is
+ * read and changed again.
  *
- * When more schedules tick together than one page has, accounts take turns, then their instances.
+ * If more schedules tick at once than fit into a page, accounts take turns, then their instances.
  * Keeps invariants 18 and 28.
  */
 import type { DecisionContext } from '../../engine/ids.js';
@@ -23,32 +22,33 @@ import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import { Turns } from '../../fairness/turns.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
+import type { ControlStore } from '../../ports/stores/control-store.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
-import type { Store } from '../../ports/stores/store.js';
+import type { ScheduleStore } from '../../ports/stores/schedule-store.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 import type { ScheduleCommand, ScheduleId, ScheduleRun, ScheduleService } from '../interface/schedules.js';
 import { InstanceTurns } from './instance-turns.js';
 
-/** Schedules that tick in one batch. Each comes with its payload, so they are few. */
+/** Maximum number of schedules in one batch. It is small because each is read with its payload. */
 const PAGE = 20;
 const RETRY_AFTER_FAULT_MS = 1000;
-/** How often a schedule is read again that another process lets tick at the same moment. */
+/** How often a schedule is read again that ticks in another process at the same time. */
 const RUN_ATTEMPTS = 10;
 
 export interface SchedulesOptions {
-  readonly store: Pick<Store, 'dueSchedules' | 'instancesWithDueSchedules' | 'nextScheduleAt' | 'findSchedule' | 'findUrlGroup'>;
+  readonly store: ScheduleStore & Pick<ControlStore, 'findUrlGroup'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly context: () => DecisionContext;
-  /** Makes a unit durable; rejects when that may not have happened. */
+  /** Makes a unit durable; rejects if that may not have happened. */
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
-  /** Acts on a run that is durable. */
+  /** Drives a durable run. */
   readonly begin: (started: Started, payload: RunPayload) => void;
   readonly limits: Pick<InstanceLimits, 'admitTick' | 'releaseRuns' | 'recount'>;
-  /** Who takes turns; absent: everything belongs to one instance. */
+  /** The accounts that take turns; absent: all schedules belong to one account. */
   readonly owners?: InstanceOwners;
-  /** While it is closed nothing ticks; `look` has to follow when it opens. */
+  /** While it is closed, no schedule ticks. Call `look` when it opens. */
   readonly writes: StoreWritesState;
 }
 
@@ -67,13 +67,13 @@ export class Schedules implements ScheduleService {
     this.turns = new Turns(options.owners ?? ONE_OWNER);
   }
 
-  /** Resolves when what fell due meanwhile has ticked. */
+  /** Resolves when all ticks that became due in the meantime are done. */
   start(): Promise<void> {
     this.stopped = false;
     return this.round();
   }
 
-  /** There may be something that ticks, or has to: another node that knew of it is gone. */
+  /** Looks for due schedules, for example because the node that knew of them has failed. */
   look(): void {
     if (!this.stopped) void this.round();
   }
@@ -84,17 +84,16 @@ export class Schedules implements ScheduleService {
     await this.settled();
   }
 
-  /** Whether no round and no change is under way. */
+  /** Whether no round and no change is in progress. */
   get idle(): boolean {
     return this.changes.idle && this.rounds === null;
   }
 
-  /** Resolves when every round and change that is under way is done. */
+  /** Resolves when every round and change in progress is done. */
   async settled(): Promise<void> {
     await Promise.all([this.changes.settled(), this.rounds]);
   }
 
-  /** `too-many-schedules`: it would be one more than the command allows, and nothing happened. */
   put(command: ScheduleCommand): Promise<Schedule | 'too-many-schedules'> {
     const { instanceId, scheduleId } = command;
     return this.changes.run(instanceId, async () => {
@@ -133,11 +132,10 @@ export class Schedules implements ScheduleService {
     });
   }
 
-  /** Starts now what a tick starts. `admittedAt`: when it was let in, Unix ms; null: nobody had to. */
   run({ admittedAt, ...id }: ScheduleId & { readonly admittedAt: number | null }): Promise<ScheduleRun> {
     const { store, commit, begin, context } = this.options;
     return this.changes.run(id.instanceId, async () => {
-      // Another process may have let it tick since it was read.
+      // The schedule may have ticked in another process since it was read.
       for (let attempt = 0; attempt < RUN_ATTEMPTS; attempt++) {
         const schedule = await store.findSchedule(id);
         if (!schedule) return { kind: 'not-found' };
@@ -150,17 +148,17 @@ export class Schedules implements ScheduleService {
         const last = started.at(-1);
         if (last) return { kind: 'started', run: last.run, count: started.length };
       }
-      throw new Error('the schedule was changed again and again while it was to be run');
+      throw new Error('the schedule was changed repeatedly by other processes');
     });
   }
 
-  /** `changed`: another process was faster, and it is to be read again. */
+  /** `changed`: another process changed the schedule, so it must be read again. */
   private async write({ unit, schedule }: ScheduleDecision): Promise<'applied' | 'changed' | 'too-many-schedules'> {
     try {
       const { kind } = await this.options.commit(unit);
       if (kind !== 'applied') return kind === 'too-many-schedules' ? kind : 'changed';
     } catch (error) {
-      // Perhaps it happened and only the answer was lost: then its tick has to be found.
+      // The commit may have succeeded and only its response was lost. Then the tick must be found.
       this.tryAgain();
       throw error;
     }
@@ -168,7 +166,7 @@ export class Schedules implements ScheduleService {
     return 'applied';
   }
 
-  /** Something ticks at `at`. */
+  /** A schedule ticks at `at`. */
   private expect(at: number): void {
     if (this.stopped || at >= this.wakeAt) return;
     this.cancelTimer();
@@ -183,7 +181,7 @@ export class Schedules implements ScheduleService {
     this.expect(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
   }
 
-  /** One that is under way is followed by another one. */
+  /** Starts a round. If one is in progress, another one follows it. */
   private round(): Promise<void> {
     this.again = true;
     this.rounds ??= this.allRounds().finally(() => {
@@ -212,7 +210,7 @@ export class Schedules implements ScheduleService {
 
   private async fireAllDue(): Promise<void> {
     const { store, clock } = this.options;
-    /** Instances whose next schedules could not tick. */
+    /** Instances whose next schedules failed to tick. */
     const stuck = new Set<string>();
     const together = await store.dueSchedules({ before: clock.now(), limit: PAGE });
     const isCrowded = together.length === PAGE;
@@ -227,7 +225,7 @@ export class Schedules implements ScheduleService {
       }
       const ofOne = await store.dueSchedules({ ...turn, before, limit: PAGE });
       const fired = await this.fireEach(ofOne);
-      // Those that failed are due still, at the head of the next page: while others get on, there may be more behind them.
+      // Failed schedules are still due, at the start of the next page. While others succeed, there may be more after them.
       if (fired === 0 || (fired < ofOne.length && ofOne.length < PAGE)) stuck.add(turn.instanceId);
     }
     if (this.stopped) return;
@@ -236,20 +234,20 @@ export class Schedules implements ScheduleService {
     this.expect(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
   }
 
-  /** How many of them are no longer due. */
+  /** Returns how many of them are no longer due. */
   private async fireEach(schedules: readonly Schedule[]): Promise<number> {
     const fired = await Promise.all(schedules.map((schedule) => this.fire(schedule)));
     return fired.filter(Boolean).length;
   }
 
-  /** Of the group that it publishes to; none when the group is gone. Null when it is not for a group. */
+  /** Returns the endpoints of the schedule's URL group; empty if the group does not exist. Null if it publishes to no group. */
   private async endpointsOf({ instanceId, settings }: Schedule): Promise<readonly GroupEndpoint[] | null> {
     const name = settings.message?.urlGroup;
     if (name === undefined) return null;
     return (await this.options.store.findUrlGroup({ instanceId, name }))?.endpoints ?? [];
   }
 
-  /** False when it is still due. */
+  /** Returns false if the schedule is still due. */
   private async fire(schedule: Schedule): Promise<boolean> {
     const { commit, begin, context, log, limits, writes } = this.options;
     const { instanceId, scheduleId } = schedule;
@@ -273,7 +271,8 @@ export class Schedules implements ScheduleService {
       const fired: Fired | null = fireSchedule(schedule, context(), { endpoints, admittedAt: decided.at });
       if (!fired) return false;
       const result = await commit(fired.unit);
-      // Refused, it has ticked already, or was changed: then it is looked at again. When only the answer was lost, its run is found among what is due.
+      // A failed guard means that the schedule has ticked or was changed: look again. If only the response was lost, the scan of
+      // due tasks finds the run.
       if (result.kind === 'applied') for (const started of fired.started) begin(started, schedule.payload);
       else {
         limits.releaseRuns(instanceId, 1, decided);

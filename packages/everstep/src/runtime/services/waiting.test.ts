@@ -20,7 +20,7 @@ import {
 const INSTANCE = 'qi_1';
 const data = (text: string): EventContent => ({ kind: 'data', body: { encoding: 'utf8', data: text } });
 
-/** A workflow that asks for these steps at once and returns their results, as JSON texts, in the order of the journal. */
+/** A workflow that plans these steps at once and returns their results, as JSON texts, in the order of the journal. */
 const asking =
   (...steps: readonly PlannedStep[]) =>
   ({ request }: StepCall): StepReply => {
@@ -46,7 +46,7 @@ async function resultOf(bench: Bench, run: Parameters<typeof endOf>[1]): Promise
   return JSON.parse(record?.result ?? 'null');
 }
 
-test('everybody who waits for an event is notified once, with its data', async () => {
+test('notifies each run that waits for an event once, with its data', async () => {
   await withRuntime(new ScriptedCaller(asking(wait(1, 'paid'))), async (bench) => {
     const started = await Promise.all([bench.trigger(), bench.trigger(), bench.trigger()]);
     await settle();
@@ -63,7 +63,7 @@ test('everybody who waits for an event is notified once, with its data', async (
   });
 });
 
-test('a wait that nobody ends times out at its deadline', async () => {
+test('a wait times out at its deadline', async () => {
   await withRuntime(new ScriptedCaller(asking(wait(1, 'paid', 60_000))), async (bench) => {
     const { run } = await bench.trigger();
     await settle();
@@ -76,7 +76,7 @@ test('a wait that nobody ends times out at its deadline', async () => {
   });
 });
 
-test('an event for a named run is kept until that run waits for it', async () => {
+test('keeps an event for a named run until that run waits for it', async () => {
   let open: () => void = () => {};
   const gate = new Promise<void>((resolve) => {
     open = resolve;
@@ -98,12 +98,12 @@ test('an event for a named run is kept until that run waits for it', async () =>
   });
 });
 
-test('of a thousand waits that are notified as they time out, each has exactly one end', async () => {
+test('each of a thousand waits that are notified as they time out has exactly one end', async () => {
   await withRuntime(new ScriptedCaller(asking(wait(1, 'paid', 60_000))), async (bench) => {
     const started = await Promise.all(Array.from({ length: 1000 }, () => bench.trigger()));
     const waiting = async () =>
       (await bench.store.listWaiters({ instanceId: INSTANCE, eventId: 'paid', after: null, limit: 1000 })).length;
-    // Time passes, as a burst of triggers is acknowledged before its runs begin.
+    // Time passes, because a burst of triggers is acknowledged before its runs start.
     while ((await waiting()) < 1000) {
       bench.clock.move(20);
       await settle();
@@ -111,19 +111,19 @@ test('of a thousand waits that are notified as they time out, each has exactly o
     bench.clock.move(60_000);
     const outcome = await notify(bench, 'paid', 'x');
     assert.ok(outcome.kind === 'notified');
-    const told = new Set(outcome.notified.map(({ waiter }) => waiter.workflowRunId));
+    const notified = new Set(outcome.notified.map(({ waiter }) => waiter.workflowRunId));
     let timeouts = 0;
     for (const { run } of started) {
       const record = await endOf(bench, run);
       const [{ timeout }] = JSON.parse(record?.result ?? '[{}]');
       if (timeout) timeouts++;
-      assert.equal(timeout, !told.has(run.workflowRunId));
+      assert.equal(timeout, !notified.has(run.workflowRunId));
     }
-    assert.equal(told.size + timeouts, 1000);
+    assert.equal(notified.size + timeouts, 1000);
   });
 });
 
-test('a webhook takes any request for its run, before and while that waits for it', async () => {
+test('a webhook accepts any request for its run, before and while the run waits for it', async () => {
   const hook: PlannedStep = { stepId: 1, name: 'hook', type: 'CreateWebhook' };
   let eventId = '';
   const caller = new ScriptedCaller(({ request }) => {
@@ -151,7 +151,7 @@ test('a webhook takes any request for its run, before and while that waits for i
   });
 });
 
-test('a webhook goes on with what a resume made of its run', async () => {
+test('a webhook continues with the run that resumed its run', async () => {
   const hook: PlannedStep = { stepId: 1, name: 'hook', type: 'CreateWebhook' };
   let eventId = '';
   let broken = true;
@@ -210,7 +210,7 @@ test('a webhook goes on with what a resume made of its run', async () => {
   });
 });
 
-test('a notify step notifies, and records who it was', async () => {
+test('a notify step notifies runs and records which ones', async () => {
   const waiter = asking(wait(1, 'paid'));
   const teller = asking({
     stepId: 1,
@@ -247,7 +247,7 @@ const ok = (body: string): MessageAnswer => ({
   body: Buffer.from(body),
 });
 
-test('a call to another origin is made by the service, unsigned, and its answer is the result', async () => {
+test('sends a call to another origin without a signature; its response is the result', async () => {
   const sender = new ScriptedSender(() => ok('out'));
   await withRuntime(
     new ScriptedCaller(asking(call())),
@@ -267,7 +267,7 @@ test('a call to another origin is made by the service, unsigned, and its answer 
   );
 });
 
-test('a call that fails is tried again after its own delay, and its last answer is the result', async () => {
+test('retries a failed call after its own delay; its last response is the result', async () => {
   const sender = new ScriptedSender(() => ({ kind: 'answered', status: 500, headers: {}, body: Buffer.from('no') }));
   await withRuntime(
     new ScriptedCaller(asking(call({ retries: 2, retryDelay: '5000' }))),
@@ -293,13 +293,13 @@ const invoke = (more: object = {}): PlannedStep => ({
   invoke: { workflowUrl: 'http://app/child', headers: { 'x-h': '1' }, body: { encoding: 'utf8', data: '{"n":2}' }, ...more },
 });
 
-/** A parent that invokes once, and a child that the test plays. */
+/** A parent that invokes once, and a child that the test controls. */
 const family = (child: (call: StepCall) => StepReply | Promise<StepReply>, step = invoke()) => {
   const parent = asking(step);
   return new ScriptedCaller((call) => (call.workflowUrl === 'http://app/child' ? child(call) : parent(call)));
 };
 
-test('an invoked run gets its payload, and its end is the result', async () => {
+test('an invoked run receives its payload, and its end is the result', async () => {
   const caller = family(({ request }) =>
     progress(request, { end: { kind: 'finished', result: JSON.stringify(request.input?.body.data) } }),
   );
@@ -321,7 +321,7 @@ test('an invoked run gets its payload, and its end is the result', async () => {
   });
 });
 
-test('the failure or the cancellation of an invoked run is the result as well', async () => {
+test('the failure or cancellation of an invoked run is also a result', async () => {
   const failing = family(({ request }) => ({
     protocol: 1,
     kind: 'failed',
@@ -348,7 +348,7 @@ test('the failure or the cancellation of an invoked run is the result as well', 
   );
 });
 
-test('an invocation under an id that an active run has fails, and says so', async () => {
+test('an invocation with the id of an active run fails with that reason', async () => {
   const caller = family(asking(wait(1, 'never')), invoke({ workflowRunId: 'taken' }));
   await withRuntime(caller, async (bench) => {
     await bench.trigger({ workflowUrl: 'http://app/child', workflowRunId: 'taken' });
@@ -360,7 +360,7 @@ test('an invocation under an id that an active run has fails, and says so', asyn
   });
 });
 
-test('explain says for each open step what has to come true', async () => {
+test('explain returns the wait reasons of each open step', async () => {
   const nap: PlannedStep = { stepId: 2, name: 'nap', type: 'SleepFor', sleepMs: 5000 };
   await withRuntime(new ScriptedCaller(asking(wait(1, 'paid'), nap)), async (bench) => {
     const { run } = await bench.trigger();
@@ -377,7 +377,7 @@ test('explain says for each open step what has to come true', async () => {
   });
 });
 
-test('explain names what a step will be that was planned by its name alone', async () => {
+test('explain names the type of a step that was planned only by its name', async () => {
   const planned: PlannedStep[] = [
     { stepId: 1, name: 'ask', type: 'Run', asks: 'Call' },
     { stepId: 2, name: 'work', type: 'Run' },
@@ -402,7 +402,7 @@ test('explain names what a step will be that was planned by its name alone', asy
   });
 });
 
-test('explain says that what is due later is held at its destination, too', async () => {
+test('explain also reports the destination hold of a task that is due later', async () => {
   const failing = new ScriptedSender(() => ({
     kind: 'failure',
     failure: {

@@ -1,4 +1,4 @@
-/** Background work of which one account may have very much: accounts take turns. */
+/** Background work in which accounts take turns, because one account can have very much of it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newRepair } from '../../engine/dead-letters/repair.js';
@@ -15,7 +15,7 @@ const HOSTILE = 'hostile1';
 const QUIET = 'quiet1';
 const owners = ownersOf(HOSTILE, QUIET);
 
-test('a schedule ticks in time beside 200 others of another account that tick at the same moment', async () => {
+test('a schedule ticks on time beside 200 schedules of another account that tick at the same time', async () => {
   const ticks: string[] = [];
   const wrap = (store: Store): Store => ({
     ...store,
@@ -62,7 +62,7 @@ test('a change of a schedule does not wait for changes of another account', asyn
   );
 });
 
-test('a repair is planned in time beside 60 of another account', async () => {
+test('a repair is planned on time beside 60 of another account', async () => {
   const written: string[] = [];
   const wrap = (store: Store): Store => {
     const { repairs } = store;
@@ -76,7 +76,7 @@ test('a repair is planned in time beside 60 of another account', async () => {
       }),
     };
   };
-  // A round of 20 may be under way.
+  // A round of 20 may be in progress.
   await withRuntime(
     caller(),
     async ({ store, clock, runtime }) => {

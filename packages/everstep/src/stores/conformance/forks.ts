@@ -76,7 +76,7 @@ export function forkConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         const asked = [{ kind: 'run-present', runKey }] as const;
         assert.deepEqual(await store.commit([unit([creation(fork)], asked)]), [{ kind: 'run-gone' }]);
-        assert.equal(await store.runRecord({ runKey: fork.key }), null);
+        assert.equal(await store.findRun({ runKey: fork.key }), null);
         await apply(store, [creation(original)]);
         await apply(store, [creation(fork)], asked);
       }),

@@ -160,7 +160,7 @@ export function historyConformance(open: OpenStore): void {
           creation(RUN),
           { kind: 'end-run', runKey, outcome: { status: 'succeeded', result }, completedAt: T0 },
         ]);
-        const record = await store.runRecord({ runKey });
+        const record = await store.findRun({ runKey });
         assert.deepEqual([record?.result, record?.resultLeftOut], [null, result.length]);
         assert.equal(await store.loadResult({ runKey }), result);
         assert.equal(await store.loadResult({ runKey: 'unknown' }), null);

@@ -106,7 +106,7 @@ export function messageConformance(open: OpenStore): void {
         const [flow, sent] = [sampleRun(1, { workflowRunId: 'same' }), message(2, { queue: 'q' }, { workflowRunId: 'same' })];
         await apply(store, [creation(flow), ...withTask(sent)]);
         assert.equal((await store.findRun({ instanceId: INSTANCE, workflowRunId: 'same' }))?.key, flow.key);
-        assert.equal((await store.runRecord({ runKey: sent.key }))?.settings.message?.queue, 'q');
+        assert.equal((await store.findRun({ runKey: sent.key }))?.settings.message?.queue, 'q');
         assert.deepEqual((await store.listRuns({ ...page, filter: { queues: ['q'] } })).items, []);
         const guard = { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: 'same' } as const;
         const [result] = await store.commit([unit([creation(sampleRun(3, { workflowRunId: 'same' }))], [guard])]);
@@ -163,7 +163,7 @@ export function messageConformance(open: OpenStore): void {
           assert.deepEqual((await store.listRuns({ ...page, filter })).items, []);
         }
         assert.deepEqual((await store.listDeadLetterIds({ ...page, filter: {} })).items, []);
-        assert.equal(await store.runRecord({ runKey: done.key }), null);
+        assert.equal(await store.findRun({ runKey: done.key }), null);
       }),
     );
   });

@@ -148,7 +148,7 @@ export function retentionConformance(open: OpenStore): void {
           assert.equal(await opened.loadRun({ runKey }), null);
           assert.equal(await opened.loadPayload({ runKey }), null);
           assert.deepEqual(await opened.loadJournal({ runKey, from: 0 }), []);
-          assert.equal(await opened.runRecord({ runKey }), null);
+          assert.equal(await opened.findRun({ runKey }), null);
           assert.equal(await wholeHistory(opened, { runKey }), null);
           assert.equal(await opened.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId }), null);
           const filters: readonly RunFilter[] = [
@@ -309,7 +309,7 @@ export function retentionConformance(open: OpenStore): void {
         assert.equal(await store.removeEndedRuns(removal('failed', ALL_OF_TIME)), 0);
         await apply(store, [{ kind: 'end-run', runKey: second.key, outcome: OUTCOMES.succeeded, completedAt: T0 + 9 }]);
         assert.equal(await store.removeEndedRuns(removal('succeeded', ALL_OF_TIME)), 1);
-        const record = await store.runRecord({ runKey: first.key });
+        const record = await store.findRun({ runKey: first.key });
         assert.equal(record?.became, null);
         assert.equal(await store.removeEndedRuns(removal('failed', ALL_OF_TIME)), 1);
         assert.deepEqual(await runIds(store), []);
@@ -376,7 +376,7 @@ async function expectRemoval(
     .map(({ n }) => n);
   assert.equal(await store.removeEndedRuns(query), expected.length);
   for (const n of expected) {
-    assert.equal(await store.runRecord({ runKey: sampleRun(n).key }), null, `run ${n}`);
+    assert.equal(await store.findRun({ runKey: sampleRun(n).key }), null, `run ${n}`);
     model.delete(n);
   }
 }

@@ -75,8 +75,8 @@ export function runLogConformance(open: OpenStore): void {
         assert.deepEqual(history?.attempts, attempts);
         assert.deepEqual(history?.tasks, [advanceTask(T0), sleepTask(3, T0 + 9, T0 + 9)]);
         assert.deepEqual(history?.run, await store.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId }));
-        assert.deepEqual(await store.runRecord({ runKey: run.key }), history?.run);
-        assert.equal(await store.runRecord({ runKey: 'unknown' }), null);
+        assert.deepEqual(await store.findRun({ runKey: run.key }), history?.run);
+        assert.equal(await store.findRun({ runKey: 'unknown' }), null);
       }),
     );
 

@@ -136,7 +136,9 @@ export function scheduleConformance(open: OpenStore): void {
         assert.deepEqual(await allSchedules(store, INSTANCE), [again, second, third]);
         assert.deepEqual(await allSchedules(store, OTHER_INSTANCE), [foreign]);
         assert.deepEqual(await allSchedules(store, 'qi_nobody'), []);
-        const counts = [INSTANCE, OTHER_INSTANCE, 'qi_nobody'].map((instanceId) => store.countSchedules({ instanceId }));
+        const counts = [INSTANCE, OTHER_INSTANCE, 'qi_nobody'].map((instanceId) =>
+          store.countObjects({ instanceId, thing: 'schedule' }),
+        );
         assert.deepEqual(await Promise.all(counts), [3, 1, 0]);
       }),
     );

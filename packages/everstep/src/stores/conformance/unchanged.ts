@@ -180,7 +180,7 @@ export function unchangedConformance(open: OpenStore): void {
           ...APPLIED,
           { kind: 'too-many-schedules', count: 2 },
         ]);
-        assert.equal(await store.countSchedules({ instanceId: INSTANCE }), 2);
+        assert.equal(await store.countObjects({ instanceId: INSTANCE, thing: 'schedule' }), 2);
       }),
     );
   });

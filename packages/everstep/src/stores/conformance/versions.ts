@@ -28,7 +28,7 @@ export function versionConformance(open: OpenStore): void {
         const late = decidedOn(0, record(1), creation(other));
         assert.deepEqual(kinds(await store.commit([late])), [hasVersions ? 'run-moved' : 'applied']);
         assert.deepEqual(await recorded(store), hasVersions ? [0] : [0, 1]);
-        assert.equal((await store.runRecord({ runKey: other.key }))?.key, hasVersions ? undefined : other.key);
+        assert.equal((await store.findRun({ runKey: other.key }))?.key, hasVersions ? undefined : other.key);
       }),
     );
 

@@ -27,7 +27,6 @@ import { listHolds } from './control/hold-records.js';
 import { findInstanceSettings } from './control/instance-records.js';
 import { countQueued, findQueue, listQueues, retriedInQueue } from './control/queue-records.js';
 import {
-  countSchedules,
   dueSchedules,
   findSchedule,
   instancesWithDueSchedules,
@@ -47,7 +46,7 @@ import {
 import { findRun, listRuns, listSearchableRuns, runHorizon } from './listing/run-listing.js';
 import { createRepairs } from './repairs/repair-records.js';
 import { readDueInstances } from './runs/due-tasks.js';
-import { hasWebhook, listAllWaiters, listWaiters } from './runs/event-reader.js';
+import { hasWebhook, listWaiters } from './runs/event-reader.js';
 import { findStep, journalSize, listAttempts, listSteps, listTasks, loadHistory } from './runs/history-reader.js';
 import { Retention } from './runs/retention.js';
 import {
@@ -174,8 +173,8 @@ export function createPostgresStore(
     dueTasks: (query) => (cluster ? readClaimed(database, cluster.nodeId, query) : readDueTasks(database, query)),
     dueInstances: ({ from, before }) => readDueInstances(database, from, before),
     nextDueAt: ({ after }) => (cluster ? readNextUnclaimedAt(database, after) : readNextDueAt(database, after)),
-    findRun: ({ instanceId, workflowRunId, createdAt }) => findRun(database, instanceId, workflowRunId, createdAt),
-    runRecord: ({ runKey }) => records.find(runKey),
+    findRun: (query) =>
+      'runKey' in query ? records.find(query.runKey) : findRun(database, query.instanceId, query.workflowRunId, query.createdAt),
     endedAmong: ({ runKeys }) => endedAmong(database, runKeys),
     runHistory: (query) => loadHistory(database, query),
     journalSize: ({ runKey }) => journalSize(database, runKey),
@@ -191,8 +190,7 @@ export function createPostgresStore(
     runHorizon: ({ instanceId }) => runHorizon(database, instanceId),
     findDeadLetter: ({ instanceId, dlqId }) => findDeadLetter(database, instanceId, dlqId),
     loadDeadLetterBodies: ({ instanceId, dlqIds }) => loadDeadLetterBodies(database, instanceId, dlqIds),
-    listWaiters: ({ instanceId, eventId, after, limit }) => listWaiters(database, instanceId, eventId, after, limit),
-    listAllWaiters: ({ instanceId, after, limit }) => listAllWaiters(database, instanceId, after, limit),
+    listWaiters: (query) => listWaiters(database, query),
     descendantsOf: ({ runKey, limit }) => descendantsOf(database, runKey, limit),
     retriesBeforeFailure: ({ runKey, at }) => retriesBeforeFailure(database, runKey, at),
     invokerOf: ({ childRunKey }) => findInvoker(database, childRunKey),
@@ -207,7 +205,6 @@ export function createPostgresStore(
     findUrlGroup: ({ instanceId, name }) => findUrlGroup(database, instanceId, name),
     countObjects: (query) => countObjects(database, query),
     listSchedules: ({ instanceId, after, limit }) => listSchedules(database, instanceId, after, limit),
-    countSchedules: ({ instanceId }) => countSchedules(database, instanceId),
     findSchedule: ({ instanceId, scheduleId }) => findSchedule(database, instanceId, scheduleId),
     dueSchedules: (query) => dueSchedules(database, query),
     instancesWithDueSchedules: ({ before }) => instancesWithDueSchedules(database, before),

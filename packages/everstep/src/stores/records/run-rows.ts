@@ -85,6 +85,7 @@ export const invokedOf = (row: Row): RunHistory['invoked'][number] => ({
 });
 
 export const waiterOf = (row: Row): WaiterRecord => ({
+  eventId: text(row, 'event_id'),
   runKey: text(row, 'run_key'),
   slot: integer(row, 'slot'),
   workflowRunId: text(row, 'workflow_run_id'),

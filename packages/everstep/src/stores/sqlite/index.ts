@@ -107,8 +107,8 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     },
     dueInstances: async ({ from, before }) => reader.dueInstances(from, before),
     nextDueAt: async ({ after }) => reader.nextDueAt(after),
-    findRun: async ({ instanceId, workflowRunId, createdAt }) => runs.find(instanceId, workflowRunId, createdAt),
-    runRecord: async ({ runKey }) => reader.recordOf(runKey),
+    findRun: async (query) =>
+      'runKey' in query ? reader.recordOf(query.runKey) : runs.find(query.instanceId, query.workflowRunId, query.createdAt),
     endedAmong: async ({ runKeys }) => runKeys.filter((runKey) => reader.recordOf(runKey)?.status !== 'active'),
     runHistory: async (query) => histories.history(query),
     journalSize: async ({ runKey }) => histories.size(runKey),
@@ -124,8 +124,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     runHorizon: async () => runs.horizon(),
     findDeadLetter: async ({ instanceId, dlqId }) => deadLetters.find(instanceId, dlqId),
     loadDeadLetterBodies: async ({ instanceId, dlqIds }) => deadLetters.bodies(instanceId, dlqIds),
-    listWaiters: async ({ instanceId, eventId, after, limit }) => events.waiters(instanceId, eventId, after, limit),
-    listAllWaiters: async ({ instanceId, after, limit }) => events.allWaiters(instanceId, after, limit),
+    listWaiters: async (query) => events.waiters(query),
     descendantsOf: async ({ runKey, limit }) => relatives.descendantsOf(runKey, limit),
     retriesBeforeFailure: async ({ runKey, at }) => reader.retriesBeforeFailure(runKey, at),
     invokerOf: async ({ childRunKey }) => reader.invokerOf(childRunKey),
@@ -140,7 +139,6 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     findUrlGroup: async ({ instanceId, name }) => urlGroups.find(instanceId, name),
     countObjects: async (query) => named.count(query),
     listSchedules: async ({ instanceId, after, limit }) => schedules.list(instanceId, after, limit),
-    countSchedules: async ({ instanceId }) => schedules.count(instanceId),
     findSchedule: async ({ instanceId, scheduleId }) => schedules.find(instanceId, scheduleId),
     dueSchedules: async (query) => {
       const due = schedules.due(query);

@@ -3,12 +3,10 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { EventWaiterPage } from '../../../contract/events.js';
-import type { EventStore, EventWaiterRecord } from '../../../ports/stores/store.js';
+import type { EventStore, WaiterPosition, WaiterRecord } from '../../../ports/stores/store.js';
 import { answer, operation } from '../../operation.js';
 import { Cursor, Text } from '../../parameters/values.js';
 import { presentEventWaiter } from '../../presenters/waiter.js';
-
-type WaiterPosition = Pick<EventWaiterRecord, 'eventId' | 'since' | 'runKey' | 'slot'>;
 
 const positionText = ({ eventId, since, runKey, slot }: WaiterPosition): string => JSON.stringify([eventId, since, runKey, slot]);
 
@@ -29,11 +27,11 @@ interface Wanted {
 
 /** Reads a page of waiters. Reads a limited number of rows; the result says where to continue. */
 async function page(store: EventStore, { instanceId, workflowUrl, start, count }: Wanted) {
-  const waiters: EventWaiterRecord[] = [];
+  const waiters: WaiterRecord[] = [];
   let after = start;
   for (let scanned = 0; scanned < LIMITS.maxWaitersScanned; ) {
     const limit = workflowUrl === undefined ? count + 1 : LIMITS.waitersPageMax;
-    const next = await store.listAllWaiters({ instanceId, after, limit });
+    const next = await store.listWaiters({ instanceId, eventId: null, after, limit });
     scanned += next.length;
     for (const waiter of next) {
       const wanted = workflowUrl === undefined || waiter.workflowUrl === workflowUrl;

@@ -17,7 +17,7 @@ import { RunIdPath, requireRun } from './runs.js';
 /** Finds a plain message. Its id contains its run key. */
 async function findMessage(store: RunReads, instanceId: string, messageId: string): Promise<RunRecord | null> {
   const runKey = runKeyOfMessage(messageId);
-  const run = runKey === null ? null : await store.runRecord({ runKey });
+  const run = runKey === null ? null : await store.findRun({ runKey });
   return run?.instanceId === instanceId && run.workflowRunId === messageId ? run : null;
 }
 

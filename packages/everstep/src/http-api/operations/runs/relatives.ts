@@ -96,7 +96,7 @@ async function ancestorsOf(store: RunReads, run: RunRecord): Promise<Found> {
       break;
     }
     const how = descent(of);
-    const ancestor: RunRecord | null = await store.runRecord({ runKey: origin.runKey });
+    const ancestor: RunRecord | null = await store.findRun({ runKey: origin.runKey });
     const { workflowRunId, workflowCreatedAt: createdAt } = origin;
     if (how) {
       relatives.push({

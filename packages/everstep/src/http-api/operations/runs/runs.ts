@@ -5,7 +5,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ActiveRun, Cancelled, JournalStep, RunJournal, RunResult } from '../../../contract/runs.js';
 import { NO_LENGTH_LIMIT } from '../../../ports/stores/history-parts.js';
-import type { RunRecord } from '../../../ports/stores/store.js';
+import type { RunId, RunRecord } from '../../../ports/stores/store.js';
 import { change } from '../../audited/audit-rule.js';
 import { answer, operation } from '../../operation.js';
 import { shown } from '../../parameters/unacceptable.js';
@@ -23,7 +23,7 @@ export const workflowCreatedAt = Type.Optional(
   ),
 );
 
-export async function requireRun(store: RunReads, query: Parameters<RunReads['findRun']>[0]): Promise<RunRecord> {
+export async function requireRun(store: RunReads, query: RunId): Promise<RunRecord> {
   const run = await store.findRun(query);
   if (run) return run;
   const when = query.createdAt === undefined ? '' : ` created at ${query.createdAt}`;

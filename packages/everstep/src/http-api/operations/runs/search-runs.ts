@@ -104,7 +104,7 @@ async function searchTexts(search: Search, position: SearchPosition, found: Foun
       found.searchedUntil = texts.createdAt;
       // Runs with this id were found in the first part.
       const isKnown = texts.workflowRunId === text && filter.workflowRunId === undefined;
-      const run = isKnown || !matches(texts, words) ? null : await reads.runRecord({ runKey: texts.runKey });
+      const run = isKnown || !matches(texts, words) ? null : await reads.findRun({ runKey: texts.runKey });
       // A run may have been removed since the page was read.
       if (run) found.runs.push(run);
       if (found.runs.length === count) break;

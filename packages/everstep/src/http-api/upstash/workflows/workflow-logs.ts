@@ -57,7 +57,7 @@ async function payloadWithin(store: RunReads, runKey: string, room: PageBudget, 
 async function invokedRuns({ invoked }: ShownHistory, store: RunReads, room: PageBudget, trimBody: boolean) {
   const found = new Map<number, InvokedRun>();
   for (const { stepId, runKey } of invoked.slice(0, LIMITS.loggedInvocations)) {
-    const record = await store.runRecord({ runKey });
+    const record = await store.findRun({ runKey });
     if (!record) continue;
     const hasRoom = !trimBody && record.resultLeftOut !== undefined && (await room.takeIfFits(record.resultLeftOut));
     const run = hasRoom ? await withWholeResult(store, record) : record;
@@ -90,7 +90,7 @@ async function loggedRun(
     payload,
     repeatsHeaders,
     deadLetter: await deadLetterOf(deadLetters, instanceId, dlqId),
-    invoker: origin?.kind === 'invoke' ? await store.runRecord({ runKey: origin.runKey }) : null,
+    invoker: origin?.kind === 'invoke' ? await store.findRun({ runKey: origin.runKey }) : null,
     invoked: await invokedRuns(history, store, room, trimBody),
   });
 }

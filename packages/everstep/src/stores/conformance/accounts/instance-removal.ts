@@ -87,11 +87,11 @@ async function left(store: Store, instanceId: string) {
     labelled: (await store.listRuns({ ...ALL, instanceId, filter: { labels: ['red'] } })).items.length,
     due: (await store.dueTasks({ before: T0 + 99, after: null, limit: 100 })).filter((task) => task.instanceId === instanceId)
       .length,
-    waiters: (await store.listAllWaiters({ instanceId, after: null, limit: 10 })).length,
+    waiters: (await store.listWaiters({ instanceId, eventId: null, after: null, limit: 10 })).length,
     flowControls: (await store.listFlowControls({ instanceId })).length,
     queues: (await store.listQueues({ instanceId })).length,
     urlGroups: (await store.listUrlGroups({ instanceId })).length,
-    schedules: await store.countSchedules({ instanceId }),
+    schedules: await store.countObjects({ instanceId, thing: 'schedule' }),
     holds: (await store.listHolds({ instanceId })).length,
     repairs: (await store.repairs.list({ instanceId, after: null, limit: 10 })).items.length,
     tokens: (await accounts.listTokens({ instanceId })).length,

@@ -94,7 +94,7 @@ if (typeof schemas === 'string') {
         });
         assert.deepEqual(kinds(results), ['applied', 'dead-letters-missing', 'dead-letters-missing']);
         const winner = results.findIndex(({ kind }) => kind === 'applied');
-        const record = await first.runRecord({ runKey: failed.key });
+        const record = await first.findRun({ runKey: failed.key });
         assert.equal(record?.became?.runKey, sampleRun(40_000 + round * 10 + winner).key);
       }
     });
@@ -114,7 +114,7 @@ if (typeof schemas === 'string') {
           { kind: 'put-task', runKey, task: advanceTask(T0 + 5) },
         ];
         const results = await atOnce(nodes, (node) => unit(node === 2 ? records : ends(`"${node}"`), guards));
-        const record = await first.runRecord({ runKey });
+        const record = await first.findRun({ runKey });
         assert.equal(record?.result, results[0]?.kind === 'applied' ? '"0"' : '"1"');
         assert.equal(kinds(results.slice(0, 2)).join(), 'applied,run-not-active');
         const loaded = await first.loadRun({ runKey });
@@ -197,7 +197,7 @@ if (typeof schemas === 'string') {
     });
 
     test('those that add schedules at once add no more than there may be', async () => {
-      const before = await first.countSchedules({ instanceId: INSTANCE });
+      const before = await first.countObjects({ instanceId: INSTANCE, thing: 'schedule' });
       const most = before + 10;
       const results = await Promise.all(
         Array.from({ length: 30 }, (_, n) => {
@@ -206,7 +206,7 @@ if (typeof schemas === 'string') {
         }),
       );
       assert.equal(results.flat().filter((result) => result?.kind === 'applied').length, 10);
-      assert.equal(await first.countSchedules({ instanceId: INSTANCE }), most);
+      assert.equal(await first.countObjects({ instanceId: INSTANCE, thing: 'schedule' }), most);
     });
 
     test('batches that name the same runs in another order wait for each other, and none is lost', async () => {

@@ -37,7 +37,7 @@ test('a text with the one character that PostgreSQL does not accept blocks neith
       ['applied', 'applied'],
     );
     assert.equal((await wholeHistory(store, { runKey: first.key }))?.attempts[0]?.message, 'no \uFFFD "stock" \\');
-    assert.equal((await store.runRecord({ runKey: second.key }))?.error, 'no \uFFFD stock');
+    assert.equal((await store.findRun({ runKey: second.key }))?.error, 'no \uFFFD stock');
     assert.equal(await store.findRun({ instanceId: INSTANCE, workflowRunId: 'no \0 run' }), null);
   } finally {
     await store.close();

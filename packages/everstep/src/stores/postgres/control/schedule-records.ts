@@ -84,7 +84,6 @@ const LISTED = NAMES.map((column) =>
 const SELECT_PAGE = statement(`
   SELECT seq::text AS seq, ${LISTED}, length(body) AS body_bytes FROM schedule
   WHERE instance_id = $1 AND (created_at, seq) > ($2::bigint, $3::bigint) ORDER BY created_at, schedule.seq LIMIT $4`);
-const COUNT = statement('SELECT count(*) AS schedules FROM schedule WHERE instance_id = $1');
 const SELECT_ONE = statement(`SELECT ${COLUMNS} FROM schedule WHERE instance_id = $1 AND schedule_id = $2`);
 const SELECT_DUE = statement(`SELECT ${COLUMNS} FROM schedule WHERE next_at <= $1 ORDER BY next_at, seq LIMIT $2`);
 const SELECT_DUE_OF = statement(`
@@ -219,11 +218,6 @@ export async function listSchedules(
   const [createdAt = '-1', seq = '0'] = after?.split(' ') ?? [];
   const rows = await session.query(SELECT_PAGE, [instanceId, createdAt, seq, limit + 1]);
   return pageOf(rows, limit, (row) => `${integer(row, 'created_at')} ${text(row, 'seq')}`, listedOf);
-}
-
-export async function countSchedules(session: Session, instanceId: string): Promise<number> {
-  const [row] = await session.query(COUNT, [instanceId]);
-  return row ? integer(row, 'schedules') : 0;
 }
 
 export async function findSchedule(session: Session, instanceId: string, scheduleId: string): Promise<Schedule | null> {

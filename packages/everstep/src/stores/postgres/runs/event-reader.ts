@@ -1,6 +1,5 @@
 /** Reads events: their waiters, and the webhooks that runs created. */
-import type { EventWaiterRecord, WaiterRecord } from '../../../ports/stores/store.js';
-import { text } from '../../records/columns.js';
+import type { EventStore } from '../../../ports/stores/store.js';
 import { waiterOf } from '../../records/run-rows.js';
 import { type Session, statement } from '../connection/connection.js';
 
@@ -26,28 +25,16 @@ const WEBHOOK = statement(`
     AND CASE WHEN s.type = 'CreateWebhook' THEN s.out::json ->> 'eventId' END = $2
   LIMIT 1`);
 
-/** Ordered by waiting time, longest first, then by creation of the run, then by slot. */
 export async function listWaiters(
   session: Session,
-  instanceId: string,
-  eventId: string,
-  after: WaiterRecord | null,
-  limit: number,
-): Promise<readonly WaiterRecord[]> {
-  const [since, runKey, slot] = after ? [after.since, after.runKey, after.slot] : [-1, '', 0];
-  return (await session.query(WAITERS, [instanceId, eventId, since, runKey, slot, limit])).map(waiterOf);
-}
-
-/** Waiters of all events, ordered by event id. */
-export async function listAllWaiters(
-  session: Session,
-  instanceId: string,
-  after: Pick<EventWaiterRecord, 'eventId' | 'since' | 'runKey' | 'slot'> | null,
-  limit: number,
-): Promise<readonly EventWaiterRecord[]> {
-  const position = after ? [after.eventId, after.since, after.runKey, after.slot] : ['', -1, '', 0];
-  const rows = await session.query(ALL_WAITERS, [instanceId, ...position, limit]);
-  return rows.map((row) => ({ ...waiterOf(row), eventId: text(row, 'event_id') }));
+  { instanceId, eventId, after, limit }: Parameters<EventStore['listWaiters']>[0],
+): ReturnType<EventStore['listWaiters']> {
+  const position = after ? [after.since, after.runKey, after.slot] : [-1, '', 0];
+  const rows =
+    eventId === null
+      ? session.query(ALL_WAITERS, [instanceId, after?.eventId ?? '', ...position, limit])
+      : session.query(WAITERS, [instanceId, eventId, ...position, limit]);
+  return (await rows).map(waiterOf);
 }
 
 export async function hasWebhook(session: Session, runKey: string, eventId: string): Promise<boolean> {

@@ -2,9 +2,9 @@
 import type { StatementSync } from 'node:sqlite';
 import type { KeptEvent } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
-import type { EventWaiterRecord, WaiterRecord } from '../../../ports/stores/store.js';
+import type { EventStore, WaiterRecord } from '../../../ports/stores/store.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
-import { integer, text } from '../../records/columns.js';
+import { integer } from '../../records/columns.js';
 import { eventWithoutContentOf, keptEventOf, waiterOf } from '../../records/run-rows.js';
 import type { Applier } from '../commit/applier.js';
 import type { StoreParts } from '../connection/store-parts.js';
@@ -81,27 +81,15 @@ export class EventRecords implements Applier<WriteOf<'event'>> {
     return this.selectEventsWithoutContent.all(runSeq).map(eventWithoutContentOf);
   }
 
-  /** Ordered by waiting time, longest first, then by creation of the run, then by slot. */
-  waiters(instanceId: string, eventId: string, after: WaiterRecord | null, limit: number): readonly WaiterRecord[] {
+  waiters({ instanceId, eventId, after, limit }: Parameters<EventStore['listWaiters']>[0]): readonly WaiterRecord[] {
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant === null) return [];
-    const [since, seq, slot] = after ? [after.since, this.parts.runs.placeOf(after.runKey), after.slot] : [-1, 0, 0];
-    return this.selectWaiters.all(tenant, eventId, since, seq, slot, limit).map(waiterOf);
-  }
-
-  /** Waiters of all events, ordered by event id. */
-  allWaiters(
-    instanceId: string,
-    after: Pick<EventWaiterRecord, 'eventId' | 'since' | 'runKey' | 'slot'> | null,
-    limit: number,
-  ): readonly EventWaiterRecord[] {
-    const tenant = this.parts.tenants.find(instanceId);
-    if (tenant === null) return [];
-    const [eventId, since, seq, slot] = after
-      ? [after.eventId, after.since, this.parts.runs.placeOf(after.runKey), after.slot]
-      : ['', -1, 0, 0];
-    const rows = this.selectAllWaiters.all(tenant, eventId, since, seq, slot, limit);
-    return rows.map((row) => ({ ...waiterOf(row), eventId: text(row, 'event_id') }));
+    const position = after ? [after.since, this.parts.runs.placeOf(after.runKey), after.slot] : [-1, 0, 0];
+    const rows =
+      eventId === null
+        ? this.selectAllWaiters.all(tenant, after?.eventId ?? '', ...position, limit)
+        : this.selectWaiters.all(tenant, eventId, ...position, limit);
+    return rows.map(waiterOf);
   }
 
   hasWebhook(runKey: string, eventId: string): boolean {

@@ -1,4 +1,4 @@
-/** How many queues, URL groups and flow control keys an instance has. */
+/** Number of objects of an instance, by kind. */
 import type { StatementSync } from 'node:sqlite';
 import type { Store } from '../../../ports/stores/store.js';
 import { integer } from '../connection/columns.js';
@@ -14,7 +14,12 @@ export class NamedCounts {
     const { connection } = parts;
     this.parts = parts;
     const count = (table: string) => connection.prepare(`SELECT count(*) AS things FROM ${table} WHERE tenant = ?`);
-    this.counts = { queue: count('queue'), 'url-group': count('url_group'), 'flow-control': count('flow_control') };
+    this.counts = {
+      queue: count('queue'),
+      'url-group': count('url_group'),
+      'flow-control': count('flow_control'),
+      schedule: count('schedule'),
+    };
   }
 
   count({ instanceId, thing }: Query): number {
