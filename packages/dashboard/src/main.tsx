@@ -2,7 +2,9 @@
 import './styles/tokens.css';
 import './styles/base.css';
 import './styles/shell.css';
+import './styles/controls.css';
 import './styles/components.css';
+import './styles/overlays.css';
 import './styles/table.css';
 import { CSPProvider } from '@base-ui/react/csp-provider';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';

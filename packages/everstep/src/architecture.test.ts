@@ -1,20 +1,10 @@
 /**
- * Rules of this repository that a compiler does not check, as tests over the TypeScript sources: allowed imports, and
- * code that is not allowed.
- * Keeps invariants 31 and 33.
+ * The directions of imports: which part of the repository may import which others, and that no import leads back, types
+ * included.
  */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
-import { posix } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { codeOf } from './architecture.fixture.js';
-
-interface Source {
-  /** Relative to `packages/`, for example `everstep/src/engine/runs/run.ts`. */
-  readonly path: string;
-  readonly text: string;
-}
+import { below, importsOf, isTest, moduleOf, readSources, type Source } from './architecture/source.fixture.js';
 
 interface DirectionRule {
   /** Sources below this path. The longest matching path applies. */
@@ -208,8 +198,13 @@ const DIRECTIONS: readonly DirectionRule[] = [
     because: 'end-to-end tests work from outside; the examples of the guides are apps like those of users',
   },
   {
+    area: 'everstep/src/architecture',
+    may: ['rolldown', NODE],
+    because: 'these tests only read sources',
+  },
+  {
     area: 'everstep/src/documentation',
-    may: [...inEverstep('cli', 'architecture.fixture'), 'commander', NODE],
+    may: [...inEverstep('cli', 'architecture'), 'commander', 'rolldown', NODE],
     because: 'the documentation is compared with the program; this area contains only tests',
   },
   {
@@ -269,66 +264,17 @@ const TESTS_MAY = [
   NODE,
 ];
 
-const MAX_LINES = 450;
-const BANNED_NAMES = ['utils', 'util', 'common', 'manager', 'helper', 'helpers'];
-/** Patterns that are not allowed in code, with what to do instead. Words that would match this file are split. */
-const BANNED_CODE: readonly (readonly [pattern: RegExp, instead: string])[] = [
-  [/[:<]\s*any\b|\bas any\b|\bany\[\]|[,|]\s*any\s*[>,|;)]/, 'no any: use the actual type, or unknown'],
-  [/\bas unknown as\b/, 'no cast through unknown: check the value'],
-  [/\b(test|it|describe|suite)\.(only|skip)\b/, 'every test must run'],
-];
-const BANNED_IN_ENGINE: readonly (readonly [pattern: RegExp, instead: string])[] = [
-  [/\bDate\.now\b|\bnew Date\(\)|\bperformance\b/, 'pass in the time'],
-  [/\bMath\.random\b|\bcrypto\b/, 'pass in randomness'],
-  [/\bset(Timeout|Interval|Immediate)\b|\bqueueMicrotask\b/, 'the engine plans, the runtime waits'],
-  [/\bfetch\(|\bprocess\./, 'the engine has no side effects'],
-  [/\basync\b|\bawait\b|\bnew Promise\b/, 'the engine is synchronous'],
-];
-
-const moduleOf = (path: string): string => path.replace(/\.tsx?$/, '');
-/** Returns whether a source is not part of the service: tests, their fixtures and programs, and benchmarks. */
-const isTest = (path: string): boolean => /\.(test|fixture|bench)$|\/testing\/|-check$/.test(moduleOf(path));
-
-interface Import {
-  readonly from: string;
-  readonly typesOnly: boolean;
-}
-
-function importsOf(text: string): Import[] {
-  const found: Import[] = [];
-  for (const [, names = '', from = ''] of text.matchAll(/^(?:import|export)\b([^'"`;]*?)\bfrom\s+['"]([^'"]+)['"]/gm)) {
-    const listed = /^\s*\{([^}]*)\}\s*$/
-      .exec(names)?.[1]
-      ?.split(',')
-      .map((name) => name.trim());
-    const typesOnly = /^\s*type\b/.test(names) || (listed?.every((name) => name === '' || name.startsWith('type ')) ?? false);
-    found.push({ from, typesOnly });
-  }
-  for (const [, from = ''] of text.matchAll(/^import\s+['"]([^'"]+)['"]/gm)) found.push({ from, typesOnly: false });
-  for (const [, from = ''] of text.matchAll(/^[^'"`\n*]*\b(?:import|require)\(\s*['"]([^'"]+)['"]/gm))
-    found.push({ from, typesOnly: false });
-  return found;
-}
-
-/** Returns the path of the imported source without its extension, or the name of the package. */
-function targetOf(importer: string, from: string): string {
-  return from.startsWith('.') ? posix.join(posix.dirname(importer), from).replace(/\.(js|tsx?)$/, '') : from;
-}
-
-const below = (target: string, path: string): boolean => target === path || target.startsWith(`${path}/`);
-
-function directionProblems({ path, text }: Source): string[] {
+function directionProblems(source: Source): readonly string[] {
+  const { path } = source;
   const module = moduleOf(path).replace(/\.(test|fixture|bench)$/, '');
   const rule = DIRECTIONS.filter(({ area }) => below(module, area)).sort((a, b) => b.area.length - a.area.length)[0];
-  if (module === 'everstep/src/architecture') return [];
   if (!rule) return [`${path}: no rule says what this area may import; add it to DIRECTIONS`];
   const allowed = isTest(path) ? [...rule.may, ...TESTS_MAY, ...(path.startsWith('sdk/') ? ['sdk/src'] : [])] : rule.may;
-  return importsOf(text).flatMap(({ from, typesOnly }) => {
-    const target = targetOf(path, from);
+  return importsOf(source).flatMap(({ target, typesOnly }) => {
     const ok =
       below(target, rule.area) ||
       allowed.some((entry) => {
-        if (entry === NODE) return from.startsWith('node:');
+        if (entry === NODE) return target.startsWith('node:');
         if (entry.startsWith('types ')) return typesOnly && below(target, entry.slice('types '.length));
         return below(target, entry);
       });
@@ -337,55 +283,58 @@ function directionProblems({ path, text }: Source): string[] {
   });
 }
 
-function textProblems({ path, text }: Source): string[] {
-  const problems: string[] = [];
-  const lines = text.split('\n').length - 1;
-  if (lines > MAX_LINES) problems.push(`${path}: ${lines} lines; split it by topic, the maximum is ${MAX_LINES}`);
-  for (const part of moduleOf(path).split(/[/.-]/)) {
-    if (BANNED_NAMES.includes(part.toLowerCase()))
-      problems.push(`${path}: "${part}" is not descriptive; name it after what it does`);
+/** Returns a way from a source back to itself for each group of sources that import each other. */
+function cycles(sources: readonly Source[]): readonly string[] {
+  const targets = new Map(sources.map((source) => [moduleOf(source.path), importsOf(source).map(({ target }) => target)]));
+  /** Those that import none of the rest are in no cycle. */
+  for (let before = Number.POSITIVE_INFINITY; targets.size < before; ) {
+    before = targets.size;
+    for (const [module, imported] of targets) if (!imported.some((target) => targets.has(target))) targets.delete(module);
   }
-  for (const [mark] of text.matchAll(/\b(?:TO[D]O|FIX[M]E|XX[X])\b/g)) problems.push(`${path}: ${mark}: do it, or open an issue`);
-  const code = codeOf(text);
-  const banned = path.startsWith(`${ENGINE}/`) && !isTest(path) ? [...BANNED_CODE, ...BANNED_IN_ENGINE] : BANNED_CODE;
-  for (const [pattern, instead] of banned) {
-    const match = pattern.exec(code);
-    if (match) problems.push(`${path}:${code.slice(0, match.index).split('\n').length}: "${match[0].trim()}": ${instead}`);
+  const found: string[] = [];
+  for (const start of targets.keys()) {
+    const ways = new Map([[start, [start]]]);
+    for (const [module, way] of ways) {
+      for (const target of targets.get(module) ?? []) if (!ways.has(target)) ways.set(target, [...way, target]);
+      if (!targets.get(module)?.includes(start)) continue;
+      found.push([...way, start].join(' → '));
+      for (const one of way) targets.delete(one);
+      break;
+    }
   }
-  const speaks = ['dialects', 'http-api/upstash', 'cli', 'simulation'].some((area) => path.startsWith(`everstep/src/${area}/`));
-  const spelled =
-    path.startsWith('everstep/') && !speaks && !isTest(path) ? /['"`][^'"`\n]*\bsvc[-_]/i.exec(codeOf(text, 'kept')) : null;
-  if (spelled) problems.push(`${path}: ${spelled[0]}: only a dialect knows the spelling of a header`);
-  return problems;
+  return found;
 }
 
-const problemsOf = (source: Source): string[] => [...directionProblems(source), ...textProblems(source)];
+/** Generated types describe one document, whose schemas refer to each other. */
+const isGenerated = (path: string): boolean => path.includes('/generated/');
 
-const PACKAGES = fileURLToPath(new URL('../../', import.meta.url));
-function readSources(): Source[] {
-  return readdirSync(PACKAGES).flatMap((name) =>
-    readdirSync(`${PACKAGES}/${name}/src`, { recursive: true, encoding: 'utf8' })
-      .filter((file) => /\.tsx?$/.test(file))
-      .map((file) => ({
-        path: `${name}/src/${file.replaceAll('\\', '/')}`,
-        text: readFileSync(`${PACKAGES}/${name}/src/${file}`, 'utf8'),
-      })),
-  );
-}
+const SOURCES = readSources(/\.tsx?$/);
 
-test('the sources follow the rules of the repository', () => {
-  const sources = readSources();
-  assert.ok(sources.length > 50, 'the sources were not found');
-  assert.deepEqual(sources.flatMap(problemsOf), []);
+test('every import follows the direction of its area', () => {
+  assert.ok(SOURCES.length > 50, 'the sources were not found');
+  assert.deepEqual(SOURCES.flatMap(directionProblems), []);
+});
+
+test('no import leads back to the source that it started from, types included', () => {
+  assert.deepEqual(cycles(SOURCES.filter(({ path }) => !isGenerated(path))), []);
 });
 
 test('every area in the table exists', () => {
-  const modules = readSources().map(({ path }) => moduleOf(path));
+  const modules = SOURCES.map(({ path }) => moduleOf(path));
   const missing = DIRECTIONS.filter(({ area }) => !modules.some((module) => below(module, area)));
   assert.deepEqual(missing, []);
 });
 
-test('detects a source that violates a rule', async (t) => {
+test('detects a cycle', () => {
+  const a: Source = { path: 'x/a.ts', text: "import { b } from './b.js';" };
+  const b: Source = { path: 'x/b.ts', text: "import type { C } from './c.js';\nimport 'node:fs';" };
+  const c: Source = { path: 'x/c.ts', text: "export type { A } from './a.js';" };
+  const d: Source = { path: 'x/d.ts', text: "import { a } from './a.js';" };
+  assert.deepEqual(cycles([d, a, b, c]), ['x/a → x/b → x/c → x/a']);
+  assert.deepEqual(cycles([d, a, b]), []);
+});
+
+test('detects an import against its direction', async (t) => {
   const engine = 'everstep/src/engine/x.ts';
   const table: readonly (readonly [path: string, text: string, problem: RegExp | null])[] = [
     [engine, "import { LIMITS } from '../config/limits.js';\nimport { a } from './a.js';\nimport jsep from 'jsep';", null],
@@ -427,33 +376,10 @@ test('detects a source that violates a rule', async (t) => {
       null,
     ],
     ['everstep/src/new-room/x.ts', '', /no rule says/],
-    ['everstep/src/clock/time-utils.ts', '', /"utils" is not descriptive/],
-    ['everstep/src/clock/x.ts', '\n'.repeat(451), /451 lines/],
-    ['everstep/src/clock/x.ts', `// ${'TO'}DO later`, /do it, or open an issue/],
-    ['everstep/src/clock/x.ts', 'function f(a: any) {}', /:1: ": any": no any/],
-    ['everstep/src/clock/x.ts', 'const a = b as unknown as string;', /no cast/],
-    ['everstep/src/clock/x.test.ts', 'test.only(() => {});', /every test must run/],
-    ['everstep/src/clock/x.ts', "const a = ': any'; // as any\nconst b = /: any/.test(a) ? `x: any` : 8 / 2; /* <any> */", null],
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the source of a template
-    ['everstep/src/clock/x.ts', "const a = `it's ${f(`${b as any}`)} // `;", /no any/],
-    ['everstep/src/http-api/x.ts', "reply.header('Svc-Error-Code', code);", /'Svc-: only a dialect knows/],
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the source of a template
-    ['everstep/src/http-api/x.ts', 'const name = `the svc-${x}`;', /only a dialect knows/],
-    ['everstep/src/http-api/x.ts', "// 'Svc-Delay'\nconst a = b.spell('Delay');", null],
-    ['everstep/src/http-api/x.test.ts', "const a = 'Svc-Delay';", null],
-    [engine, 'const now = Date.now();', /:1: "Date.now": pass in the time/],
-    [engine, '\n// Date.now\nconst at = new Date();', /:3: "new Date\(\)"/],
-    [engine, 'const a = new Date(ms);', null],
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the source of a template
-    [engine, 'const a = `${Math.random()}`;', /pass in randomness/],
-    [engine, 'setTimeout(() => {}, 1);', /the runtime waits/],
-    [engine, "void fetch('x');", /the engine has no side effects/],
-    [engine, 'async function f() {}', /synchronous/],
-    ['everstep/src/engine/x.test.ts', 'const now = Date.now();', null],
   ];
   for (const [path, text, problem] of table) {
     await t.test(`${path}: ${text.trim().slice(0, 60)}`, () => {
-      const problems = problemsOf({ path, text });
+      const problems = directionProblems({ path, text });
       if (problem === null) assert.deepEqual(problems, []);
       else assert.match(problems.join('\n'), problem);
     });

@@ -28,6 +28,7 @@ import { createServiceLog } from './bootstrap/service-log.js';
 import { listenError } from './bootstrap/start-error.js';
 import { readTlsFiles, watchTlsFiles } from './bootstrap/tls-files.js';
 import { LOOP_TIME } from './clock/loop-time.js';
+import { elapsedMs, machineTime } from './clock/machine-time.js';
 import { createSystemClock } from './clock/system-clock.js';
 import { createSystemRandom } from './clock/system-random.js';
 import { createVirtualClock } from './clock/virtual-clock.js';
@@ -155,11 +156,9 @@ export async function startService(config: Config, options: StartOptions = {}): 
         })
       : null;
     const clock = virtualClock ?? steadyClock;
-    /** Clock for tokens and signatures, whose verifiers use the clocks of their machines. */
-    const machineTime = Date.now;
     const random = createSystemRandom();
     const accountChanged = (instanceId: string): void => cluster?.tell({ kind: 'account', instanceId });
-    const sharing = cluster ? { sharing: { elapsedMs: () => performance.now(), changed: accountChanged } } : {};
+    const sharing = cluster ? { sharing: { elapsedMs, changed: accountChanged } } : {};
     const authority = await createAuthority({ store, now: machineTime, ...sharing });
     const { dataDir, region, adminEmail } = config;
     const first = { dataDir, region, adminEmail, accounts, authority, clock, random };
@@ -181,7 +180,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       plans,
       now,
       // When a virtual clock advances, earlier reads are outdated.
-      elapsedMs: virtualClock ? now : () => performance.now(),
+      elapsedMs: virtualClock ? now : elapsedMs,
       maxTimeoutMs: config.maxTimeoutMs,
       onSpending: (instanceId) => budgetAlerts.spent(instanceId),
       refusals,
@@ -302,7 +301,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       store: accounts,
       accounts: accountService,
       now: machineTime,
-      elapsedMs: () => performance.now(),
+      elapsedMs,
       dashboardUrl: () => config.publicUrl ?? managementUrl,
       log,
     });

@@ -20,18 +20,10 @@ import type { DeletedInstance } from '../ports/stores/accounts/deleted-instances
 import type { NamedToken, TokenScope } from '../ports/stores/accounts/named-tokens.js';
 
 import type { RefusalKind } from './plans/refusals.js';
-import type { IdentityRules } from './sign-in/identity-sign-in.js';
+import type { Principal, Session, StartedSession } from './principal.js';
+import type { IdentityRules } from './sign-in/identity-rules.js';
 
-/** The user who sends a request, and the client's address. */
-export interface Principal {
-  readonly user: UserRecord;
-  /** Client address for the audit log. */
-  readonly address: string;
-  /** The user's session; absent for a request with an API key. */
-  readonly sessionId?: string;
-  /** The API key that was sent; absent for a request with a session. */
-  readonly apiKeyId?: string;
-}
+export type { Principal, Session, StartedSession } from './principal.js';
 
 /** A session as shown to its user. */
 export interface OwnSession {
@@ -58,24 +50,6 @@ export type Login =
   | { readonly kind: 'refused' }
   /** Too many failed logins for this account or from this address. */
   | { readonly kind: 'wait'; readonly retryAfterMs: number };
-
-/** Session of a user, identified by a secret. */
-export interface Session {
-  readonly principal: Principal & { readonly sessionId: string };
-  readonly sessionHash: string;
-  /** Null: it was started with an identity provider. */
-  readonly apiKeyId: string | null;
-  /** Required with every request that changes something. */
-  readonly csrfToken: string;
-  /** Unix ms. Use of the session extends it. */
-  readonly expiresAt: number;
-}
-
-export interface StartedSession {
-  /** Known only to the user's browser. */
-  readonly secret: string;
-  readonly session: Session;
-}
 
 export type SessionLogin = ({ readonly kind: 'in' } & StartedSession) | Exclude<Login, { readonly kind: 'in' }>;
 

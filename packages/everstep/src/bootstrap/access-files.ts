@@ -2,7 +2,8 @@
  * The credentials file and the env file. They are written when the server is listening, and again when this or another process
  * rotates the signing keys, so that an app started from them after two rotations has valid keys.
  */
-import type { Authority, SigningKeys } from '../accounts/tokens/authority.js';
+import type { SigningKeys } from '../accounts/instances/instance-signatures.js';
+import type { Authority } from '../accounts/tokens/authority.js';
 import type { Log } from '../ports/log.js';
 import { keepCredentials } from './credentials.js';
 import { type ServiceAccess, writeEnvFile } from './env-file.js';

@@ -4,16 +4,8 @@ import type { NameSource } from './network-values.js';
 import type { Region } from './regions.js';
 import { SECRET_FILE_VARIABLES } from './secret-files.js';
 import type { SecretKeys } from './secret-keys.js';
-import {
-  CLIENT_VARIABLES,
-  type Commits,
-  type ListenAddress,
-  type LogLevel,
-  type Mode,
-  SETTINGS,
-  type Setting,
-  type StoreSetting,
-} from './settings.js';
+import type { Mode, Setting } from './setting.js';
+import { CLIENT_VARIABLES, type Commits, type ListenAddress, type LogLevel, SETTINGS, type StoreSetting } from './settings.js';
 import { readSignIn, type SignInSettings } from './sign-in-settings.js';
 
 export interface Config {

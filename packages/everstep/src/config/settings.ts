@@ -20,37 +20,14 @@ import {
 } from './network-values.js';
 import { DEFAULT_REGION, REGIONS, type Region } from './regions.js';
 import { parseSecretKeys, type SecretKeys } from './secret-keys.js';
+import type { Setting, SettingContext } from './setting.js';
 import { SIGN_IN_SETTINGS } from './sign-in-settings.js';
 import { parseStore, type StoreSetting } from './store-setting.js';
 
 export type { StoreSetting } from './store-setting.js';
 
-export type Mode = 'dev' | 'serve';
-
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
-
-export interface SettingContext {
-  readonly mode: Mode;
-  /** Relative paths start here. */
-  readonly cwd: string;
-}
-
-export interface Setting<Value> {
-  readonly env: string;
-  /** In the syntax of commander; `--no-x` for switches that are on by default. */
-  readonly flag: string;
-  /** Name among the parsed options. */
-  readonly option: string;
-  readonly help: string;
-  /** Description of the default for the help. */
-  readonly defaultText: string;
-  /** Whether error messages omit an invalid value. */
-  readonly isSecret?: true;
-  readonly fallback: (context: SettingContext) => Value;
-  /** Throws an Error with the allowed values. */
-  readonly parse: (text: string, context: SettingContext) => Value;
-}
 
 const oneOf =
   <Value extends string>(values: readonly Value[]) =>

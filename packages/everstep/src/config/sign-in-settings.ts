@@ -1,5 +1,5 @@
 /** Settings of single sign-on with an identity provider (OpenID Connect). */
-import type { Setting } from './settings.js';
+import type { Setting } from './setting.js';
 
 export const TEAM_ROLES = ['owner', 'admin', 'dev', 'finance'] as const;
 export type TeamRole = (typeof TEAM_ROLES)[number];

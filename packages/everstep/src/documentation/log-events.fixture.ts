@@ -1,5 +1,6 @@
 /** Finds the events that the source writes to the log of the service. */
-import { codeOf } from '../architecture.fixture.js';
+import type { ESTree } from 'rolldown/utils';
+import { visit } from '../architecture/source.fixture.js';
 
 export interface LogEvent {
   readonly level: string;
@@ -8,56 +9,58 @@ export interface LogEvent {
   readonly fields: readonly string[];
 }
 
-const CALL = /\blog\??\.(debug|info|warn|error)\(/g;
-const PERIODIC = /\bnew PeriodicLog\(/g;
-/** A notice of the embedded store: `{ event: 'text', fields: { ... } }`. */
-const NOTICE = /\bevent: '([^']*)',\s*fields: (\{[^}]*\})/g;
-/** The text of a notice and of a periodic line is declared where they are made. */
-const DECLARED_ELSEWHERE: readonly string[] = ['event', 'this.message'];
+type Expression = ESTree.Expression | ESTree.SpreadElement | undefined;
 
-/** Splits at the commas outside of brackets and strings, up to the bracket that closes what is open at `start`. */
-function partsFrom(code: string, start: number): readonly string[] {
-  const parts: string[] = [];
-  let depth = 0;
-  let part = '';
-  let quote: string | null = null;
-  for (let at = start; at < code.length && depth >= 0; at++) {
-    const char = code[at] ?? '';
-    if (quote !== null) quote = char === quote ? null : quote;
-    else if (char === "'" || char === '"') quote = char;
-    else if ('([{'.includes(char)) depth++;
-    else if (')]}'.includes(char)) depth--;
-    if (depth < 0 || (char === ',' && depth === 0 && quote === null)) {
-      parts.push(part.trim());
-      part = '';
-    } else part += char;
-  }
-  return parts.filter((each) => each !== '');
+const LEVELS: readonly string[] = ['debug', 'info', 'warn', 'error'];
+
+/** Returns the name of a variable or the last name of a member. */
+function nameOf(node: Expression | ESTree.PrivateIdentifier): string | null {
+  if (node?.type === 'ChainExpression') return nameOf(node.expression);
+  if (node?.type === 'MemberExpression') return nameOf(node.property);
+  return node?.type === 'Identifier' ? node.name : null;
 }
 
-/** Names of the properties of an object literal. */
-const namesOf = (literal: string): readonly string[] =>
-  literal.startsWith('{') ? partsFrom(literal, 1).flatMap((part) => /^\w+(?=:|$)/.exec(part) ?? []) : [];
+/** The text of a notice and of a periodic line is declared where they are made. */
+const isDeclaredElsewhere = (node: Expression): boolean =>
+  (node?.type === 'Identifier' && node.name === 'event') ||
+  (node?.type === 'MemberExpression' && node.object.type === 'ThisExpression' && nameOf(node) === 'message');
 
-function constantOf(text: string | undefined): string {
-  const found = /^'([^']*)'$/.exec(text ?? '')?.[1];
-  if (found === undefined) throw new Error(`the text of a log line must be a constant: ${text}`);
+/** Returns the properties of an object literal by name. */
+function propertiesOf(node: Expression): ReadonlyMap<string, Expression> {
+  const found = new Map<string, Expression>();
+  if (node?.type !== 'ObjectExpression') return found;
+  for (const property of node.properties) {
+    const name = property.type === 'Property' && !property.computed ? nameOf(property.key) : null;
+    if (name !== null && property.type === 'Property') found.set(name, property.value);
+  }
   return found;
 }
 
 /** Returns the events of a source file. Throws when the text of a log line is not a constant. */
-export function logEventsIn(source: string): readonly LogEvent[] {
-  const code = codeOf(source, 'kept');
-  const called = [...code.matchAll(CALL)].flatMap(({ 0: call, 1: level = '', index }): readonly LogEvent[] => {
-    const [details = '', text = ''] = partsFrom(code, index + call.length);
-    return DECLARED_ELSEWHERE.includes(text) ? [] : [{ level, event: constantOf(text), fields: namesOf(details) }];
+export function logEventsIn(text: string): readonly LogEvent[] {
+  const found: LogEvent[] = [];
+  const add = (level: string, event: Expression, fields: readonly string[]): void => {
+    if (event?.type !== 'Literal' || typeof event.value !== 'string')
+      throw new Error(`the text of a log line must be a constant: ${event ? text.slice(event.start, event.end) : 'it has none'}`);
+    found.push({ level, event: event.value, fields });
+  };
+  const source = { path: 'source.ts', text };
+  visit(source, {
+    CallExpression({ callee, arguments: [details, event] }) {
+      if (callee.type !== 'MemberExpression' || nameOf(callee.object) !== 'log') return;
+      const level = nameOf(callee);
+      if (level !== null && LEVELS.includes(level) && !isDeclaredElsewhere(event))
+        add(level, event, [...propertiesOf(details).keys()]);
+    },
+    NewExpression({ callee, arguments: [, event] }) {
+      if (nameOf(callee) === 'PeriodicLog') add('warn', event, ['occurrences']);
+    },
+    /** A notice of the embedded store: `{ event: 'text', fields: { ... } }`. */
+    ObjectExpression(node) {
+      const properties = propertiesOf(node);
+      const [event, fields] = [properties.get('event'), properties.get('fields')];
+      if (event?.type === 'Literal' && fields?.type === 'ObjectExpression') add('warn', event, [...propertiesOf(fields).keys()]);
+    },
   });
-  const periodic = [...code.matchAll(PERIODIC)].map(({ 0: call, index }): LogEvent => {
-    const [, text] = partsFrom(code, index + call.length);
-    return { level: 'warn', event: constantOf(text), fields: ['occurrences'] };
-  });
-  const notices = [...code.matchAll(NOTICE)].map(({ 1: event = '', 2: fields = '' }): LogEvent => {
-    return { level: 'warn', event, fields: namesOf(fields) };
-  });
-  return [...called, ...periodic, ...notices];
+  return found;
 }

@@ -183,7 +183,6 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     signIn: dependencies.signIn ?? null,
     limits: dependencies.limits ?? null,
     log,
-    recording: new Recording(dependencies.audit),
     version,
     cursors: createCursorSeal(store.accounts),
     liveStreams: new HeldRequests({
@@ -208,6 +207,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   const routes: Route[] = [];
   const app: FastifyInstance = createServer({
     context,
+    recording: new Recording(dependencies.audit),
     onRoute: (route) => routes.push(route),
     reads: dependencies.reads ?? new ReadBudget(),
     defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,

@@ -18,7 +18,6 @@ import type { SearchService } from '../search/search-service.js';
 import type { SignIn } from '../sign-in/sign-in.js';
 import type { Need } from './admission/authentication.js';
 import type { AuditRule } from './audited/audit-rule.js';
-import type { Recording } from './audited/recording.js';
 import type { Admitted, AnswerHeaders, OperationAnswer, OperationInput, RequestContext } from './handled-request.js';
 import type { ReceivedHeaders } from './parameters/prefixed-headers.js';
 import type { Reads } from './read-models/reads.js';
@@ -48,8 +47,6 @@ export interface ApiContext {
   /** Plans and budgets. Null: nothing is limited. */
   readonly limits: Limits | null;
   readonly log: Log;
-  /** Writes the audit log. */
-  readonly recording: Recording;
   readonly version: string;
   readonly cursors: CursorSeal;
   readonly liveStreams: HeldRequests;

@@ -1,5 +1,5 @@
 /** Maps the verified claims of the identity provider to an identity and its roles. Pure. */
-import type { MappedRoles, VerifiedIdentity } from '../accounts/sign-in/identity-sign-in.js';
+import type { MappedRoles, VerifiedIdentity } from '../accounts/sign-in/identity-rules.js';
 import { LIMITS } from '../config/limits.js';
 import { type RoleGrant, type SignInSettings, TEAM_ROLES, type TeamRole } from '../config/sign-in-settings.js';
 import type { SignInError } from '../contract/sign-in.js';

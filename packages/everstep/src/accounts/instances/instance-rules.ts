@@ -1,17 +1,15 @@
 /** Queue instances: listing, creation, transfer, plans, budgets and usage. */
 import { LIMITS } from '../../config/limits.js';
 import { REGIONS } from '../../config/regions.js';
-import type { InstanceChange, QueueInstance, Role, TokenRecord } from '../../ports/stores/account-store.js';
-import { type AccountRules, type Change, done, notFound, refuse } from '../account-rules.js';
+import type { QueueInstance, Role, TokenRecord } from '../../ports/stores/account-store.js';
+import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
 import {
   type AccountService,
   type InstanceStats,
   type InstanceView,
-  type Outcome,
   type Principal,
   type RefusalCount,
   RIGHTS,
-  type Right,
   type StorageStanding,
 } from '../account-service.js';
 import { monthsBetween } from '../budgets/billed-months.js';
@@ -23,7 +21,7 @@ import type { RefusalKind } from '../plans/refusals.js';
 import type { LimitOf } from '../quotas/account-limits.js';
 import type { Access, Authority } from '../tokens/authority.js';
 import { createOutboundRules } from './outbound-rules.js';
-import { findVisibleInstance, INSTANCE, type VisibleInstance } from './visible-instance.js';
+import { type ChangeInstance, type FindInstance, findVisibleInstance, INSTANCE } from './visible-instance.js';
 
 const NOTHING_STORED: StorageStanding = {
   instanceBytes: 0,
@@ -67,15 +65,6 @@ type InstancePart = Pick<
   | 'usage'
   | 'plans'
 >;
-
-export type FindInstance = (principal: Principal, instanceId: string, right: Right) => Promise<VisibleInstance>;
-/** Changes the instance after the caller's rights were checked. */
-export type ChangeInstance = (
-  principal: Principal,
-  instanceId: string,
-  made: InstanceChange,
-  entry: Omit<Change, 'subject'>,
-) => Promise<Outcome<null>>;
 
 export function createInstanceRules(options: InstanceRulesOptions): InstancePart {
   const { rules, authority, plans, accountsOf } = options;

@@ -1,10 +1,23 @@
 /** Signature settings of queue instances: origins and key pairs. */
 import { LIMITS } from '../../config/limits.js';
 import type { AccountStore, AuditEntry, InstanceChange, QueueInstance } from '../../ports/stores/account-store.js';
-import type { KeyRotation, NotedAction, SigningKeys } from '../tokens/authority.js';
 import { newKeyPairs, type PublicKey, publicKeyOf, rotatedKeyPairs } from './key-pairs.js';
 import { messageKeyOf } from './message-keys.js';
 import { isSignedOrigin } from './signed-origins.js';
+
+export interface SigningKeys {
+  readonly current: string;
+  readonly next: string;
+}
+
+/** Who rotated signing keys, and from which address, for the audit log. */
+export interface KeyRotation {
+  readonly actor: string;
+  readonly address: string;
+}
+
+/** An action in an instance for the audit log. */
+export type NotedAction = KeyRotation & Pick<AuditEntry, 'action' | 'subject' | 'details'>;
 
 /** The current private key. */
 export interface PrivateKey {

@@ -4,7 +4,7 @@ import { LIMITS } from '../../config/limits.js';
 import type { OutboundRules } from '../../ports/stores/account-store.js';
 import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
 import type { AccountService, Outcome } from '../account-service.js';
-import type { ChangeInstance, FindInstance } from './instance-rules.js';
+import type { ChangeInstance, FindInstance } from './visible-instance.js';
 
 type OutboundPart = Pick<AccountService, 'outboundRules' | 'setOutboundRules' | 'setAllowedDestinations'>;
 

@@ -1,13 +1,22 @@
 /** Finds an instance that has an owner, and the role of the caller in the owning account. */
-import type { QueueInstance, Role } from '../../ports/stores/account-store.js';
-import { type AccountRules, type NotDone, notFound } from '../account-rules.js';
-import type { Principal, Right } from '../account-service.js';
+import type { InstanceChange, QueueInstance, Role } from '../../ports/stores/account-store.js';
+import { type AccountRules, type Change, type NotDone, notFound } from '../account-rules.js';
+import type { Outcome, Principal, Right } from '../account-service.js';
 
 export const INSTANCE = 'queue instance';
 
 export type VisibleInstance =
   | { readonly kind: 'seen'; readonly instance: QueueInstance; readonly owner: string; readonly role: Role }
   | NotDone;
+
+export type FindInstance = (principal: Principal, instanceId: string, right: Right) => Promise<VisibleInstance>;
+/** Changes the instance after the caller's rights were checked. */
+export type ChangeInstance = (
+  principal: Principal,
+  instanceId: string,
+  made: InstanceChange,
+  entry: Omit<Change, 'subject'>,
+) => Promise<Outcome<null>>;
 
 /** Returns `not-found` both for an ID that does not exist and for one that the user may not see. */
 export async function findVisibleInstance(

@@ -5,52 +5,11 @@
  * invited that email first could own the user. Instead the user links the identity while logged in, or an operator
  * decides to trust emails.
  */
-import type { Role, UserRecord } from '../../ports/stores/account-store.js';
-import type { Identity } from '../../ports/stores/accounts/sign-in.js';
+import type { UserRecord } from '../../ports/stores/account-store.js';
 import type { AccountRules } from '../account-rules.js';
-import type { Principal, StartedSession } from '../account-service.js';
+import type { Principal, StartedSession } from '../principal.js';
 import { isOperator } from '../users/user-rules.js';
-
-/** Roles that the identity provider assigns. Unmapped roles stay unchanged. */
-export interface MappedRoles {
-  /** Null: operators are not mapped. */
-  readonly isOperator: boolean | null;
-  /** Mapped teams with the role of the user in each; null: not a member. */
-  readonly teams: ReadonlyMap<string, Role | null>;
-}
-
-/** Verified identity from the identity provider. */
-export interface VerifiedIdentity extends Identity {
-  /** In lower case, verified by the identity provider. */
-  readonly email: string;
-  readonly roles: MappedRoles;
-}
-
-export interface SignInPolicy {
-  /** Whether an unknown identity creates a user. */
-  readonly createUsers: boolean;
-  /** Whether a verified email identifies an existing user. */
-  readonly linkByEmail: boolean;
-}
-
-export interface IdentitySignIn {
-  readonly identity: VerifiedIdentity;
-  readonly policy: SignInPolicy;
-  readonly address: string;
-  readonly isHttps: boolean;
-  /** The user who links the identity; null for a sign-in. */
-  readonly linkTo: string | null;
-}
-
-export type SignInRefusal = 'sso-unknown-user' | 'sso-email-taken' | 'sso-user-disabled' | 'sso-identity-taken';
-
-export type SignedIn = ({ readonly kind: 'in' } & StartedSession) | { readonly kind: 'refused'; readonly reason: SignInRefusal };
-
-export interface IdentityRules {
-  /** Counts an invalid answer of the identity provider as a failed login from the address. */
-  signInFailed(from: { readonly address: string }): void;
-  signIn(request: IdentitySignIn): Promise<SignedIn>;
-}
+import type { IdentityRules, IdentitySignIn, SignInRefusal } from './identity-rules.js';
 
 type Found = { readonly user: UserRecord } | { readonly reason: SignInRefusal };
 

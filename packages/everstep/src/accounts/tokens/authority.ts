@@ -14,7 +14,13 @@ import type { OutboundRules } from '../../ports/stores/account-store.js';
 import type { TokenScope } from '../../ports/stores/accounts/named-tokens.js';
 import type { AuditEntry, QueueInstance, Store, TokenRecord } from '../../ports/stores/store.js';
 import { KEY_RINGS, KeyRing, keyAt, type Ring } from '../../secrets/key-ring.js';
-import { createInstanceSignatures, type InstanceSignatures } from '../instances/instance-signatures.js';
+import {
+  createInstanceSignatures,
+  type InstanceSignatures,
+  type KeyRotation,
+  type NotedAction,
+  type SigningKeys,
+} from '../instances/instance-signatures.js';
 import { CACHED_MS, type Sharing } from '../sharing.js';
 import { hashOfToken, NAMED_TOKEN_PREFIX } from './named-token.js';
 import { RecentTokens } from './recent-tokens.js';
@@ -54,20 +60,6 @@ export type TokenVerdict =
   | { readonly ok: true; readonly caller: Caller }
   /** `message` is for the sender of the token. */
   | { readonly ok: false; readonly message: string };
-
-export interface SigningKeys {
-  readonly current: string;
-  readonly next: string;
-}
-
-/** Who rotated signing keys, and from which address, for the audit log. */
-export interface KeyRotation {
-  readonly actor: string;
-  readonly address: string;
-}
-
-/** An action in an instance for the audit log. */
-export type NotedAction = KeyRotation & Pick<AuditEntry, 'action' | 'subject' | 'details'>;
 
 export interface Authority extends InstanceSignatures {
   /** Returns the record of a new token. The token is valid once the record is stored. */

@@ -15,6 +15,7 @@ import { DEFAULT_DIALECT, DIALECTS, dialectOf, dialectShown } from '../../dialec
 import { PeriodicLog } from '../../ports/periodic-log.js';
 import { type Admission, type Chosen, createAdmission } from '../admission/admission.js';
 import { type ReadBudget, reserveFor } from '../admission/read-budget.js';
+import type { Recording } from '../audited/recording.js';
 import { type Admitted, type ApiContext, maxBodyBytesOf, type Operation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { metadataJson, readOnlyJson } from '../presenters/read-only.js';
@@ -69,6 +70,8 @@ const isThisMachine = (hostname: string): boolean => /(?:^|\.)localhost$/i.test(
 
 export interface ServerOptions {
   readonly context: ApiContext;
+  /** Writes the audit log. */
+  readonly recording: Recording;
   readonly defaultRegion: Region;
   /** Addresses and CIDR ranges of proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly string[];
@@ -159,6 +162,7 @@ const hasBody = ({ method, headers }: FastifyRequest): boolean =>
 
 export function createServer({
   context,
+  recording,
   defaultRegion,
   trustedProxies,
   isPublicHttps,
@@ -254,7 +258,7 @@ export function createServer({
       whole: request.raw.complete,
     });
     const operation = admissions.get(request)?.operation ?? chosen.get(request)?.operation;
-    if (operation) context.recording.refused(operation, admissions.get(request)?.admitted, api, callerIpOf(request));
+    if (operation) recording.refused(operation, admissions.get(request)?.admitted, api, callerIpOf(request));
     const { status, headers, body } = errorReply(
       api,
       admissions.get(request)?.dialect ?? chosen.get(request)?.dialect ?? dialectOf({ headers: request.headers }),
@@ -326,11 +330,7 @@ export function createServer({
     });
     const { admitted } = admission;
     const recorded = { operation, admitted, input };
-    const {
-      status,
-      body: answered,
-      headers = {},
-    } = await context.recording.run(recorded, () => operation.run(input, context, admitted));
+    const { status, body: answered, headers = {} } = await recording.run(recorded, () => operation.run(input, context, admitted));
     endConnection(reply);
     reply.headers({ ...API_HEADERS, [REQUEST_ID_HEADER]: request.id, ...headers });
     if (answered === undefined) return reply.code(status).send();

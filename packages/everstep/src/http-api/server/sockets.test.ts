@@ -141,8 +141,16 @@ test('closing answers waiting requests and accepts no more', async () => {
   const { workflowRunId } = await closing.trigger('hang');
   const url = `http://127.0.0.1:${listening.port}/v2/workflows/runs/${workflowRunId}/result?timeout=10m`;
   const headers = { authorization: `Bearer ${closing.token}` };
+  const awaited = new Promise<void>((resolve) => {
+    const { runs } = closing.runtime;
+    const awaitEnd = runs.awaitEnd.bind(runs);
+    runs.awaitEnd = (query) => {
+      resolve();
+      return awaitEnd(query);
+    };
+  });
   const waiting = fetch(url, { headers });
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await awaited;
   await closing.close();
   const answer = await waiting;
   assert.equal(answer.status, 202);

@@ -1,5 +1,5 @@
 /** Server settings that maintenance commands need. */
-import type { Setting } from '../../../config/settings.js';
+import type { Setting } from '../../../config/setting.js';
 import { UsageError } from '../../exit-codes.js';
 import type { Shell } from '../../output.js';
 

@@ -1,0 +1,155 @@
+/** Where code may read the clock of the machine, set timers and make randomness: in `clock/`, and where it is listed here. */
+import { below, isTest, type Source, usesOf } from './source.fixture.js';
+
+type Kind = 'clock' | 'timers' | 'randomness';
+
+const NAMES: Readonly<Record<Kind, RegExp>> = {
+  clock: /^(Date\.now|new Date\(\)|performance|process\.hrtime)$/,
+  timers: /^set(Timeout|Interval|Immediate)$/,
+  randomness: /^(Math\.random|(crypto\.)?(random(Bytes|UUID|Int)|getRandomValues))$/,
+};
+
+interface Exception {
+  readonly because: string;
+  readonly kinds: readonly Kind[];
+  readonly paths: readonly string[];
+}
+
+/** Paths are relative to `everstep/src/`. */
+export const EXCEPTIONS: readonly Exception[] = [
+  {
+    because: 'the command line waits for a person and prints the time of their machine; nothing that it decides is stored',
+    kinds: ['clock', 'timers'],
+    paths: ['cli'],
+  },
+  {
+    because: 'secrets, nonces and ids that must not be guessed come from the operating system, whatever a test simulates',
+    kinds: ['randomness'],
+    paths: [
+      'accounts/tokens/authority.ts',
+      'backup/encryption/backup-cipher.ts',
+      'bootstrap/secrets-key.ts',
+      'search/search-tokens.ts',
+      'secrets/key-ring.ts',
+      'secrets/sealed-values.ts',
+      'sign-in/sealed-state.ts',
+      'stores/postgres/cluster/node-lease.ts',
+      'stores/sqlite/connection/commit-count.ts',
+    ],
+  },
+  {
+    because: 'names of temporary files, sockets and requests only have to be new, and no decision depends on them',
+    kinds: ['randomness'],
+    paths: [
+      'backup/control-channel.ts',
+      'backup/taking.ts',
+      'backup/verifying.ts',
+      'bootstrap/private-file.ts',
+      'http-api/server/request-log.ts',
+    ],
+  },
+  {
+    because: 'spreads writes over rows and retries over time, and fills probe writes; the result does not depend on it',
+    kinds: ['randomness'],
+    paths: [
+      'stores/postgres/commit/clock-marks.ts',
+      'stores/postgres/connection/connection.ts',
+      'stores/postgres/connection/probe-write.ts',
+      'stores/sqlite/connection/probe-write.ts',
+    ],
+  },
+  {
+    because: 'leases and fences are compared with the monotonic clock of the machine, which a simulated clock must not replace',
+    kinds: ['clock', 'timers'],
+    paths: ['stores/postgres/cluster/cluster.ts', 'stores/postgres/cluster/node-lease.ts'],
+  },
+  {
+    because: 'the time between nodes is that of the database; this measures how long it was read ago',
+    kinds: ['clock'],
+    paths: ['stores/postgres/connection/database-time.ts'],
+  },
+  {
+    because: 'a default that tests replace: elapsed time of this process',
+    kinds: ['clock'],
+    paths: ['ports/periodic-log.ts', 'secrets/key-ring.ts', 'step-calls/names/index.ts', 'stores/postgres/connection/busy.ts'],
+  },
+  {
+    because: 'waits for a network or a disk, whose time no clock simulates: reconnects, timeouts and pauses',
+    kinds: ['clock', 'timers'],
+    paths: [
+      'step-calls/exchanges',
+      'step-calls/names/index.ts',
+      'stores/postgres/cluster/notices.ts',
+      'stores/postgres/commit/confirmations.ts',
+      'stores/postgres/connection/connection.ts',
+      'stores/postgres/connection/primary.ts',
+      'stores/sqlite/connection/durable-mark.ts',
+      'stores/sqlite/connection/log-sync.ts',
+      'stores/sqlite/connection/online-copy.ts',
+    ],
+  },
+  {
+    because: 'limits how long clients of the machine wait, and how often they are written to, by the time that they see',
+    kinds: ['clock', 'timers'],
+    paths: [
+      'http-api/admission/read-budget.ts',
+      'http-api/live/hint-stream.ts',
+      'http-api/operations/control/service.ts',
+      'http-api/operations/runs/search-runs.ts',
+    ],
+  },
+  {
+    because: 'gives other work of this process a turn between the parts of long work; no time is measured',
+    kinds: ['timers'],
+    paths: [
+      'http-api/operations/events/waiters.ts',
+      'ports/stores/history-parts.ts',
+      'stores/postgres/runs/run-records.ts',
+      'stores/sqlite/repairs/repair-items.ts',
+      'stores/sqlite/repairs/repair-records.ts',
+      'stores/sqlite/runs/retention.ts',
+      'stores/sqlite/search/document-host.ts',
+    ],
+  },
+  {
+    because: 'returns memory to the operating system while the process is idle',
+    kinds: ['timers'],
+    paths: ['bootstrap/idle-memory.ts'],
+  },
+  {
+    because: 'dates of files and of backups are for people, and follow the clock of their machine',
+    kinds: ['clock'],
+    paths: ['backup/answering.ts', 'backup/taking.ts', 'stores/sqlite/connection/store-loss.ts'],
+  },
+  {
+    because: 'keys are replaced by the clock of the machine, which other processes with the same keys share',
+    kinds: ['clock'],
+    paths: ['http-api/requests/cursor.ts', 'rotation/offline.ts'],
+  },
+  {
+    because: 'lets the promises of the simulated world settle before it moves its own clock',
+    kinds: ['timers'],
+    paths: ['simulation/world.ts'],
+  },
+];
+
+const isExcepted = (kind: Kind, path: string): boolean =>
+  EXCEPTIONS.some(({ kinds, paths }) => kinds.includes(kind) && paths.some((one) => below(path, `everstep/src/${one}`)));
+
+const inService = (path: string): boolean =>
+  path.startsWith('everstep/src/') && !path.startsWith('everstep/src/clock/') && !isTest(path);
+
+export const TIME_AND_RANDOMNESS = (['clock', 'timers', 'randomness'] as const).map((kind) => ({
+  applies: (path: string): boolean => inService(path) && !isExcepted(kind, path),
+  names: NAMES[kind],
+  instead: `pass in the ${kind === 'timers' ? 'clock' : kind}, or add an exception with its reason`,
+}));
+
+/** Returns the exceptions that no code needs. */
+export const unneededExceptions = (sources: readonly Source[]): readonly string[] =>
+  EXCEPTIONS.flatMap(({ kinds, paths }) =>
+    paths.filter((one) => {
+      const uses = sources.filter(({ path }) => below(path, `everstep/src/${one}`) && !isTest(path)).flatMap(usesOf);
+      return !kinds.some((kind) => uses.some(({ name }) => NAMES[kind].test(name)));
+    }),
+  );
