@@ -1,4 +1,7 @@
-/** The machine's clock, made monotonic: it never goes backwards, even if the machine's time is set back. */
+/**
+ * The machine's clock, made monotonic: it never goes backwards, even if the machine's time is set back.
+ * Keeps invariant 31.
+ */
 import type { Clock } from '../ports/clock.js';
 
 /** Longest time between two checks of a timer, so that a machine that slept or was set forward is noticed. */
