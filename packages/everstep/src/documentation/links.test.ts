@@ -54,9 +54,9 @@ test('anchors are derived from headings like on GitHub', () => {
 });
 
 const FILES = filesBelow('', /./).filter((path) => path !== 'package-lock.json');
-/** Pages for contributors, in which every path is one of the repository. */
+/** Pages for contributors, in which every path is one of the repository. `<name>` means a new file. */
 const FOR_DEVELOPERS = ALL_PAGES.filter((path) =>
-  /^(ARCHITECTURE|CONTRIBUTING|docs\/decisions\/.*|bench\/README|packages\/dashboard\/README)\.md$/.test(path),
+  /^(ARCHITECTURE|CONTRIBUTING|docs\/(decisions|how-to)\/.*|bench\/README|packages\/dashboard\/README)\.md$/.test(path),
 );
 /** Build output and parts of the dashboard, which a fresh clone lacks. */
 const MADE: readonly string[] = ['packages/everstep/static', 'site/dist', 'assets/'];
