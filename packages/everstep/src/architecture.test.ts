@@ -22,8 +22,7 @@ const PORTS = 'everstep/src/ports';
 const [ANSWERS, FAIRNESS, AUDIT] = ['everstep/src/answers', 'everstep/src/fairness', 'everstep/src/audit'];
 const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everstep/src/${area}`);
 
-const STORED_RECORDS = 'everstep/src/stores/records';
-const SHARED_SQL = 'everstep/src/stores/shared';
+const [STORED_RECORDS, SHARED_SQL] = ['everstep/src/stores/records', 'everstep/src/stores/shared'];
 const STORE_MAY = [
   `types ${ENGINE}`,
   ...[
@@ -70,11 +69,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
     may: [...STORE_MAY, STORED_RECORDS, SHARED_SQL, 'pg', NODE],
     because: 'a store does not depend on its users or on other stores',
   },
-  {
-    area: SHARED_SQL,
-    may: [...STORE_MAY, STORED_RECORDS],
-    because: 'both stores execute the same SQL, so it depends on neither',
-  },
+  { area: SHARED_SQL, may: [...STORE_MAY, STORED_RECORDS], because: 'both stores execute the same SQL' },
   { area: STORED_RECORDS, may: STORE_MAY, because: 'columns are read and written in the same way in every store' },
   {
     area: 'everstep/src/stores/conformance',
