@@ -4,90 +4,19 @@
  */
 import type { CallSpec, EventContent, InvokeSpec, StepType } from '@everstep/sdk/protocol';
 import type { KeptExchange, KeptRequest, SentRequest } from './exchanges.js';
+import type { RunSettings } from './settings.js';
 
 export const DIALECT_NAMES = ['native', 'upstash'] as const;
 export type DialectName = (typeof DIALECT_NAMES)[number];
 
-export interface FlowControl {
-  readonly key: string;
-  readonly parallelism?: number;
-  readonly rate?: number;
-  /** Length of a rate window. Present exactly when `rate` is. */
-  readonly periodMs?: number;
-}
-
-/**
- * A message that reports the outcome of a run or of another message. Absent settings take the value of the run, or
- * the default.
- */
-export interface FailureCallback {
-  readonly url: string;
-  /** Headers to send with the callback (`Failure-Callback-Forward-*` without the prefix). */
-  readonly headers: Readonly<Record<string, string>>;
-  /** Default: POST. */
-  readonly method?: string;
-  readonly maxRetries?: number;
-  readonly retryDelay?: string;
-  readonly timeoutMs?: number;
-  /** Delay before the first attempt, in ms. */
-  readonly delayMs?: number;
-}
-
-/**
- * Settings that make a run a plain message: one request, no code, no journal. Its URL, body and headers are those of
- * the run.
- */
-export interface MessageSettings {
-  readonly method: string;
-  /** The queue in which it keeps its position. */
-  readonly queue?: string;
-  /** The URL group that it was published to, and the name of the endpoint in it. */
-  readonly urlGroup?: string;
-  readonly endpointName?: string;
-  /** The schedule that published it. */
-  readonly scheduleId?: string;
-  /** Earliest time of its first attempt, Unix ms. */
-  readonly notBefore?: number;
-  /** Receives every response, as a separate message. */
-  readonly callback?: FailureCallback;
-  /** The message whose response this one reports. */
-  readonly callbackOf?: string;
-}
-
-/** Data that logs, dead letters and other views hide. */
-export interface Redaction {
-  /** The body of the trigger, and the results of the steps and of the run. */
-  readonly body: boolean;
-  /** All forwarded headers, or those with these lower-case names. */
-  readonly headers: true | readonly string[];
-  /** Fields of JSON bodies and results, at any depth. */
-  readonly fields: readonly string[];
-}
-
-/** How the protocol of an endpoint handles steps. */
-export interface StepRules {
-  /** The code continues only when all steps that were planned together are recorded. A call before that has no effect. */
-  readonly joined: boolean;
-  /** False: the endpoint must introduce itself before it is asked for its first step. */
-  readonly introduced: boolean;
-}
-
-/** Settings of a run. A trigger sets them, and a resume or restart can override them. */
-export interface RunSettings {
-  readonly maxRetries: number;
-  /** Source of the retry delay expression (its value is in ms), or null for the default backoff. */
-  readonly retryDelay: string | null;
-  /** Maximum duration of one delivery to the workflow endpoint. */
-  readonly deliveryTimeoutMs: number;
-  readonly labels: readonly string[];
-  readonly flowControl: FlowControl | null;
-  readonly failureCallback: FailureCallback | null;
-  readonly redact?: Redaction;
-  /** Absent: the native protocol, in which code continues with any recorded step and needs no introduction. */
-  readonly steps?: StepRules;
-  /** Present: the run is a plain message. */
-  readonly message?: MessageSettings;
-}
+export type {
+  FailureCallback,
+  FlowControl,
+  MessageSettings,
+  Redaction,
+  RunSettings,
+  StepRules,
+} from './settings.js';
 
 interface OriginBase {
   readonly runKey: string;

@@ -7,8 +7,6 @@ import {
   ADVANCE_SLOT,
   CALLBACK_SLOT,
   type DialectName,
-  type FailureCallback,
-  type FlowControl,
   type MessageSettings,
   type Run,
   type RunOrigin,
@@ -16,6 +14,7 @@ import {
   type RunSettings,
   type Task,
 } from './run.js';
+import { type Overrides, recoveredSettings } from './settings.js';
 
 /** A validated request for a run. */
 export interface StartCommand {
@@ -119,18 +118,6 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
   return { run, unit: { guards, writes } };
 }
 
-/** Settings that a resume or restart replaces. */
-export interface Overrides {
-  readonly maxRetries?: number;
-  readonly delayMs?: number;
-  readonly retryDelay?: string;
-  readonly labels?: readonly string[];
-  readonly failureCallback?: FailureCallback;
-  readonly flowControlKey?: string;
-  /** Limits without the key. They apply to the run's own key if `flowControlKey` is absent. */
-  readonly flowControlLimits?: Omit<FlowControl, 'key'>;
-}
-
 /** A validated request to resume or restart a failed run. */
 export interface RecoverRequest {
   readonly kind: 'resume' | 'restart';
@@ -139,14 +126,6 @@ export interface RecoverRequest {
   readonly workflowRunId: string | null;
   /** See `StartCommand.admittedAt`. */
   readonly admittedAt?: number | null;
-}
-
-function overriddenFlowControl(was: FlowControl | null, overrides: Overrides): FlowControl | null | 'no-key' {
-  const { flowControlKey: key, flowControlLimits: limits } = overrides;
-  if (key === undefined && limits === undefined) return was;
-  if (key === undefined && was === null) return 'no-key';
-  const { key: originalKey = '', ...originalLimits } = was ?? {};
-  return { key: key ?? originalKey, ...(limits ?? originalLimits) };
 }
 
 /**
@@ -178,20 +157,9 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
   const { message: sent } = failed.settings;
   // A message has no journal to resume from.
   const kind = sent ? 'restart' : request.kind;
-  const flowControl = overriddenFlowControl(failed.settings.flowControl, overrides);
-  if (flowControl === 'no-key') return 'no-flow-control-key';
+  const settings = recoveredSettings(failed.settings, overrides);
+  if (settings === 'no-flow-control-key') return settings;
   const delayMs = overrides.delayMs ?? 0;
-  const settings: RunSettings = {
-    maxRetries: overrides.maxRetries ?? failed.settings.maxRetries,
-    retryDelay: overrides.retryDelay ?? failed.settings.retryDelay,
-    deliveryTimeoutMs: failed.settings.deliveryTimeoutMs,
-    labels: overrides.labels ?? failed.settings.labels,
-    flowControl,
-    failureCallback: overrides.failureCallback ?? failed.settings.failureCallback,
-    ...(failed.settings.redact ? { redact: failed.settings.redact } : {}),
-    ...(failed.settings.steps ? { steps: failed.settings.steps } : {}),
-    ...(sent ? { message: sent } : {}),
-  };
   const started = startRun(
     {
       instanceId: failed.instanceId,

@@ -2,7 +2,7 @@
 import { REPAIR_FILTERS } from '../../contract/filters/dead-letter-filters.js';
 import type { RepairEntry, RepairItem, RepairOverrides } from '../../contract/repairs.js';
 import { expectedDurationMs, messagesAtLeast, type RepairCanary, totalOf } from '../../engine/dead-letters/repair.js';
-import type { Overrides } from '../../engine/runs/start.js';
+import type { Overrides } from '../../engine/runs/settings.js';
 import type { RepairItemRecord, RepairRecord } from '../../ports/stores/repair-store.js';
 import { askedFiltersOf } from '../parameters/filters.js';
 import { optional } from './optional.js';

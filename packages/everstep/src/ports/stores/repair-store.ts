@@ -4,7 +4,7 @@
  * entry is written in the unit that produces it (`set-repair-item`), guarded by that version (`repair-at`).
  */
 import type { Repair, RepairCounts, RepairItemState, RepairPhase } from '../../engine/dead-letters/repair.js';
-import type { Overrides } from '../../engine/runs/start.js';
+import type { Overrides } from '../../engine/runs/settings.js';
 import type { AuditEntry } from './accounts/records.js';
 import type { DeadLetterFilter } from './filters.js';
 import type { Listing, Position } from './page.js';

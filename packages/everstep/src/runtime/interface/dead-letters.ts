@@ -1,5 +1,5 @@
 /** Dead letters: recovered or deleted; and the failure callbacks of their runs. */
-import type { Overrides } from '../../engine/runs/start.js';
+import type { Overrides } from '../../engine/runs/settings.js';
 import type { DeadLetterGroupStore } from '../../ports/stores/dead-letter-groups.js';
 import type { RunReference } from '../../ports/stores/store.js';
 

@@ -3,7 +3,7 @@
  * read from the store.
  */
 import type { Repair, RepairAction, StartSettings } from '../../engine/dead-letters/repair.js';
-import type { Overrides } from '../../engine/runs/start.js';
+import type { Overrides } from '../../engine/runs/settings.js';
 import type { AuditEntry } from '../../ports/stores/account-store.js';
 import type { RepairRecord } from '../../ports/stores/repair-store.js';
 import type { DeadLetterFilter } from '../../ports/stores/store.js';

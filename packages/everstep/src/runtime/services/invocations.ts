@@ -8,6 +8,7 @@ import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../../engine/ids.js';
 import { countOfDay } from '../../engine/limits/metering.js';
 import type { Run, RunPayload, Task } from '../../engine/runs/run.js';
+import { settingsFrom } from '../../engine/runs/settings.js';
 import { type StartCommand, startRun } from '../../engine/runs/start.js';
 import type { InstanceLimits, RunAdmission, RunRefusal } from '../../ports/stores/instance-limits.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
@@ -44,17 +45,18 @@ function commandOf(parent: Run, task: InvokeTask, spec: InvokeSpec, { at: admitt
     dialect: parent.dialect,
     workflowUrl: spec.workflowUrl,
     payload: payloadOf(spec),
-    settings: {
+    settings: settingsFrom({
       maxRetries: spec.retries ?? LIMITS.defaultRetries,
       retryDelay: spec.retryDelay ?? null,
       deliveryTimeoutMs: spec.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs,
       labels: spec.labels ?? [],
       flowControl: spec.flowControl ?? null,
       failureCallback: spec.failureCallback ?? null,
-      ...(parent.settings.steps ? { steps: { ...parent.settings.steps, introduced: true } } : {}),
+      steps: parent.settings.steps && { ...parent.settings.steps, introduced: true },
       // Data that is redacted in a run is also redacted in the run that it invokes.
-      ...(parent.settings.redact ? { redact: parent.settings.redact } : {}),
-    },
+      redact: parent.settings.redact,
+      message: undefined,
+    }),
     callerIp: parent.callerIp,
     workflowRunId: spec.workflowRunId ?? null,
     notBefore: null,

@@ -25,7 +25,7 @@ function createCommand(shell: Shell): Command {
     if (!URL.canParse(workflowUrl)) throw new UsageError(`<url> must be an absolute URL; got "${workflowUrl}"`);
     const { client, options } = await open<CreateOptions>(command, shell);
     const created = await client.schedules.create(workflowUrl, {
-      ...(await runSettings(options)),
+      ...(await runSettings(command)),
       cron: options.cron,
       timezone: options.timezone,
       scheduleId: options.id,

@@ -36,7 +36,7 @@ export function triggerCommand(shell: Shell, finish: (code: number) => void): Co
     const { client, options } = await open<CommandOptions>(command, shell);
     const { wait } = options;
     const settings: TriggerOptions = {
-      ...(await runSettings(options)),
+      ...(await runSettings(command)),
       runId: options.runId,
       notBefore: options.notBefore,
       deduplicationId: options.deduplicationId,

@@ -4,6 +4,7 @@ import Type, { type StaticDecode } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { RecoveredRuns } from '../../../contract/dead-letters.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { OVERRIDE_HEADERS, type OverrideSetting } from '../../../contract/run-settings.js';
 import { RunReferenceSchema } from '../../../contract/runs.js';
 import type { RunReference } from '../../../ports/stores/store.js';
 import type { RecoverCommand, RunOverrides } from '../../../runtime/services/workflow-service.js';
@@ -13,7 +14,8 @@ import { type ApiContext, answer, type Operation, operation, type RequestContext
 import { shown } from '../../parameters/unacceptable.js';
 import { ChosenId } from '../../parameters/values.js';
 import { presentReference } from '../../presenters/run.js';
-import { checkDestination, type DestinationUse, FAILURE_CALLBACK_FORWARD, settingHeaders } from '../triggers/setting-headers.js';
+import { checkDestination, type DestinationUse, FAILURE_CALLBACK_FORWARD, overrideHeaders } from '../triggers/setting-headers.js';
+import { valuesOf } from '../triggers/trigger-command.js';
 import {
   BulkByRunId,
   BulkByRunIdPrefix,
@@ -28,15 +30,6 @@ import { DlqIdPath, noSuchEntry } from './dead-letters.js';
 
 export type RecoverKind = RecoverCommand['kind'];
 
-const overrideHeaders = {
-  Retries: settingHeaders.Retries,
-  Delay: settingHeaders.Delay,
-  'Retry-Delay': settingHeaders['Retry-Delay'],
-  'Flow-Control-Key': settingHeaders['Flow-Control-Key'],
-  'Flow-Control-Value': settingHeaders['Flow-Control-Value'],
-  Label: settingHeaders.Label,
-  'Failure-Callback': settingHeaders['Failure-Callback'],
-};
 export const OverrideHeaders = Type.Object(overrideHeaders);
 const SingleOverrideHeaders = Type.Object({
   ...overrideHeaders,
@@ -76,10 +69,8 @@ export function overridesOf({ headers, carried }: OverrideInput, use: Destinatio
     throw new ApiError('bad-header', `${family}* requires ${callback}, which is missing`);
   }
   return {
-    maxRetries: headers.Retries,
+    ...valuesOf<Pick<RunOverrides, OverrideSetting>>(OVERRIDE_HEADERS, headers, 'none'),
     delayMs: headers.Delay,
-    retryDelay: headers['Retry-Delay'],
-    labels: headers.Label,
     failureCallback: failureCallback === undefined ? undefined : { url: failureCallback, headers: forwarded },
     flowControlKey: headers['Flow-Control-Key'],
     flowControlLimits: headers['Flow-Control-Value'],

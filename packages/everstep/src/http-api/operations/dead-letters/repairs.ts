@@ -17,7 +17,7 @@ import {
   StartRepair,
 } from '../../../contract/repairs.js';
 import { type Repair, totalOf } from '../../../engine/dead-letters/repair.js';
-import type { Overrides } from '../../../engine/runs/start.js';
+import type { Overrides } from '../../../engine/runs/settings.js';
 import { parseRetryDelay } from '../../../engine/schedules/retry-delay.js';
 import type { RepairRecord } from '../../../ports/stores/repair-store.js';
 import type { DeadLetterFilter } from '../../../ports/stores/store.js';

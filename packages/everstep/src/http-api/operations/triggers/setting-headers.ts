@@ -1,7 +1,8 @@
 /** Headers with the settings of a run. Names are without the prefix. */
-import Type, { type StaticDecode } from 'typebox';
+import Type, { type StaticDecode, type TOptional, type TSchema } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { OVERRIDE_HEADERS, SETTING_HEADERS, type SettingHeader, type SettingTable } from '../../../contract/run-settings.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
 import {
   ChosenId,
@@ -18,53 +19,42 @@ import {
 /** Longer than the name of any time zone. */
 const MAX_TIME_ZONE_LENGTH = 64;
 
-export const settingHeaders = {
-  Retries: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: LIMITS.maxRetries,
-      default: LIMITS.defaultRetries,
-      description: 'Number of retries of each step. 0 means a single attempt.',
-    }),
-  ),
-  'Retry-Delay': Type.Optional(
-    RetryDelay({
-      description:
-        'Delay before a retry in milliseconds: an expression over `retried` with + - * / % ( ) and pow, exp, sqrt, abs, floor, ceil, round, min, max. Default: e^(2.5 n) seconds before the n-th retry, at most a day.',
-      examples: ['1000', 'pow(2, retried) * 1000'],
-    }),
-  ),
-  Delay: Type.Optional(
-    Duration(
-      { leastMs: 0, mostMs: LIMITS.maxDelayMs },
-      {
-        description:
-          'Delay before the run starts, in the form `<value><unit>` with the units s, m, h and d. A number without a unit is in seconds.',
-        examples: ['30s', '1d10h'],
-      },
-    ),
-  ),
-  'Flow-Control-Key': Type.Optional(ChosenId(LIMITS.maxFlowControlKeyLength, { description: 'Flow control key of the run.' })),
-  'Flow-Control-Value': Type.Optional(
-    FlowControlValue({
-      description:
-        'Limits of the flow control key: parallelism, rate or both. The period belongs to the rate. Default period: 1s.',
-      examples: ['parallelism=5, rate=10, period=1m'],
-    }),
-  ),
-  Label: Type.Optional(Labels({ description: 'Label of the run, or several labels separated by commas.' })),
-  'Failure-Callback': Type.Optional(Destination({ description: 'URL that is called when the run fails.' })),
+/** The schema of a header with a value of each kind. */
+const SCHEMAS = {
+  count: ({ maximum, absent, description }: SettingOf<'count'>) =>
+    Type.Integer({ minimum: 0, maximum: LIMITS[maximum], default: LIMITS[absent], description }),
+  duration: ({ leastMs, mostMs, description, examples }: SettingOf<'duration'>) =>
+    Duration({ leastMs, mostMs: LIMITS[mostMs] }, { description, examples: [...examples] }),
+  expression: ({ description, examples }: SettingOf<'expression'>) => RetryDelay({ description, examples: [...examples] }),
+  id: ({ description, maxLength }: SettingOf<'id'>) => ChosenId(LIMITS[maxLength], { description }),
+  'flow-control-limits': ({ description, examples }: SettingOf<'flow-control-limits'>) =>
+    FlowControlValue({ description, examples: [...examples] }),
+  labels: ({ description }: SettingOf<'labels'>) => Labels({ description }),
+  url: ({ description }: SettingOf<'url'>) => Destination({ description }),
+  redaction: ({ description, examples }: SettingOf<'redaction'>) => RedactFields({ description, examples: [...examples] }),
+};
+type SettingOf<Kind> = Extract<SettingHeader, { readonly kind: Kind }>;
+type Schemas<Table extends SettingTable> = {
+  [Name in keyof Table]: TOptional<ReturnType<(typeof SCHEMAS)[Table[Name]['kind']]>>;
 };
 
-const redactFields = RedactFields({
-  description:
-    'Fields that logs and listings do not show, separated by commas: `body`, `header`, `header[<name>]`, and names of JSON fields, as `<name>` or `body[<name>]`.',
-  examples: ['body', 'header[authorization], iban'],
-});
-const timeout = Duration(
-  { leastMs: 1_000, mostMs: LIMITS.maxDeliveryTimeoutMs },
-  { description: 'Maximum duration of one call of the workflow endpoint.', examples: ['30s', '15m'] },
-);
+function schemaOf(setting: SettingHeader): TSchema {
+  const schema: (setting: never) => TSchema = SCHEMAS[setting.kind];
+  // The function is the one for the kind of the setting.
+  return schema(setting as never);
+}
+
+/** Optional headers, one for each setting of the table. */
+const headersOf = <Table extends SettingTable>(table: Table): Schemas<Table> =>
+  Object.fromEntries(
+    Object.entries(table).map(([name, setting]) => [name, Type.Optional(schemaOf(setting))]),
+    // Each schema is that of the kind of the setting.
+  ) as Schemas<Table>;
+
+/** Headers that a resume or restart also accepts. */
+export const overrideHeaders = headersOf(OVERRIDE_HEADERS);
+/** Headers of triggers and schedules. */
+export const settingHeaders = headersOf(SETTING_HEADERS);
 
 /** Headers of a schedule. Its runs get generated ids and cannot be waited for. */
 export const ScheduleHeaders = Type.Object({
@@ -84,8 +74,6 @@ export const ScheduleHeaders = Type.Object({
     }),
   ),
   ...settingHeaders,
-  Timeout: Type.Optional(timeout),
-  'Redact-Fields': Type.Optional(redactFields),
 });
 export type ScheduleHeaders = StaticDecode<typeof ScheduleHeaders>;
 
@@ -101,7 +89,6 @@ export const TriggerHeaders = Type.Object({
   'Not-Before': Type.Optional(
     Type.Integer({ minimum: 0, description: 'Time when the run starts, in Unix seconds. Overrides `Delay`.' }),
   ),
-  Timeout: Type.Optional(timeout),
   'Deduplication-Id': Type.Optional(
     Text(LIMITS.maxDeduplicationIdLength, {
       description: `Deduplication id. A second trigger with the same id within ${LIMITS.deduplicationWindowMs / 60_000} minutes creates no run.`,
@@ -118,7 +105,6 @@ export const TriggerHeaders = Type.Object({
       examples: ['true', '30s'],
     }),
   ),
-  'Redact-Fields': Type.Optional(redactFields),
 });
 export type TriggerHeaders = StaticDecode<typeof TriggerHeaders>;
 

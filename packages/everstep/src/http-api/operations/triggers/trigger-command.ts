@@ -5,15 +5,15 @@ import { createHash } from 'node:crypto';
 import type { Caller } from '../../../accounts/tokens/authority.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { type HeaderSetting, SETTING_HEADERS, type SettingHeader, type SettingTable } from '../../../contract/run-settings.js';
 import type { TriggeredRun } from '../../../contract/runs.js';
-import type { FlowControl, RunSettings } from '../../../engine/runs/run.js';
+import { type EverySetting, type FlowControl, type RunSettings, settingsFrom } from '../../../engine/runs/settings.js';
 import type { TriggerCommand, TriggerOutcome } from '../../../runtime/services/workflow-service.js';
 import { allowTimeout } from '../../admission/allowance.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
 import { parseDestination } from '../../parameters/destination.js';
 import { formatDuration } from '../../parameters/duration.js';
 import { Unacceptable } from '../../parameters/unacceptable.js';
-import { optional } from '../../presenters/optional.js';
 import { presentReference } from '../../presenters/run.js';
 import {
   checkDestination,
@@ -60,6 +60,25 @@ function flowControlOf(headers: SettingHeaders, request: RequestContext): FlowCo
   );
 }
 
+/** Returns the settings that the headers of the table contain. `absent`: settings without a header get their default, or none. */
+export const valuesOf = <Settings>(
+  table: SettingTable,
+  headers: Readonly<Record<string, unknown>>,
+  absent: 'defaults' | 'none',
+) =>
+  Object.fromEntries(
+    Object.entries(table).flatMap(([name, setting]) => {
+      if (setting.field === undefined) return [];
+      return [[setting.field, headers[name] ?? (absent === 'defaults' ? defaultOf(setting) : undefined)] as const];
+    }),
+    // The schema of each header has decoded it into the value of the setting.
+  ) as Settings;
+
+function defaultOf(setting: SettingHeader): unknown {
+  const absent = 'absent' in setting ? setting.absent : undefined;
+  return typeof absent === 'string' ? LIMITS[absent] : absent;
+}
+
 /**
  * Returns the settings of a run. Throws ApiError when the failure callback must not be called, limits have no key, or the
  * timeout is too long.
@@ -72,15 +91,13 @@ export function settingsOf(
   allowTimeout(context, instanceId, request.dialect.spell('Timeout'), headers.Timeout);
   const callbackUrl = headers['Failure-Callback'];
   if (callbackUrl !== undefined) checkDestination(callbackUrl, 'Failure-Callback', use);
-  return {
-    maxRetries: headers.Retries ?? LIMITS.defaultRetries,
-    retryDelay: headers['Retry-Delay'] ?? null,
-    deliveryTimeoutMs: headers.Timeout ?? LIMITS.defaultDeliveryTimeoutMs,
-    labels: headers.Label ?? [],
+  return settingsFrom({
+    ...valuesOf<Pick<EverySetting, HeaderSetting>>(SETTING_HEADERS, headers, 'defaults'),
     flowControl: flowControlOf(headers, request),
     failureCallback: callbackUrl === undefined ? null : { url: callbackUrl, headers: carried[FAILURE_CALLBACK_FORWARD] ?? {} },
-    ...optional('redact', headers['Redact-Fields']),
-  };
+    steps: undefined,
+    message: undefined,
+  });
 }
 
 /** Returns the earliest start in Unix milliseconds, or null for now. Throws ApiError when it is too far in the future. */

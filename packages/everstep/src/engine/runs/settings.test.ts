@@ -1,0 +1,88 @@
+/** Every setting of a run passes to the runs that continue it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DecisionContext } from '../ids.js';
+import { createSchedule, fireSchedule } from '../schedules/schedule.js';
+import { forkRun } from './fork.js';
+import type { Overrides, RunSettings } from './settings.js';
+import { recoverRun, type StartCommand, startRun } from './start.js';
+
+const CONTEXT: DecisionContext = {
+  now: 1_800_000_000_000,
+  random: { bytes: (count) => new Uint8Array(count) },
+  publicUrl: 'https://everstep.test',
+};
+
+/** Each setting has a value that is not its default. */
+const OF_WORKFLOW: Required<Omit<RunSettings, 'message'>> = {
+  maxRetries: 7,
+  retryDelay: '1000',
+  deliveryTimeoutMs: 12_345,
+  labels: ['a', 'b'],
+  flowControl: { key: 'k', parallelism: 2, rate: 3, periodMs: 4_000 },
+  failureCallback: { url: 'https://app.test/failed', headers: { 'x-a': 'b' }, method: 'PUT', maxRetries: 1 },
+  redact: { body: true, headers: ['authorization'], fields: ['iban'] },
+  steps: { joined: true, introduced: true },
+};
+const OF_MESSAGE: Required<RunSettings> = { ...OF_WORKFLOW, message: { method: 'PUT', queue: 'mails', callbackOf: 'msg_1' } };
+
+const payload = { body: new Uint8Array(), contentType: null, forwardHeaders: {} };
+const command = (settings: RunSettings): StartCommand => ({
+  instanceId: 'qi_1',
+  dialect: 'native',
+  workflowUrl: 'https://app.test/flow',
+  payload,
+  settings,
+  callerIp: '192.0.2.1',
+  workflowRunId: null,
+  notBefore: null,
+  deduplicationId: null,
+});
+
+function recovered(settings: RunSettings, kind: 'resume' | 'restart', overrides: Overrides = {}): RunSettings | null {
+  const failed = { ...startRun(command(settings), CONTEXT).run, status: 'failed' } as const;
+  const outcome = recoverRun(failed, { kind, dlqId: 'dlq_1', overrides, workflowRunId: null }, CONTEXT);
+  return typeof outcome === 'string' ? null : outcome.run.settings;
+}
+
+function forked(settings: RunSettings): RunSettings | null {
+  const { run } = startRun(command(settings), CONTEXT);
+  const request = { fromStep: 1, input: null, results: [], workflowRunId: null, note: null };
+  const outcome = forkRun(run, [], payload, request, CONTEXT);
+  return outcome.kind === 'forked' ? outcome.run.settings : null;
+}
+
+function scheduled(settings: RunSettings): RunSettings | undefined {
+  const { instanceId, dialect, workflowUrl, callerIp } = command(settings);
+  const asked = { instanceId, dialect, workflowUrl, callerIp, payload, settings, delayMs: 0, cron: '* * * * *', timeZone: 'UTC' };
+  const { schedule } = createSchedule({ ...asked, scheduleId: 'sch_1' }, null, CONTEXT);
+  const fired = fireSchedule(schedule, { ...CONTEXT, now: schedule.nextAt ?? 0 });
+  return fired?.started[0]?.run.settings;
+}
+
+test('a resume, a restart, a fork and a schedule keep every setting', () => {
+  assert.deepEqual(recovered(OF_WORKFLOW, 'resume'), OF_WORKFLOW);
+  assert.deepEqual(recovered(OF_WORKFLOW, 'restart'), OF_WORKFLOW);
+  assert.deepEqual(forked(OF_WORKFLOW), OF_WORKFLOW);
+  assert.deepEqual(scheduled(OF_WORKFLOW), OF_WORKFLOW);
+  assert.deepEqual(recovered(OF_MESSAGE, 'restart'), OF_MESSAGE);
+  assert.deepEqual(scheduled(OF_MESSAGE), { ...OF_MESSAGE, message: { ...OF_MESSAGE.message, scheduleId: 'sch_1' } });
+});
+
+test('overrides replace only the settings that they name', () => {
+  const overrides = {
+    maxRetries: 0,
+    retryDelay: '2000',
+    labels: [],
+    failureCallback: { url: 'https://app.test/other', headers: {} },
+    flowControlLimits: { rate: 1, periodMs: 1_000 },
+  };
+  const { flowControlLimits, ...replaced } = overrides;
+  const expected = { ...OF_WORKFLOW, ...replaced, flowControl: { key: 'k', ...flowControlLimits } };
+  assert.deepEqual(recovered(OF_WORKFLOW, 'resume', overrides), expected);
+  assert.deepEqual(recovered(OF_WORKFLOW, 'restart', { flowControlKey: 'other' }), {
+    ...OF_WORKFLOW,
+    flowControl: { ...OF_WORKFLOW.flowControl, key: 'other' },
+  });
+  assert.equal(recovered({ ...OF_WORKFLOW, flowControl: null }, 'resume', { flowControlLimits: { rate: 1 } }), null);
+});
