@@ -37,27 +37,27 @@ export type RepairStopReason =
 
 /** Selects entries of the dead letter queue. Without filters, all entries that are in the queue when the repair is planned. */
 export interface RepairFilter {
-  /** Ids of the entries. Ids that are not in the queue are ignored. At most 1,000. */
+  /** Ids of the entries; ids that are not in the queue are ignored. Matches any of the given values. At most 1,000. */
   readonly dlqIds?: readonly string[];
-  /** Only entries of runs that failed at or after this time, in Unix milliseconds. */
-  readonly fromDate?: number;
-  /** Only entries of runs that failed at or before this time, in Unix milliseconds. */
-  readonly toDate?: number;
   /** URL of the workflow. Matches any of the given values. At most 100. */
   readonly workflowUrl?: readonly string[];
   /** Id of the run, or a prefix of it. */
   readonly workflowRunId?: string;
   /** Time when the run was created, in Unix milliseconds. */
   readonly workflowCreatedAt?: number;
-  /** Labels of the run. Matches any of the given values. At most 100. */
+  /** Only entries of runs that failed at or after this time, in Unix milliseconds. */
+  readonly fromDate?: number;
+  /** Only entries of runs that failed at or before this time, in Unix milliseconds. */
+  readonly toDate?: number;
+  /** Label of the run. Matches any of the given values. At most 100. */
   readonly label?: readonly string[];
+  /** Flow control key of the run. Matches any of the given values. At most 100. */
+  readonly flowControlKey?: readonly string[];
   /** IP address of the publisher. Matches any of the given values. At most 100. */
   readonly callerIp?: readonly string[];
-  /** Flow control key. Matches any of the given values. At most 100. */
-  readonly flowControlKey?: readonly string[];
-  /** States of the failure function. Matches any of the given values. At most 4. */
+  /** State of the failure function. Matches any of the given values. At most 4. */
   readonly failureFunctionState?: readonly FailureFunctionState[];
-  /** Fingerprints of the error. Matches any of the given values. At most 100. */
+  /** Fingerprint of the dead letter group. Matches any of the given values. At most 100. */
   readonly fingerprint?: readonly string[];
 }
 
