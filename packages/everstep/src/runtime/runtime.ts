@@ -10,7 +10,7 @@ import { PublishedMessages } from './messages/messages-published.js';
 import { Queues } from './messages/queues.js';
 import { UrlGroups } from './messages/url-groups.js';
 import { Repairs } from './repairs/repairs.js';
-import type { BegunPayload } from './runs/run-cache.js';
+import type { StartPayload } from './runs/run-cache.js';
 import { RunDriver } from './runs/run-driver.js';
 import type { RunDriverOptions } from './runs/run-driver-options.js';
 import { DeadLetters } from './services/dead-letters.js';
@@ -75,13 +75,13 @@ export function createRuntime(options: RunDriverOptions): Runtime {
 /** Creates the services on one driver. */
 function createServices(options: RunDriverOptions, driver: RunDriver, { removal }: Upkeep) {
   const { store, clock, log, limits = NO_LIMITS, cluster = null, slices = AT_ONCE } = options;
-  const { gates, events, callbacks, decisions, writes, live } = driver;
+  const { dispatcher, gates, events, callbacks, decisions, writes, live } = driver;
   const now = () => clock.now();
   const context = () => driver.context;
   const commit = decisions.commit.bind(decisions);
   const cancel = driver.cancel.bind(driver);
   const changed = live.changed.bind(live);
-  const begin = ({ run }: Started, payload: BegunPayload & Partial<RunPayload>) => driver.begin(run, payload);
+  const begin = ({ run }: Started, payload: StartPayload & Partial<RunPayload>) => driver.begin(run, payload);
   const commitCopying: typeof commit = (unit) => commitInSlices({ store, commit, slices }, unit);
   const shares = options.owners ? { owners: options.owners } : {};
   const deadLetters = new DeadLetters({ store, context, commit: commitCopying, changed, begin });
@@ -90,11 +90,18 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
     deadLetters,
     failureCallbacks: callbacks,
     events,
-    messages: new PublishedMessages({ store, context, commit, begin, cancel, isInFlight: driver.isInFlight.bind(driver) }),
+    messages: new PublishedMessages({
+      store,
+      context,
+      commit,
+      begin,
+      cancel,
+      isInFlight: dispatcher.isInFlight.bind(dispatcher),
+    }),
     queues: new Queues({ store, now, commit, gates, cluster, cancel }),
     urlGroups: new UrlGroups({ store, now, commit }),
     schedules: new Schedules({ store, clock, log, context, commit, begin, limits, ...shares, writes }),
-    flowControl: new FlowControls({ store, clock, driver, cluster }),
+    flowControl: new FlowControls({ store, clock, dispatcher, cluster }),
     destinations: new Destinations(gates, cluster),
     settings: gates,
     repairs: new Repairs({
@@ -114,7 +121,7 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
     }),
     live,
     deletedInstances: removal,
-    workload: () => driver.standing,
+    workload: () => dispatcher.workload,
     now,
     newId: (prefix: Parameters<typeof newId>[0]) => newId(prefix, driver.context),
   } satisfies WorkflowService;

@@ -137,7 +137,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   }
 
   private noteDueAgain(delivery: Delivery): void {
-    if (this.slots.isInFlight(delivery)) this.dueAgain.set(idOf(delivery), delivery);
+    if (this.isInFlight(delivery)) this.dueAgain.set(idOf(delivery), delivery);
   }
 
   // ---------------------------------------------------------------- in flight ► released ► outcome
@@ -242,27 +242,33 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   }
 
   get backlog(): Backlog {
-    return this.slots.backlog;
+    return this.slots.ready;
   }
   /** Whether no delivery waits for a slot or is in flight, and the gates do nothing. Deliveries may wait at the gates. */
   get idle(): boolean {
     return this.slots.idle && this.gates.idle;
   }
+  /** Deliveries in flight, and instances with state in memory. */
+  get workload(): { readonly deliveries: number; readonly instances: number } {
+    return { deliveries: this.slots.ready.inFlight, instances: this.gates.size };
+  }
   get deliveriesInFlight(): readonly Delivery[] {
-    return this.slots.deliveriesInFlight;
+    return this.slots.ready.deliveriesInFlight;
   }
+  /** Returns how many deliveries of the instance are in flight. */
   inFlight(instanceId: string): number {
-    return this.slots.inFlight(instanceId);
+    return this.slots.ready.inFlightOf(instanceId);
   }
+  /** Returns how many deliveries of the instance may be in flight. */
   maxInFlight(instanceId: string): number {
-    return this.slots.maxInFlight(instanceId);
+    return this.slots.ready.maxInFlightOf(instanceId);
   }
   isInFlight(ref: DeliveryRef): boolean {
-    return this.slots.isInFlight(ref);
+    return this.slots.ready.isInFlight(ref);
   }
   /** Returns why a delivery waits here for a slot; null if it does not. */
   queuedBecause(ref: DeliveryRef): QueuedBecause | null {
-    return this.slots.queuedBecause(ref) ?? (this.sender.waitsForMemory(ref) ? 'memory' : null);
+    return this.slots.ready.queuedBecause(ref) ?? (this.sender.waitsForMemory(ref) ? 'memory' : null);
   }
 
   // ---------------------------------------------------------------- several nodes

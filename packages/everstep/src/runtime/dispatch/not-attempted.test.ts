@@ -6,7 +6,7 @@ import type { StepCall } from '../../ports/step-caller.js';
 import { wholeHistory } from '../../stores/conformance/samples.js';
 import { endOf, inARow, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 
-test('a step that could not be attempted is tried again, and used up no attempt', async () => {
+test('a step that could not be attempted is retried, and no attempt is counted', async () => {
   const done = inARow(1);
   let left = 3;
   const caller = new ScriptedCaller((call: StepCall) => {
@@ -32,7 +32,7 @@ test('a step that could not be attempted is tried again, and used up no attempt'
   });
 });
 
-test('a failure callback that could not be attempted is tried again as well', async () => {
+test('a failure callback that could not be attempted is retried as well', async () => {
   const caller = new ScriptedCaller(() => {
     throw new Error('not expected to be handled');
   });

@@ -19,7 +19,7 @@ import type { Callbacks } from '../services/callbacks.js';
 import { resultOfEvent, resultOfFailure } from './delivery-result.js';
 import { isDeliveryTask } from './delivery-task.js';
 import { sendMessage } from './requests/message-delivery.js';
-import { type Delivered, deliver } from './requests/step-delivery.js';
+import { type Delivered, deliverStep } from './requests/step-delivery.js';
 import { isLong, timeoutOf } from './requests/timeouts.js';
 
 interface SenderParts {
@@ -84,9 +84,9 @@ export class DeliverySender {
   }
 
   /** Resolves after the response. Rejects on an unexpected error. */
-  async send(delivery: Delivery, answerRecorded: Promise<void>): Promise<Attempt> {
+  send(delivery: Delivery, answerRecorded: Promise<void>): Promise<Attempt> {
     const mayWork = this.leaseCheck();
-    if (!mayWork()) return notSent('lease-lost');
+    if (!mayWork()) return Promise.resolve(notSent('lease-lost'));
     return delivery.slot === CALLBACK_SLOT
       ? this.sendCallback(delivery, answerRecorded)
       : this.sendTask(delivery, mayWork, answerRecorded);
@@ -187,7 +187,7 @@ export class DeliverySender {
     switch (task.kind) {
       case 'advance':
       case 'step':
-        return deliver(store, stepCaller, entry, task, {
+        return deliverStep(store, stepCaller, entry, task, {
           onSent: () => {
             entry.deliveryStartedAt.set(slot, clock.now());
             onSent();

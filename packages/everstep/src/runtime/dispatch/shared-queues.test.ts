@@ -1,4 +1,4 @@
-/** Queues of one node among several: what it delivers of them, and what it does not any more. */
+/** Queues with several nodes: which messages a node delivers, and which not. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cluster, ClusterEvents, QueuedQuery } from '../../ports/cluster.js';
@@ -25,7 +25,7 @@ const RETRIED = { ...SETTINGS, maxRetries: 2, retryDelay: '60000' };
 const inQueue = (text: string) => commandFor(text, { queue: 'q', settings: RETRIED });
 const POLL_MS = 1_000;
 
-/** A node that claims what the test says. */
+/** A node whose claims the test controls. */
 class OneOfSeveral {
   readonly claims: DueTask[] = [];
   readonly looks: QueuedQuery[] = [];
@@ -33,7 +33,7 @@ class OneOfSeveral {
   events: ClusterEvents | null = null;
   nodeId = 'n_1';
   canStartWork = true;
-  /** Who has the gates as far as the others say. */
+  /** The node that holds the gates, according to the other nodes. */
   holder = 'n_1';
   readonly cluster: Cluster;
 
@@ -62,15 +62,15 @@ class OneOfSeveral {
   }
 }
 
-/** Answers at once. `leaving` is called when the request is about to leave. */
+/** Responds at once. `beforeSend` is called right before the request is sent. */
 class Endpoint implements MessageSender {
   readonly texts: string[] = [];
   status = 200;
-  leaving = (): void => {};
-  /** Answers only then, whether or not the request was given up. */
+  beforeSend = (): void => {};
+  /** If set, responds only when it resolves, even if the request was given up. */
   answering: Promise<void> = Promise.resolve();
   async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
-    this.leaving();
+    this.beforeSend();
     onSent?.();
     if (!signal.aborted) this.texts.push(textOf(message));
     await this.answering;
@@ -95,7 +95,7 @@ async function look({ clock }: Bench): Promise<void> {
   await settle();
 }
 
-test('a queued message that a node has claimed is delivered by it, whatever it knew of the gates', () =>
+test('a node delivers a queued message that it has claimed, even if it did not know that it holds the gates', () =>
   withNode(async (bench, node, endpoint) => {
     node.holder = 'n_2';
     node.claims.push(...(await published(bench, ['1', '2'])));
@@ -105,16 +105,16 @@ test('a queued message that a node has claimed is delivered by it, whatever it k
     assert.deepEqual(node.handedOver, []);
   }));
 
-test('a request does not leave when the lease of its node has ended since the delivery began', () =>
+test('a request is not sent if the lease of its node has expired since the delivery started', () =>
   withNode(async (bench, node, endpoint) => {
     const tasks = await published(bench, ['1', '2']);
     node.claims.push(...tasks);
-    endpoint.leaving = () => {
+    endpoint.beforeSend = () => {
       node.canStartWork = false;
     };
     await look(bench);
     assert.deepEqual(endpoint.texts, []);
-    endpoint.leaving = () => {};
+    endpoint.beforeSend = () => {};
     node.canStartWork = true;
     node.claims.push(...tasks);
     await look(bench);
@@ -122,11 +122,11 @@ test('a request does not leave when the lease of its node has ended since the de
     assert.deepEqual(endpoint.texts, ['1', '2']);
   }));
 
-test('a request does not leave when its node has begun anew since the delivery began', () =>
+test('a request is not sent if its node has a new id since the delivery started', () =>
   withNode(async (bench, node, endpoint) => {
     const tasks = await published(bench, ['1', '2']);
     node.claims.push(...tasks);
-    endpoint.leaving = () => {
+    endpoint.beforeSend = () => {
       node.nodeId = 'n_3';
       node.events?.suspended();
       node.events?.resumed({ anew: true });
@@ -136,7 +136,7 @@ test('a request does not leave when its node has begun anew since the delivery b
     assert.deepEqual(endpoint.texts, []);
   }));
 
-test('a message that a node claims after it has begun anew is delivered, though its delivery from before has not ended', () =>
+test('a message that a node claims under a new id is delivered, even if its earlier delivery has not ended', () =>
   withNode(async (bench, node, endpoint) => {
     const tasks = await published(bench, ['1']);
     node.claims.push(...tasks);
@@ -156,7 +156,7 @@ test('a message that a node claims after it has begun anew is delivered, though 
     assert.deepEqual(endpoint.texts, ['1', '1']);
   }));
 
-test('a message that its node claims before it knows that the message is due is read again', () =>
+test('a message that a node claims before it knows that the message is due is read again', () =>
   withNode(async (bench, node, endpoint) => {
     endpoint.status = 500;
     node.claims.push(...(await published(bench, ['1'])));
@@ -176,7 +176,7 @@ test('a message that its node claims before it knows that the message is due is 
     assert.deepEqual(endpoint.texts, ['1', '1']);
   }));
 
-test('a message that was canceled at another node while it waited for its retry makes room for the next', () =>
+test('a message that another node cancels while it waits for its retry frees its position', () =>
   withNode(async (bench, node, endpoint) => {
     const tasks = await published(bench, ['1', '2']);
     node.claims.push(...tasks);
@@ -189,7 +189,7 @@ test('a message that was canceled at another node while it waited for its retry 
     assert.deepEqual(endpoint.texts, ['1', '2']);
   }));
 
-test('a message that has ended without its node knowing it makes room for the next', async () => {
+test('a message whose end its node has missed frees its position', async () => {
   const [node, endpoint] = [new OneOfSeveral(), new Endpoint()];
   const ended = new Set<string>();
   const wrap = (store: Store): Store =>
@@ -217,7 +217,7 @@ test('a message that has ended without its node knowing it makes room for the ne
   );
 });
 
-test('a message that has ended at another node makes room for the next', () =>
+test('a message that has ended on another node frees its position', () =>
   withNode(async (bench, node, endpoint) => {
     const [first, second] = await published(bench, ['1', '2']);
     assert.ok(first && second);

@@ -17,7 +17,7 @@ function after(
   return results.reduce((now, result, at) => stateAfter(now, { origin, result, probe, at: 100 + at }, settings), state);
 }
 
-test('so many failures in a row trip it, with the last error in its reason', () => {
+test('the set number of failures in a row opens the breaker, with the last error as the reason', () => {
   assert.equal(after(HEALTHY, [FAILED, FAILED]).hold, null);
   const tripped = after(HEALTHY, [FAILED, FAILED, FAILED]);
   assert.deepEqual(tripped, {
@@ -28,13 +28,13 @@ test('so many failures in a row trip it, with the last error in its reason', () 
   });
 });
 
-test('a delivery that succeeds ends the row; one that was not made does not', () => {
+test('a successful delivery resets the count; one that was not made does not', () => {
   assert.deepEqual(after(HEALTHY, [FAILED, FAILED, DELIVERED]), HEALTHY);
   assert.equal(after(HEALTHY, [FAILED, FAILED, DELIVERED, FAILED, FAILED]).hold, null);
   assert.notEqual(after(HEALTHY, [FAILED, FAILED, { kind: 'not-made' }, FAILED]).hold, null);
 });
 
-test('a breaker that is off counts and does not trip', () => {
+test('a breaker that is off counts failures and does not open', () => {
   const off = after(
     HEALTHY,
     Array.from({ length: 20 }, () => FAILED),
@@ -43,7 +43,7 @@ test('a breaker that is off counts and does not trip', () => {
   assert.deepEqual([off.hold, off.failures], [null, 20]);
 });
 
-test('while it holds, only a probe says whether the destination is back', () => {
+test('during a hold only a probe shows whether the destination works again', () => {
   const tripped = after(HEALTHY, [FAILED, FAILED, FAILED]);
   assert.deepEqual(after(tripped, [DELIVERED]), tripped);
   assert.equal(after(tripped, [FAILED]).probeAt, tripped.probeAt);
@@ -52,12 +52,12 @@ test('while it holds, only a probe says whether the destination is back', () => 
   assert.deepEqual([still.hold, still.failures, still.probeAt], [tripped.hold, 4, 1_100]);
 });
 
-test('a probe that was not made says nothing: the next may go at once', () => {
+test('a probe that was not made shows nothing: the next may pass at once', () => {
   const tripped = after(HEALTHY, [FAILED, FAILED, FAILED]);
   assert.deepEqual(after(tripped, [{ kind: 'not-made' }], { probe: true }), { ...tripped, probeAt: 100 });
 });
 
-test('a hold by hand stays whatever the destination answers', () => {
+test('a hold by hand remains, whatever the destination responds', () => {
   const held = restoredState({ origin, by: 'hand', reason: 'maintenance', since: 1 }, ON, 50);
   assert.equal(held.probeAt, null);
   for (const probe of [true, false]) {
@@ -65,6 +65,6 @@ test('a hold by hand stays whatever the destination answers', () => {
   }
 });
 
-test('a hold of the breaker that was restored waits a full interval for its probe', () => {
+test('a restored hold of the breaker waits a full interval for its probe', () => {
   assert.equal(restoredState({ origin, by: 'breaker', reason: 'r', since: 1 }, ON, 50).probeAt, 1_050);
 });

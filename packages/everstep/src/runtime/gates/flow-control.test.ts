@@ -5,7 +5,7 @@ import { answersIn, GateWorld, INSTANCE, ORIGIN } from './gates.fixture.js';
 const status = (world: GateWorld, key = 'k') => world.get(world.gates.flowControl({ instanceId: INSTANCE, key }), 0);
 const reasons = (world: GateWorld, runKey: string) => world.gates.reasons({ runKey, slot: 0 });
 
-test('what nothing holds passes at once, with no write', async () => {
+test('a delivery without limits passes at once, without a write', async () => {
   const world = new GateWorld();
   world.offer('free');
   world.offer(null);
@@ -44,7 +44,7 @@ test('never more than its parallelism are in flight, in the order of their offer
   assert.deepEqual([(await status(world))?.waiting, (await status(world))?.inFlight], [1, 2]);
 });
 
-test('a window begins with the first start after the last one ended, and takes so many starts', async () => {
+test('a window starts with the first start after the previous one has ended, and permits the number of starts of its rate', async () => {
   const world = new GateWorld();
   world.endpoint = answersIn(() => 1);
   await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
@@ -61,7 +61,7 @@ test('a window begins with the first start after the last one ended, and takes s
   assert.deepEqual(world.starts.at(-1)?.at, begin + 5_300);
 });
 
-test('all starts that a window has left are granted in one write', async () => {
+test('all remaining starts of a window are granted in one write', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', rate: 100, periodMs: 1_000 });
   world.offerMany(60, 'k');
@@ -70,7 +70,7 @@ test('all starts that a window has left are granted in one write', async () => {
   assert.equal(world.store.keys.get('k')?.window?.granted, 60);
 });
 
-test('parallelism and rate count both', async () => {
+test('parallelism and rate both apply', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 2, rate: 3, periodMs: 1_000 });
   world.offerMany(6, 'k');
@@ -85,7 +85,7 @@ test('parallelism and rate count both', async () => {
   assert.deepEqual(world.startedRuns, ['r0', 'r1', 'r2', 'r3']);
 });
 
-test('a delivery that was not made gives back its place and its start', async () => {
+test('a delivery that was not made returns its slot and its start', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 1, rate: 2, periodMs: 1_000 });
   world.offerMany(4, 'k');
@@ -100,7 +100,7 @@ test('a delivery that was not made gives back its place and its start', async ()
   assert.deepEqual(world.startedRuns, ['r0', 'r1', 'r2']);
 });
 
-test('a start is granted when there is room for it, and one that has none does not hold up others to elsewhere', async () => {
+test('a start is granted if a slot is free, and a delivery without a slot does not delay those to other destinations', async () => {
   const world = new GateWorld();
   world.slotsPerOrigin = 1;
   await world.trigger({ key: 'k', rate: 10, periodMs: 1_000 });
@@ -115,7 +115,7 @@ test('a start is granted when there is room for it, and one that has none does n
   assert.deepEqual(world.startedRuns, ['r0', 'r3', 'r1']);
 });
 
-test('keys that wait for room at one destination take turns', async () => {
+test('keys that wait for a slot at one destination take turns', async () => {
   const world = new GateWorld();
   world.slotsPerOrigin = 1;
   for (const key of ['a', 'b', 'c']) {
@@ -129,7 +129,7 @@ test('keys that wait for room at one destination take turns', async () => {
   for (const at of [0, 3, 6]) assert.deepEqual(keys.slice(at, at + 3).sort(), ['a', 'b', 'c']);
 });
 
-test('room that was kept for a start that is not made after all goes to the next key', async () => {
+test('a slot that was kept for a start that is then not made goes to the next key', async () => {
   const world = new GateWorld();
   world.slotsPerOrigin = 1;
   await world.trigger({ key: 'a', rate: 10, periodMs: 1_000 });
@@ -145,7 +145,7 @@ test('room that was kept for a start that is not made after all goes to the next
   assert.deepEqual(world.startedRuns, ['r1']);
 });
 
-test('starts that were granted before a crash count after it, for as long as they may have left', async () => {
+test('starts that were granted before a crash count after it, for as long as they may have been sent', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
   world.offerMany(2, 'k');
@@ -161,7 +161,7 @@ test('starts that were granted before a crash count after it, for as long as the
   assert.equal(world.starts.length, 3);
 });
 
-test('after a crash a window is a period long from the latest moment at which its first request may have left', async () => {
+test('after a crash a window lasts a period from the latest time at which its first request may have been sent', async () => {
   for (const [crashedAfterMs, periodMs, leftByMs] of [
     [1_500, 2_000, 1_500],
     [1_500, 1_000, 1_000],
@@ -183,7 +183,7 @@ test('after a crash a window is a period long from the latest moment at which it
   }
 });
 
-test('of what a window from before a crash has left nothing starts when it may have ended at the destination', async () => {
+test('the remaining starts of a window from before a crash are not made once it may have ended at the destination', async () => {
   const world = new GateWorld();
   world.transitMs = () => 10;
   await world.trigger({ key: 'k', rate: 5, periodMs: 1_000 });
@@ -195,14 +195,14 @@ test('of what a window from before a crash has left nothing starts when it may h
     world.offer('k');
     await world.pass(150);
   }
-  // It began at 0 at the earliest, and at 400 at the latest.
+  // It started at 0 at the earliest and at 400 at the latest.
   assert.deepEqual(
     world.starts.map(({ at }) => at - begin),
     [0, 400, 550, 700, 850, 1_420, 1_420, 1_420, 1_450],
   );
 });
 
-test('a window does not end before its first request has left', async () => {
+test('a window does not end before its first request is sent', async () => {
   const world = new GateWorld();
   world.sendsAtOnce = false;
   await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
@@ -220,7 +220,7 @@ test('a window does not end before its first request has left', async () => {
   assert.equal(world.starts.length, 3);
 });
 
-test('a window whose requests are over before one of them has left is a period long from then on', async () => {
+test('a window whose requests end before one of them is sent lasts a period from then on', async () => {
   const world = new GateWorld();
   world.sendsAtOnce = false;
   await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
@@ -229,7 +229,7 @@ test('a window whose requests are over before one of them has left is a period l
   await world.pass(300);
   world.endRun('r0', { kind: 'failed', error: 'nobody listens' });
   await world.pass(1_700);
-  assert.equal(world.starts.length, 2, 'the other one may still leave');
+  assert.equal(world.starts.length, 2, 'the other one may still be sent');
   world.endRun('r1', { kind: 'failed', error: 'nobody listens' });
   await world.pass(2_000);
   assert.deepEqual(
@@ -238,7 +238,7 @@ test('a window whose requests are over before one of them has left is a period l
   );
 });
 
-test('a request that leaves long after its window has its place in the one in which it arrives', async () => {
+test('a request that is sent long after its window counts for the window in which it arrives', async () => {
   const world = new GateWorld();
   world.sendsAtOnce = false;
   world.transitMs = () => 10;
@@ -249,7 +249,7 @@ test('a request that leaves long after its window has its place in the one in wh
   await world.pass(0);
   leaves('r0');
   leaves('r1');
-  // r2 may leave at any time: the next window has a place for it.
+  // r2 may be sent at any time: the next window keeps a start for it.
   await world.pass(1_020);
   assert.deepEqual(world.startedRuns, ['r0', 'r1', 'r2', 'r3', 'r4']);
   leaves('r3');
@@ -263,7 +263,7 @@ test('a request that leaves long after its window has its place in the one in wh
   assert.equal(world.starts.at(-1)?.at, begin + 2_040);
 });
 
-test('a request that leaves when its window has ended, and no other has begun, begins one', async () => {
+test('a request that is sent after its window has ended, and before another has started, starts one', async () => {
   const world = new GateWorld();
   world.sendsAtOnce = false;
   world.transitMs = () => 10;
@@ -286,7 +286,7 @@ test('a request that leaves when its window has ended, and no other has begun, b
   assert.equal(world.starts.at(-1)?.at, begin + 2_520);
 });
 
-test('a start whose window could not be written is not made, and tried again a second later', async () => {
+test('a start whose window could not be stored is not made, and is retried a second later', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', rate: 5, periodMs: 10_000 });
   await status(world);
@@ -303,7 +303,7 @@ test('a start whose window could not be written is not made, and tried again a s
   assert.equal(world.starts.length, 3);
 });
 
-test('what could not be read is read again a second later, and who waits for it keeps the order', async () => {
+test('a failed read is repeated a second later, and waiting deliveries keep their order', async () => {
   const world = new GateWorld();
   world.store.broken = true;
   world.offerMany(3, 'k');
@@ -314,7 +314,7 @@ test('what could not be read is read again a second later, and who waits for it 
   assert.deepEqual(world.startedRuns, ['r0', 'r1', 'r2']);
 });
 
-test('what is withdrawn while it waits does not pass and takes no place', async () => {
+test('a delivery that is withdrawn while it waits does not pass and takes no slot', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 1 });
   world.offerMany(4, 'k');
@@ -338,7 +338,7 @@ test('a waiting delivery reports its position, the reason and the end of the wai
   ]);
 });
 
-test('the list of keys shows those of the store, with what goes on at them now', async () => {
+test('the list of keys contains the stored keys with their current counts', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'b', parallelism: 1 });
   await world.trigger({ key: 'a', rate: 5, periodMs: 100 });
@@ -367,7 +367,7 @@ test('nothing passes after the gates have stopped', async () => {
   assert.equal(world.store.keys.get('k')?.window?.granted, 1);
 });
 
-test('a hundred thousand that wait cost neither timers nor writes, go in any order, and pass in turn', async () => {
+test('a hundred thousand waiting deliveries cost neither timers nor writes, can be withdrawn in any order, and pass in turn', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 1 });
   await world.trigger({ key: 'r', rate: 1, periodMs: 60_000 });
@@ -383,7 +383,7 @@ test('a hundred thousand that wait cost neither timers nor writes, go in any ord
   await world.pass(0);
   assert.equal(world.starts.length, 2);
   assert.deepEqual([timers, world.store.commits], [2, 3], 'one timer is the end of the window, one lets the test pass');
-  // All but a few go, the later ones first.
+  // All except a few are withdrawn, the later ones first.
   for (let n = 49_999; n > 0; n--) if (n % 1_000 !== 0) world.gates.withdraw({ runKey: `r${n}`, slot: 0 });
   const started = ['r0'];
   for (let n = 0; n < 49; n++) {
@@ -396,7 +396,7 @@ test('a hundred thousand that wait cost neither timers nor writes, go in any ord
   );
 });
 
-test('keys at which nothing goes on are let go, and known again when they are needed', async () => {
+test('idle keys are removed from memory, and loaded again when they are needed', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 1 });
   world.offer('k');

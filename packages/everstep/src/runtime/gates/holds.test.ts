@@ -14,7 +14,7 @@ const hold = (world: GateWorld, origin = ORIGIN) =>
 const release = (world: GateWorld, origin = ORIGIN) =>
   world.get(world.gates.releaseDestination({ instanceId: INSTANCE, origin }), 0);
 
-/** A world whose breaker trips at three failures in a row and probes each second, with a destination that it holds. */
+/** Returns a world with a held destination. Its breaker opens at three failures in a row and probes every second. */
 async function tripped(): Promise<GateWorld> {
   const world = new GateWorld();
   await world.get(world.breaker(true), 0);
@@ -24,7 +24,7 @@ async function tripped(): Promise<GateWorld> {
   return world;
 }
 
-test('an instance that has set nothing has a breaker that is off', async () => {
+test('the breaker of an instance without settings is off', async () => {
   const world = new GateWorld();
   assert.deepEqual(await world.get(world.gates.instanceSettings({ instanceId: INSTANCE }), 0), DEFAULT_INSTANCE_SETTINGS);
   world.offerMany(30, null);
@@ -37,7 +37,7 @@ test('an instance that has set nothing has a breaker that is off', async () => {
   ]);
 });
 
-test('after so many failures in a row nothing passes to the destination, and others go on', async () => {
+test('after the set number of failures in a row nothing passes to the destination, and others continue', async () => {
   const world = await tripped();
   world.offerMany(2, null);
   world.offer(null, { origin: OTHER });
@@ -51,7 +51,7 @@ test('after so many failures in a row nothing passes to the destination, and oth
   assert.deepEqual(reasons(world, 'r3'), [{ kind: 'destination-held', hold: held?.hold, probeAt: world.now + 1_000 }]);
 });
 
-test('one probe at a time, each so long after the last one failed; one that is delivered lets all go in order', async () => {
+test('there is one probe at a time, an interval after the last one failed; a delivered probe releases all in order', async () => {
   const world = await tripped();
   world.offerMany(5, null);
   await world.pass(999);
@@ -72,7 +72,7 @@ test('one probe at a time, each so long after the last one failed; one that is d
   assert.deepEqual(await destinations(world), []);
 });
 
-test('when nothing waits no timer does, and the first that comes later is the probe', async () => {
+test('without waiting deliveries there is no timer, and the next delivery is the probe', async () => {
   const world = await tripped();
   await world.pass(60_000);
   const runKey = world.offer(null);
@@ -80,7 +80,7 @@ test('when nothing waits no timer does, and the first that comes later is the pr
   assert.deepEqual(world.startedRuns, [runKey]);
 });
 
-test('what was under way when it was held says nothing of whether it is back', async () => {
+test('a delivery that was in flight before the hold does not end it', async () => {
   const world = new GateWorld();
   await world.get(world.breaker(true), 0);
   world.offerMany(5, null);
@@ -90,7 +90,7 @@ test('what was under way when it was held says nothing of whether it is back', a
   assert.equal(world.inFlight.has('r5'), false);
 });
 
-test('a probe that was not made, or is withdrawn, makes place for the next at once', async () => {
+test('a probe that was not made or is withdrawn is followed by the next at once', async () => {
   const world = await tripped();
   await world.trigger({ key: 'k', parallelism: 1 });
   world.offerMany(3, null);
@@ -99,7 +99,7 @@ test('a probe that was not made, or is withdrawn, makes place for the next at on
   assert.deepEqual(world.startedRuns, ['r3', 'r4']);
 });
 
-test('holds are there after a restart: the breaker waits a full interval, and counts from where it was', async () => {
+test('holds remain after a restart: the breaker waits a full interval and keeps its count', async () => {
   const world = await tripped();
   await world.pass(500);
   world.crash();
@@ -110,7 +110,7 @@ test('holds are there after a restart: the breaker waits a full interval, and co
   assert.equal(world.starts.length, 1);
 });
 
-test('a hold by hand is never probed, is there after a restart, and ends by hand', async () => {
+test('a hold by hand is never probed, remains after a restart, and ends by hand', async () => {
   const world = new GateWorld();
   await world.get(world.breaker(true), 0);
   await hold(world);
@@ -128,7 +128,7 @@ test('a hold by hand is never probed, is there after a restart, and ends by hand
   assert.equal(world.store.holds.size, 0);
 });
 
-test('a hold of the breaker that is released by hand lets all go, and the count begins anew', async () => {
+test('a hold of the breaker that is released by hand releases all, and the count restarts', async () => {
   const world = await tripped();
   world.offerMany(4, null);
   assert.equal(await release(world), true);
@@ -138,7 +138,7 @@ test('a hold of the breaker that is released by hand lets all go, and the count 
   assert.equal(world.starts.length, 5);
 });
 
-test('a hold by hand takes the place of one of the breaker: what its probe says does not count', async () => {
+test('a hold by hand replaces one of the breaker: the result of its probe does not count', async () => {
   const world = await tripped();
   world.offerMany(3, null);
   await world.pass(1_000);
@@ -149,7 +149,7 @@ test('a hold by hand takes the place of one of the breaker: what its probe says 
   assert.equal(world.store.holds.get(ORIGIN)?.by, 'hand');
 });
 
-test('to switch the breaker off lifts its holds and leaves those by hand', async () => {
+test('switching the breaker off ends its holds and keeps those by hand', async () => {
   const world = await tripped();
   await hold(world, OTHER);
   world.offerMany(2, null);
@@ -159,7 +159,7 @@ test('to switch the breaker off lifts its holds and leaves those by hand', async
   assert.deepEqual([...world.store.holds.keys()], [OTHER]);
 });
 
-test('a hold of a breaker that was switched off before a crash is lifted at the next start', async () => {
+test('a hold of a breaker that was switched off before a crash ends at the next start', async () => {
   const world = await tripped();
   world.store.settings = { ...DEFAULT_INSTANCE_SETTINGS, breaker: { enabled: false, failures: 3, probeEveryMs: 1_000 } };
   world.crash();
@@ -169,7 +169,7 @@ test('a hold of a breaker that was switched off before a crash is lifted at the 
   assert.equal(world.store.holds.size, 0);
 });
 
-test('a shorter interval brings the next probe nearer', async () => {
+test('a shorter interval makes the next probe earlier', async () => {
   const world = await tripped();
   world.offer(null);
   await world.get(world.breaker(true, 3, 100), 0);
@@ -177,7 +177,7 @@ test('a shorter interval brings the next probe nearer', async () => {
   assert.equal(world.starts.length, 1);
 });
 
-test('a hold that cannot be written down at first counts, and is written a second later', async () => {
+test('a hold that cannot be stored at first applies, and is stored a second later', async () => {
   const world = new GateWorld();
   await world.get(world.breaker(true), 0);
   world.store.broken = true;
@@ -191,7 +191,7 @@ test('a hold that cannot be written down at first counts, and is written a secon
   assert.equal(world.store.holds.get(ORIGIN)?.by, 'breaker');
 });
 
-test('a hold by hand that could not be written down is refused, and holds nothing', async () => {
+test('a hold by hand that could not be stored is rejected and holds nothing', async () => {
   const world = new GateWorld();
   await destinations(world);
   world.store.broken = true;
@@ -201,7 +201,7 @@ test('a hold by hand that could not be written down is refused, and holds nothin
   assert.equal(world.starts.length, 1);
 });
 
-test('what is held for its destination takes no place and no start at its key, and stands aside for others', async () => {
+test('a delivery to a held destination takes no slot and no start of its key, and does not delay others', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 1, rate: 10, periodMs: 60_000 });
   world.offer('k');
@@ -248,7 +248,7 @@ test('a delivery that waits at its key and whose destination is held reports bot
   );
 });
 
-test('a probe keeps to the limits of its key, and one whose key is full is passed over', async () => {
+test('a probe respects the limits of its key, and a delivery whose key is full is skipped', async () => {
   const world = await tripped();
   await world.trigger({ key: 'full', parallelism: 1 });
   world.offer('full', { origin: OTHER });
@@ -265,14 +265,14 @@ test('a probe keeps to the limits of its key, and one whose key is full is passe
   assert.deepEqual(world.startedRuns, ['r3', 'r5', 'r4']);
 });
 
-test('a probe that comes to wait at its key after all is tried again with another', async () => {
+test('if a probe has to wait at its key, another delivery becomes the probe', async () => {
   const world = await tripped();
   world.store.latencyMs = () => 5;
   await world.get(world.trigger({ key: 'k', rate: 5, periodMs: 1_000 }), 5);
   world.offer('k');
   world.offer(null);
   await world.pass(993);
-  // The key is paused while the start of its delivery is being written down.
+  // The key is paused while the start of its delivery is being stored.
   void world.gates.changeFlowControl({ instanceId: INSTANCE, key: 'k', change: { kind: 'pause' } });
   await world.pass(500);
   assert.deepEqual(world.startedRuns, []);
@@ -284,7 +284,7 @@ test('a probe that comes to wait at its key after all is tried again with anothe
   assert.deepEqual(world.startedRuns, ['r4'], 'the other one waits for its key');
 });
 
-test('a delivery that passed before its destination was held does not start, and gives its place to others', async () => {
+test('a delivery that passed before its destination was held does not start, and returns its slot', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 1 });
   world.offer('k');
@@ -300,7 +300,7 @@ test('a delivery that passed before its destination was held does not start, and
   assert.deepEqual(world.startedRuns, ['r0', 'r1', 'r0']);
 });
 
-test('thousands that were held go on in order, a part at a time, and nothing overtakes them', async () => {
+test('thousands of held deliveries continue in order, a part at a time, and nothing overtakes them', async () => {
   const world = new GateWorld();
   await hold(world);
   const held = world.offerMany(5_000, null);

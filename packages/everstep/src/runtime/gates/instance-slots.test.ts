@@ -1,4 +1,4 @@
-/** Rates and what an instance may have in flight. */
+/** Rates of an instance with a limited number of slots. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answersIn, GateWorld, INSTANCE } from './gates.fixture.js';
@@ -12,7 +12,7 @@ function limitedTo(most: number | (() => number)): GateWorld {
   return world;
 }
 
-test('starts of a rate are granted only when the instance has room for them, at all destinations together', async () => {
+test('starts of a rate are granted only if the instance has free slots, at all destinations together', async () => {
   const world = limitedTo(2);
   await world.trigger({ key: 'k', rate: 5, periodMs: 1_000 });
   for (let i = 0; i < 4; i++) world.offerMany(2, 'k', { origin: `http://app${i}:80` });
@@ -30,7 +30,7 @@ test('starts of a rate are granted only when the instance has room for them, at 
   assert.equal(world.starts.length, 6);
 });
 
-test('keys of an instance that has no room do not hold up those of another at the same destination', async () => {
+test('keys of an instance without free slots do not delay those of another at the same destination', async () => {
   const world = limitedTo(1);
   world.offer(null);
   await world.pass(10);
@@ -43,7 +43,7 @@ test('keys of an instance that has no room do not hold up those of another at th
   assert.deepEqual(world.startedRuns, ['r0', 'theirs']);
 });
 
-test('keys of one instance take turns for its room', async () => {
+test('keys of one instance take turns for its slots', async () => {
   const world = limitedTo(1);
   world.endpoint = answersIn(() => 10);
   for (const key of ['a', 'b']) await world.trigger({ key, rate: 100, periodMs: 60_000 });
@@ -59,7 +59,7 @@ test('keys of one instance take turns for its room', async () => {
   assert.equal(firstSix, 3);
 });
 
-test('a limit that is lowered while starts are written down holds them back; raised, it lets more through', async () => {
+test('a limit that is lowered while starts are being stored holds them back; raised, it permits more', async () => {
   let most = 4;
   const world = limitedTo(() => most);
   await world.trigger({ key: 'k', rate: 10, periodMs: 60_000 });

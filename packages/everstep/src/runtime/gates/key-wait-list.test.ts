@@ -15,7 +15,7 @@ import { StandingClock } from '../runtime.fixture.js';
 import type { FlowControlStatus } from '../services/workflow-service.js';
 import { keyWaitList } from './key-wait-list.js';
 
-test('a node without the gates tells what is due at the key, without what is on its way', async () => {
+test('a node without the gates lists what is due at the key, except deliveries in flight', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const settings = { flowControl: { key: 'k', parallelism: 1 } };
   const due = [T0 + 5, T0 + 1, T0 + 3, T0 + 1_000_000];

@@ -1,7 +1,7 @@
 /**
- * Who waits for a flow control key. The process that has the gates of the
- * instance knows it. Another one reads what is due at the key: in the order of
- * due times, which is the order of arrival but for what stepped aside.
+ * Lists the deliveries that wait for a flow control key. The process that holds the gates of the instance has the list.
+ * Another process reads what is due at the key, in the order of due times. That is the order of the offers, except for
+ * deliveries that waited for their destination.
  */
 import { LIMITS } from '../../config/limits.js';
 import type { Clock } from '../../ports/clock.js';
@@ -10,7 +10,7 @@ import type { FlowControlStatus, KeyWaiter, KeyWaitList } from '../services/work
 import type { DeliveryRef } from './delivery.js';
 import type { DeliveryGates } from './delivery-gates.js';
 
-/** Tasks that are read at once. */
+/** Tasks per read. */
 const PAGE = 1_000;
 
 export interface KeyWaitListOptions {
@@ -27,7 +27,7 @@ interface Query {
   readonly limit: number;
 }
 
-/** Due at the key by the store. `passed`: so many are on their way already, as far as is known the first of them. */
+/** Resolves with what is due at the key in the store. `passed`: number of deliveries in flight, assumed to be the first. */
 async function dueAt(
   { store, clock }: KeyWaitListOptions,
   { instanceId, key, limit }: Query,
@@ -45,7 +45,7 @@ async function dueAt(
     found.push(...page.filter((task) => task.flowControlKey === key));
     after = page.at(-1) ?? null;
     if (page.length < PAGE) break;
-    // Others have their turn.
+    // Other work of the process gets its turn.
     await new Promise<void>((resolve) => clock.endOfTurn(resolve));
   }
   return found.slice(passed, passed + limit);
@@ -60,7 +60,7 @@ export async function keyWaitList(options: KeyWaitListOptions, query: Query, sta
   for (const { runKey, slot } of tickets) {
     const run = await options.store.loadRun({ runKey });
     const task = run?.tasks.get(slot);
-    // It may have gone, or ended, since.
+    // It may have been sent or have ended since.
     if (!run || !task || task.dueAt === null) continue;
     waiting.push({ run, stepName: 'name' in task ? task.name : null, since: task.dueAt });
   }

@@ -7,7 +7,7 @@ const change = (world: GateWorld, change: Parameters<GateWorld['gates']['changeF
   world.get(world.gates.changeFlowControl({ instanceId: INSTANCE, key, change }), 0);
 const reasons = (world: GateWorld, runKey: string) => world.gates.reasons({ runKey, slot: 0 });
 
-test('limits that a trigger brings take effect on what waits: more, fewer, other ones', async () => {
+test('limits of a trigger affect waiting deliveries, whether they are higher, lower or different', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 1 });
   world.offerMany(8, 'k');
@@ -28,12 +28,12 @@ test('limits that a trigger brings take effect on what waits: more, fewer, other
   assert.equal(world.starts.length, 7);
 });
 
-test('limits that became durable while the key was read count, and so does a pin', async () => {
+test('limits that became durable while the key was being loaded apply, and so does a pin', async () => {
   const world = new GateWorld();
   world.offerMany(4, 'k');
   world.gates.noteLimits(INSTANCE, { key: 'k', parallelism: 2 });
   await world.pass(0);
-  // The note came before the key was asked for: the store had nothing to tell.
+  // The limits were noted before the key was needed, and the store had none.
   assert.equal(world.starts.length, 4);
   const pinned = new GateWorld();
   await change(pinned, { kind: 'pin', limits: { parallelism: 1 } });
@@ -43,7 +43,7 @@ test('limits that became durable while the key was read count, and so does a pin
   assert.equal(pinned.starts.length, 1);
 });
 
-test('pinned limits count until they are unpinned; then the latest seen do', async () => {
+test('pinned limits apply until they are unpinned; then the latest limits apply', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 1, rate: 100, periodMs: 500 });
   const pinned = await change(world, { kind: 'pin', limits: { parallelism: 2 } });
@@ -72,7 +72,7 @@ test('pinned limits count until they are unpinned; then the latest seen do', asy
   );
 });
 
-test('of two limits the one that is pinned stays, and the other one is that of the latest trigger', async () => {
+test('if one of two limits is pinned, the other is that of the latest trigger', async () => {
   const world = new GateWorld();
   await change(world, { kind: 'pin', limits: { rate: 3, periodMs: 1_000 } });
   await world.trigger({ key: 'k', parallelism: 1, rate: 100, periodMs: 500 });
@@ -87,7 +87,7 @@ test('of two limits the one that is pinned stays, and the other one is that of t
   assert.deepEqual([(await status(world))?.rate, (await status(world))?.ratePinned], [3, true]);
 });
 
-test('a paused key lets nothing through until it is resumed, over a restart too', async () => {
+test('nothing passes a paused key until it is resumed, also after a restart', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k' });
   assert.equal((await change(world, { kind: 'pause' }))?.paused, true);
@@ -104,7 +104,7 @@ test('a paused key lets nothing through until it is resumed, over a restart too'
   assert.deepEqual(world.startedRuns, [waiting]);
 });
 
-test('a change is answered when it is durable, and for a key that nobody knows with nothing', async () => {
+test('a change resolves when it is durable, and with null for an unknown key', async () => {
   const world = new GateWorld();
   for (const kind of ['pause', 'resume', 'reset-rate'] as const) assert.equal(await change(world, { kind }), null);
   assert.equal(await change(world, { kind: 'unpin', parallelism: true, rate: true }), null);
@@ -118,7 +118,7 @@ test('a change is answered when it is durable, and for a key that nobody knows w
   assert.equal(world.store.keys.get('k')?.ratePinned, true);
 });
 
-test('changes that are made at once are all made', async () => {
+test('concurrent changes are all applied', async () => {
   const world = new GateWorld();
   world.store.latencyMs = () => 3;
   await world.get(world.trigger({ key: 'k', parallelism: 1 }));
@@ -139,7 +139,7 @@ test('changes that are made at once are all made', async () => {
   assert.deepEqual([now?.parallelism, now?.paused, now?.parallelismPinned], [7, true, true]);
 });
 
-test('a limit that a trigger brought while the key was paused is in the store, too', async () => {
+test('a limit of a trigger that arrives while the key is being paused is stored as well', async () => {
   const world = new GateWorld();
   world.store.latencyMs = () => 3;
   await world.get(world.trigger({ key: 'k', parallelism: 1 }));
@@ -153,7 +153,7 @@ test('a limit that a trigger brought while the key was paused is in the store, t
   assert.deepEqual([world.store.keys.get('k')?.parallelism, world.store.keys.get('k')?.paused], [2, true]);
 });
 
-test('a window that has ended is not made longer by a longer period', async () => {
+test('a longer period does not extend a window that has ended', async () => {
   const world = new GateWorld();
   world.endpoint = answersIn(() => 1);
   await world.trigger({ key: 'k', rate: 2, periodMs: 100 });
@@ -172,7 +172,7 @@ test('a window that has ended is not made longer by a longer period', async () =
   );
 });
 
-test('a window that is reset ends at once', async () => {
+test('resetting a window ends it at once', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', rate: 1, periodMs: 60_000 });
   world.offerMany(2, 'k');
@@ -184,7 +184,7 @@ test('a window that is reset ends at once', async () => {
   assert.equal(world.store.keys.get('k')?.window?.startedAt, world.now);
 });
 
-test('a window from before a crash that may have ended is not made longer by a longer period either', async () => {
+test('a longer period does not extend a window from before a crash that may have ended', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', rate: 1, periodMs: 100 });
   world.offerMany(1, 'k');
@@ -192,7 +192,7 @@ test('a window from before a crash that may have ended is not made longer by a l
   world.endRun('r0');
   world.crash();
   world.offer('k', { runKey: 'late' });
-  // It began at 0, or as late as at 60, with its first request; so it may be over at 100.
+  // It started with its first request, between 0 and 60, so it may have ended at 100.
   await world.pass(40);
   await world.trigger({ key: 'k', rate: 2, periodMs: 150 });
   await world.pass(0);

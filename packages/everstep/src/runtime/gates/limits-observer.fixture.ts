@@ -1,7 +1,6 @@
 /**
- * Watches the starts of one key from outside, as an endpoint that counts
- * would. While a change is being made it is not known whether it counts
- * already: then all that may be is followed, and what fits none of it is wrong.
+ * Observes the starts of one key from outside, like an endpoint that counts them. While a change is in progress, it is
+ * unknown whether it applies. The observer then tracks all possible states; a start that fits none of them is wrong.
  */
 import type { FlowControlState } from '../../engine/runs/run.js';
 import type { Start } from './gates.fixture.js';
@@ -11,7 +10,7 @@ export type KnownLimits = Pick<FlowControlState, 'parallelism' | 'rate' | 'perio
 interface Possibility {
   readonly limits: KnownLimits;
   readonly window: { readonly begin: number; readonly starts: readonly Start[] } | null;
-  /** The change that is being made counts already. */
+  /** Whether the change in progress applies. */
   readonly changed: boolean;
 }
 
@@ -26,10 +25,10 @@ export class LimitsObserver {
   ];
   private change: Change | null = null;
 
-  /** The latest that were asked for. */
+  /** The latest requested limits. */
   limits: KnownLimits = { parallelism: null, rate: null, periodMs: null, paused: false };
 
-  /** From now on the change may count; what this returns says that it does. */
+  /** The change may apply from now on. Call the returned function when it does. */
   changing(change: Change): (at: number) => void {
     this.change = change;
     if (change.kind === 'limits') this.limits = change.limits;
@@ -40,7 +39,7 @@ export class LimitsObserver {
     };
   }
 
-  /** The process is gone. What the next one knows is what is kept; that is never less than what was started. */
+  /** The process has crashed. The next one knows the stored window, which contains at least the starts that were made. */
   crashed(kept: FlowControlState['window'], at: number): string | null {
     const wrong = this.possible.every((one) => {
       const seen = one.window?.starts.filter((start) => start.at >= (kept?.startedAt ?? 0)) ?? [];
@@ -53,7 +52,7 @@ export class LimitsObserver {
     return wrong ? `fewer starts are written down than were made: ${JSON.stringify(kept)}` : null;
   }
 
-  /** Something of this key started, and is among those in flight. Returns what is wrong with that, or null. */
+  /** A delivery of this key has started and is in flight. Returns what is wrong with that, or null. */
   started(start: Start, inFlight: number): string | null {
     this.branch(start.at);
     const before = this.possible;
@@ -79,14 +78,14 @@ export class LimitsObserver {
     return [{ ...one, window: { ...one.window, starts: [...one.window.starts, start] } }];
   }
 
-  /** The change may have come to count by now. */
+  /** The change may apply by now. */
   private branch(at: number): void {
     const { change } = this;
     if (!change) return;
     const changed = this.possible.flatMap((one): Possibility[] => {
       if (one.changed) return [];
       if (change.kind === 'reset') return [{ ...one, window: null, changed: true }];
-      // Starts that no rate counted are in no window, and a window that has ended is not made longer.
+      // Starts that no rate counted are in no window, and a window that has ended is not extended.
       const window = change.limits.rate === null || one.limits.rate === null || hasEnded(one, at) ? null : one.window;
       return [{ limits: change.limits, window, changed: true }];
     });

@@ -33,7 +33,7 @@ const schedule = fc.record({
   places: fc.integer({ min: 1, max: 8 }),
   durationsMs: fc.array(fc.integer({ min: 0, max: 120 }), { minLength: 1, maxLength: 7 }),
   latenciesMs: fc.array(fc.integer({ min: 0, max: MAX_LATENCY_MS }), { minLength: 1, maxLength: 5 }),
-  /** Each so many-th delivery is not made, or fails. */
+  /** Every nth delivery is not made. */
   notMadeEvery: fc.integer({ min: 3, max: 20 }),
 });
 type Schedule = typeof schedule extends fc.Arbitrary<infer Value> ? Value : never;
@@ -46,11 +46,11 @@ function inTurn(values: readonly number[]): () => number {
 class Play {
   readonly world = new GateWorld();
   readonly observers = new Map(KEYS.map((name) => [name as string, new LimitsObserver()]));
-  /** What is owed, in the order of its offers. */
-  readonly owed = new Map<string, { key: string; origin: string; number: number }>();
+  /** Pending deliveries, in the order of their offers. */
+  readonly pending = new Map<string, { key: string; origin: string; number: number }>();
   private readonly lastOf = new Map<string, number>();
-  private readonly pending: Promise<unknown>[] = [];
-  /** What went against the rules. */
+  private readonly changes: Promise<unknown>[] = [];
+  /** Violations of the rules. */
   readonly wrong: string[] = [];
   private offers = 0;
 
@@ -66,8 +66,8 @@ class Play {
         if (world.inFlight.get(start.runKey) !== start) return;
         const made = ++ended % notMadeEvery !== 0;
         const result: DeliveryResult = made ? { kind: 'delivered' } : { kind: 'not-made' };
-        this.owed.delete(start.runKey);
-        // First, because what follows may start in its place.
+        this.pending.delete(start.runKey);
+        // First, because another delivery may start in its slot.
         if (!made) this.observer(start.limits.flowControlKey).notMade(start);
         world.end(start, result);
       });
@@ -87,12 +87,12 @@ class Play {
     const broken = this.observer(flowControlKey).started(start, flying.length);
     if (broken) this.wrong.push(broken);
     if (this.world.store.holds.has(origin) && this.releasing === 0) this.wrong.push(`${runKey} started, and ${origin} is held`);
-    const owed = this.owed.get(runKey);
-    const lane = `${flowControlKey} ${origin}`;
-    const last = this.lastOf.get(lane) ?? -1;
-    if (!owed) this.wrong.push(`${runKey} started, and nothing was owed`);
-    else if (owed.number <= last) this.wrong.push(`${runKey} was overtaken at ${lane}`);
-    this.lastOf.set(lane, owed?.number ?? last);
+    const pending = this.pending.get(runKey);
+    const line = `${flowControlKey} ${origin}`;
+    const last = this.lastOf.get(line) ?? -1;
+    if (!pending) this.wrong.push(`${runKey} started, and it was not pending`);
+    else if (pending.number <= last) this.wrong.push(`${runKey} was overtaken at ${line}`);
+    this.lastOf.set(line, pending?.number ?? last);
   }
   private releasing = 0;
 
@@ -100,7 +100,7 @@ class Play {
     const { world } = this;
     switch (chosen.kind) {
       case 'offer':
-        for (let n = 0; n < chosen.count; n++) this.offerOwed(chosen.key, chosen.origin);
+        for (let n = 0; n < chosen.count; n++) this.offerOne(chosen.key, chosen.origin);
         return;
       case 'trigger': {
         const { parallelism, rate, periodMs } = chosen.limits;
@@ -116,7 +116,7 @@ class Play {
           guards: [],
           writes: [{ kind: 'put-flow-control', instanceId: INSTANCE, flowControl, at: world.now }],
         } as const;
-        this.pending.push(
+        this.changes.push(
           world.store.commitControl(unit).then(() => {
             settled(world.now);
             world.gates.noteLimits(INSTANCE, flowControl);
@@ -131,30 +131,30 @@ class Play {
         if (!registered) return;
         const settled = observer.changing({ kind: 'limits', limits: { ...observer.limits, paused: chosen.kind === 'pause' } });
         const made = world.gates.changeFlowControl({ instanceId: INSTANCE, key: chosen.key, change: { kind: chosen.kind } });
-        this.pending.push(made.then(() => settled(world.now)));
+        this.changes.push(made.then(() => settled(world.now)));
         return;
       }
       case 'reset': {
         if (!world.store.keys.has(chosen.key)) return;
         const settled = this.observer(chosen.key).changing({ kind: 'reset' });
         const made = world.gates.changeFlowControl({ instanceId: INSTANCE, key: chosen.key, change: { kind: 'reset-rate' } });
-        this.pending.push(made.then(() => settled(world.now)));
+        this.changes.push(made.then(() => settled(world.now)));
         return;
       }
       case 'withdraw': {
-        const waiting = [...this.owed.keys()].filter((runKey) => !world.inFlight.has(runKey));
+        const waiting = [...this.pending.keys()].filter((runKey) => !world.inFlight.has(runKey));
         const runKey = waiting[chosen.at % Math.max(1, waiting.length)];
         if (runKey === undefined) return;
         world.gates.withdraw({ runKey, slot: 0 });
-        this.owed.delete(runKey);
+        this.pending.delete(runKey);
         return;
       }
       case 'hold':
-        this.pending.push(world.gates.holdDestination({ instanceId: INSTANCE, origin: chosen.origin, reason: 'by hand' }));
+        this.changes.push(world.gates.holdDestination({ instanceId: INSTANCE, origin: chosen.origin, reason: 'by hand' }));
         return;
       case 'release':
         this.releasing++;
-        this.pending.push(
+        this.changes.push(
           world.gates.releaseDestination({ instanceId: INSTANCE, origin: chosen.origin }).then(() => this.releasing--),
         );
         return;
@@ -163,13 +163,13 @@ class Play {
     }
   }
 
-  private offerOwed(name: string, origin: string): void {
+  private offerOne(name: string, origin: string): void {
     const runKey = `${name}${this.offers}`;
-    this.owed.set(runKey, { key: name, origin, number: this.offers++ });
+    this.pending.set(runKey, { key: name, origin, number: this.offers++ });
     this.world.offer(name, { origin, runKey });
   }
 
-  /** Another process finds what is owed, oldest first; what was in flight is delivered again. */
+  /** Another process finds the pending deliveries, oldest first; those in flight are delivered again. */
   private crash(): void {
     this.world.crash();
     this.lastOf.clear();
@@ -177,17 +177,17 @@ class Play {
       const broken = observer.crashed(this.world.store.keys.get(name)?.window ?? null, this.world.now);
       if (broken) this.wrong.push(broken);
     }
-    for (const [runKey, { key: name, origin }] of this.owed) this.world.offer(name, { origin, runKey });
+    for (const [runKey, { key: name, origin }] of this.pending) this.world.offer(name, { origin, runKey });
   }
 
-  /** What was asked for is made before anything else is asked: answers of a process that is gone would come from nobody. */
+  /** Waits for the requested changes: after a crash they would never resolve. */
   async settle(): Promise<void> {
-    const pending = this.pending.splice(0);
-    if (pending.length > 0) await this.world.get(Promise.all(pending), MAX_LATENCY_MS * 2 * (pending.length + 4));
+    const changes = this.changes.splice(0);
+    if (changes.length > 0) await this.world.get(Promise.all(changes), MAX_LATENCY_MS * 2 * (changes.length + 4));
   }
 }
 
-test('limits, order and holds are kept on any schedule, over crashes, and nobody is lost', async () => {
+test('limits, order and holds are kept on any schedule, across crashes, and no delivery is lost', async () => {
   await fc.assert(
     fc.asyncProperty(schedule, async (chosen) => {
       const play = new Play(chosen);
@@ -203,11 +203,11 @@ test('limits, order and holds are kept on any schedule, over crashes, and nobody
       await play.settle();
       await world.pass(200_000);
       assert.deepEqual(play.wrong, []);
-      assert.deepEqual([...play.owed.keys()], [], 'what is still owed');
+      assert.deepEqual([...play.pending.keys()], [], 'pending deliveries');
       const left = await world.get(world.gates.flowControls({ instanceId: INSTANCE }), 0);
       for (const { waiting, inFlight } of left) assert.deepEqual([waiting, inFlight], [0, 0]);
     }),
-    // The long run tries others each time.
+    // The long run uses another seed each time.
     { numRuns: 150, seed: process.env.EVERSTEP_SOAK === '1' ? Date.now() : 41 },
   );
 });

@@ -1,4 +1,4 @@
-/** Limits as an endpoint sees them: it counts requests when they arrive, and requests take their time. */
+/** Rates as an endpoint sees them: it counts requests when they arrive, after a delay. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GateWorld } from './gates.fixture.js';
@@ -6,7 +6,7 @@ import { transitOf } from './rate-window.js';
 
 const PERIOD_MS = 1_000;
 
-/** Numbers below 1 that look random and are the same each time. */
+/** Returns pseudo-random numbers below 1, the same each time. */
 function drawn(seed: number): () => number {
   let state = seed;
   return () => {
@@ -15,10 +15,10 @@ function drawn(seed: number): () => number {
   };
 }
 
-/** The most arrivals in a window: one begins with the first arrival after the last one ended. */
-function mostInWindow(arrivals: readonly number[]): number {
+/** Returns the most requests in a window. A window starts with the first arrival after the previous one has ended. */
+function mostInWindow(requests: readonly number[]): number {
   let [begin, count, most] = [Number.NEGATIVE_INFINITY, 0, 0];
-  for (const at of arrivals) {
+  for (const at of requests) {
     if (at >= begin + PERIOD_MS) [begin, count] = [at, 0];
     most = Math.max(most, ++count);
   }
@@ -28,9 +28,9 @@ function mostInWindow(arrivals: readonly number[]): number {
 class RequestLog {
   readonly world = new GateWorld();
   readonly seen: number[] = [];
-  /** Before a request leaves: connecting, and whatever else is done at once. */
+  /** Time until a request is sent: it has to connect first. */
   connectMs = 0;
-  /** How late the first one of all arrives: its endpoint is cold. */
+  /** Additional delay of the very first request: its endpoint is cold. */
   firstLateMs = 0;
 
   constructor(seed: number, answerMs: number) {
@@ -49,59 +49,59 @@ class RequestLog {
   }
 }
 
-test('a first window whose requests had to connect first does not end before its time at the endpoint', async () => {
-  const arrivals = new RequestLog(3, 5);
-  const { world } = arrivals;
+test('a first window whose requests had to connect does not end early at the endpoint', async () => {
+  const requests = new RequestLog(3, 5);
+  const { world } = requests;
   await world.trigger({ key: 'k', rate: 50, periodMs: PERIOD_MS });
-  arrivals.connectMs = 60;
+  requests.connectMs = 60;
   world.offerMany(500, 'k');
   await world.pass(500);
-  arrivals.connectMs = 0;
+  requests.connectMs = 0;
   await world.pass(8_500);
-  assert.equal(mostInWindow(arrivals.seen), 50);
-  assert.ok(arrivals.seen.length >= 9 * 50 * 0.95, `${arrivals.seen.length} arrivals`);
+  assert.equal(mostInWindow(requests.seen), 50);
+  assert.ok(requests.seen.length >= 9 * 50 * 0.95, `${requests.seen.length} requests`);
 });
 
-test('an endpoint that takes the first request late gets no more for that', async () => {
-  const arrivals = new RequestLog(3, 1);
-  const { world } = arrivals;
+test('an endpoint that accepts the first request late gets no more requests for that', async () => {
+  const requests = new RequestLog(3, 1);
+  const { world } = requests;
   await world.trigger({ key: 'k', parallelism: 1, rate: 50, periodMs: PERIOD_MS });
-  arrivals.firstLateMs = transitOf(PERIOD_MS);
+  requests.firstLateMs = transitOf(PERIOD_MS);
   world.offerMany(500, 'k');
   await world.pass(9_000);
-  assert.equal(mostInWindow(arrivals.seen), 50);
-  assert.ok(arrivals.seen.length >= 9 * 50 * 0.95, `${arrivals.seen.length} arrivals`);
+  assert.equal(mostInWindow(requests.seen), 50);
+  assert.ok(requests.seen.length >= 9 * 50 * 0.95, `${requests.seen.length} requests`);
 });
 
-test('what starts late in a window does not arrive in the next one', async () => {
+test('a request that starts late in a window does not arrive in the next one', async () => {
   for (let seed = 1; seed <= 20; seed++) {
-    const arrivals = new RequestLog(seed, 80 + seed);
-    const { world } = arrivals;
+    const requests = new RequestLog(seed, 80 + seed);
+    const { world } = requests;
     await world.trigger({ key: 'k', rate: 20, parallelism: 2, periodMs: PERIOD_MS });
     world.offerMany(1_000, 'k');
     await world.pass(20_000);
-    assert.ok(mostInWindow(arrivals.seen) <= 20, `seed ${seed}: ${mostInWindow(arrivals.seen)} in a window`);
+    assert.ok(mostInWindow(requests.seen) <= 20, `seed ${seed}: ${mostInWindow(requests.seen)} in a window`);
     const fits = Math.min(20, (2 * PERIOD_MS) / (86 + seed));
-    assert.ok(arrivals.seen.length >= 20 * fits * 0.95, `seed ${seed}: ${arrivals.seen.length} arrivals`);
+    assert.ok(requests.seen.length >= 20 * fits * 0.95, `seed ${seed}: ${requests.seen.length} requests`);
   }
 });
 
 test('after a crash the window is as long as it may have been at the endpoint', async () => {
-  const arrivals = new RequestLog(5, 1);
-  const { world } = arrivals;
+  const requests = new RequestLog(5, 1);
+  const { world } = requests;
   await world.trigger({ key: 'k', rate: 10, periodMs: PERIOD_MS });
-  arrivals.connectMs = 50;
+  requests.connectMs = 50;
   world.offerMany(10, 'k');
   await world.pass(200);
   world.crash();
-  arrivals.connectMs = 0;
+  requests.connectMs = 0;
   world.offerMany(30, 'k');
   await world.pass(3_000);
-  assert.equal(mostInWindow(arrivals.seen), 10);
-  assert.ok(arrivals.seen.length >= 30, `${arrivals.seen.length} arrivals`);
+  assert.equal(mostInWindow(requests.seen), 10);
+  assert.ok(requests.seen.length >= 30, `${requests.seen.length} requests`);
 });
 
-test('a window whose first request never left ends all the same', async () => {
+test('a window whose first request is never sent ends as well', async () => {
   const { world } = new RequestLog(7, 1);
   world.endpoint = (_start, end, clock) => {
     clock.setTimer(clock.now() + 1, () => end({ kind: 'failed', error: 'nobody listens' }));

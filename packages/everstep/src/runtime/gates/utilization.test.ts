@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answersIn, GateWorld } from './gates.fixture.js';
 
-/** Numbers that look random and are the same each time. */
+/** Returns pseudo-random numbers, the same each time. */
 function drawn(seed: number): () => number {
   let state = seed;
   return () => {
@@ -11,7 +11,7 @@ function drawn(seed: number): () => number {
   };
 }
 
-test('a rate is used up while something waits', async () => {
+test('a rate is fully used while deliveries wait', async () => {
   const world = new GateWorld();
   const next = drawn(7);
   world.store.latencyMs = () => Math.floor(next() * 4);
@@ -23,7 +23,7 @@ test('a rate is used up while something waits', async () => {
   assert.ok(world.starts.length <= 61 * 20, `${world.starts.length} starts`);
 });
 
-test('a parallelism is used up while something waits', async () => {
+test('a parallelism is fully used while deliveries wait', async () => {
   const world = new GateWorld();
   const next = drawn(11);
   let busyMs = 0;
@@ -40,7 +40,7 @@ test('a parallelism is used up while something waits', async () => {
   assert.ok(busyMs >= (world.now - begin) * 4 * 0.95, `${busyMs} ms of deliveries`);
 });
 
-test('a rate and a parallelism that allow the same are used up together', async () => {
+test('a rate and a parallelism that permit the same are both fully used', async () => {
   const world = new GateWorld();
   world.store.latencyMs = () => 1;
   world.endpoint = answersIn(() => 90);

@@ -8,7 +8,7 @@ import type { Started } from '../../engine/runs/start.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../engine/writes.js';
 import type { InstanceLimits, RunAdmission } from '../../ports/stores/instance-limits.js';
 import type { RepairItemRecord, RepairRecord, RepairStore } from '../../ports/stores/repair-store.js';
-import type { BegunPayload } from '../runs/run-cache.js';
+import type { StartPayload } from '../runs/run-cache.js';
 import type { Recovery, RecoveryCommand } from '../services/dead-letters.js';
 
 export interface StartingOptions {
@@ -17,7 +17,7 @@ export interface StartingOptions {
   /** Returns the run that recovers the entry. */
   readonly prepare: (command: RecoveryCommand, dlqId: string) => Promise<Recovery | 'missing' | 'no-flow-control-key'>;
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
-  readonly begin: (started: Started, payload: BegunPayload) => void;
+  readonly begin: (started: Started, payload: StartPayload) => void;
   readonly limits: Pick<InstanceLimits, 'admitRuns' | 'releaseRuns' | 'recount'>;
 }
 

@@ -1,9 +1,9 @@
-/** Clients that wait for the end of a run. Nothing polls: the decision that ends a run wakes them. Keeps invariant 10. */
+/** Clients that wait for the end of a run. They do not poll: the decision that ends a run wakes them. Keeps invariant 10. */
 import type { Clock } from '../../ports/clock.js';
 
 export class EndWatch {
   private readonly clock: Clock;
-  /** Told of every end that this process decides, whoever waits for it. */
+  /** Called for every run that ends in this process, even if no client waits for it. */
   onEnd: () => void = () => {};
   private readonly watchers = new Map<string, Set<(ended: boolean) => void>>();
 
@@ -11,7 +11,7 @@ export class EndWatch {
     this.clock = clock;
   }
 
-  /** `ended` resolves with true when the run ends, with false when the time is up, `signal` aborts, or it is given up. */
+  /** `ended` resolves with true if the run ends, or with false after the timeout, on abort, or when it is given up. */
   watch(
     runKey: string,
     timeoutMs: number,
@@ -38,7 +38,7 @@ export class EndWatch {
     return { ended, giveUp };
   }
 
-  /** Runs that somebody waits for. */
+  /** Runs that clients wait for. */
   get watched(): readonly string[] {
     return [...this.watchers.keys()];
   }

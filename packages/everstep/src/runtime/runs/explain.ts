@@ -1,4 +1,4 @@
-/** Why a run is where it is: for each thing it owes, what has to come true before it goes on. */
+/** Explains why a run waits: for each pending task, what must happen before it continues. */
 import { PART } from '../../config/limits.js';
 import { runKeyOfMessage } from '../../engine/ids.js';
 import { callbackRetryRule } from '../../engine/messages/callback.js';
@@ -6,35 +6,26 @@ import { CALLBACK_SLOT, type RunSettings, type Task } from '../../engine/runs/ru
 import { stepTypeOf } from '../../engine/runs/step-type.js';
 import { attemptsOf } from '../../ports/stores/history-parts.js';
 import type { HistoryStore, RunRecord, RunStore } from '../../ports/stores/store.js';
-import type { DeliveryRef } from '../gates/delivery.js';
-import type { ExplainedTask, Explanation, QueuedBecause, WaitReason } from '../services/workflow-service.js';
+import type { Dispatcher } from '../dispatch/dispatcher.js';
+import { originOf } from '../dispatch/origins.js';
+import type { ExplainedTask, Explanation, WaitReason } from '../services/workflow-service.js';
 
-/** What the driver knows of a task that the store does not. */
-export interface LiveState {
-  /** What holds it back at the gates; empty when nothing does. */
-  reasons(ticket: DeliveryRef): readonly WaitReason[];
-  isInFlight(ticket: DeliveryRef): boolean;
-  /** Why it waits for a slot; null when it does not, or not here. */
-  queuedBecause(ticket: DeliveryRef): QueuedBecause | null;
-  /** Why what is not due yet will not go when it is; null when its destination is not held. */
-  heldAt(instanceId: string, url: string): Promise<WaitReason | null>;
-}
-
-/** Of a run. */
-interface Owed {
+/** A run with pending tasks. */
+interface Pending {
   readonly run: RunRecord;
-  /** Why the last attempt of a message failed, by the message. */
+  /** Errors of the last attempts, by message id. */
   readonly failures: ReadonlyMap<string, string>;
 }
 
 interface Question {
   readonly store: RunStore & HistoryStore;
-  readonly live: LiveState;
+  /** Knows what holds a task back in this process. */
+  readonly dispatcher: Pick<Dispatcher, 'gates' | 'isInFlight' | 'queuedBecause'>;
   /** Unix ms. */
   readonly now: number;
 }
 
-function urlOf(task: Task, { run }: Owed): string {
+function urlOf(task: Task, { run }: Pending): string {
   const { workflowUrl, settings } = run;
   if (task.kind === 'call') return task.call.url;
   return task.kind === 'callback' ? (settings.failureCallback?.url ?? workflowUrl) : workflowUrl;
@@ -45,15 +36,15 @@ function maxRetriesOf(task: Task, settings: RunSettings): number {
   return task.kind === 'callback' ? callbackRetryRule(settings).maxRetries : settings.maxRetries;
 }
 
-/** Of a task that is delivered to somebody. */
+/** Returns the reasons of a task that is performed by a delivery. */
 async function deliveryReasons(
   task: Extract<Task, { readonly retried: number }>,
   dueAt: number,
-  owed: Owed,
-  { live, now }: Question,
+  pending: Pending,
+  { dispatcher, now }: Question,
 ): Promise<readonly WaitReason[]> {
-  const { run, failures } = owed;
-  const ticket = { runKey: run.key, slot: task.slot };
+  const { run, failures } = pending;
+  const ref = { runKey: run.key, slot: task.slot };
   const reasons: WaitReason[] = [];
   if (task.retried > 0) {
     reasons.push({
@@ -65,17 +56,17 @@ async function deliveryReasons(
     });
   } else if (dueAt > now) reasons.push({ kind: 'not-before', at: dueAt });
   if (dueAt > now) {
-    const held = await live.heldAt(run.instanceId, urlOf(task, owed));
+    const held = await dispatcher.gates.heldAt(run.instanceId, originOf(urlOf(task, pending)));
     return held ? [...reasons, held] : reasons;
   }
-  if (live.isInFlight(ticket)) return [...reasons, { kind: 'in-flight', url: urlOf(task, owed) }];
-  const held = live.reasons(ticket);
+  if (dispatcher.isInFlight(ref)) return [...reasons, { kind: 'in-flight', url: urlOf(task, pending) }];
+  const held = dispatcher.gates.reasons(ref);
   if (held.length > 0) return [...reasons, ...held];
-  const because = live.queuedBecause(ticket);
+  const because = dispatcher.queuedBecause(ref);
   return [...reasons, { kind: 'queued', ...(because ? { because } : {}) }];
 }
 
-async function reasonsOf(task: Task, owed: Owed, question: Question): Promise<readonly WaitReason[]> {
+async function reasonsOf(task: Task, pending: Pending, question: Question): Promise<readonly WaitReason[]> {
   if (task.kind === 'invoke') {
     const { childWorkflowRunId, childCreatedAt } = task;
     return [{ kind: 'waiting-for-run', workflowRunId: childWorkflowRunId, workflowCreatedAt: childCreatedAt }];
@@ -89,12 +80,12 @@ async function reasonsOf(task: Task, owed: Owed, question: Question): Promise<re
     case 'notify':
       return [{ kind: 'queued' }];
     default:
-      return deliveryReasons(task, task.dueAt, owed, question);
+      return deliveryReasons(task, task.dueAt, pending, question);
   }
 }
 
-async function explainTask(task: Task, owed: Owed, question: Question): Promise<ExplainedTask> {
-  const reasons = await reasonsOf(task, owed, question);
+async function explainTask(task: Task, pending: Pending, question: Question): Promise<ExplainedTask> {
+  const reasons = await reasonsOf(task, pending, question);
   if (task.kind === 'advance') return { what: 'workflow', reasons };
   if (task.kind === 'message') return { what: 'message', reasons };
   if (task.kind === 'callback') return { what: 'failure-callback', reasons };
@@ -110,7 +101,7 @@ async function messageOf(
   return run?.instanceId === instanceId && run.workflowRunId === workflowRunId ? run : null;
 }
 
-/** Why the last attempt failed of those tasks that are tried again, by their messages. */
+/** Resolves with the errors of the last attempts of tasks that are retried, by message id. */
 async function lastFailures(
   store: RunStore & HistoryStore,
   { key }: RunRecord,
@@ -134,12 +125,12 @@ export async function explainRun(
   const history = run && (await question.store.runHistory({ runKey: run.key, bounds: PART, maxOutBytes: 0 }));
   if (!history) return null;
   const active = history.run.status === 'active';
-  // What a run that has ended left open is owed to nobody, but for the message about its failure.
+  // Open tasks of a run that has ended are not pending, except the message about its failure.
   const tasks = history.tasks.filter(({ slot, dueAt }) => active || (slot === CALLBACK_SLOT && dueAt !== null));
-  const owed = { run: history.run, failures: await lastFailures(question.store, history.run, tasks) };
+  const pending = { run: history.run, failures: await lastFailures(question.store, history.run, tasks) };
   return {
     run: history.run,
-    tasks: await Promise.all(tasks.map((task) => explainTask(task, owed, question))),
+    tasks: await Promise.all(tasks.map((task) => explainTask(task, pending, question))),
     ...(active && history.next.tasks !== null ? { shortened: true } : {}),
   };
 }

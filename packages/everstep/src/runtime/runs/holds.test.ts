@@ -1,4 +1,4 @@
-/** What a request relies on that its worker holds. */
+/** The entries that a request omits because its worker holds them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PlannedStep, StepReply, StepRequest } from '@everstep/sdk/protocol';
@@ -7,7 +7,7 @@ import { endOf, inARow, progress, recordedDigest, ScriptedCaller, settle, withRu
 const run = (stepId: number): PlannedStep => ({ stepId, name: `s${stepId}`, type: 'Run' });
 const journals = ({ calls }: ScriptedCaller): readonly StepRequest['journal'][] => calls.map(({ request }) => request.journal);
 
-test('a result that was recorded out of the reply of its worker is not sent back to it', async () => {
+test('a result that was recorded from the reply of a worker is not sent back to it', async () => {
   const caller = new ScriptedCaller(inARow(4, 'w1'));
   await withRuntime(caller, async (bench) => {
     const { run } = await bench.trigger();
@@ -20,13 +20,13 @@ test('a result that was recorded out of the reply of its worker is not sent back
   });
 });
 
-test('the digest is that of the recorded steps, whether they were sent before or recorded since', async () => {
-  // It never runs on, so that each result is sent back; and every second request finds nobody who holds the run.
-  let asked = 0;
+test('the digest covers the recorded steps, whether they were sent before or recorded since', async () => {
+  // It never continues by itself, so each result is sent back. At every second request no worker holds the run.
+  let requests = 0;
   const caller = new ScriptedCaller(({ request }): StepReply => {
     const { from, length } = request.journal;
-    if (from > 0 && ++asked % 2 === 0) return { protocol: 1, kind: 'journal-needed' };
-    const hold = { hold: { worker: `w${asked}`, through: length } };
+    if (from > 0 && ++requests % 2 === 0) return { protocol: 1, kind: 'journal-needed' };
+    const hold = { hold: { worker: `w${requests}`, through: length } };
     if (length === 6) return progress(request, { end: { kind: 'finished' } });
     if (request.target === null) return progress(request, { planned: [run(length + 1)], ...hold });
     const done = [{ stepId: length + 1, name: `s${length + 1}`, type: 'Run' as const, out: `{"n":${length}}` }];
@@ -63,7 +63,7 @@ for (const [what, held, answer] of [
     },
   ],
 ] as const) {
-  test(`nothing that was not recorded out of its reply counts as held by a worker that ${what}`, async () => {
+  test(`only entries recorded from its reply count as held by a worker that ${what}`, async () => {
     const caller = new ScriptedCaller(({ request }): StepReply => {
       const { length } = request.journal;
       if (length >= 2) return progress(request, { end: { kind: 'finished' } });

@@ -1,7 +1,8 @@
 /**
  * What a worker holds of a run, as far as the service relies on it. The service relies only on entries that it has recorded:
- * those that it sent, and the result that it recorded out of the worker's own reply as the entry right behind them. So a
- * result that came and was not recorded is never taken for held, whatever the worker says it holds.
+ * those that it sent, and the result that it recorded from the worker's own reply as the entry directly after them. A result
+ * that was received but not recorded therefore never counts as held, whatever the worker reports.
+ *
  * Keeps invariant 4.
  */
 import { EMPTY_JOURNAL_DIGEST, extendJournalDigest, type JournalEntry, type StepReply } from '@everstep/sdk/protocol';
@@ -13,7 +14,7 @@ export interface JournalMark {
   readonly digest: number;
 }
 
-/** A live execution in a worker that has applied that prefix. */
+/** An execution in a worker that has applied that prefix. */
 export interface HeldJournal extends JournalMark {
   readonly worker: string;
 }
@@ -28,7 +29,7 @@ export interface HoldState {
 
 export const EMPTY_JOURNAL: JournalMark = { length: 0, digest: EMPTY_JOURNAL_DIGEST };
 
-/** Returns the mark behind `entries`, which come right after `mark`. */
+/** Returns the mark after `entries`, which follow directly after `mark`. */
 export function markBehind(mark: JournalMark, entries: readonly Pick<JournalEntry, 'stepId' | 'out'>[]): JournalMark {
   return { length: mark.length + entries.length, digest: entries.reduce(extendJournalDigest, mark.digest) };
 }
@@ -39,8 +40,8 @@ export function noteDigest(entry: HoldState, mark: JournalMark): void {
 }
 
 /**
- * Takes the hold of a reply to a request with `sent`. To be called when the decision on that reply is durable, and only for
- * the state that the request was built from. Replies of parallel steps come in any order; the furthest counts.
+ * Notes the hold of a reply to a request with `sent`. Call it when the decision on that reply is durable, and only for the
+ * state from which the request was built. Replies of parallel steps arrive in any order; the longest prefix counts.
  */
 export function noteHold(entry: HoldState, reply: StepReply, sent: JournalMark, decision: Decision): void {
   const hold = reply.kind === 'progress' || reply.kind === 'failed' ? reply.hold : undefined;
@@ -49,7 +50,7 @@ export function noteHold(entry: HoldState, reply: StepReply, sent: JournalMark, 
     return;
   }
   let mark = sent;
-  // What the worker ran on with is the result that it reports, if that was recorded right behind what it was sent.
+  // The worker continued with the result that it reports, if that was recorded directly after the entries it was sent.
   const most = reply.kind === 'progress' && reply.advanced ? Math.min(hold.through, sent.length + reply.done.length) : 0;
   for (const write of decision.writes) {
     if (write.kind !== 'record-step' || write.step.index !== mark.length || mark.length >= most) continue;

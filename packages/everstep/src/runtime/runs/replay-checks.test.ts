@@ -7,7 +7,7 @@ import { endOf, inARow, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRu
 
 const NOBODY_LEAVES = new AbortController().signal;
 
-/** Runs of two steps; whether they would replay is what the test says. */
+/** Runs of two steps. The test decides whether they would replay. */
 class CheckedCaller extends ScriptedCaller {
   readonly checks: ReplayCheck[] = [];
   mostChecks = 0;
@@ -28,7 +28,7 @@ class CheckedCaller extends ScriptedCaller {
 
 const fits: ReplayVerdict = { outcome: 'fits', message: 'fits' };
 
-test('a check sends the whole journal and what is planned, says where it differs, and writes nothing', async () => {
+test('a check sends the whole journal and the planned steps, returns the difference, and writes nothing', async () => {
   const caller = new CheckedCaller(() => ({ outcome: 'differs', stepId: 2, message: 'other' }));
   await withRuntime(caller, async (bench) => {
     const { run } = await bench.trigger();
@@ -51,7 +51,7 @@ test('a check sends the whole journal and what is planned, says where it differs
   });
 });
 
-test('few endpoints are asked at a time, and answers keep the order of the runs', async () => {
+test('few endpoints are checked at a time, and results keep the order of the runs', async () => {
   const caller = new CheckedCaller(async ({ request }) => {
     await settle();
     return { ...fits, message: request.run.id };
@@ -68,7 +68,7 @@ test('few endpoints are asked at a time, and answers keep the order of the runs'
   });
 });
 
-test('when the time for one request is up, those that are left are cannot-tell', async () => {
+test('after the timeout of the request the remaining results are cannot-tell', async () => {
   const hanging = (_: ReplayCheck, signal: AbortSignal) =>
     new Promise<ReplayVerdict>((resolve) => signal.addEventListener('abort', () => resolve(fits)));
   const caller = new CheckedCaller(hanging);
@@ -85,7 +85,7 @@ test('when the time for one request is up, those that are left are cannot-tell',
   });
 });
 
-test('a run that is gone, a plain message, and a way without the question are cannot-tell', async () => {
+test('a removed run, a plain message and a transport without checks are cannot-tell', async () => {
   const sender = new ScriptedSender(() => ({ kind: 'answered', status: 200, headers: {}, body: new Uint8Array() }));
   await withRuntime(
     new CheckedCaller(() => fits),

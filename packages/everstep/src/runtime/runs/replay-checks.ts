@@ -1,7 +1,6 @@
 /**
- * Asks endpoints whether their present code would replay runs: nothing is
- * executed, recorded or counted. Not deliveries: they pass no gates, and one
- * request has few of them under way.
+ * Checks whether the current code of endpoints would replay runs. Nothing is executed, recorded or counted. Checks are not
+ * deliveries: they pass no gates, and one request makes only a few at a time.
  */
 import { type JournalEntry, PROTOCOL_VERSION } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
@@ -39,7 +38,7 @@ function checkOf(run: Run, journal: readonly JournalEntry[], payload: RunPayload
       journal,
       open,
       input: encodeInput(payload),
-      // It answers in time that it cannot tell.
+      // The request is answered in time, with an unknown result.
       limitMs: Math.ceil(timeoutMs / 2),
     },
     forwardHeaders: payload.forwardHeaders,
@@ -68,7 +67,7 @@ async function checkOne({ store, stepCaller }: ReplayChecksOptions, runKey: stri
   if (run.settings.message) return cannotTell('a plain message has no steps, so there is nothing to replay');
   if (!stepCaller.check) return cannotTell('steps do not travel in a way on which endpoints can be asked');
   const recorded = await store.loadJournal({ runKey, from: 0 });
-  // What was recorded since is no task any more.
+  // Steps that were recorded since are no longer tasks.
   const journal = recorded.map(
     ({ stepId, name, type, out }): JournalEntry => (out === null ? { stepId, name, type } : { stepId, name, type, out }),
   );
@@ -79,7 +78,7 @@ async function checkOne({ store, stepCaller }: ReplayChecksOptions, runKey: stri
   return signal.aborted ? cannotTell(NO_TIME) : verdict;
 }
 
-/** In the order of the runs. `signal`: whoever asks is gone. */
+/** Resolves with the results in the order of the runs. `signal` aborts when the client has disconnected. */
 export async function checkReplays(
   options: ReplayChecksOptions,
   runKeys: readonly string[],

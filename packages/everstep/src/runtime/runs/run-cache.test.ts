@@ -35,7 +35,7 @@ const newRun = (instanceId = 'qi_1') =>
 
 const LIMITS = { maxRuns: 100, maxBytes: 1_000_000 };
 
-test('runs with a delivery under way are kept, however many they are, and do not keep the others', async () => {
+test('runs with a delivery in flight are kept, however many there are, and others are not', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const cache = new RunCache(store, LIMITS);
   const busy = Array.from({ length: 80 }, () => cache.add(newRun(), PAYLOAD));
@@ -46,7 +46,7 @@ test('runs with a delivery under way are kept, however many they are, and do not
   await store.close();
 });
 
-test('a state that is older than what the store has is let go, and so is one that was being read', async () => {
+test('a state that is older than that of the store is dropped, also while it is being read', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const run = newRun();
   let version = 3;
@@ -62,16 +62,16 @@ test('a state that is older than what the store has is let go, and so is one tha
   };
   const cache = new RunCache(slow, LIMITS);
   const early = cache.load(run.key);
-  // Another process decides on the run, after it was read here.
+  // Another process decides on the run after it was read here.
   version = 4;
   cache.atLeast(run.key, 4);
   const late = cache.load(run.key);
   while (reads.length > 0) reads.shift()?.();
   const [first, second] = await Promise.all([early, late]);
-  assert.equal(first?.run.version, 4, 'who asked before gets the new one, too');
+  assert.equal(first?.run.version, 4, 'an earlier caller gets the new state as well');
   assert.equal(second, first);
   cache.atLeast(run.key, 4);
-  assert.equal(cache.peek(run.key), first, 'it is as new');
+  assert.equal(cache.peek(run.key), first, 'it is the latest state');
   cache.atLeast(run.key, 5);
   assert.equal(cache.peek(run.key), undefined);
   await store.close();
@@ -79,7 +79,7 @@ test('a state that is older than what the store has is let go, and so is one tha
 
 const random = { bytes: (count: number) => new Uint8Array(count).fill(made++) };
 
-/** An event for the run comes before it waits for it. */
+/** Records an event before the run waits for it. */
 function keepEvent(cache: RunCache, entry: CachedRun, eventId: string, bytes: number): void {
   const before: Run = entry.run;
   const content = { kind: 'data', body: { encoding: 'utf8', data: 'x'.repeat(bytes) } } as const;
@@ -90,7 +90,7 @@ function keepEvent(cache: RunCache, entry: CachedRun, eventId: string, bytes: nu
   cache.changed(entry, before, decision.writes);
 }
 
-test('runs that carry many bytes are let go, of the account that has most of them', async () => {
+test('runs with many bytes are removed, those of the account with the most bytes first', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const cache = new RunCache(store, LIMITS, ownersOf('hog1', 'quiet1'));
   const quiet = Array.from({ length: 20 }, () => cache.add(newRun('quiet1'), PAYLOAD));
@@ -104,7 +104,7 @@ test('runs that carry many bytes are let go, of the account that has most of the
   await store.close();
 });
 
-test('of too many runs those of the account that has most are let go', async () => {
+test('if there are too many runs, those of the account with the most runs are removed', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const cache = new RunCache(store, LIMITS, ownersOf('hog1', 'quiet1'));
   const quiet = Array.from({ length: 20 }, () => cache.add(newRun('quiet1'), PAYLOAD));
@@ -114,7 +114,7 @@ test('of too many runs those of the account that has most are let go', async () 
   await store.close();
 });
 
-test('the weight of a run follows every decision on it', async () => {
+test('the weight of a run changes with every decision on it', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const cache = new RunCache(store, LIMITS);
   const entry = cache.add(newRun(), PAYLOAD);
@@ -132,7 +132,7 @@ test('the weight of a run follows every decision on it', async () => {
   await store.close();
 });
 
-test('a run that was just read is not let go, however full the cache is', async () => {
+test('a run that was just read is not removed, however full the cache is', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const cache = new RunCache(store, LIMITS);
   const busy = Array.from({ length: 5 }, () => cache.add(newRun(), PAYLOAD));

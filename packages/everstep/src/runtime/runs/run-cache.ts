@@ -1,9 +1,10 @@
 /**
- * Active runs in memory, as of the last decision taken on them. Decisions are taken on these states one after the other
- * without waiting for the disk; a batch that cannot be written drops the states that it would have made.
+ * Active runs in memory, in the state of the last decision. Decisions are made on these states one after the other, without
+ * waiting for the disk. If a batch cannot be written, the states that it would have produced are dropped.
  *
- * The number of runs and their bytes are limited. The account that has most is the one whose runs are let go, so a flood of
- * runs or of events of one account does not make the runs of others slow.
+ * The number of runs and their bytes are limited. Runs of the account with the most are removed first, so a flood of runs or
+ * events of one account does not slow down the runs of others.
+ *
  * Keeps invariant 23.
  */
 import type { Run, RunPayload } from '../../engine/runs/run.js';
@@ -14,32 +15,32 @@ import { EMPTY_JOURNAL, type HoldState } from './holds.js';
 import { weightAfter, weightOf } from './run-weight.js';
 
 export interface CachedRun extends HoldState {
-  /** As of the last decision; the next one is taken on this. */
+  /** The state after the last decision. The next decision is made on it. */
   run: Run;
-  /** As of the last decision that is durable; only this is ever shown to an endpoint. */
+  /** The state after the last durable decision. Requests to endpoints are built only from it. */
   durable: Run;
-  /** Headers that go along with every delivery of the run. */
+  /** Headers of every delivery of the run. */
   readonly forwardHeaders: RunPayload['forwardHeaders'];
-  /** What it was triggered with, until it has been sent once. */
+  /** The payload of the trigger, until it has been sent once. */
   payload: RunPayload | null;
-  /** How often a worker was sent a part of the journal and did not hold the rest. */
+  /** How often a worker that was sent a part of the journal did not hold the rest. */
   misses: number;
   /** Decisions that are not durable yet. */
   uncommitted: number;
-  /** Deliveries under way. */
+  /** Deliveries in flight. */
   deliveries: number;
-  /** When requests that are out left, Unix ms, by their slots. */
+  /** When the requests in flight were sent, Unix ms, by slot. */
   readonly deliveryStartedAt: Map<number, number>;
-  /** Gives up every delivery of the run; made for the first of them. */
+  /** Aborts every delivery of the run; created for the first one. */
   control: AbortController | null;
-  /** How often deliveries of the run were given up though it goes on. */
+  /** How often deliveries of the run were aborted although the run continues. */
   givenUp: number;
-  /** About how many bytes `run` takes. */
+  /** Estimated bytes of `run`. */
   weight: number;
 }
 
-/** What a new run was triggered with; of a run that was made from another one perhaps without the body. */
-export type BegunPayload = Omit<RunPayload, 'body'> & Partial<Pick<RunPayload, 'body'>>;
+/** The payload of a new run. It may lack the body if the run was created from another run. */
+export type StartPayload = Omit<RunPayload, 'body'> & Partial<Pick<RunPayload, 'body'>>;
 
 /** A longer body is not kept in memory. */
 export const KEPT_PAYLOAD_BYTES = 64 * 1024;
@@ -48,15 +49,15 @@ export interface RunCacheLimits {
   readonly maxBytes: number;
 }
 
-/** Runs of one account; the one that was used last comes last. */
+/** Runs of one account, the most recently used one last. */
 interface AccountRuns {
   readonly runs: Map<string, CachedRun>;
   bytes: number;
 }
 
-/** Runs of an account that are looked at to find one that is not in use. */
-const LOOKED_AT = 64;
-/** The latest runs that were added are kept: whoever has just read one of them is about to use it. */
+/** Runs of an account that are checked to find one that is not in use. */
+const CHECKED = 64;
+/** The most recently added runs are kept, because a caller that has just read one is about to use it. */
 const LATEST_KEPT = 4;
 
 export class RunCache {
@@ -65,11 +66,11 @@ export class RunCache {
   private readonly owners: InstanceOwners;
   private readonly entries = new Map<string, CachedRun>();
   private readonly accounts = new Map<string, AccountRuns>();
-  /** Where each run is counted: its instance may have another owner by now. */
+  /** The account for which each run is counted. The instance may belong to another account by now. */
   private readonly accountOf = new Map<string, string>();
   private readonly latest: CachedRun[] = [];
   private bytes = 0;
-  /** Reads that are under way. One that is not here any more was begun too early: what it reads may be old. */
+  /** Reads in progress. A read that was removed from here started too early: its result may be out of date. */
   private readonly loading = new Map<string, { readonly entry: Promise<CachedRun | null> }>();
 
   constructor(store: Store, limits: RunCacheLimits, owners: InstanceOwners = ONE_OWNER) {
@@ -81,7 +82,7 @@ export class RunCache {
   get size(): number {
     return this.entries.size;
   }
-  /** About how many bytes the runs take. */
+  /** Estimated bytes of all runs. */
   get weight(): number {
     return this.bytes;
   }
@@ -90,8 +91,8 @@ export class RunCache {
     return this.entries.get(runKey);
   }
 
-  /** Without a body the payload is read when it is sent. */
-  add(run: Run, { forwardHeaders, contentType, body }: BegunPayload): CachedRun {
+  /** Adds a run. Without a body, the payload is read when it is sent. */
+  add(run: Run, { forwardHeaders, contentType, body }: StartPayload): CachedRun {
     const entry: CachedRun = {
       run,
       durable: run,
@@ -116,12 +117,12 @@ export class RunCache {
     return entry;
   }
 
-  /** Those of one queue instance. */
+  /** Returns the runs of one queue instance. */
   ofInstance(instanceId: string): readonly CachedRun[] {
     return [...this.entries.values()].filter(({ run }) => run.instanceId === instanceId);
   }
 
-  /** The run was decided on: it has another state. */
+  /** The run has a new state after a decision. */
   changed(entry: CachedRun, before: Run, writes: CommitUnit['writes']): void {
     const weight = weightAfter(entry.weight, before, entry.run, writes);
     const change = weight - entry.weight;
@@ -137,15 +138,15 @@ export class RunCache {
     for (const entry of this.entries.values()) if (entry.deliveries > 0) this.giveUp(entry);
   }
 
-  /** Gives up the deliveries of one run, which goes on. */
+  /** Aborts the deliveries of a run that continues. */
   giveUp(entry: CachedRun): void {
     entry.control?.abort();
-    // Those to come are others.
+    // Later deliveries must not be aborted.
     entry.control = null;
     entry.givenUp++;
   }
 
-  /** Lets everything go, and gives up what is out for it. */
+  /** Removes all runs and aborts their deliveries. */
   clear(): void {
     this.giveUpDeliveries();
     for (const runKey of [...this.entries.keys()]) this.drop(runKey);
@@ -167,7 +168,7 @@ export class RunCache {
     if (account.runs.size === 0) this.accounts.delete(accountId);
   }
 
-  /** The run, from memory or from the store; null when it does not exist or has ended. */
+  /** Returns the run from memory or from the store; null if it does not exist or has ended. */
   load(runKey: string): Promise<CachedRun | null> | CachedRun {
     const entry = this.entries.get(runKey);
     if (entry) {
@@ -187,8 +188,8 @@ export class RunCache {
   }
 
   /**
-   * The store has the run at this version: an older state in memory is not the run's any more, for another process has
-   * decided on it, and it is let go. What is out for it goes on.
+   * The store has the run at this version. An older state in memory is dropped, because another process has decided on the
+   * run. Its deliveries continue.
    */
   atLeast(runKey: string, version: number): void {
     if (version === 0) return;
@@ -226,7 +227,7 @@ export class RunCache {
     runs.set(runKey, entry);
   }
 
-  /** Lets runs go until the limits hold, or no more can go. */
+  /** Removes runs until the limits are met or no more can be removed. */
   private shrink(): void {
     const { maxRuns, maxBytes } = this.limits;
     for (;;) {
@@ -236,20 +237,20 @@ export class RunCache {
       let largest: AccountRuns | null = null;
       for (const account of this.accounts.values()) if (!largest || sizeOf(account) > sizeOf(largest)) largest = account;
       if (!largest) return;
-      if (this.letOneGo(largest)) continue;
-      // All that it has is in use: then it is the turn of others that have more than their part.
+      if (this.removeOne(largest)) continue;
+      // All of its runs are in use. Accounts with more than an equal part are next.
       const part = (tooManyBytes ? maxBytes : maxRuns) / this.accounts.size;
       const others = [...this.accounts.values()].filter((account) => sizeOf(account) > part);
-      if (!others.some((account) => this.letOneGo(account))) return;
+      if (!others.some((account) => this.removeOne(account))) return;
     }
   }
 
-  /** The least recently used one. One with something under way is in use: it moves behind the others. */
-  private letOneGo({ runs }: AccountRuns): boolean {
-    const most = Math.min(LOOKED_AT, runs.size);
-    let looked = 0;
+  /** Removes the least recently used run. A run in use moves behind the others. */
+  private removeOne({ runs }: AccountRuns): boolean {
+    const most = Math.min(CHECKED, runs.size);
+    let checked = 0;
     for (const [runKey, entry] of runs) {
-      if (++looked > most) return false;
+      if (++checked > most) return false;
       if (entry.uncommitted > 0 || entry.deliveries > 0 || this.latest.includes(entry)) this.used(runKey, entry);
       else {
         this.drop(runKey);

@@ -1,4 +1,4 @@
-/** What drives runs, and the world around them. */
+/** Options of the run driver. */
 import type { WorkSlices } from '../../fairness/work-slices.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster, SharedChange } from '../../ports/cluster.js';
@@ -18,24 +18,24 @@ export interface RunDriverOptions {
   readonly stepCaller: StepCaller;
   readonly messageSender: MessageSender;
   readonly log: Log;
-  /** Plans and budgets; nothing is limited when absent. */
+  /** Plans and budgets; if absent, nothing is limited. */
   readonly limits?: InstanceLimits;
-  /** Who shares what is limited; absent: everything belongs to one instance. */
+  /** The accounts that share limited resources; if absent, everything belongs to one instance. */
   readonly owners?: InstanceOwners;
-  /** For upkeep that nobody waits for; when absent it is `clock`. */
+  /** Clock of background work that no client waits for; default `clock`. */
   readonly upkeepClock?: Clock;
-  /** Runs on while `clock` is moved; paces background work. When absent it is `clock`. */
+  /** Continues while a test moves `clock`; paces background work. Default `clock`. */
   readonly paceClock?: Clock;
-  /** Where several nodes share the store; absent: this process is alone on it. */
+  /** Set if several nodes share the store. */
   readonly cluster?: Cluster;
-  /** Work that keeps the process busy is done in these; at once when absent. */
+  /** Slices for work that keeps the process busy; if absent, it is done at once. */
   readonly slices?: Pick<WorkSlices, 'run'>;
-  /** Whether the queue instance was deleted: nothing of it is delivered. None is when absent. */
+  /** Whether the queue instance was deleted: none of its work is delivered. If absent, none was. */
   readonly isDeleted?: (instanceId: string) => boolean;
-  /** Shared with whoever else must not act while the store takes no writes; absent: one on `clock`. */
+  /** Shared with other parts that must not act while the store accepts no writes; created if absent. */
   readonly writes?: StoreWrites;
-  /** Something that is kept in memory elsewhere was changed on another node. */
+  /** Another node has changed data that is kept in memory elsewhere. */
   readonly onChange?: (change: SharedChange) => void;
-  /** Where the service is reached from outside, without a slash at the end; known once it listens. */
+  /** Returns the public URL of the service without a trailing slash; known once the service listens. */
   readonly publicUrl: () => string;
 }

@@ -26,10 +26,9 @@ import type { ControlCommits } from '../gates/gate-deps.js';
 import { Callbacks } from '../services/callbacks.js';
 import { Events } from '../services/events.js';
 import { Invocations } from '../services/invocations.js';
-import type { QueuedBecause } from '../services/workflow-service.js';
 import { type DecisionListener, Decisions } from './decisions.js';
 import { EndWatch } from './end-watch.js';
-import { type BegunPayload, type CachedRun, KEPT_PAYLOAD_BYTES, RunCache } from './run-cache.js';
+import { type CachedRun, KEPT_PAYLOAD_BYTES, RunCache, type StartPayload } from './run-cache.js';
 import type { RunDriverOptions } from './run-driver-options.js';
 import { type RuntimeDeps, runtimeDeps } from './runtime-deps.js';
 import { WorkInProgress } from './work-in-progress.js';
@@ -164,7 +163,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   }
 
   /** Takes a run that was just made durable: keeps it in memory and acts on its first tasks. */
-  begin(run: Run, payload: BegunPayload): void {
+  begin(run: Run, payload: StartPayload): void {
     const { clock, limits, isDeleted } = this.deps;
     if (isDeleted(run.instanceId)) return;
     this.dispatcher.triggered(run.instanceId);
@@ -210,34 +209,6 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
       await this.decisions.decideOn(runKey, { kind: 'submitted', submission, deliveryStartedAt }, { look });
       return active;
     });
-  }
-
-  /** Returns how many deliveries of the instance may be in flight. */
-  mostInFlight(instanceId: string): number {
-    return this.dispatcher.maxInFlight(instanceId);
-  }
-
-  /** Returns how many deliveries of the instance are in flight. */
-  inFlight(instanceId: string): number {
-    return this.dispatcher.inFlight(instanceId);
-  }
-
-  get standing(): { readonly deliveries: number; readonly instances: number } {
-    return { deliveries: this.dispatcher.deliveriesInFlight.length, instances: this.gates.size };
-  }
-
-  /** Returns why a delivery waits for a slot here; null if it does not. */
-  queuedBecause(ref: DeliveryRef): QueuedBecause | null {
-    return this.dispatcher.queuedBecause(ref);
-  }
-
-  isInFlight(ref: DeliveryRef): boolean {
-    return this.dispatcher.isInFlight(ref);
-  }
-
-  /** Whether the gates of the instance are this process's. */
-  holdsGates(instanceId: string): boolean {
-    return this.dispatcher.holdsGates(instanceId);
   }
 
   // ---------------------------------------------------------------- decisions

@@ -1,9 +1,9 @@
-/** About how many bytes the state of a run takes in memory: what its endpoint, its events and its owner made it carry. */
+/** Estimates the bytes of a run's state in memory: the data of its endpoint, its events and its owner. */
 import type { EncodedBody } from '@everstep/sdk/protocol';
 import type { KeptEvent, Run, Task } from '../../engine/runs/run.js';
 import type { CommitUnit } from '../../engine/writes.js';
 
-/** A run, a task or an event without what it carries. */
+/** Bytes of a run, a task or an event without its data. */
 const OBJECT_BYTES = 500;
 
 const textBytes = (values: readonly (string | readonly string[])[]): number =>
@@ -35,11 +35,11 @@ function taskBytes(task: Task | undefined): number {
 const eventBytes = (events: readonly KeptEvent[]): number =>
   events.reduce((sum, { content }) => sum + OBJECT_BYTES + contentBytes(content), 0);
 
-/** Without its payload, which is kept for a moment only. */
+/** Returns the weight without the payload, which is kept only for a moment. */
 export const weightOf = ({ tasks, keptEvents }: Run): number =>
   OBJECT_BYTES + eventBytes(keptEvents) + [...tasks.values()].reduce((sum, task) => sum + taskBytes(task), 0);
 
-/** The weight after a decision; it takes as long as the decision has writes, however many tasks the run has. */
+/** Returns the weight after a decision, in time proportional to its writes and not to the tasks of the run. */
 export function weightAfter(weight: number, before: Run, after: Run, writes: CommitUnit['writes']): number {
   const slots = new Set<number>();
   for (const write of writes) {

@@ -1,4 +1,4 @@
-/** What a node makes of what it hears of runs that other nodes decide on, too. */
+/** Runs that several nodes decide on. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StepReply } from '@everstep/sdk/protocol';
@@ -15,7 +15,7 @@ const sleeper = ({ request }: StepCall): StepReply =>
     ? progress(request, { planned: [{ stepId: 1, name: 'nap', type: 'SleepFor', sleepMs: SLEEP_MS }] })
     : progress(request, { end: { kind: 'finished', result: '"awake"' } });
 
-test('a run goes on that is owed a delivery while an older one of it finds that there is nothing to deliver', async () => {
+test('a delivery that becomes due while an older one finds nothing to deliver is made', async () => {
   const claims: DueTask[] = [];
   const caller = new ScriptedCaller(sleeper);
   const cluster = aloneInCluster(() => claims.splice(0));
@@ -32,7 +32,7 @@ test('a run goes on that is owed a delivery while an older one of it finds that 
         flowControlKey: null,
         runVersion: 1,
       };
-      // The delivery before, of which it was told late; and the sleep, whose end asks for another one.
+      // The earlier delivery, which was found late; and the sleep, whose end makes another one due.
       claims.push({ ...task, slot: 0, kind: 'advance', dueAt: bench.clock.now() });
       claims.push({ ...task, slot: 1, kind: 'sleep', dueAt: bench.clock.now() + SLEEP_MS });
       bench.clock.move(SLEEP_MS);
@@ -44,10 +44,10 @@ test('a run goes on that is owed a delivery while an older one of it finds that 
   );
 });
 
-test('a run goes on that was let go because another node went on with it, while what it owes at once was being written', async () => {
+test('a run continues if its state is dropped because another node continued it while its next task was being written', async () => {
   const claims: DueTask[] = [];
   let held: Promise<void> | null = null;
-  /** Its commits are answered when a test says so. */
+  /** Commits resolve when the test decides. */
   const slow = (store: Store): Store =>
     new Proxy(store, {
       get(target, property, receiver) {
@@ -73,7 +73,7 @@ test('a run goes on that was let go because another node went on with it, while 
         answer = resolve;
       });
       await settle();
-      // The plan is written by now. Of another task of the run this node hears how far the run is, which is further.
+      // The plan is written by now. Another task of the run shows this node that the run is at a later version.
       const { runKey } = run;
       const place = { instanceId: 'qi_1', workflowUrl: 'http://app/flow', flowControlKey: null, kind: 'sleep' as const };
       claims.push({ ...place, runKey, slot: 9, dueAt: bench.clock.now(), runVersion: Number.MAX_SAFE_INTEGER });
@@ -89,10 +89,10 @@ test('a run goes on that was let go because another node went on with it, while 
   );
 });
 
-test('a result that was not recorded is never named as held, though its answer came and another was recorded', async () => {
+test('a result that was not recorded never counts as held, although its reply arrived and another was recorded', async () => {
   const claims: DueTask[] = [];
   let refuse: Promise<void> | null = null;
-  /** Refuses one commit, when the test says so: another node has decided on the run. */
+  /** Rejects one commit when the test decides: another node has decided on the run. */
   const contested = (store: Store): Store =>
     new Proxy(store, {
       get(target, property, receiver) {
@@ -133,21 +133,21 @@ test('a result that was not recorded is never named as held, though its answer c
       const { run } = await bench.trigger();
       await settle();
       assert.equal(answers.length, 1);
-      // The commit of its answer is refused, but not yet.
+      // The commit of its reply is rejected later.
       let moved = (): void => {};
       refuse = new Promise((resolve) => {
         moved = resolve;
       });
       answers[0]?.('"recorded"');
       await settle();
-      // Meanwhile the step is found by a scan, on a newer state, and delivered again.
+      // In the meantime a scan finds the step on a newer state, and it is delivered again.
       const { runKey } = run;
       const task = { runKey, instanceId: 'qi_1', workflowUrl: 'http://app/flow', flowControlKey: null };
       claims.push({ ...task, slot: 2, kind: 'step', dueAt: bench.clock.now(), runVersion: Number.MAX_SAFE_INTEGER });
       bench.clock.move(1_000);
       await settle();
       assert.equal(answers.length, 2);
-      // The first answer is recorded on the newer state, and the second one has no effect.
+      // The first reply is recorded on the newer state, and the second one has no effect.
       moved();
       await settle();
       answers[1]?.('"ignored"');

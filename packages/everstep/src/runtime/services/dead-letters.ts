@@ -6,13 +6,13 @@ import type { DeadLetterGroupStore } from '../../ports/stores/dead-letter-groups
 import type { DeadLetterStore } from '../../ports/stores/dead-letter-store.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { DeadLetterService, MarkGroupCommand, RecoverCommand, RecoverOutcome } from '../interface/dead-letters.js';
-import type { BegunPayload } from '../runs/run-cache.js';
+import type { StartPayload } from '../runs/run-cache.js';
 import { referenceOf } from '../runs/run-reference.js';
 
 /** A recovered run that is not committed yet. */
 export interface Recovery {
   readonly started: Started;
-  readonly payload: BegunPayload;
+  readonly payload: StartPayload;
 }
 
 export type RecoveryCommand = Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'workflowRunId' | 'admittedAt'>;
@@ -25,7 +25,7 @@ export interface DeadLettersOptions {
   /** Reports a change of the instance that no unit contains. */
   readonly changed: (instanceId: string, topic: 'dlq') => void;
   /** Drives a durable run. */
-  readonly begin: (started: Started, payload: BegunPayload) => void;
+  readonly begin: (started: Started, payload: StartPayload) => void;
 }
 
 export class DeadLetters implements DeadLetterService {

@@ -7,6 +7,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { TaskStore } from '../../ports/stores/task-store.js';
+import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { DeliveryGates } from '../gates/delivery-gates.js';
 import { keyWaitList } from '../gates/key-wait-list.js';
 import type {
@@ -17,7 +18,6 @@ import type {
   FlowControlStatus,
   KeyWaitList,
 } from '../interface/flow-control.js';
-import type { RunDriver } from '../runs/run-driver.js';
 
 interface Key {
   readonly instanceId: string;
@@ -27,7 +27,7 @@ interface Key {
 export interface FlowControlsOptions {
   readonly store: TaskStore & RunStore;
   readonly clock: Clock;
-  readonly driver: Pick<RunDriver, 'gates' | 'holdsGates' | 'mostInFlight' | 'inFlight'>;
+  readonly dispatcher: Pick<Dispatcher, 'gates' | 'holdsGates' | 'maxInFlight' | 'inFlight'>;
   /** Null if no other process shares the store. */
   readonly cluster: Pick<Cluster, 'confirm' | 'gateStatusOf'> | null;
 }
@@ -40,38 +40,38 @@ export class FlowControls implements FlowControlService {
   }
 
   async list(query: { readonly instanceId: string }): Promise<readonly FlowControlStatus[]> {
-    return this.current(query.instanceId, await this.options.driver.gates.flowControls(query));
+    return this.current(query.instanceId, await this.options.dispatcher.gates.flowControls(query));
   }
 
   async find(query: Key): Promise<FlowControlStatus | null> {
-    const status = await this.options.driver.gates.flowControl(query);
+    const status = await this.options.dispatcher.gates.flowControl(query);
     return status && ((await this.current(query.instanceId, [status]))[0] ?? status);
   }
 
   async waitList(query: Key & { readonly limit: number }): Promise<KeyWaitList | null> {
-    const { store, clock, driver } = this.options;
+    const { store, clock, dispatcher } = this.options;
     const status = await this.find(query);
-    const holdsGates = driver.holdsGates(query.instanceId);
-    return status && keyWaitList({ store, clock, holdsGates, gates: driver.gates }, query, status);
+    const holdsGates = dispatcher.holdsGates(query.instanceId);
+    return status && keyWaitList({ store, clock, holdsGates, gates: dispatcher.gates }, query, status);
   }
 
   async change(command: FlowControlChangeCommand): Promise<FlowControlStatus | null> {
     const { instanceId, key, change } = command;
-    const status = await this.options.driver.gates.changeFlowControl(command);
+    const status = await this.options.dispatcher.gates.changeFlowControl(command);
     const reset = change.kind === 'reset-rate' ? ({ reset: true } as const) : {};
     if (status) await this.options.cluster?.confirm({ kind: 'flow-control', instanceId, key, ...reset });
     return status;
   }
 
   globalParallelism({ instanceId }: { readonly instanceId: string }): { readonly max: number; readonly inFlight: number } {
-    const { driver } = this.options;
-    return { max: driver.mostInFlight(instanceId), inFlight: driver.inFlight(instanceId) };
+    const { dispatcher } = this.options;
+    return { max: dispatcher.maxInFlight(instanceId), inFlight: dispatcher.inFlight(instanceId) };
   }
 
   /** Takes the current numbers from the node that holds the gates, as it last published them. */
   private async current(instanceId: string, statuses: readonly FlowControlStatus[]): Promise<readonly FlowControlStatus[]> {
-    const { cluster, driver } = this.options;
-    if (!cluster || driver.holdsGates(instanceId) || statuses.length === 0) return statuses;
+    const { cluster, dispatcher } = this.options;
+    if (!cluster || dispatcher.holdsGates(instanceId) || statuses.length === 0) return statuses;
     const published = await cluster.gateStatusOf(instanceId);
     return statuses.map((status) => ({ ...status, ...(published?.keys[status.key] ?? { waiting: 0, inFlight: 0 }) }));
   }

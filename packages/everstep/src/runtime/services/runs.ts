@@ -6,7 +6,6 @@ import type { HistoryStore } from '../../ports/stores/history-store.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { RunRecord, RunReference } from '../../ports/stores/store.js';
-import { originOf } from '../dispatch/origins.js';
 import { type ForksOptions, forkOne } from '../forks/forks.js';
 import type { StagingOptions } from '../forks/staging.js';
 import type { Explanation } from '../interface/explanation.js';
@@ -106,14 +105,7 @@ export class Runs implements RunService {
 
   explain(query: Parameters<RunService['explain']>[0]): Promise<Explanation | null> {
     const { store, clock, driver } = this.options;
-    const { gates } = driver;
-    const live = {
-      reasons: gates.reasons.bind(gates),
-      isInFlight: driver.isInFlight.bind(driver),
-      queuedBecause: driver.queuedBecause.bind(driver),
-      heldAt: (instanceId: string, url: string) => gates.heldAt(instanceId, originOf(url)),
-    };
-    return explainRun({ store, now: clock.now(), live }, query);
+    return explainRun({ store, now: clock.now(), dispatcher: driver.dispatcher }, query);
   }
 
   checkReplays(query: { readonly runKeys: readonly string[]; readonly signal: AbortSignal }): Promise<readonly CheckedRun[]> {

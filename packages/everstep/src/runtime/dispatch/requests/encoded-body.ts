@@ -1,4 +1,4 @@
-/** Bytes as text for JSON, and back: UTF-8 where that is lossless, else base64. */
+/** Encodes bytes as text for JSON, and decodes them: UTF-8 if that is lossless, otherwise base64. */
 import type { EncodedBody } from '@everstep/sdk/protocol';
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

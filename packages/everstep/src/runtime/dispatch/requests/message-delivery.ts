@@ -1,4 +1,4 @@
-/** Carries a plain message to where it goes, and its answer to the engine. */
+/** Sends a plain message to its destination and returns the response as an event for the engine. */
 import { LIMITS } from '../../../config/limits.js';
 import type { RunEvent } from '../../../engine/runs/decide.js';
 import type { Run, RunPayload, Task } from '../../../engine/runs/run.js';
@@ -17,7 +17,7 @@ export interface MessageDelivery {
   readonly now: () => number;
 }
 
-/** What the endpoint is told beside the message itself. */
+/** Returns the headers of the service that go with the message. */
 function serviceHeadersOf(run: Run, task: MessageTask): Readonly<Record<string, string>> {
   const { queue, urlGroup, endpointName, scheduleId } = run.settings.message ?? {};
   return {
@@ -31,7 +31,7 @@ function serviceHeadersOf(run: Run, task: MessageTask): Readonly<Record<string, 
   };
 }
 
-/** Null when it was given up. */
+/** Resolves with null if the attempt was given up. */
 export async function sendMessage(
   { store, sender, now }: MessageDelivery,
   entry: CachedRun,
@@ -60,7 +60,7 @@ export async function sendMessage(
         body: body.byteLength === 0 ? null : body,
         timeoutMs: settings.deliveryTimeoutMs,
         maxAnswerBytes: LIMITS.maxCallAnswerBytes,
-        // What was done by an endpoint is not to be done again because it said much of it.
+        // A long response must not cause the message to be sent again.
         anyBody: true,
         signed: { kind: 'message', isOwn: false },
         take: 'forwarded',

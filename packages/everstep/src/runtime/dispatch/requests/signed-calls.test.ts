@@ -1,4 +1,4 @@
-/** Which calls of a run carry the signature of its instance. */
+/** The calls of a run that are signed with the keys of its instance. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { progress, ScriptedCaller, ScriptedSender, settle, withRuntime } from '../../runtime.fixture.js';
@@ -10,7 +10,7 @@ const callTo = (url: string) =>
     return progress(request, { planned: [{ stepId: 1, name: 'c', type: 'Call', call }] });
   });
 
-test('a call is signed exactly when it goes to the origin of the workflow', async () => {
+test('a call is signed if and only if it goes to the origin of the workflow', async () => {
   const calls: readonly (readonly [url: string, signed: boolean])[] = [
     ['http://app/other', true],
     ['HTTP://APP:80/x?y=1', true],

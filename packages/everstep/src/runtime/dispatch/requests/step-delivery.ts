@@ -1,4 +1,4 @@
-/** Carries one task to the endpoint and its answer to the engine. */
+/** Sends one task to the endpoint and returns the response as an event for the engine. */
 import type { RunEvent } from '../../../engine/runs/decide.js';
 import type { ReplyEnvelope } from '../../../engine/runs/reply.js';
 import type { Task } from '../../../engine/runs/run.js';
@@ -11,14 +11,14 @@ import { buildStepRequest, heldJournal } from './step-request.js';
 
 type Callable = Extract<Task, { kind: 'advance' | 'step' }>;
 
-/** What came of a delivery. */
+/** The response to a delivery. */
 export interface Delivered {
   readonly event: RunEvent;
-  /** Takes what the worker holds; called when the decision on the event is durable, before anybody acts on it. */
+  /** Notes what the worker holds. Called when the decision on the event is durable, before anything acts on it. */
   readonly onDurable?: OnDurable;
 }
 
-/** What one attempt of a delivery is given along. */
+/** Notifications during one attempt. */
 export interface Attempt {
   /** Called when the request is sent. */
   readonly onSent: () => void;
@@ -34,11 +34,10 @@ const envelopeOf = (answer: Exclude<StepAnswer, { readonly kind: 'failure' }>): 
 });
 
 /**
- * Delivers `task` of the run and returns what came of it; null when it was
- * given up. A worker that does not hold what it said it holds
- * gets the whole journal, at once and without counting as an attempt.
+ * Sends `task` of the run. Resolves with the response, or null if the attempt was given up. A worker that does not hold the
+ * entries that it reported gets the whole journal at once; this counts as the same attempt.
  */
-export async function deliver(
+export async function deliverStep(
   store: Store,
   caller: StepCaller,
   entry: CachedRun,
@@ -69,7 +68,7 @@ export async function deliver(
       );
       if (signal.aborted) return null;
       const isMissed = answer.kind === 'reply' && answer.reply.kind === 'journal-needed';
-      // Whoever held it may be gone. What a reply says is held counts only once the reply does.
+      // The worker that held the run may no longer exist. The hold of a reply counts only once the reply is recorded.
       if (answer.kind !== 'reply' || isMissed) entry.hold = null;
       if (isMissed && held) {
         entry.misses++;
@@ -84,7 +83,7 @@ export async function deliver(
       return {
         event: { kind: 'replied', attempt, reply, envelope: envelopeOf(answer) },
         onDurable: (decidedOn, decision) => {
-          // Decided on another state than the one it was built from, it tells nothing of what that one may rely on.
+          // If the decision was made on another state than the request, the reply shows nothing about the entries of that state.
           if (decidedOn === entry) noteHold(entry, reply, shown, decision);
         },
       };

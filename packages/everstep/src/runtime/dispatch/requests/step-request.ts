@@ -1,4 +1,4 @@
-/** What is sent for a task: the run, and of its journal only what the worker does not hold. Keeps invariant 2. */
+/** Builds the request of a task: the run, and the journal entries that the worker does not hold. Keeps invariant 2. */
 import { type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '@everstep/sdk/protocol';
 import { ADVANCE_SLOT, type RecordedStep, type RunPayload, type StepTask, type Task } from '../../../engine/runs/run.js';
 import type { StepCall } from '../../../ports/step-caller.js';
@@ -7,7 +7,7 @@ import { EMPTY_JOURNAL, type HeldJournal, type JournalMark, markBehind, noteDige
 import type { CachedRun } from '../../runs/run-cache.js';
 import { encodeBody } from './encoded-body.js';
 
-/** Below this a journal is sent whole rather than risked on a worker that may have let the run go. */
+/** A shorter journal is sent whole after some misses, because the worker may have dropped the run. */
 const SMALL_JOURNAL_BYTES = 64 * 1024;
 const MISSES_TOLERATED = 2;
 
@@ -19,14 +19,14 @@ export function encodeInput(payload: RunPayload): RunInput {
   };
 }
 
-/** What need not be sent, because the worker holds it; null when the whole journal is to be sent. */
+/** Returns the entries that need not be sent because the worker holds them; null if the whole journal must be sent. */
 export function heldJournal({ hold, misses, durable }: CachedRun): HeldJournal | null {
   if (hold === null || hold.length === 0) return null;
   if (misses >= MISSES_TOLERATED && durable.journalBytes < SMALL_JOURNAL_BYTES) return null;
   return hold;
 }
 
-/** Digests no entry that was digested before, unless a later request has been built meanwhile. */
+/** Returns the mark after the entries. Digests no entry twice, unless a later request was built in the meantime. */
 function markOf({ digested }: CachedRun, start: JournalMark, length: number, entries: readonly JournalEntry[]): JournalMark {
   const known = digested.length >= start.length && digested.length <= length ? digested : start;
   return markBehind(known, entries.slice(known.length - start.length));
@@ -34,7 +34,7 @@ function markOf({ digested }: CachedRun, start: JournalMark, length: number, ent
 
 type BuiltRequest = Pick<StepCall, 'request' | 'recorded' | 'open' | 'payload' | 'introduced'>;
 
-/** Also returns the mark behind the last entry of the journal that is shown. */
+/** Resolves with the request and the mark after the last journal entry that it contains. */
 export async function buildStepRequest(
   store: Store,
   entry: CachedRun,

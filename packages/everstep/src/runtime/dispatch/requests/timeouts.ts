@@ -1,4 +1,4 @@
-/** How long deliveries may take: what their runs ask for, within what the installation and the plan allow. */
+/** Timeouts of deliveries: those of their runs, within the limits of the installation and the plan. */
 import { LIMITS } from '../../../config/limits.js';
 import type { Run } from '../../../engine/runs/run.js';
 import type { MessageSender } from '../../../ports/message-sender.js';
@@ -8,7 +8,7 @@ import type { DeliveryTask } from '../delivery-task.js';
 
 export type Timeouts = Pick<InstanceLimits, 'maxTimeoutMs'>;
 
-/** The timeout that the run asks for. */
+/** Returns the timeout that the run requests. */
 export const timeoutOf = ({ settings }: Pick<Run, 'settings'>, task: DeliveryTask): number =>
   task.kind === 'call' ? (task.call.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs) : settings.deliveryTimeoutMs;
 
@@ -19,7 +19,7 @@ export const timeoutOfCallback = ({ settings }: Pick<Run, 'settings'>): number =
 export const isLong = (timeoutMs: number, instanceId: string, limits: Timeouts): boolean =>
   Math.min(timeoutMs, limits.maxTimeoutMs(instanceId)) > LIMITS.longDeliveryMs;
 
-/** The same caller, which gives no call more time than its instance may have. */
+/** Returns a caller that limits each timeout to that of the instance's plan. */
 export function callingInTime(caller: StepCaller, limits: Timeouts): StepCaller {
   return {
     call: (call, ...more) =>
@@ -28,7 +28,7 @@ export function callingInTime(caller: StepCaller, limits: Timeouts): StepCaller 
   };
 }
 
-/** The same for messages, calls and callbacks. */
+/** Does the same for messages, calls and callbacks. */
 export function sendingInTime(sender: MessageSender, limits: Timeouts): MessageSender {
   return {
     send: (message, ...more) =>

@@ -1,4 +1,4 @@
-/** What accounts that hold delivery slots for hours leave to others. */
+/** Slots that remain for others while accounts use delivery slots for hours. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '../../../config/limits.js';
@@ -40,7 +40,7 @@ async function explained(bench: Bench, instanceId: string, workflowRunId: string
 }
 
 for (const hogs of [['hog1'], ['hog1', 'pig1', 'rat1']]) {
-  test(`a run is delivered beside ${hogs.length} accounts that took all the slots they could before it came`, async () => {
+  test(`a run is delivered beside ${hogs.length} accounts that took all the slots they could before`, async () => {
     const caller = endpoints();
     await withRuntime(
       caller,
@@ -50,7 +50,7 @@ for (const hogs of [['hog1'], ['hog1', 'pig1', 'rat1']]) {
           await flood(bench, hog, 300, MINUTES);
           assert.ok(stuckOf(caller, hog) <= 256, `${hog} has ${stuckOf(caller, hog)}`);
         }
-        assert.ok(stuckOf(caller, 'hog1') >= 250, 'it has all that it can get');
+        assert.ok(stuckOf(caller, 'hog1') >= 250, 'it has all the slots that it can get');
         const outcome = await bench.trigger({ instanceId: 'quiet1', workflowUrl: 'http://quiet/flow' });
         assert.ok(outcome.kind === 'started');
         await settle();
@@ -62,7 +62,7 @@ for (const hogs of [['hog1'], ['hog1', 'pig1', 'rat1']]) {
   });
 }
 
-test('explain says that a delivery waits because its account has its share', async () => {
+test('explain reports that a delivery waits because its account has used its share', async () => {
   await withRuntime(
     endpoints(),
     async (bench) => {
@@ -75,7 +75,7 @@ test('explain says that a delivery waits because its account has its share', asy
   );
 });
 
-test('long deliveries take at most their slots, also when they are read from the store', async () => {
+test('long deliveries take at most the slots for long deliveries, also when they are read from the store', async () => {
   const caller = endpoints();
   await withRuntime(caller, async (bench) => {
     const notBefore = bench.clock.now() + HOUR_MS;
@@ -95,7 +95,7 @@ test('long deliveries take at most their slots, also when they are read from the
   });
 });
 
-test('a delivery takes no longer than the installation allows, whatever its run asks for', async () => {
+test('a delivery takes no longer than the installation permits, whatever timeout its run has', async () => {
   const caller = endpoints();
   await withRuntime(
     caller,

@@ -1,4 +1,4 @@
-/** A first-in-first-out list whose front is taken in constant time. */
+/** A first-in, first-out list. Taking the first item takes constant time. */
 export class Fifo<Item> {
   private items: Item[] = [];
   private head = 0;

@@ -7,10 +7,8 @@ import type { Clock } from '../../../ports/clock.js';
 import type { InstanceLimits } from '../../../ports/stores/instance-limits.js';
 import type { InstanceOwners } from '../../../ports/stores/instance-owners.js';
 import type { StoreWritesState } from '../../../ports/stores/store-writes.js';
-import type { Backlog } from '../../due/due-turns.js';
 import type { Delivery, DeliveryRef } from '../../gates/delivery.js';
 import type { FreeSlots } from '../../gates/slot-turns.js';
-import type { QueuedBecause } from '../../services/workflow-service.js';
 import { BURST_RECHECK_MS, BurstGate } from './burst-gate.js';
 import { ReadyQueue, type Urgency } from './ready-queue.js';
 
@@ -33,7 +31,8 @@ export interface SlotHolder {
 export class SlotQueue implements FreeSlots {
   private readonly deps: SlotQueueDeps;
   private readonly holder: SlotHolder;
-  private readonly ready: ReadyQueue;
+  /** The deliveries that wait for a slot or are in flight. */
+  readonly ready: ReadyQueue;
   /** By instance. */
   private readonly bursts = new Map<string, BurstGate>();
   private recheck: (() => void) | null = null;
@@ -52,30 +51,10 @@ export class SlotQueue implements FreeSlots {
     });
   }
 
-  /** Deliveries that wait for a slot or are in flight. */
-  get backlog(): Backlog {
-    return this.ready;
-  }
   /** Whether no delivery is here and none is about to start. */
   get idle(): boolean {
     return this.ready.size === 0 && !this.drainScheduled;
   }
-  inFlight(instanceId: string): number {
-    return this.ready.inFlightOf(instanceId);
-  }
-  maxInFlight(instanceId: string): number {
-    return this.ready.maxInFlightOf(instanceId);
-  }
-  get deliveriesInFlight(): readonly Delivery[] {
-    return this.ready.deliveriesInFlight;
-  }
-  isInFlight(ref: DeliveryRef): boolean {
-    return this.ready.isInFlight(ref);
-  }
-  queuedBecause(ref: DeliveryRef): QueuedBecause | null {
-    return this.ready.queuedBecause(ref);
-  }
-
   free(origin: string): number {
     return this.ready.free(origin);
   }
