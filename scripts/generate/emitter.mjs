@@ -3,7 +3,8 @@
  * if they are equal except for their descriptions.
  */
 
-const MAX_LINE = 130;
+/** Maximum line length, the same as that of Biome. */
+export const MAX_LINE = 130;
 
 /** @typedef {Readonly<Record<string, object>>} Types schemas by the name of their type, such as `Run` or `Run<Result = unknown>` */
 
@@ -62,7 +63,8 @@ function union(alternatives, before, indent) {
 /**
  * @param {Readonly<Record<string, Types>>} files types by the name of their file
  * @param {object} options
- * @param {Readonly<Record<string, { from: string, schema: object }>>} options.imports types that exist already
+ * @param {Readonly<Record<string, { from?: string, schema: object }>>} options.imports types that exist already; a global
+ *   type has no `from`
  * @param {readonly string[]} options.bases names of types that others extend if they have all of their fields, largest first
  * @param {(text: string) => string} [options.describe] edits a description
  * @returns {ReadonlyMap<string, string>} text of each file, without its head
@@ -87,7 +89,7 @@ export function typesOf(files, { imports, bases, describe = (text) => text }) {
     const typeOf = (schema, { indent, before, parameter, top = false }) => {
       const named = top ? undefined : known.get(identity(schema));
       if (named) {
-        used.set(named.name, named.from);
+        if (named.from) used.set(named.name, named.from);
         return named.name;
       }
       const inside = (each, more = '') => typeOf(each, { indent: indent + more, before, parameter });

@@ -7,7 +7,6 @@ export type { DeleteUserOptions, UserListOptions } from './client/administration
 export { type BatchItem, type BatchItemResult, Client, type ClientOptions } from './client/client.js';
 export type {
   BulkOptions,
-  DeadLetterFilter,
   DeadLetterGroupOptions,
   DeadLetterListOptions,
 } from './client/dead-letters/dead-letters.js';

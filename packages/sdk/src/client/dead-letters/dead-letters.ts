@@ -1,15 +1,16 @@
 /** The dead letter queue. */
+import { DEAD_LETTER_LISTS } from '../generated/filters.js';
 import type {
   DeadLetterCheckOptions,
   DeadLetterCheckPage,
   DeadLetterEntry,
+  DeadLetterFilter,
   DeadLetterGroup,
   DeadLetterGroupPage,
   DeadLetterGroupState,
   DeadLetterPage,
   DeletedDeadLetters,
   FailureFunctionChange,
-  FailureFunctionState,
   RecoveredRuns,
   RunReference,
 } from '../generated/index.js';
@@ -17,24 +18,6 @@ import { overrideHeaders, type RunOverrides, type SingleRecoverOptions } from '.
 import { asLists, type Call, jsonCall } from '../transport.js';
 
 type OneOrMore<T> = T | readonly T[];
-
-/**
- * Filters of the dead letter queue. Filters are combined with AND, the values of one filter with OR. Dates are Unix
- * milliseconds or Date, inclusive.
- */
-export interface DeadLetterFilter {
-  readonly fromDate?: number | Date;
-  readonly toDate?: number | Date;
-  readonly workflowUrl?: OneOrMore<string>;
-  readonly workflowRunId?: string;
-  readonly workflowCreatedAt?: number;
-  readonly label?: OneOrMore<string>;
-  readonly failureFunctionState?: OneOrMore<FailureFunctionState>;
-  readonly callerIp?: OneOrMore<string>;
-  readonly flowControlKey?: OneOrMore<string>;
-  /** Fingerprints of groups of similar failures. */
-  readonly fingerprint?: OneOrMore<string>;
-}
 
 /** Options of a page of dead letters. */
 export interface DeadLetterListOptions extends DeadLetterFilter {
@@ -70,8 +53,6 @@ export interface DeadLetterGroupOptions {
 }
 
 const DLQ = '/v2/workflows/dlq';
-/** Filters that match any of several values. */
-const LISTS = ['workflowUrl', 'label', 'failureFunctionState', 'callerIp', 'flowControlKey', 'fingerprint'] as const;
 const groupPath = (fingerprint: string, verb = '') => `${DLQ}/groups/${encodeURIComponent(fingerprint)}${verb}`;
 const entryPath = (dlqId: string, verb = '') => `${DLQ}${verb}/${encodeURIComponent(dlqId)}`;
 
@@ -85,7 +66,7 @@ export class DeadLetters {
 
   /** Returns one page, newest first. */
   list(options: DeadLetterListOptions = {}): Promise<DeadLetterPage> {
-    return this.call({ method: 'GET', path: DLQ, query: asLists(options, LISTS) });
+    return this.call({ method: 'GET', path: DLQ, query: asLists(options, DEAD_LETTER_LISTS) });
   }
 
   /** Returns all entries, newest first, fetching pages as needed. */
@@ -171,7 +152,7 @@ export class DeadLetters {
     return this.call({
       method: 'POST',
       path: `${DLQ}/resume`,
-      query: asLists(options, LISTS),
+      query: asLists(options, DEAD_LETTER_LISTS),
       headers: overrideHeaders(overrides),
     });
   }
@@ -181,7 +162,7 @@ export class DeadLetters {
     return this.call({
       method: 'POST',
       path: `${DLQ}/restart`,
-      query: asLists(options, LISTS),
+      query: asLists(options, DEAD_LETTER_LISTS),
       headers: overrideHeaders(overrides),
     });
   }
@@ -191,7 +172,7 @@ export class DeadLetters {
    * filter.
    */
   deleteMany(options: BulkOptions): Promise<DeletedDeadLetters> {
-    return this.call({ method: 'DELETE', path: DLQ, query: asLists(options, LISTS) });
+    return this.call({ method: 'DELETE', path: DLQ, query: asLists(options, DEAD_LETTER_LISTS) });
   }
 
   /** Resumes all matching runs, request after request, and yields the new runs. */

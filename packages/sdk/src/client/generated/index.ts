@@ -6,6 +6,7 @@ export type * from './dead-letter-groups.js';
 export type * from './dead-letters.js';
 export type * from './events.js';
 export type * from './explanation.js';
+export type * from './filters.js';
 export type * from './live.js';
 export type * from './management.js';
 export type * from './repairs.js';

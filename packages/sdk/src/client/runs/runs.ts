@@ -1,13 +1,16 @@
 /** Runs. */
 import type { Duration } from '../../duration.js';
+import { RUN_LISTS } from '../generated/filters.js';
 import type {
   ActiveRun,
+  CancelFilter,
   ForkOptions,
   JournalStep,
   RunAttemptPage,
   RunCheck,
   RunComparison,
   RunExplanation,
+  RunFilter,
   RunJournal,
   RunLineage,
   RunLogEntry,
@@ -15,7 +18,6 @@ import type {
   RunReference,
   RunResult,
   RunSearchPage,
-  RunState,
 } from '../generated/index.js';
 import { durationText } from '../settings.js';
 import { asLists, type Call, jsonCall } from '../transport.js';
@@ -28,21 +30,8 @@ export interface CompareOptions {
   readonly withCreatedAt?: number;
 }
 
-type OneOrMore<T> = T | readonly T[];
-
-/** Filters of the run log. Filters are combined with AND, the values of one filter with OR. */
-export interface RunLogFilter {
-  readonly workflowRunId?: string;
-  readonly workflowUrl?: string;
-  /** Creation time in Unix milliseconds. Distinguishes runs with the same id. */
-  readonly workflowCreatedAt?: number;
-  readonly state?: RunState;
-  /** Unix milliseconds or Date, inclusive. */
-  readonly fromDate?: number | Date;
-  readonly toDate?: number | Date;
-  readonly label?: OneOrMore<string>;
-  readonly flowControlKey?: OneOrMore<string>;
-  readonly callerIp?: OneOrMore<string>;
+/** Filters of the run log. */
+export interface RunLogFilter extends RunFilter {
   /** True omits the results of steps and runs. */
   readonly trimBody?: boolean;
 }
@@ -55,7 +44,7 @@ export interface RunLogOptions extends RunLogFilter {
 }
 
 /** Options of a search over runs. */
-export interface RunSearchOptions extends Omit<RunLogFilter, 'trimBody'> {
+export interface RunSearchOptions extends RunFilter {
   /** Words to find in ids, labels, URLs and errors. Every word must match. */
   readonly q?: string;
   readonly cursor?: string;
@@ -74,25 +63,15 @@ export interface RunAttemptOptions {
   readonly count?: number;
 }
 
-/** Filters of the active runs to cancel. */
-export interface CancelManyOptions {
+/** Selects the active runs to cancel. */
+export interface CancelManyOptions extends CancelFilter {
   readonly workflowRunIds?: readonly string[];
   /** Prefix of the URL, or the whole URL with `workflowUrlExactMatch`. */
   readonly workflowUrl?: string;
   readonly workflowUrlExactMatch?: boolean;
-  /** Unix milliseconds. */
-  readonly workflowCreatedAt?: number;
-  readonly label?: OneOrMore<string>;
-  /** Creation time of the run: Unix milliseconds or Date, inclusive. */
-  readonly fromDate?: number | Date;
-  readonly toDate?: number | Date;
-  readonly flowControlKey?: OneOrMore<string>;
-  readonly callerIp?: OneOrMore<string>;
 }
 
 const RUNS = '/v2/workflows/runs';
-/** Filters that match any of several values. */
-const LISTS = ['label', 'flowControlKey', 'callerIp'] as const;
 const asMs = (date: number | Date | undefined) => (date instanceof Date ? date.getTime() : date);
 
 /** Runs. Use it through `Client.runs`. Methods reject with EverstepError. */
@@ -105,7 +84,7 @@ export class Runs {
 
   /** Returns one page of the run log, newest first. */
   list(options: RunLogOptions = {}): Promise<RunLogPage> {
-    return this.call({ method: 'GET', path: '/v2/workflows/logs', query: asLists(options, LISTS) });
+    return this.call({ method: 'GET', path: '/v2/workflows/logs', query: asLists(options, RUN_LISTS) });
   }
 
   /** Returns all runs of the log, newest first, fetching pages as needed. */
@@ -120,7 +99,7 @@ export class Runs {
 
   /** Searches the runs, newest first, a limited number per call. `complete` says whether all runs were searched. */
   search(options: RunSearchOptions = {}): Promise<RunSearchPage> {
-    return this.call({ method: 'GET', path: '/v2/workflows/search', query: asLists(options, LISTS) });
+    return this.call({ method: 'GET', path: '/v2/workflows/search', query: asLists(options, RUN_LISTS) });
   }
 
   /** Returns every attempt with its request and response, oldest first. Also works for a plain message. */
