@@ -22,7 +22,7 @@ const PORTS = 'everstep/src/ports';
 const [ANSWERS, FAIRNESS, AUDIT] = ['everstep/src/answers', 'everstep/src/fairness', 'everstep/src/audit'];
 const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everstep/src/${area}`);
 
-const [STORED_RECORDS, SHARED_SQL] = ['everstep/src/stores/records', 'everstep/src/stores/shared'];
+const SHARED_STORE = ['everstep/src/stores/records', 'everstep/src/stores/shared'];
 const STORE_MAY = [
   `types ${ENGINE}`,
   ...[
@@ -59,18 +59,9 @@ const DIRECTIONS: readonly DirectionRule[] = [
     because: 'all requests are recorded in the same way',
   },
   { area: FAIRNESS, may: [`types ${PORTS}`], because: 'the rule of shares does not depend on the shared resource' },
-  {
-    area: 'everstep/src/stores/sqlite',
-    may: [...STORE_MAY, STORED_RECORDS, SHARED_SQL, NODE],
-    because: 'a store does not depend on its users or on other stores',
-  },
-  {
-    area: 'everstep/src/stores/postgres',
-    may: [...STORE_MAY, STORED_RECORDS, SHARED_SQL, 'pg', NODE],
-    because: 'a store does not depend on its users or on other stores',
-  },
-  { area: SHARED_SQL, may: [...STORE_MAY, STORED_RECORDS], because: 'both stores execute the same SQL' },
-  { area: STORED_RECORDS, may: STORE_MAY, because: 'columns are read and written in the same way in every store' },
+  { area: 'everstep/src/stores/sqlite', may: [...STORE_MAY, ...SHARED_STORE, NODE], because: 'a store depends on no other' },
+  { area: 'everstep/src/stores/postgres', may: [...STORE_MAY, ...SHARED_STORE, 'pg', NODE], because: 'as for SQLite' },
+  ...SHARED_STORE.map((area) => ({ area, may: [...STORE_MAY, ...SHARED_STORE], because: 'every store uses the same' })),
   {
     area: 'everstep/src/stores/conformance',
     may: [ENGINE, PORTS, `${AUDIT}/chain`, LIMITS_FILE, PROTOCOL, NODE],

@@ -6,6 +6,7 @@ import type { SharedDailyRuns } from '../../ports/stores/shared-daily-runs.js';
 import type { Store } from '../../ports/stores/store.js';
 import { createAuditStore } from '../shared/audit/audit-chain.js';
 import { addAudit } from '../shared/audit/audit-log.js';
+import { createControls } from '../shared/control/controls.js';
 import { createSearchIndexes } from '../shared/search/search-indexes.js';
 import { createPostgresAccounts } from './accounts/accounts.js';
 import { createSharedDailyRuns } from './accounts/shared-daily-runs.js';
@@ -22,18 +23,8 @@ import { Primary } from './connection/primary.js';
 import { probeWrites } from './connection/probe-write.js';
 import { SqlSession } from './connection/sql-session.js';
 import { checkTls, tlsNotice } from './connection/tls.js';
-import { findFlowControl, listFlowControls } from './control/flow-control-records.js';
-import { listHolds } from './control/hold-records.js';
-import { findInstanceSettings } from './control/instance-records.js';
-import { countQueued, findQueue, listQueues, retriedInQueue } from './control/queue-records.js';
-import {
-  dueSchedules,
-  findSchedule,
-  instancesWithDueSchedules,
-  listSchedules,
-  nextScheduleAt,
-} from './control/schedule-records.js';
-import { findUrlGroup, listUrlGroups } from './control/url-group-records.js';
+import { countQueued, retriedInQueue } from './control/queue-records.js';
+import { instancesWithDueSchedules } from './control/schedule-records.js';
 import { createDeadLetterGroups } from './dead-letters/dead-letter-groups.js';
 import { removeInstanceRows } from './instance-removal/instance-rows.js';
 import {
@@ -44,7 +35,7 @@ import {
   loadDeadLetterBodies,
 } from './listing/dead-letter-listing.js';
 import { findRun, listRuns, listSearchableRuns, runHorizon } from './listing/run-listing.js';
-import { createRepairs } from './repairs/repair-records.js';
+import { createPostgresRepairs } from './repairs/repairs.js';
 import { readDueInstances } from './runs/due-tasks.js';
 import { hasWebhook, listWaiters } from './runs/event-reader.js';
 import { findStep, journalSize, listAttempts, listSteps, listTasks, loadHistory } from './runs/history-reader.js';
@@ -63,7 +54,6 @@ import {
   retriesBeforeFailure,
 } from './runs/run-reader.js';
 import { RunRecords } from './runs/run-records.js';
-import { countObjects } from './storage/named-counts.js';
 import { removeStagedSteps } from './storage/staged-journals.js';
 
 export { StoreOpenError } from './connection/errors.js';
@@ -195,22 +185,10 @@ export function createPostgresStore(
     retriesBeforeFailure: ({ runKey, at }) => retriesBeforeFailure(database, runKey, at),
     invokerOf: ({ childRunKey }) => findInvoker(database, childRunKey),
     hasWebhook: ({ runKey, eventId }) => hasWebhook(database, runKey, eventId),
-    listFlowControls: ({ instanceId }) => listFlowControls(database, instanceId),
-    findFlowControl: ({ instanceId, key }) => findFlowControl(database, instanceId, key),
-    listQueues: ({ instanceId }) => listQueues(database, instanceId),
-    findQueue: ({ instanceId, name }) => findQueue(database, instanceId, name),
+    ...createControls(store),
     countQueued: ({ instanceId, name }) => countQueued(database, instanceId, name),
     retriedInQueue: ({ instanceId, name }) => retriedInQueue(database, instanceId, name),
-    listUrlGroups: ({ instanceId }) => listUrlGroups(database, instanceId),
-    findUrlGroup: ({ instanceId, name }) => findUrlGroup(database, instanceId, name),
-    countObjects: (query) => countObjects(database, query),
-    listSchedules: ({ instanceId, after, limit }) => listSchedules(database, instanceId, after, limit),
-    findSchedule: ({ instanceId, scheduleId }) => findSchedule(database, instanceId, scheduleId),
-    dueSchedules: (query) => dueSchedules(database, query),
     instancesWithDueSchedules: ({ before }) => instancesWithDueSchedules(database, before),
-    nextScheduleAt: () => nextScheduleAt(database),
-    listHolds: ({ instanceId }) => listHolds(database, instanceId),
-    instanceSettings: ({ instanceId }) => findInstanceSettings(database, instanceId),
     removeEndedRuns: (query) => retention.remove(query),
     removeStagedSteps: () => removeStagedSteps(database),
     removeInstanceRows: (query) => removeInstanceRows(database, query),
@@ -220,7 +198,7 @@ export function createPostgresStore(
     accounts: createPostgresAccounts(database, store),
     audit: createAuditStore(store),
     searchIndexes: createSearchIndexes(store, addAudit),
-    repairs: createRepairs(database),
+    repairs: createPostgresRepairs(store),
     latestTime: () => readLatestTime(database),
     async close() {
       await cluster?.leave();

@@ -1,33 +1,32 @@
 /** The embedded store: one SQLite file, written by this process alone, durable at every commit. */
 import type { Store } from '../../ports/stores/store.js';
 import { addSealedAudit, createAuditStore } from '../shared/audit/audit-chain.js';
+import { createControls } from '../shared/control/controls.js';
 import { createSearchIndexes } from '../shared/search/search-indexes.js';
 import { createSqliteAccounts } from './accounts/accounts.js';
 import { BatchWriter } from './commit/batch-writer.js';
 import { type Connection, type ConnectionOptions, openConnection } from './connection/connection.js';
 import type { CopyRequest } from './connection/online-copy.js';
 import { ProbeWrite } from './connection/probe-write.js';
+import { SqlSession } from './connection/sql-session.js';
 import { createStoreParts } from './connection/store-parts.js';
 import { Transaction } from './connection/transaction.js';
 import { FlowControlRecords } from './control/flow-control-records.js';
-import { InstanceRecords } from './control/instance-records.js';
 import { QueueRecords } from './control/queue-records.js';
 import { ScheduleRecords } from './control/schedule-records.js';
-import { UrlGroupRecords } from './control/url-group-records.js';
 import { DeadLetterGroups } from './dead-letters/dead-letter-groups.js';
 import { DeadLetterWriter } from './dead-letters/dead-letter-writer.js';
 import { InstanceRows } from './instance-removal/instance-rows.js';
 import { DeadLetterListing } from './listing/dead-letter-listing.js';
 import type { PrefixLimits } from './listing/facets/members.js';
 import { RunListing } from './listing/run-listing.js';
-import { RepairRecords } from './repairs/repair-records.js';
+import { createSqliteRepairs } from './repairs/repairs.js';
 import { EventRecords } from './runs/event-records.js';
 import { HistoryReader } from './runs/history-reader.js';
 import { Relatives } from './runs/relatives.js';
 import { Retention } from './runs/retention.js';
 import { RunReader } from './runs/run-reader.js';
 import { TriggerRecords } from './runs/trigger-records.js';
-import { NamedCounts } from './storage/named-counts.js';
 
 export { StoreOpenError } from './connection/connection.js';
 export type { CopyRequest } from './connection/online-copy.js';
@@ -57,27 +56,18 @@ export async function openSqliteStore({ file, ...options }: SqliteStoreOptions):
 export function createSqliteStore(connection: Connection, prefixLimits?: PrefixLimits): EmbeddedStore {
   const parts = createStoreParts(connection, prefixLimits);
   const transaction = new Transaction(parts);
-  const [flowControls, schedules, instances] = [
-    new FlowControlRecords(parts),
-    new ScheduleRecords(parts),
-    new InstanceRecords(parts),
-  ];
-  const named = new NamedCounts(parts);
-  const [queues, urlGroups] = [new QueueRecords(parts), new UrlGroupRecords(parts)];
+  const store = new SqlSession(parts, transaction);
+  const [flowControls, queues, schedules] = [new FlowControlRecords(parts), new QueueRecords(parts), new ScheduleRecords(parts)];
   const events = new EventRecords(parts);
   const deadLetterWriter = new DeadLetterWriter(parts);
   const retention = new Retention(parts, transaction, deadLetterWriter);
   const rows = new InstanceRows(parts, transaction, deadLetterWriter);
-  const repairs = new RepairRecords(parts, transaction);
   const batches = new BatchWriter(parts, transaction, deadLetterWriter, {
     triggers: new TriggerRecords(parts),
     flowControls,
     queues,
-    urlGroups,
     schedules,
-    instances,
     events,
-    repairs,
   });
   // The run for which an earlier process staged this is lost.
   if (parts.staged.any) transaction.run(() => parts.staged.abandonAll());
@@ -129,35 +119,19 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     retriesBeforeFailure: async ({ runKey, at }) => reader.retriesBeforeFailure(runKey, at),
     invokerOf: async ({ childRunKey }) => reader.invokerOf(childRunKey),
     hasWebhook: async ({ runKey, eventId }) => events.hasWebhook(runKey, eventId),
-    listFlowControls: async ({ instanceId }) => flowControls.list(instanceId),
-    findFlowControl: async ({ instanceId, key }) => flowControls.find(instanceId, key),
-    listQueues: async ({ instanceId }) => queues.list(instanceId),
-    findQueue: async ({ instanceId, name }) => queues.find(instanceId, name),
+    ...createControls(store),
     countQueued: async ({ instanceId, name }) => queues.count(instanceId, name),
     retriedInQueue: async ({ instanceId, name }) => queues.retried(instanceId, name),
-    listUrlGroups: async ({ instanceId }) => urlGroups.list(instanceId),
-    findUrlGroup: async ({ instanceId, name }) => urlGroups.find(instanceId, name),
-    countObjects: async (query) => named.count(query),
-    listSchedules: async ({ instanceId, after, limit }) => schedules.list(instanceId, after, limit),
-    findSchedule: async ({ instanceId, scheduleId }) => schedules.find(instanceId, scheduleId),
-    dueSchedules: async (query) => {
-      const due = schedules.due(query);
-      if (due.length > 0) await connection.durable();
-      return due;
-    },
     instancesWithDueSchedules: async ({ before }) => schedules.instancesWithDue(before),
-    nextScheduleAt: async () => schedules.nextAt(),
-    listHolds: async ({ instanceId }) => instances.holds(instanceId),
-    instanceSettings: async ({ instanceId }) => instances.settings(instanceId),
     removeEndedRuns: (query) => retention.remove(query),
     removeStagedSteps: async () => transaction.run(() => parts.staged.removeSome()),
     removeInstanceRows: (query) => rows.remove(query),
     releaseSpace: async () => connection.releaseSpace(),
-    deadLetterGroups: new DeadLetterGroups(parts, transaction),
-    accounts: createSqliteAccounts(parts),
-    audit: createAuditStore(parts.sql),
-    searchIndexes: createSearchIndexes(parts.sql, addSealedAudit),
-    repairs,
+    deadLetterGroups: new DeadLetterGroups(parts, transaction, store),
+    accounts: createSqliteAccounts(parts, store),
+    audit: createAuditStore(store),
+    searchIndexes: createSearchIndexes(store, addSealedAudit),
+    repairs: createSqliteRepairs(parts, store),
     copyTo: (request) => connection.copyTo(request),
     latestTime: async () => parts.counters.get('latest_time'),
     close: async () => connection.close(),

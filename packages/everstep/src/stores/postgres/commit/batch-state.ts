@@ -17,7 +17,7 @@ import {
 } from '../connection/connection.js';
 import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
 import { lockNextTicks } from '../control/schedule-records.js';
-import { lockRepairs } from '../repairs/repair-records.js';
+import { lockRepairs } from '../repairs/repairs.js';
 import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from '../runs/deduplication-ids.js';
 import { ControlState } from './control-state.js';
 import type { ExpectedRuns, KnownEntry, KnownRun, RunPlace } from './known-run.js';

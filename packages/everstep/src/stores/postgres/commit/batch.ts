@@ -9,18 +9,18 @@ import type { Aggregate, WriteFacts } from '../../../engine/writes/facts.js';
 import { type CommitResult, type CommitUnit, type StoreWrite, type WriteOf, writeFacts } from '../../../engine/writes.js';
 import { activeRunsAdded } from '../../../ports/stores/stored-bytes.js';
 import { addAudit } from '../../shared/audit/audit-log.js';
+import { writeHold, writeSettings } from '../../shared/control/settings.js';
+import { nameOfGroup, writeUrlGroup } from '../../shared/control/url-groups.js';
+import { setItem } from '../../shared/repairs/repair-items.js';
 import { countDays } from '../accounts/day-counts.js';
 import { countMessages } from '../accounts/usage-counts.js';
 import type { TransactionSession } from '../connection/connection.js';
 import { sendProcedure } from '../connection/sql-session.js';
 import { writeFlowControls } from '../control/flow-control-records.js';
-import { writeHolds } from '../control/hold-records.js';
-import { writeInstanceSettings } from '../control/instance-records.js';
+import { sendLast } from '../control/last-writes.js';
 import { writeQueues } from '../control/queue-records.js';
 import { writeSchedules } from '../control/schedule-records.js';
-import { writeUrlGroups } from '../control/url-group-records.js';
 import { DeadLetterWrites } from '../dead-letters/dead-letter-writes.js';
-import { writeRepairItems } from '../repairs/repair-items.js';
 import { DeduplicationWrites } from '../runs/deduplication-writes.js';
 import { EventWrites } from '../runs/event-writes.js';
 import { JournalWrites } from '../runs/journal-writes.js';
@@ -45,13 +45,15 @@ function partsOf(state: BatchState, writer: Writer | null) {
     event: new EventWrites(),
     deduplication: new DeduplicationWrites(),
     'dead-letter': new DeadLetterWrites(runs, tasks),
-    repair: new WriteList(writeRepairItems),
+    repair: new WriteList((session, writes) => {
+      for (const write of writes) sendProcedure(session, setItem(write));
+    }),
     'flow-control': new WriteList(writeFlowControls),
     queue: new WriteList(writeQueues, onControl),
-    'url-group': new WriteList(writeUrlGroups, onControl),
+    'url-group': new WriteList(sendLast(writeUrlGroup, nameOfGroup), onControl),
     schedule: new WriteList(writeSchedules, onControl),
-    hold: new WriteList(writeHolds),
-    settings: new WriteList(writeInstanceSettings),
+    hold: new WriteList(sendLast(writeHold, ({ origin }) => origin)),
+    settings: new WriteList(sendLast(writeSettings, () => '')),
     usage: new WriteList(countMessages),
     'day-count': new WriteList(countDays),
     audit: new WriteList<WriteOf<'audit'>>((session, writes) => {

@@ -1,9 +1,8 @@
-/** Flow control keys: their limits, whether they are paused or pinned, and the rate window under way. */
+/** Writes flow control keys: their limits, whether they are paused or pinned, and the current rate window. */
 import { pinnedOnly } from '../../../engine/limits/pinned-limits.js';
 import type { FlowControl, FlowControlState } from '../../../engine/runs/run.js';
 import type { StoreWrite } from '../../../ports/stores/store.js';
-import { flag, integer, integerOrNull, type Row, text, textOrNull } from '../connection/columns.js';
-import { type Session, statement, type TransactionSession } from '../connection/connection.js';
+import { statement, type TransactionSession } from '../connection/connection.js';
 
 export type FlowControlWrite = Extract<
   StoreWrite,
@@ -14,7 +13,7 @@ const PARALLELISM_PINNED = (row: string) => `(${row}.pinned AND ${row}.pinned_on
 const RATE_PINNED = (row: string) => `(${row}.pinned AND ${row}.pinned_only IS DISTINCT FROM 'parallelism')`;
 const OLD = 'flow_control';
 
-/** Keys whose limits would stay as they are, are not even locked: every trigger names its key. */
+/** A key whose limits do not change is not locked, because every run with a key names it. */
 const PUT = statement(`
   INSERT INTO flow_control (instance_id, key, parallelism, rate, period_ms)
   SELECT w.instance_id, w.key, w.parallelism, w.rate, w.period_ms
@@ -42,7 +41,7 @@ const SET = statement(`
     period_ms = excluded.period_ms, paused = excluded.paused, pinned = excluded.pinned, pinned_only = excluded.pinned_only,
     window_started_at = excluded.window_started_at, window_granted = excluded.window_granted`);
 
-/** A key that is new is registered without limits: what was granted must not be lost, whatever else is known. */
+/** A new key is registered without limits, because the granted starts must not be lost. */
 const SET_WINDOW = statement(`
   INSERT INTO flow_control (instance_id, key, window_started_at, window_granted)
   SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS w (instance_id, key)
@@ -50,27 +49,7 @@ const SET_WINDOW = statement(`
   ON CONFLICT (instance_id, key) DO UPDATE
     SET window_started_at = excluded.window_started_at, window_granted = excluded.window_granted`);
 
-const COLUMNS = 'key, parallelism, rate, period_ms, paused, pinned, pinned_only, window_started_at, window_granted';
-const SELECT_ALL = statement(`SELECT ${COLUMNS} FROM flow_control WHERE instance_id = $1 ORDER BY key`);
-const SELECT_ONE = statement(`SELECT ${COLUMNS} FROM flow_control WHERE instance_id = $1 AND key = $2`);
-
-function stateOf(row: Row): FlowControlState {
-  const startedAt = integerOrNull(row, 'window_started_at');
-  const isPinned = flag(row, 'pinned');
-  const only = textOrNull(row, 'pinned_only');
-  return {
-    key: text(row, 'key'),
-    parallelism: integerOrNull(row, 'parallelism'),
-    rate: integerOrNull(row, 'rate'),
-    periodMs: integerOrNull(row, 'period_ms'),
-    paused: flag(row, 'paused'),
-    parallelismPinned: isPinned && only !== 'rate',
-    ratePinned: isPinned && only !== 'parallelism',
-    window: startedAt === null ? null : { startedAt, granted: integer(row, 'window_granted') },
-  };
-}
-
-/** What the writes of a batch come to for one key: what was set, then the limits, then the window. */
+/** The writes of a batch to one key, in the order in which they apply: the state, the limits, the window. */
 interface Sum {
   readonly instanceId: string;
   readonly key: string;
@@ -93,12 +72,12 @@ function sumsOf(writes: readonly FlowControlWrite[]): readonly Sum[] {
     switch (write.kind) {
       case 'put-flow-control': {
         const sum = sumOf(write.instanceId, write.flowControl.key);
-        // One without limits changes nothing but that the key is there.
+        // A write without limits only registers the key.
         if (!sum.put || hasLimits(write.flowControl)) sum.put = write.flowControl;
         break;
       }
       case 'set-flow-control':
-        // Nothing of what was there before stays.
+        // It replaces everything that was written before.
         Object.assign(sumOf(write.instanceId, write.state.key), { set: write.state, put: null, window: null });
         break;
       case 'set-flow-window':
@@ -109,7 +88,7 @@ function sumsOf(writes: readonly FlowControlWrite[]): readonly Sum[] {
   return [...sums.values()];
 }
 
-/** All of a batch, in their order, in three statements at most. Sends them, and waits for nothing. */
+/** Sends all writes of a batch, in their order, in at most three statements and without waiting. */
 export function writeFlowControls(session: TransactionSession, writes: readonly FlowControlWrite[]): void {
   const sums = sumsOf(writes);
   const sets = sums.flatMap(({ instanceId, set }) => (set ? [{ instanceId, ...set }] : []));
@@ -143,14 +122,4 @@ export function writeFlowControls(session: TransactionSession, writes: readonly 
       windows.map(({ value }) => value?.startedAt ?? null),
       windows.map(({ value }) => value?.granted ?? null),
     ]);
-}
-
-/** In the order of the keys. */
-export async function listFlowControls(session: Session, instanceId: string): Promise<readonly FlowControlState[]> {
-  return (await session.query(SELECT_ALL, [instanceId])).map(stateOf);
-}
-
-export async function findFlowControl(session: Session, instanceId: string, key: string): Promise<FlowControlState | null> {
-  const [row] = await session.query(SELECT_ONE, [instanceId, key]);
-  return row ? stateOf(row) : null;
 }

@@ -1,7 +1,8 @@
-/** Queues, and the messages that are in them. */
+/** Writes queues, and reads the messages that are in them. */
 import type { Queue } from '../../../engine/runs/run.js';
 import type { StoreWrite } from '../../../ports/stores/store.js';
-import { flag, integer, type Row, text } from '../connection/columns.js';
+import { QUEUE } from '../../shared/control/queues.js';
+import { integer, text } from '../connection/columns.js';
 import { type Session, statement, type TransactionSession } from '../connection/connection.js';
 import { type InstancesThing, thingArrays } from '../connection/row-sets.js';
 
@@ -11,7 +12,7 @@ const GIVEN = `unnest($1::text[], $2::text[], $3::integer[], $4::boolean[], $5::
   AS w (instance_id, name, parallelism, paused, created_at, updated_at)`;
 const INSERT = 'INSERT INTO queue (instance_id, name, parallelism, paused, created_at, updated_at)';
 
-/** Those that are there are not even locked: every message names its queue. */
+/** A queue that exists is not locked, because every message names its queue. */
 const REGISTER = statement(`
   ${INSERT} SELECT w.* FROM ${GIVEN}
   WHERE NOT EXISTS (SELECT 1 FROM queue q WHERE q.instance_id = w.instance_id AND q.name = w.name)
@@ -23,28 +24,15 @@ const PUT = statement(`
 const DELETE = statement(`
   DELETE FROM queue q USING unnest($1::text[], $2::text[]) AS w (instance_id, name)
   WHERE q.instance_id = w.instance_id AND q.name = w.name`);
-const COLUMNS = 'name, parallelism, paused, created_at, updated_at';
-const SELECT_ALL = statement(`SELECT ${COLUMNS} FROM queue WHERE instance_id = $1 ORDER BY name`);
-const SELECT_ONE = statement(`SELECT ${COLUMNS} FROM queue WHERE instance_id = $1 AND name = $2`);
 const SELECT_SOME = statement(`
-  SELECT q.instance_id, ${COLUMNS.split(', ')
-    .map((column) => `q.${column}`)
-    .join(', ')} FROM queue q
+  SELECT q.* FROM queue q
   JOIN unnest($1::text[], $2::text[]) AS w (instance_id, name) ON q.instance_id = w.instance_id AND q.name = w.name`);
 const COUNT = statement('SELECT count(*) AS messages FROM active_run WHERE instance_id = $1 AND queue = $2');
 const RETRIED = statement(`
   SELECT t.run_key FROM task t JOIN active_run a ON a.instance_id = t.instance_id AND a.run_key = t.run_key
   WHERE t.instance_id = $1 AND t.queue = $2 AND t.retried > 0 AND t.due_at IS NOT NULL ORDER BY a.place`);
 
-const queueOf = (row: Row): Queue => ({
-  name: text(row, 'name'),
-  parallelism: integer(row, 'parallelism'),
-  paused: flag(row, 'paused'),
-  createdAt: integer(row, 'created_at'),
-  updatedAt: integer(row, 'updated_at'),
-});
-
-/** What the writes of a batch come to for one queue. `register`: it is left alone when it is there. */
+/** The result of the writes of a batch for one queue. `register` does not change a queue that exists. */
 interface Outcome {
   readonly instanceId: string;
   readonly name: string;
@@ -62,7 +50,7 @@ function outcomesOf(writes: readonly QueueWrite[]): readonly Outcome[] {
     else {
       const before = outcomes.get(key)?.change.kind;
       const queue = { name, parallelism: 1, paused: false, createdAt: write.at, updatedAt: write.at };
-      // Behind a deletion it is a new one, whatever was there.
+      // After a deletion it is a new queue, whatever existed before.
       if (before === undefined) outcomes.set(key, { instanceId, name, change: { kind: 'register', queue } });
       else if (before === 'delete') outcomes.set(key, { instanceId, name, change: { kind: 'put', queue } });
     }
@@ -70,7 +58,7 @@ function outcomesOf(writes: readonly QueueWrite[]): readonly Outcome[] {
   return [...outcomes.values()];
 }
 
-/** All of a batch, in their order, in three statements at most. Sends them, and waits for nothing. */
+/** Sends all writes of a batch, in their order, in at most three statements and without waiting. */
 export function writeQueues(session: TransactionSession, writes: readonly QueueWrite[]): void {
   const outcomes = outcomesOf(writes);
   for (const [kind, to] of [['register', REGISTER] as const, ['put', PUT] as const]) {
@@ -90,29 +78,19 @@ export function writeQueues(session: TransactionSession, writes: readonly QueueW
   session.send(DELETE, [deleted.map(({ instanceId }) => instanceId), deleted.map(({ name }) => name)]);
 }
 
-/** Of those that there are, with their instances. */
+/** Returns the queues that exist, with their instances. */
 export async function readQueues(session: Session, references: readonly InstancesThing[]) {
   const rows = await session.query(SELECT_SOME, thingArrays(references));
-  return rows.map((row) => ({ instanceId: text(row, 'instance_id'), queue: queueOf(row) }));
+  return rows.map((row) => ({ instanceId: text(row, 'instance_id'), queue: QUEUE.read(row) }));
 }
 
-/** In the order of the names. */
-export async function listQueues(session: Session, instanceId: string): Promise<readonly Queue[]> {
-  return (await session.query(SELECT_ALL, [instanceId])).map(queueOf);
-}
-
-export async function findQueue(session: Session, instanceId: string, name: string): Promise<Queue | null> {
-  const [row] = await session.query(SELECT_ONE, [instanceId, name]);
-  return row ? queueOf(row) : null;
-}
-
-/** Messages that have not ended. */
+/** Returns the number of messages that have not ended. */
 export async function countQueued(session: Session, instanceId: string, name: string): Promise<number> {
   const [row] = await session.query(COUNT, [instanceId, name]);
   return row ? integer(row, 'messages') : 0;
 }
 
-/** Keys of active messages that failed before, in the order of their creation. */
+/** Returns the keys of active messages that have failed before, in the order of their creation. */
 export async function retriedInQueue(session: Session, instanceId: string, name: string): Promise<readonly string[]> {
   return (await session.query(RETRIED, [instanceId, name])).map((row) => text(row, 'run_key'));
 }

@@ -1,14 +1,11 @@
-/** Schedules, and which of them is due. */
+/** Writes schedules, and reads those that the guards of a batch name. */
 import { createHash } from 'node:crypto';
-import { LIMITS } from '../../../config/limits.js';
-import type { RunPayload, Schedule } from '../../../engine/runs/run.js';
-import type { ListedSchedule, Listing, Position, Store, StoreWrite } from '../../../ports/stores/store.js';
+import type { Schedule } from '../../../engine/runs/run.js';
+import type { StoreWrite } from '../../../ports/stores/store.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
-import { DIALECTS } from '../../records/run-rows.js';
-import { bytes, flag, integer, integerOrNull, json, type Row, text, textOrNull, word } from '../connection/columns.js';
+import { integer, integerOrNull, text } from '../connection/columns.js';
 import { type Session, type SqlValue, statement, type TransactionSession } from '../connection/connection.js';
 import { type InstancesThing, thingArrays } from '../connection/row-sets.js';
-import { pageOf } from '../listing/listing.js';
 import { charged } from '../storage/stored-bytes.js';
 
 export type ScheduleWrite = Extract<StoreWrite, { readonly kind: 'put-schedule' | 'delete-schedule' }>;
@@ -18,7 +15,7 @@ export interface ScheduleReference {
   readonly scheduleId: string;
 }
 
-/** Columns with their types, and what is written in them. */
+/** Columns with their types and values. */
 const WRITTEN: readonly (readonly [column: string, type: string, of: (schedule: Schedule) => SqlValue])[] = [
   ['instance_id', 'text', ({ instanceId }) => instanceId],
   ['schedule_id', 'text', ({ scheduleId }) => scheduleId],
@@ -40,7 +37,7 @@ const WRITTEN: readonly (readonly [column: string, type: string, of: (schedule: 
 ];
 const NAMES = WRITTEN.map(([column]) => column);
 
-/** `n` says in which order the batch named them first: that is the order of their creation. */
+/** `n` is the order in which the batch names them first, which is the order of their creation. */
 const PUT = statement(
   charged(`
   INSERT INTO schedule (${NAMES.join(', ')})
@@ -62,7 +59,7 @@ const DELETE = statement(
     '-',
   ),
 );
-/** Of those that are replaced; their rows are locked until they are. */
+/** Of schedules that are replaced next. Their rows are locked until then. */
 const GIVE_BACK = statement(
   charged(
     `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s JOIN ${NAMED}
@@ -77,17 +74,6 @@ const LOCK = statement(`
     ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
   ORDER BY s.instance_id, s.schedule_id FOR UPDATE OF s`);
 
-const COLUMNS = NAMES.join(', ');
-const LISTED = NAMES.map((column) =>
-  column === 'body' ? `CASE WHEN length(body) > ${LIMITS.maxListedBodyBytes} THEN ''::bytea ELSE body END AS body` : column,
-).join(', ');
-const SELECT_PAGE = statement(`
-  SELECT seq::text AS seq, ${LISTED}, length(body) AS body_bytes FROM schedule
-  WHERE instance_id = $1 AND (created_at, seq) > ($2::bigint, $3::bigint) ORDER BY created_at, schedule.seq LIMIT $4`);
-const SELECT_ONE = statement(`SELECT ${COLUMNS} FROM schedule WHERE instance_id = $1 AND schedule_id = $2`);
-const SELECT_DUE = statement(`SELECT ${COLUMNS} FROM schedule WHERE next_at <= $1 ORDER BY next_at, seq LIMIT $2`);
-const SELECT_DUE_OF = statement(`
-  SELECT ${COLUMNS} FROM schedule WHERE next_at <= $1 AND instance_id = $3 ORDER BY next_at, seq LIMIT $2`);
 const FIRST_OF_NEXT = (where: string) => `
   SELECT instance_id AS id, next_at AS at FROM schedule WHERE next_at IS NOT NULL ${where} ORDER BY instance_id, next_at, seq LIMIT 1`;
 /** Steps from one instance to the next in the index. */
@@ -98,8 +84,7 @@ const SELECT_INSTANCES = statement(`
     SELECT next.* FROM first CROSS JOIN LATERAL (${FIRST_OF_NEXT('AND instance_id > first.id')}) AS next
   )
   SELECT id FROM first WHERE at <= $1`);
-const SELECT_NEXT = statement('SELECT next_at FROM schedule WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1');
-/** Bodies may be long, and what is asked of them is whether they are the same. */
+/** Bodies can be long and are only compared, so their hash is read. */
 const COMPARED = NAMES.map((column) => (column === 'body' ? `encode(sha256(s.body), 'hex') AS body` : `s.${column}`)).join(', ');
 const SELECT_SOME = statement(`
   SELECT ${COMPARED} FROM schedule s JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
@@ -108,37 +93,10 @@ const COUNT_SOME = statement(`
   SELECT w.instance_id, (SELECT count(*) FROM schedule s WHERE s.instance_id = w.instance_id) AS schedules
   FROM unnest($1::text[]) AS w (instance_id)`);
 
-const scheduleOf = (row: Row): Schedule => ({
-  scheduleId: text(row, 'schedule_id'),
-  instanceId: text(row, 'instance_id'),
-  dialect: word(row, 'dialect', DIALECTS),
-  cron: text(row, 'cron'),
-  timeZone: text(row, 'time_zone'),
-  workflowUrl: text(row, 'workflow_url'),
-  payload: {
-    body: bytes(row, 'body'),
-    contentType: textOrNull(row, 'content_type'),
-    forwardHeaders: json<RunPayload['forwardHeaders']>(row, 'forward_headers'),
-  },
-  settings: json<Schedule['settings']>(row, 'settings'),
-  delayMs: integer(row, 'delay_ms'),
-  callerIp: text(row, 'caller_ip'),
-  paused: flag(row, 'paused'),
-  createdAt: integer(row, 'created_at'),
-  nextAt: integerOrNull(row, 'next_at'),
-  lastFiredAt: integerOrNull(row, 'last_fired_at'),
-  lastRunId: textOrNull(row, 'last_run_id'),
-});
-
-function listedOf(row: Row): ListedSchedule {
-  const size = integer(row, 'body_bytes');
-  return size > LIMITS.maxListedBodyBytes ? { ...scheduleOf(row), bodyLeftOut: size } : scheduleOf(row);
-}
-
 const placeOf = ({ instanceId, scheduleId }: ScheduleReference): string => `${instanceId}\n${scheduleId}`;
 const referenceOf = (write: ScheduleWrite): ScheduleReference => (write.kind === 'put-schedule' ? write.schedule : write);
 
-/** All of a batch, in their order. Sends them, and waits for nothing. */
+/** Sends all writes of a batch, in their order, without waiting. */
 export function writeSchedules(session: TransactionSession, writes: readonly ScheduleWrite[]): void {
   const deleted = new Map<string, ScheduleReference>();
   const last = new Map<string, Schedule>();
@@ -151,7 +109,7 @@ export function writeSchedules(session: TransactionSession, writes: readonly Sch
       last.delete(place);
     }
   }
-  // One that is made again after it was deleted is a new one.
+  // A schedule that is created again after its deletion is a new one.
   if (deleted.size > 0) {
     const references = [...deleted.values()];
     session.send(DELETE, [references.map(({ instanceId }) => instanceId), references.map(({ scheduleId }) => scheduleId)]);
@@ -166,8 +124,8 @@ export function writeSchedules(session: TransactionSession, writes: readonly Sch
 }
 
 /**
- * The next ticks of these schedules in their order: undefined where there is no such schedule. Their rows are locked
- * until the transaction ends, in an order that does not depend on the one given. Sends its statement at once.
+ * Returns the next ticks of these schedules in their order; undefined if there is no such schedule. Their rows are locked
+ * until the transaction ends, in an order that does not depend on the given one. Sends its statement at once.
  */
 export async function lockNextTicks(
   session: TransactionSession,
@@ -186,13 +144,13 @@ export async function lockNextTicks(
   return schedules.map((schedule) => ticks.get(placeOf(schedule)));
 }
 
-/** All that a schedule consists of, as a text that can be compared. */
+/** The content of a schedule as a text that can be compared. */
 export function digestOf(schedule: Schedule): string {
   const hash = createHash('sha256').update(schedule.payload.body).digest('hex');
   return JSON.stringify(WRITTEN.map(([column, , of]) => (column === 'body' ? hash : of(schedule))));
 }
 
-/** The digests of those that there are. */
+/** Returns the digests of the schedules that exist. */
 export async function readDigests(session: Session, references: readonly InstancesThing[]) {
   const rows = await session.query(SELECT_SOME, thingArrays(references));
   return rows.map((row) => ({
@@ -202,46 +160,12 @@ export async function readDigests(session: Session, references: readonly Instanc
   }));
 }
 
-/** How many each of the instances has. */
+/** Returns the number of schedules of each instance. */
 export async function countSchedulesOf(session: Session, instanceIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const rows = await session.query(COUNT_SOME, [instanceIds]);
   return new Map(rows.map((row) => [text(row, 'instance_id'), integer(row, 'schedules')]));
 }
 
-/** By creation, oldest first; payloads that are long are left out. */
-export async function listSchedules(
-  session: Session,
-  instanceId: string,
-  after: Position | null,
-  limit: number,
-): Promise<Listing<ListedSchedule>> {
-  const [createdAt = '-1', seq = '0'] = after?.split(' ') ?? [];
-  const rows = await session.query(SELECT_PAGE, [instanceId, createdAt, seq, limit + 1]);
-  return pageOf(rows, limit, (row) => `${integer(row, 'created_at')} ${text(row, 'seq')}`, listedOf);
-}
-
-export async function findSchedule(session: Session, instanceId: string, scheduleId: string): Promise<Schedule | null> {
-  const [row] = await session.query(SELECT_ONE, [instanceId, scheduleId]);
-  return row ? scheduleOf(row) : null;
-}
-
-export async function dueSchedules(
-  session: Session,
-  { before, limit, instanceId }: Parameters<Store['dueSchedules']>[0],
-): Promise<readonly Schedule[]> {
-  const rows =
-    instanceId === undefined
-      ? session.query(SELECT_DUE, [before, limit])
-      : session.query(SELECT_DUE_OF, [before, limit, instanceId]);
-  return (await rows).map(scheduleOf);
-}
-
 export async function instancesWithDueSchedules(session: Session, before: number): Promise<readonly string[]> {
   return (await session.query(SELECT_INSTANCES, [before])).map((row) => text(row, 'id'));
-}
-
-/** Null when no schedule has a next tick. */
-export async function nextScheduleAt(session: Session): Promise<number | null> {
-  const [row] = await session.query(SELECT_NEXT);
-  return row ? integer(row, 'next_at') : null;
 }

@@ -1,5 +1,6 @@
 /** How a record is stored in a table: declared once, for the statement that inserts it and for its rows. */
 import * as read from '../../records/columns.js';
+import { OWNER, owner } from './dialect.js';
 import { joined, raw, type Sql, type SqlValue, sql } from './sql.js';
 
 /** Converts between a field of a record and a column. `undefined` is a field that the record does not have. */
@@ -60,6 +61,13 @@ export interface Table<Stored> {
   read(row: read.Row): Stored;
   /** `INSERT INTO table (...) VALUES (...)`. */
   insert(record: Stored): Sql;
+  /**
+   * Inserts the record or, if a row with the same `key` exists, replaces it. The row belongs to the instance, which is part
+   * of the key.
+   */
+  replace(record: Stored, key: readonly (keyof Stored & string)[], instanceId: string): Sql;
+  /** The names of the columns, as in a SELECT; `except` leaves one out. */
+  columns(alias: string, except?: keyof Stored & string): Sql;
   /** `a = ..., b = ...`, for all columns. A field that is null or missing is removed. */
   assignments(record: Nullable<Stored>): Sql;
 }
@@ -81,6 +89,22 @@ export function table<Stored extends object>(name: string, columns: Columns<Stor
       const values = stored.map(({ field, column }) => sql`${column.write(fieldOf(record, field))}`);
       return sql`INSERT INTO ${raw(name)} (${names}) VALUES (${joined(values)})`;
     },
+    replace: (record, key, instanceId) => {
+      const values = stored.map(({ field, column }) => sql`${column.write(fieldOf(record, field))}`);
+      const keys = raw(['', ...key.map(snakeCase)].join(', '));
+      const others = stored.filter(({ field }) => !key.some((part) => part === field));
+      const set = raw(others.map(({ name: of }) => `${of} = excluded.${of}`).join(', '));
+      return sql`
+        INSERT INTO ${raw(name)} (${OWNER}, ${names}) VALUES (${owner(instanceId)}, ${joined(values)})
+        ON CONFLICT (${OWNER}${keys}) DO UPDATE SET ${set}`;
+    },
+    columns: (alias, except) =>
+      raw(
+        stored
+          .filter(({ field }) => field !== except)
+          .map(({ name: of }) => `${alias}.${of}`)
+          .join(', '),
+      ),
     assignments: (record) =>
       joined(
         stored.map(({ field, column, name: of }) => {

@@ -5,17 +5,22 @@ import type { Aggregate } from '../../../engine/writes/facts.js';
 import { type CommitResult, type CommitUnit, type StoreGuard, type StoreWrite, writeFacts } from '../../../engine/writes.js';
 import { activeRunsAdded } from '../../../ports/stores/stored-bytes.js';
 import { addSealedAudit } from '../../shared/audit/audit-chain.js';
+import { countObjects } from '../../shared/control/controls.js';
+import { findQueue } from '../../shared/control/queues.js';
+import { findSchedule } from '../../shared/control/schedules.js';
+import { writeHold, writeSettings } from '../../shared/control/settings.js';
+import { findUrlGroup, writeUrlGroup } from '../../shared/control/url-groups.js';
+import { setItem } from '../../shared/repairs/repair-items.js';
+import { versionOf } from '../../shared/repairs/repairs.js';
+import type { Procedure } from '../../shared/sql/procedure.js';
 import { integer, text } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { Transaction } from '../connection/transaction.js';
 import type { FlowControlRecords } from '../control/flow-control-records.js';
-import type { InstanceRecords } from '../control/instance-records.js';
 import type { QueueRecords } from '../control/queue-records.js';
 import type { ScheduleRecords } from '../control/schedule-records.js';
-import type { UrlGroupRecords } from '../control/url-group-records.js';
 import type { DeadLetterWriter } from '../dead-letters/dead-letter-writer.js';
 import { FACET } from '../listing/facets/facets.js';
-import type { RepairRecords } from '../repairs/repair-records.js';
 import type { EventRecords } from '../runs/event-records.js';
 import { JournalWriter } from '../runs/journal-writer.js';
 import { RunWriter } from '../runs/run-writer.js';
@@ -36,11 +41,8 @@ export interface Records {
   readonly triggers: TriggerRecords;
   readonly flowControls: FlowControlRecords;
   readonly queues: QueueRecords;
-  readonly urlGroups: UrlGroupRecords;
   readonly schedules: ScheduleRecords;
-  readonly instances: InstanceRecords;
   readonly events: EventRecords;
-  readonly repairs: RepairRecords;
 }
 
 export class BatchWriter {
@@ -115,18 +117,22 @@ export class BatchWriter {
       case 'schedule-due':
         return this.records.schedules.isDueAt(guard.instanceId, guard.scheduleId, guard.nextAt) ? null : SCHEDULE_MOVED;
       case 'repair-at':
-        return this.records.repairs.isAt(guard.instanceId, guard.repairId, guard.version) ? null : REPAIR_MOVED;
+        return this.parts.sql.run(versionOf(guard)) === guard.version ? null : REPAIR_MOVED;
       case 'queue-unchanged':
-        return isDeepStrictEqual(this.records.queues.find(guard.instanceId, guard.name), guard.was) ? null : CHANGED;
+        return this.isUnchanged(findQueue(guard.instanceId, guard.name), guard.was) ? null : CHANGED;
       case 'url-group-unchanged':
-        return isDeepStrictEqual(this.records.urlGroups.find(guard.instanceId, guard.name), guard.was) ? null : CHANGED;
+        return this.isUnchanged(findUrlGroup(guard.instanceId, guard.name), guard.was) ? null : CHANGED;
       case 'schedule-unchanged':
-        return isDeepStrictEqual(this.records.schedules.find(guard.instanceId, guard.scheduleId), guard.was) ? null : CHANGED;
+        return this.isUnchanged(findSchedule(guard.instanceId, guard.scheduleId), guard.was) ? null : CHANGED;
       case 'schedules-below': {
-        const count = this.records.schedules.count(guard.instanceId);
+        const count = this.parts.sql.run(countObjects({ instanceId: guard.instanceId, thing: 'schedule' }));
         return count < guard.most ? null : { kind: 'too-many-schedules', count };
       }
     }
+  }
+
+  private isUnchanged<Found>(find: Procedure<Found | null>, was: Found | null): boolean {
+    return isDeepStrictEqual(this.parts.sql.run(find), was);
   }
 
   private isOpen(runKey: string, slot: number, messageId: string): boolean {
@@ -155,7 +161,18 @@ const idKey = (instanceId: string, workflowRunId: string): string => `${instance
 const applierOf = (appliers: Appliers, aggregate: Aggregate): Applier<StoreWrite> => appliers[aggregate];
 
 function appliersOf(parts: StoreParts, deadLetters: DeadLetterWriter, records: Records): Appliers {
-  const { triggers, events, repairs, flowControls, queues, urlGroups, schedules, instances } = records;
+  const { triggers, events, flowControls, queues, schedules } = records;
+  const executed = <Write>(procedureOf: (write: Write) => Procedure<void>): Applier<Write> => ({
+    apply: (write) => parts.sql.run(procedureOf(write)),
+  });
+  const executedOf = <Write extends { readonly instanceId: string }>(
+    procedureOf: (write: Write) => Procedure<void>,
+  ): Applier<Write> => ({
+    apply(write) {
+      parts.tenants.findOrCreate(write.instanceId);
+      parts.sql.run(procedureOf(write));
+    },
+  });
   return {
     run: new RunWriter(parts),
     journal: new JournalWriter(parts),
@@ -163,15 +180,15 @@ function appliersOf(parts: StoreParts, deadLetters: DeadLetterWriter, records: R
     event: events,
     deduplication: triggers,
     'dead-letter': deadLetters,
-    repair: { apply: (write) => repairs.setItem(write) },
+    repair: executed(setItem),
     'flow-control': flowControls,
     queue: queues,
-    'url-group': urlGroups,
+    'url-group': executedOf(writeUrlGroup),
     schedule: schedules,
-    hold: { apply: ({ instanceId, origin, hold }) => instances.setHold(instanceId, origin, hold) },
-    settings: { apply: ({ instanceId, settings }) => instances.setSettings(instanceId, settings) },
+    hold: executedOf(writeHold),
+    settings: executedOf(writeSettings),
     usage: { apply: ({ instanceId, messages, at }) => parts.usage.add(instanceId, messages, at) },
     'day-count': { apply: (write) => parts.days.add(write) },
-    audit: { apply: ({ entry }) => parts.sql.run(addSealedAudit(entry)) },
+    audit: executed(({ entry }) => addSealedAudit(entry)),
   };
 }

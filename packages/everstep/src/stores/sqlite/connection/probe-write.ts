@@ -2,10 +2,19 @@
 import { randomBytes } from 'node:crypto';
 import type { StatementSync } from 'node:sqlite';
 import { PROBE_BYTES } from '../../../ports/stores/store.js';
-import type { Connection } from './connection.js';
-import { write } from './sql-session.js';
+import { type Connection, transact } from './connection.js';
+import { storeErrorOf } from './errors.js';
 
 const NAME = 'write-probe';
+
+/** Throws StoreRefusesWritesError if the store does not accept writes. */
+function write(connection: Connection, work: () => unknown): void {
+  try {
+    transact(connection, work);
+  } catch (error) {
+    throw storeErrorOf(error, connection);
+  }
+}
 
 export class ProbeWrite {
   private readonly connection: Connection;

@@ -13,11 +13,11 @@ import { RunDirectory } from '../runs/run-directory.js';
 import { StagedJournals } from '../storage/staged-journals.js';
 import { StoredBytes } from '../storage/stored-bytes.js';
 import type { Connection } from './connection.js';
-import { SqlSession } from './sql-session.js';
+import { SqlRunner } from './sql-runner.js';
 
 export interface StoreParts {
   readonly connection: Connection;
-  readonly sql: SqlSession;
+  readonly sql: SqlRunner;
   readonly tenants: Tenants;
   readonly runs: RunDirectory;
   readonly counters: Counters;
@@ -40,7 +40,7 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
   const stored = new StoredBytes(connection);
   return {
     connection,
-    sql: new SqlSession(connection),
+    sql: new SqlRunner(connection),
     counters,
     tenants,
     runs: new RunDirectory(connection),

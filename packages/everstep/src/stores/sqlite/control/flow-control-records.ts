@@ -1,35 +1,16 @@
-/** Flow control keys: their limits, whether they are paused or pinned, and the rate window under way. */
+/** Writes flow control keys: their limits, whether they are paused or pinned, and the current rate window. */
 import type { StatementSync } from 'node:sqlite';
 import { pinnedOnly } from '../../../engine/limits/pinned-limits.js';
 import type { FlowControl, FlowControlState } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import type { Applier } from '../commit/applier.js';
-import { integer, integerOrNull, type Row, text, textOrNull } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
-
-function stateOf(row: Row): FlowControlState {
-  const startedAt = integerOrNull(row, 'window_started_at');
-  const isPinned = integer(row, 'pinned') === 1;
-  const only = textOrNull(row, 'pinned_only');
-  return {
-    key: text(row, 'key'),
-    parallelism: integerOrNull(row, 'parallelism'),
-    rate: integerOrNull(row, 'rate'),
-    periodMs: integerOrNull(row, 'period_ms'),
-    paused: integer(row, 'paused') === 1,
-    parallelismPinned: isPinned && only !== 'rate',
-    ratePinned: isPinned && only !== 'parallelism',
-    window: startedAt === null ? null : { startedAt, granted: integer(row, 'window_granted') },
-  };
-}
 
 export class FlowControlRecords implements Applier<WriteOf<'flow-control'>> {
   private readonly parts: StoreParts;
   private readonly replaceLimits: StatementSync;
   private readonly replaceState: StatementSync;
   private readonly replaceWindow: StatementSync;
-  private readonly selectAll: StatementSync;
-  private readonly selectOne: StatementSync;
 
   constructor(parts: StoreParts) {
     const { connection } = parts;
@@ -53,8 +34,6 @@ export class FlowControlRecords implements Applier<WriteOf<'flow-control'>> {
        ON CONFLICT (tenant, key) DO UPDATE
          SET window_started_at = excluded.window_started_at, window_granted = excluded.window_granted`,
     );
-    this.selectAll = connection.prepare('SELECT * FROM flow_control WHERE tenant = ? ORDER BY key');
-    this.selectOne = connection.prepare('SELECT * FROM flow_control WHERE tenant = ? AND key = ?');
   }
 
   apply(write: WriteOf<'flow-control'>): void {
@@ -73,7 +52,7 @@ export class FlowControlRecords implements Applier<WriteOf<'flow-control'>> {
     }
   }
 
-  /** Registers the key; its limits become these, unless these are none, except those that are pinned. */
+  /** Registers the key. Replaces its limits, except pinned ones, if the write has any. */
   private put(instanceId: string, flowControl: FlowControl, at: number): void {
     const tenant = this.parts.tenants.findOrCreate(instanceId);
     const { key, parallelism, rate, periodMs } = flowControl;
@@ -98,21 +77,10 @@ export class FlowControlRecords implements Applier<WriteOf<'flow-control'>> {
     );
   }
 
-  /** A key that is new is registered without limits: what was granted must not be lost, whatever else is known. */
+  /** A new key is registered without limits, because the granted starts must not be lost. */
   private setWindow(instanceId: string, key: string, window: FlowControlState['window']): void {
     const tenant = this.parts.tenants.findOrCreate(instanceId);
     const startedAt = window?.startedAt ?? null;
     this.replaceWindow.run(tenant, key, startedAt ?? 0, startedAt, window?.granted ?? null);
-  }
-
-  list(instanceId: string): readonly FlowControlState[] {
-    const tenant = this.parts.tenants.find(instanceId);
-    return tenant === null ? [] : this.selectAll.all(tenant).map(stateOf);
-  }
-
-  find(instanceId: string, key: string): FlowControlState | null {
-    const tenant = this.parts.tenants.find(instanceId);
-    const row = tenant === null ? undefined : this.selectOne.get(tenant, key);
-    return row ? stateOf(row) : null;
   }
 }

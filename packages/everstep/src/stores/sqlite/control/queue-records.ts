@@ -1,26 +1,16 @@
-/** Queues, and the messages that are in them. */
+/** Writes queues, and reads the messages that are in them. */
 import type { StatementSync } from 'node:sqlite';
 import type { Queue } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import type { Applier } from '../commit/applier.js';
-import { integer, type Row, text } from '../connection/columns.js';
+import { integer, text } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
-
-const queueOf = (row: Row): Queue => ({
-  name: text(row, 'name'),
-  parallelism: integer(row, 'parallelism'),
-  paused: integer(row, 'paused') === 1,
-  createdAt: integer(row, 'created_at'),
-  updatedAt: integer(row, 'updated_at'),
-});
 
 export class QueueRecords implements Applier<WriteOf<'queue'>> {
   private readonly parts: StoreParts;
   private readonly insertNew: StatementSync;
   private readonly replace: StatementSync;
   private readonly deleteOne: StatementSync;
-  private readonly selectAll: StatementSync;
-  private readonly selectOne: StatementSync;
   private readonly selectCount: StatementSync;
   private readonly selectRetried: StatementSync;
 
@@ -34,8 +24,6 @@ export class QueueRecords implements Applier<WriteOf<'queue'>> {
          created_at = excluded.created_at, updated_at = excluded.updated_at`,
     );
     this.deleteOne = connection.prepare('DELETE FROM queue WHERE tenant = ? AND name = ?');
-    this.selectAll = connection.prepare('SELECT * FROM queue WHERE tenant = ? ORDER BY name');
-    this.selectOne = connection.prepare('SELECT * FROM queue WHERE tenant = ? AND name = ?');
     this.selectCount = connection.prepare(
       `SELECT count(*) AS messages FROM run WHERE tenant = ? AND queue = ? AND status = 'active'`,
     );
@@ -61,7 +49,7 @@ export class QueueRecords implements Applier<WriteOf<'queue'>> {
     }
   }
 
-  /** Nothing happens when there is one. */
+  /** Does nothing if the queue exists. */
   private register(instanceId: string, name: string, at: number): void {
     this.insertNew.run(this.parts.tenants.findOrCreate(instanceId), name, 1, 0, at, at);
   }
@@ -71,31 +59,20 @@ export class QueueRecords implements Applier<WriteOf<'queue'>> {
     this.replace.run(tenant, name, parallelism, paused ? 1 : 0, createdAt, updatedAt);
   }
 
-  /** Its messages stay. */
+  /** Does not remove its messages. */
   private delete(instanceId: string, name: string): void {
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant !== null) this.deleteOne.run(tenant, name);
   }
 
-  list(instanceId: string): readonly Queue[] {
-    const tenant = this.parts.tenants.find(instanceId);
-    return tenant === null ? [] : this.selectAll.all(tenant).map(queueOf);
-  }
-
-  find(instanceId: string, name: string): Queue | null {
-    const tenant = this.parts.tenants.find(instanceId);
-    const row = tenant === null ? undefined : this.selectOne.get(tenant, name);
-    return row ? queueOf(row) : null;
-  }
-
-  /** Messages that have not ended. */
+  /** Returns the number of messages that have not ended. */
   count(instanceId: string, name: string): number {
     const tenant = this.parts.tenants.find(instanceId);
     const row = tenant === null ? undefined : this.selectCount.get(tenant, name);
     return row ? integer(row, 'messages') : 0;
   }
 
-  /** Keys of active messages that failed before, in the order of their creation. */
+  /** Returns the keys of active messages that have failed before, in the order of their creation. */
   retried(instanceId: string, name: string): readonly string[] {
     const tenant = this.parts.tenants.find(instanceId);
     return tenant === null ? [] : this.selectRetried.all(name, tenant).map((row) => text(row, 'key'));

@@ -22,6 +22,7 @@ import { createAccountChange } from '../../shared/accounts/change.js';
 import { addSealedAudit } from '../../shared/audit/audit-chain.js';
 import { own } from '../../shared/sql/procedure.js';
 import { integer, integerOrNull, json, type Row, text, textOrNull, word } from '../connection/columns.js';
+import type { SqlSession } from '../connection/sql-session.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { Transaction } from '../connection/transaction.js';
 import { FACET } from '../listing/facets/facets.js';
@@ -72,11 +73,11 @@ export class DeadLetterGroups implements DeadLetterGroupStore {
   private readonly updateEntry: StatementSync;
   private readonly tidying: readonly StatementSync[];
 
-  constructor(parts: StoreParts, transaction: Transaction) {
+  constructor(parts: StoreParts, transaction: Transaction, store: SqlSession) {
     const { connection } = parts;
     this.parts = parts;
     this.transaction = transaction;
-    this.change = createAccountChange(parts.sql, addSealedAudit);
+    this.change = createAccountChange(store, addSealedAudit);
     const listed = `${FOUND} INDEXED BY dead_letter_group_listed WHERE tenant = ? AND kind = ?`;
     this.walk = connection.prepare(`${listed} AND rank = ? AND ${ASKED} ${IN_ORDER}`);
     this.walkYoung = connection.prepare(`${listed} AND rank = 1 AND first_seen_at > ? AND ${ASKED} ${IN_ORDER}`);

@@ -1,0 +1,96 @@
+/** The repairs of the PostgreSQL store. */
+import type { EndedItem, RepairId, RepairStore } from '../../../ports/stores/repair-store.js';
+import { flag, integer, type Row, text, textOrNull } from '../../records/columns.js';
+import { addAudit } from '../../shared/audit/audit-log.js';
+import { countsOf, ENTRY, endedPage, goneItem, ofRepair } from '../../shared/repairs/repair-items.js';
+import { createRepairs } from '../../shared/repairs/repairs.js';
+import { own, rows } from '../../shared/sql/procedure.js';
+import { sql } from '../../shared/sql/sql.js';
+import { statement, type TransactionSession } from '../connection/connection.js';
+import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+import type { SqlSession } from '../connection/sql-session.js';
+
+const ID = { instance_id: 'text', repair_id: 'text' } as const satisfies Columns;
+
+/** No process decides on these repairs while a unit is written that depends on their version. */
+const LOCK = statement(`
+  SELECT r.instance_id, r.repair_id, r.version FROM ${unnest(ID)} AS u(${names(ID)})
+  JOIN repair r ON r.instance_id = u.instance_id AND r.repair_id = u.repair_id
+  ORDER BY r.instance_id, r.repair_id FOR SHARE OF r`);
+
+/** The versions of these repairs, which nobody changes until the transaction ends. Sends its statement at once. */
+export async function lockRepairs(
+  session: TransactionSession,
+  ids: readonly RepairId[],
+): Promise<readonly (RepairId & { readonly version: number })[]> {
+  const keys = ids.map(({ instanceId, repairId }) => ({ instance_id: instanceId, repair_id: repairId }));
+  const locked = await session.query(LOCK, columnArrays(ID, keys));
+  return locked.map((row) => ({
+    instanceId: text(row, 'instance_id'),
+    repairId: text(row, 'repair_id'),
+    version: integer(row, 'version'),
+  }));
+}
+
+const ENDS: Readonly<Record<string, EndedItem['state']>> = {
+  succeeded: 'succeeded',
+  failed: 'failed',
+  deadLetter: 'failed',
+  canceled: 'canceled',
+};
+
+function endedOf(row: Row): EndedItem | null {
+  if (flag(row, 'active')) return null;
+  const [n, canary, ended] = [integer(row, 'n'), flag(row, 'canary'), textOrNull(row, 'state')];
+  const state = ended === null ? undefined : ENDS[ended];
+  if (!state) return goneItem(n, canary);
+  return { n, canary, state, newDlqId: textOrNull(row, 'dlq_id'), error: textOrNull(row, 'error') };
+}
+
+export function createPostgresRepairs(store: SqlSession): RepairStore {
+  return createRepairs(store, {
+    addAudit,
+    noteCreation: () => own(() => undefined),
+    async describe({ instanceId, dlqIds }) {
+      const entries = await store.read(
+        rows(sql`
+          SELECT d.dlq_id, d.created_at AS failed_at, d.run_key, d.workflow_run_id, d.workflow_url, d.fingerprint, (
+            SELECT count(*) FROM step s WHERE s.instance_id = d.instance_id AND s.run_key = d.run_key) AS steps
+          FROM unnest(${dlqIds}::text[]) WITH ORDINALITY AS u(dlq_id, position)
+          JOIN dead_letter d ON d.instance_id = ${instanceId} AND d.dlq_id = u.dlq_id ORDER BY u.position`),
+      );
+      return entries.map(ENTRY.read);
+    },
+    async lanes(id) {
+      const cohorts = await store.read(
+        rows(sql`
+          SELECT workflow_url, fingerprint, count(*) AS items FROM repair_item WHERE ${ofRepair(id)}
+          GROUP BY workflow_url, fingerprint`),
+      );
+      return cohorts.map((row) => ({
+        workflowUrl: text(row, 'workflow_url'),
+        fingerprint: textOrNull(row, 'fingerprint'),
+        count: integer(row, 'items'),
+      }));
+    },
+    async counts(id) {
+      const found = await store.read(
+        rows(sql`
+          SELECT state, canary, count(*) AS items FROM repair_item WHERE ${ofRepair(id)} GROUP BY state, canary`),
+      );
+      return { all: countsOf(found), canary: countsOf(found.filter((row) => flag(row, 'canary'))) };
+    },
+    async endedItems({ after, limit, instanceId, repairId }) {
+      const started = await store.read(
+        rows(sql`
+          SELECT i.n, i.canary, a.run_key IS NOT NULL AS active, e.state, e.error, d.dlq_id FROM repair_item i
+          LEFT JOIN active_run a ON a.instance_id = i.instance_id AND a.run_key = i.new_run_key
+          LEFT JOIN ended_run e ON e.instance_id = i.instance_id AND e.run_key = i.new_run_key
+          LEFT JOIN dead_letter d ON d.instance_id = i.instance_id AND d.run_key = i.new_run_key
+          WHERE i.instance_id = ${instanceId} AND i.repair_id = ${repairId} AND i.state = 'started' AND i.n > ${after}
+          ORDER BY i.n LIMIT ${limit}`),
+      );
+      return endedPage(started, limit, endedOf);
+    },
+  });
+}

@@ -1,0 +1,35 @@
+/**
+ * Flow control keys, as they are read: their limits, whether they are paused or pinned, and the current rate window. Each
+ * store writes them in its own way: every run with a key names it.
+ */
+import type { FlowControlState } from '../../../engine/runs/run.js';
+import { flag, integer, integerOrNull, type Row, text, textOrNull } from '../../records/columns.js';
+import { ofInstance } from '../sql/dialect.js';
+import { type Procedure, row, rows } from '../sql/procedure.js';
+import { sql } from '../sql/sql.js';
+
+function stateOf(found: Row): FlowControlState {
+  const startedAt = integerOrNull(found, 'window_started_at');
+  const isPinned = flag(found, 'pinned');
+  const only = textOrNull(found, 'pinned_only');
+  return {
+    key: text(found, 'key'),
+    parallelism: integerOrNull(found, 'parallelism'),
+    rate: integerOrNull(found, 'rate'),
+    periodMs: integerOrNull(found, 'period_ms'),
+    paused: flag(found, 'paused'),
+    parallelismPinned: isPinned && only !== 'rate',
+    ratePinned: isPinned && only !== 'parallelism',
+    window: startedAt === null ? null : { startedAt, granted: integer(found, 'window_granted') },
+  };
+}
+
+/** By key. */
+export function* listFlowControls(instanceId: string): Procedure<readonly FlowControlState[]> {
+  return (yield* rows(sql`SELECT * FROM flow_control WHERE ${ofInstance(instanceId)} ORDER BY key`)).map(stateOf);
+}
+
+export function* findFlowControl(instanceId: string, key: string): Procedure<FlowControlState | null> {
+  const found = yield* row(sql`SELECT * FROM flow_control WHERE ${ofInstance(instanceId)} AND key = ${key}`);
+  return found && stateOf(found);
+}

@@ -1,0 +1,46 @@
+/** What an instance has set: held destinations, and its settings as one JSON text. */
+import type { DestinationHold, InstanceSettings } from '../../../engine/runs/run.js';
+import type { WriteOf } from '../../../engine/writes.js';
+import { ofInstance } from '../sql/dialect.js';
+import { type Procedure, row, rows, send } from '../sql/procedure.js';
+import { sql } from '../sql/sql.js';
+import { json, NUMBER, oneOf, TEXT, table } from '../sql/table.js';
+
+interface StoredHold extends Omit<DestinationHold, 'by'> {
+  readonly heldBy: DestinationHold['by'];
+}
+
+const HOLD = table<StoredHold>('destination_hold', {
+  origin: TEXT,
+  heldBy: oneOf(['breaker', 'hand']),
+  reason: TEXT,
+  since: NUMBER,
+});
+
+const SETTINGS = table<{ readonly settings: InstanceSettings }>('instance_settings', { settings: json() });
+
+/** Part of a batch. `hold` null ends the hold. */
+export function writeHold({ instanceId, origin, hold }: WriteOf<'hold'>): Procedure<void> {
+  if (!hold) return send(sql`DELETE FROM destination_hold WHERE ${ofInstance(instanceId)} AND origin = ${origin}`);
+  const { by: heldBy, ...rest } = hold;
+  return send(HOLD.replace({ ...rest, origin, heldBy }, ['origin'], instanceId));
+}
+
+/** By origin. */
+export function* listHolds(instanceId: string): Procedure<readonly DestinationHold[]> {
+  const found = yield* rows(sql`SELECT * FROM destination_hold WHERE ${ofInstance(instanceId)} ORDER BY origin`);
+  return found.map((each) => {
+    const { heldBy: by, ...hold } = HOLD.read(each);
+    return { ...hold, by };
+  });
+}
+
+/** Part of a batch. */
+export const writeSettings = ({ instanceId, settings }: WriteOf<'settings'>): Procedure<void> =>
+  send(SETTINGS.replace({ settings }, [], instanceId));
+
+/** Null if the instance has set nothing. */
+export function* findInstanceSettings(instanceId: string): Procedure<InstanceSettings | null> {
+  const found = yield* row(sql`SELECT settings FROM instance_settings WHERE ${ofInstance(instanceId)}`);
+  return found && SETTINGS.read(found).settings;
+}

@@ -1,0 +1,191 @@
+/** The entries of repairs. */
+import { NO_COUNTS, REPAIR_ITEM_STATES, type RepairCounts, type RepairItemState } from '../../../engine/dead-letters/repair.js';
+import type {
+  EndedItem,
+  NewRepairItem,
+  RepairableEntry,
+  RepairId,
+  RepairItemRecord,
+  ScheduledDeletion,
+} from '../../../ports/stores/repair-store.js';
+import type { StoreWrite } from '../../../ports/stores/store.js';
+import { integer, type Row, text, word } from '../../records/columns.js';
+import { isOneOf, isTrue, OWNER, owner, rowsOf } from '../sql/dialect.js';
+import { count, type Procedure, rows, send } from '../sql/procedure.js';
+import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
+import { FLAG, NUMBER, nullable, oneOf, TEXT, table } from '../sql/table.js';
+
+const ITEM = table<RepairItemRecord>('repair_item', {
+  n: NUMBER,
+  dlqId: TEXT,
+  runKey: TEXT,
+  workflowRunId: TEXT,
+  workflowUrl: TEXT,
+  fingerprint: nullable(TEXT),
+  state: oneOf(REPAIR_ITEM_STATES),
+  canary: FLAG,
+  newRunKey: nullable(TEXT),
+  newWorkflowRunId: nullable(TEXT),
+  newDlqId: nullable(TEXT),
+  error: nullable(TEXT),
+  at: nullable(NUMBER),
+});
+
+/** Of a dead letter with the properties that a plan needs. */
+export const ENTRY = table<RepairableEntry>('dead_letter', {
+  dlqId: TEXT,
+  runKey: TEXT,
+  workflowRunId: TEXT,
+  workflowUrl: TEXT,
+  failedAt: NUMBER,
+  steps: NUMBER,
+  fingerprint: nullable(TEXT),
+});
+
+/** An entry belongs to the number of its repair in SQLite, and to its id in PostgreSQL. */
+const REPAIR = byDialect({ sqlite: raw('repair_seq'), postgres: raw('instance_id, repair_id') });
+const numberOf = ({ instanceId, repairId }: RepairId): Sql =>
+  sql`(SELECT seq FROM repair WHERE repair_id = ${repairId} AND tenant = ${owner(instanceId)})`;
+const repairOf = (id: RepairId): Sql => byDialect({ sqlite: numberOf(id), postgres: sql`${id.instanceId}, ${id.repairId}` });
+export const ofRepair = (id: RepairId): Sql =>
+  byDialect({
+    sqlite: sql`repair_seq = ${numberOf(id)}`,
+    postgres: sql`instance_id = ${id.instanceId} AND repair_id = ${id.repairId}`,
+  });
+
+/** SQLite has no statistics and would read all rows before the first that matches, so the index is named. */
+export const indexedBy = (index: string): Sql => byDialect({ sqlite: raw(`INDEXED BY ${index}`), postgres: raw('') });
+
+const UNDO_UNTIL = byDialect({
+  sqlite: raw(`json_extract(r.data, '$.repair.undoUntil')`),
+  postgres: raw(`((r.data::jsonb)->'repair'->>'undoUntil')::bigint`),
+});
+const IS_OF_REPAIR = byDialect({
+  sqlite: raw('r.seq = i.repair_seq'),
+  postgres: raw('r.instance_id = i.instance_id AND r.repair_id = i.repair_id'),
+});
+
+const NEW_ITEM = {
+  n: 'integer',
+  rank: 'integer',
+  dlq_id: 'text',
+  run_key: 'text',
+  workflow_run_id: 'text',
+  workflow_url: 'text',
+  fingerprint: 'text',
+} as const;
+const COLUMNS = raw(Object.keys(NEW_ITEM).join(', '));
+
+export function* addItems(id: RepairId, items: readonly NewRepairItem[]): Procedure<void> {
+  const added = items.map(({ n, rank, dlqId, runKey, workflowRunId, workflowUrl, fingerprint }) => ({
+    n,
+    rank,
+    dlq_id: dlqId,
+    run_key: runKey,
+    workflow_run_id: workflowRunId,
+    workflow_url: workflowUrl,
+    fingerprint,
+  }));
+  yield* send(sql`
+    INSERT INTO repair_item (${REPAIR}, canary, state, ${COLUMNS})
+    SELECT ${repairOf(id)}, ${false}, 'pending', ${COLUMNS} FROM ${rowsOf(NEW_ITEM, added)}`);
+}
+
+export const chooseCanary = (id: RepairId, size: number): Procedure<void> =>
+  send(sql`
+    UPDATE repair_item SET canary = ${true} WHERE ${ofRepair(id)} AND n IN (
+      SELECT n FROM repair_item WHERE ${ofRepair(id)} AND rank IS NOT NULL ORDER BY rank, n LIMIT ${size})`);
+
+/** For several deletions of an entry, the earliest. */
+export function* scheduledDeletions(instanceId: string, dlqIds: readonly string[]): Procedure<readonly ScheduledDeletion[]> {
+  const found = yield* rows(sql`
+    SELECT i.dlq_id, r.repair_id, ${UNDO_UNTIL} AS at
+    FROM repair_item i ${indexedBy('repair_item_of_entry')} JOIN repair r ON ${IS_OF_REPAIR}
+    WHERE i.dlq_id ${isOneOf(dlqIds)} AND i.state = 'pending' AND r.${OWNER} = ${owner(instanceId)} AND r.phase = 'undo-window'`);
+  const earliest = new Map<string, ScheduledDeletion>();
+  for (const each of found) {
+    const deletion = { dlqId: text(each, 'dlq_id'), repairId: text(each, 'repair_id'), at: integer(each, 'at') };
+    if (deletion.at < (earliest.get(deletion.dlqId)?.at ?? Number.POSITIVE_INFINITY)) earliest.set(deletion.dlqId, deletion);
+  }
+  return [...earliest.values()];
+}
+
+/** In order. */
+export function* pendingItems(id: RepairId, canaryOnly: boolean, limit: number): Procedure<readonly RepairItemRecord[]> {
+  const index = indexedBy(canaryOnly ? 'repair_item_of_canary' : 'repair_item_by_state');
+  const ofCanary = canaryOnly ? sql`AND ${isTrue('canary')}` : raw('');
+  const found = yield* rows(sql`
+    SELECT * FROM repair_item ${index} WHERE ${ofRepair(id)} ${ofCanary} AND state = 'pending' ORDER BY n LIMIT ${limit}`);
+  return found.map(ITEM.read);
+}
+
+/** Returns the indexes of those that were still started. */
+export function* settleItems(id: RepairId, items: readonly EndedItem[], at: number): Procedure<readonly number[]> {
+  const ended = rowsOf(
+    { n: 'integer', state: 'text', new_dlq_id: 'text', error: 'text' },
+    items.map(({ n, state, newDlqId, error }) => ({ n, state, new_dlq_id: newDlqId, error })),
+  );
+  const settled = yield* rows(sql`
+    UPDATE repair_item SET state = listed.state, new_dlq_id = listed.new_dlq_id, error = listed.error, at = ${at}
+    FROM ${ended} WHERE ${ofRepair(id)} AND repair_item.n = listed.n AND repair_item.state = 'started'
+    RETURNING repair_item.n`);
+  return settled.map((each) => integer(each, 'n'));
+}
+
+/** Part of a batch. Changes nothing if the entry is no longer pending. */
+export function setItem(write: Extract<StoreWrite, { readonly kind: 'set-repair-item' }>): Procedure<void> {
+  const { n, state, newRun, error, at } = write;
+  return send(sql`
+    UPDATE repair_item SET state = ${state}, new_run_key = ${newRun?.runKey ?? null},
+      new_workflow_run_id = ${newRun?.workflowRunId ?? null}, error = ${error}, at = ${at}
+    WHERE ${ofRepair(write)} AND n = ${n} AND state = 'pending'`);
+}
+
+export function* listItems(
+  id: RepairId,
+  states: readonly RepairItemState[] | undefined,
+  after: number,
+  limit: number,
+): Procedure<{ readonly items: readonly RepairItemRecord[]; readonly next: number | null }> {
+  const found: RepairItemRecord[] = [];
+  const page = sql`AND n > ${after} ORDER BY n LIMIT ${limit + 1}`;
+  for (const state of states ?? [null]) {
+    const listed =
+      state === null
+        ? yield* rows(sql`SELECT * FROM repair_item WHERE ${ofRepair(id)} ${page}`)
+        : yield* rows(sql`
+            SELECT * FROM repair_item ${indexedBy('repair_item_by_state')} WHERE ${ofRepair(id)} AND state = ${state} ${page}`);
+    found.push(...listed.map(ITEM.read));
+  }
+  const items = found.sort((a, b) => a.n - b.n).slice(0, limit);
+  return { items, next: found.length > limit ? (items.at(-1)?.n ?? null) : null };
+}
+
+/** Returns the number of removed entries. */
+export const removeItems = (id: RepairId, limit: number): Procedure<number> =>
+  count(sql`
+    DELETE FROM repair_item WHERE ${ofRepair(id)} AND n IN (
+      SELECT n FROM repair_item WHERE ${ofRepair(id)} ORDER BY n LIMIT ${limit})`);
+
+/** Sums of rows with `state` and `items`. */
+export function countsOf(found: readonly Row[]): RepairCounts {
+  const counts: Record<RepairItemState, number> = { ...NO_COUNTS };
+  for (const each of found) counts[word(each, 'state', REPAIR_ITEM_STATES)] += integer(each, 'items');
+  return counts;
+}
+
+/** The outcome of a started entry whose new run was removed before its end was read. */
+export const goneItem = (n: number, canary: boolean): EndedItem => ({
+  n,
+  canary,
+  state: 'gone',
+  newDlqId: null,
+  error: 'its new run was removed before its end was seen',
+});
+
+/** A page of started entries: those that ended, and where to continue. */
+export function endedPage(found: readonly Row[], limit: number, endedOf: (row: Row) => EndedItem | null) {
+  const last = found.length < limit ? undefined : found.at(-1);
+  const ended = found.map(endedOf).filter((item) => item !== null);
+  return { ended, looked: found.length, next: last ? integer(last, 'n') : null };
+}

@@ -1,0 +1,152 @@
+/** Repairs: their state, and which of them must be driven. */
+import { REPAIR_PHASES } from '../../../engine/dead-letters/repair.js';
+import type { RepairDriver, RepairId, RepairRecord, RepairStore } from '../../../ports/stores/repair-store.js';
+import { integer, integerOrNull, json, type Row, text, word } from '../../records/columns.js';
+import type { AddAudit } from '../audit/audit-log.js';
+import { isOneOf, OWNER, ofInstance, owner } from '../sql/dialect.js';
+import { count, type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
+import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
+import { addItems, chooseCanary, listItems, pendingItems, removeItems, scheduledDeletions, settleItems } from './repair-items.js';
+
+/** Columns of their own are not part of the text. */
+type Stored = Omit<RepairRecord, 'version' | 'wakeAt'>;
+
+const recordOf = (found: Row): RepairRecord => {
+  const { repair, ...rest } = json<Stored>(found, 'data');
+  return {
+    ...rest,
+    repair: { ...repair, phase: word(found, 'phase', REPAIR_PHASES) },
+    wakeAt: integerOrNull(found, 'wake_at'),
+    version: integer(found, 'version'),
+  };
+};
+
+const dataOf = ({ version: _version, wakeAt: _wakeAt, ...stored }: RepairRecord): string => JSON.stringify(stored);
+
+const isRepair = ({ instanceId, repairId }: RepairId): Sql => sql`${ofInstance(instanceId)} AND repair_id = ${repairId}`;
+
+/** The order of creation: ids start with the time at which they were made. */
+const CREATION = byDialect({ sqlite: raw('seq'), postgres: raw('repair_id') });
+const POSITION = byDialect({ sqlite: raw('CAST(seq AS text)'), postgres: raw('repair_id') });
+const isBefore = (position: string): Sql =>
+  byDialect({ sqlite: sql`seq < ${Number(position)}`, postgres: sql`repair_id < ${position}` });
+
+/** Only processes that share a store note which of them drives a repair: from then on, the one that wrote it. */
+const onlyShared = (fragment: Sql): Sql => byDialect({ sqlite: raw(''), postgres: fragment });
+const nodeOf = (driver: RepairDriver | null): string | null => driver?.nodeId ?? null;
+const untilOf = (driver: RepairDriver | null): number | null => driver?.until ?? null;
+
+function* create(record: RepairRecord, driver: RepairDriver | null): Procedure<void> {
+  const { instanceId, repairId, createdAt, phase, endedAt } = record.repair;
+  yield* send(sql`
+    INSERT INTO repair (${OWNER}, repair_id, version, created_at, phase, ended_at, wake_at, data
+      ${onlyShared(raw(', driver, driven_until'))})
+    VALUES (${owner(instanceId)}, ${repairId}, 0, ${createdAt}, ${phase}, ${endedAt}, ${record.wakeAt}, ${dataOf(record)}
+      ${onlyShared(sql`, ${nodeOf(driver)}, ${untilOf(driver)}`)})`);
+}
+
+function* find(id: RepairId): Procedure<RepairRecord | null> {
+  const found = yield* row(sql`SELECT * FROM repair WHERE ${isRepair(id)}`);
+  return found && recordOf(found);
+}
+
+/** Null if there is no such repair. */
+export function* versionOf(id: RepairId): Procedure<number | null> {
+  const found = yield* row(sql`SELECT version FROM repair WHERE ${isRepair(id)}`);
+  return found && integer(found, 'version');
+}
+
+type ListQuery = Parameters<RepairStore['list']>[0];
+
+function* list({ instanceId, phases, after, limit }: ListQuery) {
+  const ofPhase = phases ? sql`AND phase ${isOneOf(phases)}` : raw('');
+  const behind = after === null ? raw('') : sql`AND ${isBefore(after)}`;
+  const found = yield* rows(sql`
+    SELECT *, ${POSITION} AS position FROM repair WHERE ${ofInstance(instanceId)} ${behind} ${ofPhase}
+    ORDER BY ${CREATION} DESC LIMIT ${limit + 1}`);
+  const page = found.slice(0, limit);
+  const last = page.at(-1);
+  return { items: page.map(recordOf), next: found.length > limit && last ? text(last, 'position') : null };
+}
+
+type PutQuery = Parameters<RepairStore['put']>[0];
+
+function* put({ record, driver, items = [], canary = 0, audit }: PutQuery, addAudit: AddAudit): Procedure<boolean> {
+  const { repair, version, wakeAt } = record;
+  const written = yield* count(sql`
+    UPDATE repair SET version = version + 1, phase = ${repair.phase}, ended_at = ${repair.endedAt}, wake_at = ${wakeAt},
+      data = ${dataOf(record)} ${onlyShared(sql`, driver = ${nodeOf(driver)}, driven_until = ${untilOf(driver)}`)}
+    WHERE ${isRepair(repair)} AND version = ${version}`);
+  if (written !== 1) return false;
+  if (items.length > 0) yield* addItems(repair, items);
+  if (canary > 0) yield* chooseCanary(repair, canary);
+  if (audit) yield* addAudit(audit);
+  return true;
+}
+
+/** Earliest first. */
+function* due(before: number, limit: number): Procedure<readonly RepairRecord[]> {
+  const found = yield* rows(sql`SELECT * FROM repair WHERE wake_at <= ${before} ORDER BY wake_at, ${CREATION} LIMIT ${limit}`);
+  return found.map(recordOf);
+}
+
+/** Claims them for a process of several. */
+function* claimDue(before: number, limit: number, { nodeId, until }: RepairDriver): Procedure<readonly RepairRecord[]> {
+  const claimed = yield* rows(sql`
+    UPDATE repair r SET driver = ${nodeId}, driven_until = ${until} FROM (
+      SELECT instance_id, repair_id FROM repair
+      WHERE wake_at <= ${before} AND (driver IS NULL OR driver = ${nodeId} OR driven_until <= ${before})
+      ORDER BY wake_at, repair_id LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED) picked
+    WHERE r.instance_id = picked.instance_id AND r.repair_id = picked.repair_id RETURNING r.*`);
+  return claimed.map(recordOf).sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0));
+}
+
+function* nextAt(nodeId: string | null): Procedure<number | null> {
+  const at = byDialect({
+    sqlite: raw('wake_at'),
+    postgres: sql`CASE WHEN driver IS NULL OR driver = ${nodeId} THEN wake_at ELSE greatest(wake_at, driven_until) END`,
+  });
+  const found = yield* row(sql`SELECT min(${at}) AS at FROM repair WHERE wake_at IS NOT NULL`);
+  return found && integerOrNull(found, 'at');
+}
+
+type RemoveQuery = Parameters<RepairStore['removeBefore']>[0];
+
+function* removeBefore({ instanceId, before, plannedBefore, limit }: RemoveQuery): Procedure<boolean> {
+  const ended = yield* row(sql`
+    SELECT repair_id FROM repair WHERE ${ofInstance(instanceId)} AND wake_at IS NULL
+      AND (ended_at < ${before ?? 0} OR (phase = 'planned' AND created_at < ${plannedBefore})) ORDER BY ${CREATION} LIMIT 1`);
+  if (!ended) return false;
+  const id = { instanceId, repairId: text(ended, 'repair_id') };
+  if ((yield* removeItems(id, limit)) < limit) yield* send(sql`DELETE FROM repair WHERE ${isRepair(id)}`);
+  return true;
+}
+
+/** What each store does in its own way, because it reads runs or counts many entries. */
+export interface OwnRepairs extends Pick<RepairStore, 'describe' | 'lanes' | 'counts' | 'endedItems'> {
+  readonly addAudit: AddAudit;
+  /** Called in the transaction that creates a repair, before it. */
+  noteCreation(instanceId: string, at: number): Procedure<void>;
+}
+
+export function createRepairs(store: SqlStore, { addAudit, noteCreation, ...own }: OwnRepairs): RepairStore {
+  return {
+    ...own,
+    create: ({ record, driver }) =>
+      store.write(function* () {
+        yield* noteCreation(record.repair.instanceId, record.repair.createdAt);
+        yield* create(record, driver);
+      }),
+    find: (id) => store.read(find(id)),
+    list: (query) => store.read(list(query)),
+    put: (query) => store.write(() => put(query, addAudit)),
+    due: ({ before, limit, driver }) =>
+      driver === null ? store.read(due(before, limit)) : store.write(() => claimDue(before, limit, driver)),
+    nextAt: ({ nodeId }) => store.read(nextAt(nodeId)),
+    scheduledDeletions: ({ instanceId, dlqIds }) => store.read(scheduledDeletions(instanceId, dlqIds)),
+    pending: ({ canaryOnly, limit, ...id }) => store.read(pendingItems(id, canaryOnly, limit)),
+    settle: async ({ items, at, ...id }) => (items.length === 0 ? [] : store.write(() => settleItems(id, items, at))),
+    items: ({ states, after, limit, ...id }) => store.read(listItems(id, states, after, limit)),
+    removeBefore: (query) => store.write(() => removeBefore(query)),
+  };
+}

@@ -1,0 +1,45 @@
+/** Executes the procedures that both stores share, synchronously on the only connection. */
+import type { SQLInputValue, StatementSync } from 'node:sqlite';
+import type { Answer, Command, Procedure } from '../../shared/sql/procedure.js';
+import { render, type SqlValue } from '../../shared/sql/sql.js';
+import { blob } from './columns.js';
+import type { Connection } from './connection.js';
+
+const NO_ANSWER: Answer = { rows: [], count: 0 };
+
+function inputOf(value: SqlValue): SQLInputValue {
+  if (typeof value === 'boolean') return value ? 1 : 0;
+  if (value instanceof Uint8Array) return blob(value);
+  if (typeof value === 'object' && value !== null) throw new TypeError('SQLite has no lists');
+  return value;
+}
+
+/** Executes procedures. Those that write are executed only inside a transaction. */
+export class SqlRunner {
+  private readonly connection: Pick<Connection, 'prepare'>;
+  /** By their text; each is prepared once. Texts come from the code, so their number is limited. */
+  private readonly statements = new Map<string, StatementSync>();
+
+  constructor(connection: Pick<Connection, 'prepare'>) {
+    this.connection = connection;
+  }
+
+  run<Result>(procedure: Procedure<Result>): Result {
+    let next = procedure.next();
+    while (next.done !== true) next = procedure.next(this.answerTo(next.value));
+    return next.value;
+  }
+
+  private answerTo({ statement, returns }: Command): Answer {
+    const { text, values } = render(statement, 'sqlite');
+    let prepared = this.statements.get(text);
+    if (!prepared) {
+      prepared = this.connection.prepare(text);
+      this.statements.set(text, prepared);
+    }
+    const inputs = values.map(inputOf);
+    if (returns === 'rows') return { rows: prepared.all(...inputs), count: 0 };
+    const { changes } = prepared.run(...inputs);
+    return returns === 'count' ? { rows: [], count: Number(changes) } : NO_ANSWER;
+  }
+}

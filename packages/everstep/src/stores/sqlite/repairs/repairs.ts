@@ -1,0 +1,112 @@
+/** The repairs of the embedded store. Long reads are split into parts, between which the process does other work. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { NO_COUNTS, REPAIR_ITEM_STATES, type RepairItemState } from '../../../engine/dead-letters/repair.js';
+import type { EndedItem, RepairableEntry, RepairCohort, RepairId, RepairStore } from '../../../ports/stores/repair-store.js';
+import { flag, integer, integerOrNull, type Row, text, textOrNull } from '../../records/columns.js';
+import { addSealedAudit } from '../../shared/audit/audit-chain.js';
+import { countsOf, ENTRY, endedPage, goneItem, indexedBy, ofRepair } from '../../shared/repairs/repair-items.js';
+import { createRepairs } from '../../shared/repairs/repairs.js';
+import { ofInstance } from '../../shared/sql/dialect.js';
+import { own, row, rows } from '../../shared/sql/procedure.js';
+import { sql } from '../../shared/sql/sql.js';
+import type { SqlSession } from '../connection/sql-session.js';
+import type { StoreParts } from '../connection/store-parts.js';
+
+/** Entries per part: some ms each. */
+const DESCRIBED_PER_TURN = 250;
+const READ_PER_TURN = 4_000;
+const COUNTED_PER_TURN = 50_000;
+
+const ENDS: Readonly<Record<string, EndedItem['state']>> = { succeeded: 'succeeded', failed: 'failed', canceled: 'canceled' };
+
+function endedOf(found: Row): EndedItem | null {
+  const [n, canary, status] = [integer(found, 'n'), flag(found, 'canary'), textOrNull(found, 'status')];
+  if (status === null) return goneItem(n, canary);
+  const state = ENDS[status];
+  return state ? { n, canary, state, newDlqId: textOrNull(found, 'dlq_id'), error: textOrNull(found, 'error') } : null;
+}
+
+async function describe(store: SqlSession, instanceId: string, dlqIds: readonly string[]): Promise<readonly RepairableEntry[]> {
+  const described: RepairableEntry[] = [];
+  for (const [index, dlqId] of dlqIds.entries()) {
+    if (index > 0 && index % DESCRIBED_PER_TURN === 0) await nextTurn();
+    const entry = store.run(
+      row(sql`
+        SELECT d.dlq_id, d.created_at AS failed_at, r.key AS run_key, r.workflow_run_id, r.workflow_url, d.fingerprint,
+          (SELECT count(*) FROM step s WHERE s.run_seq = r.seq) AS steps
+        FROM dead_letter d JOIN run r ON r.seq = d.run_seq WHERE d.dlq_id = ${dlqId} AND d.${ofInstance(instanceId)}`),
+    );
+    if (entry) described.push(ENTRY.read(entry));
+  }
+  return described;
+}
+
+/** Counted here: grouping would sort all entries, and an index is not worth it for a question that is asked once. */
+async function cohorts(store: SqlSession, id: RepairId): Promise<readonly RepairCohort[]> {
+  const counted = new Map<string, { readonly workflowUrl: string; readonly fingerprint: string | null; count: number }>();
+  for (let found: readonly Row[] = [], after = -1; ; await nextTurn()) {
+    found = store.run(
+      rows(sql`
+        SELECT n, workflow_url, fingerprint FROM repair_item WHERE ${ofRepair(id)} AND n > ${after} ORDER BY n LIMIT ${READ_PER_TURN}`),
+    );
+    for (const each of found) {
+      const workflowUrl = text(each, 'workflow_url');
+      const fingerprint = textOrNull(each, 'fingerprint');
+      // A fingerprint has no space and is not empty.
+      const key = `${workflowUrl} ${fingerprint ?? ''}`;
+      const cohort = counted.get(key) ?? { workflowUrl, fingerprint, count: 0 };
+      cohort.count++;
+      counted.set(key, cohort);
+    }
+    const last = found.at(-1);
+    if (last === undefined || found.length < READ_PER_TURN) break;
+    after = integer(last, 'n');
+  }
+  return [...counted].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cohort]) => cohort);
+}
+
+/** The caller writes none of these entries at the same time. */
+async function counts(store: SqlSession, id: RepairId): ReturnType<RepairStore['counts']> {
+  const all: Record<RepairItemState, number> = { ...NO_COUNTS };
+  const last = store.run(row(sql`SELECT max(n) AS n FROM repair_item WHERE ${ofRepair(id)}`));
+  const end = ((last && integerOrNull(last, 'n')) ?? -1) + 1;
+  for (let from = 0; from < end; from += COUNTED_PER_TURN) {
+    if (from > 0) await nextTurn();
+    for (const state of REPAIR_ITEM_STATES) {
+      const counted = store.run(
+        row(sql`
+          SELECT count(*) AS items FROM repair_item ${indexedBy('repair_item_by_state')}
+          WHERE ${ofRepair(id)} AND state = ${state} AND n >= ${from} AND n < ${from + COUNTED_PER_TURN}`),
+      );
+      all[state] += counted ? integer(counted, 'items') : 0;
+    }
+  }
+  const canary = store.run(
+    rows(sql`
+      SELECT state, 1 AS items FROM repair_item ${indexedBy('repair_item_of_canary')} WHERE ${ofRepair(id)} AND canary = 1`),
+  );
+  return { all, canary: countsOf(canary) };
+}
+
+export function createSqliteRepairs({ tenants, counters }: StoreParts, store: SqlSession): RepairStore {
+  return createRepairs(store, {
+    addAudit: addSealedAudit,
+    noteCreation: (instanceId, at) =>
+      own(() => {
+        tenants.findOrCreate(instanceId);
+        counters.raise('latest_time', at);
+      }),
+    describe: ({ instanceId, dlqIds }) => describe(store, instanceId, dlqIds),
+    lanes: (id) => cohorts(store, id),
+    counts: (id) => counts(store, id),
+    async endedItems({ after, limit, ...id }) {
+      const started = store.run(
+        rows(sql`
+          SELECT i.n, i.canary, r.status, r.error, d.dlq_id FROM repair_item i ${indexedBy('repair_item_by_state')}
+          LEFT JOIN run r ON r.key = i.new_run_key LEFT JOIN dead_letter d ON d.seq = r.dead_letter_seq
+          WHERE i.${ofRepair(id)} AND i.state = 'started' AND i.n > ${after} ORDER BY i.n LIMIT ${limit}`),
+      );
+      return endedPage(started, limit, endedOf);
+    },
+  });
+}
