@@ -241,7 +241,7 @@ test('the rest of a page is skipped when other nodes have taken over, and claime
     log: quiet,
     writes: ALWAYS_OPEN,
     handler: {
-      backlog: { hasRoom: () => true, countOf: () => 0 },
+      backlog: { hasCapacity: () => true, countOf: () => 0 },
       takeDue: async ({ runKey }) => {
         taken.push(runKey);
         if (taken.length === 2) due.claimsLost();

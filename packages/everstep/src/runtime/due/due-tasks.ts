@@ -86,7 +86,7 @@ export class DueTasks {
 
   /** A delivery of the instance has ended: its backlog may have space for more. */
   resume(instanceId: string): void {
-    if (this.turns.hasRoomAgain(instanceId)) this.look();
+    if (this.turns.hasCapacityAgain(instanceId)) this.look();
   }
 
   /** Reads everything that is due again, including tasks that were read before: a batch was lost, for example. */
@@ -182,7 +182,7 @@ export class DueTasks {
     if (!(await this.take(inTurns(tasks, this.owners)))) return;
     const { open } = this.turns;
     for (const instanceId of new Set(tasks.map((task) => task.instanceId)))
-      if (!open.has(instanceId) && !handler.backlog.hasRoom(instanceId))
+      if (!open.has(instanceId) && !handler.backlog.hasCapacity(instanceId))
         this.turns.add(instanceId, this.source.pagesOf(instanceId));
     const next = await store.nextDueAt({ after: before });
     if (next !== null) this.expect(next);

@@ -9,7 +9,7 @@ import type { DuePages } from './due-source.js';
 /** Deliveries that wait for a slot or are in flight. */
 export interface Backlog {
   /** Whether further due tasks of the instance may be added. */
-  hasRoom(instanceId: string): boolean;
+  hasCapacity(instanceId: string): boolean;
   countOf(instanceId: string): number;
 }
 
@@ -58,7 +58,7 @@ export class DueTurns {
   }
 
   /** Whether an instance whose backlog was full may be read again. */
-  hasRoomAgain(instanceId: string): boolean {
+  hasCapacityAgain(instanceId: string): boolean {
     const turn = this.turns.get(instanceId);
     return turn !== undefined && turn.fullAt !== null && !this.isFull(turn);
   }
@@ -68,7 +68,7 @@ export class DueTurns {
     if (turn.instanceId === '') return false;
     const { backlog } = this.deliveries;
     if (turn.fullAt !== null && backlog.countOf(turn.instanceId) >= turn.fullAt / 2) return true;
-    turn.fullAt = backlog.hasRoom(turn.instanceId) ? null : backlog.countOf(turn.instanceId);
+    turn.fullAt = backlog.hasCapacity(turn.instanceId) ? null : backlog.countOf(turn.instanceId);
     return turn.fullAt !== null;
   }
 }

@@ -53,11 +53,11 @@ async function dueAt(
 
 export async function keyWaitList(options: KeyWaitListOptions, query: Query, status: FlowControlStatus): Promise<KeyWaitList> {
   const { instanceId, key, limit } = query;
-  const tickets = options.holdsGates
+  const refs = options.holdsGates
     ? options.gates.waitingAt(instanceId, key, limit)
     : await dueAt(options, query, status.inFlight);
   const waiting: KeyWaiter[] = [];
-  for (const { runKey, slot } of tickets) {
+  for (const { runKey, slot } of refs) {
     const run = await options.store.loadRun({ runKey });
     const task = run?.tasks.get(slot);
     // It may have been sent or have ended since.

@@ -83,8 +83,8 @@ class Play {
   private check(start: Start): void {
     const { runKey } = start;
     const { flowControlKey, origin } = start.limits;
-    const flying = [...this.world.inFlight.values()].filter(({ limits }) => limits.flowControlKey === flowControlKey);
-    const broken = this.observer(flowControlKey).started(start, flying.length);
+    const inFlight = [...this.world.inFlight.values()].filter(({ limits }) => limits.flowControlKey === flowControlKey);
+    const broken = this.observer(flowControlKey).started(start, inFlight.length);
     if (broken) this.wrong.push(broken);
     if (this.world.store.holds.has(origin) && this.releasing === 0) this.wrong.push(`${runKey} started, and ${origin} is held`);
     const pending = this.pending.get(runKey);

@@ -5,7 +5,7 @@ import type { ReplayCheck, ReplayVerdict } from '../../ports/step-caller.js';
 import { wholeHistory } from '../../stores/conformance/samples.js';
 import { endOf, inARow, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 
-const NOBODY_LEAVES = new AbortController().signal;
+const NEVER_ABORTED = new AbortController().signal;
 
 /** Runs of two steps. The test decides whether they would replay. */
 class CheckedCaller extends ScriptedCaller {
@@ -35,7 +35,7 @@ test('a check sends the whole journal and the planned steps, returns the differe
     await endOf(bench, run);
     const before = await wholeHistory(bench.store, { runKey: run.runKey });
     const calls = caller.calls.length;
-    const checked = await bench.runtime.runs.checkReplays({ runKeys: [run.runKey], signal: NOBODY_LEAVES });
+    const checked = await bench.runtime.runs.checkReplays({ runKeys: [run.runKey], signal: NEVER_ABORTED });
     assert.deepEqual(checked, [{ outcome: 'differs', stepId: 2, stepName: 's2', message: 'other' }]);
     const { request, forwardHeaders } = caller.checks[0] ?? assert.fail();
     assert.deepEqual(
@@ -59,7 +59,7 @@ test('few endpoints are checked at a time, and results keep the order of the run
   await withRuntime(caller, async (bench) => {
     const runs = await Promise.all(Array.from({ length: 30 }, (_, i) => bench.trigger({ workflowRunId: `r${i}` })));
     const runKeys = runs.map(({ run }) => run.runKey);
-    const checked = await bench.runtime.runs.checkReplays({ runKeys, signal: NOBODY_LEAVES });
+    const checked = await bench.runtime.runs.checkReplays({ runKeys, signal: NEVER_ABORTED });
     assert.deepEqual(
       checked.map(({ message }) => message),
       runs.map(({ run }) => run.workflowRunId),
@@ -75,7 +75,7 @@ test('after the timeout of the request the remaining results are cannot-tell', a
   await withRuntime(caller, async (bench) => {
     const runs = await Promise.all(Array.from({ length: 20 }, () => bench.trigger()));
     const runKeys = runs.map(({ run }) => run.runKey);
-    const checking = bench.runtime.runs.checkReplays({ runKeys, signal: NOBODY_LEAVES });
+    const checking = bench.runtime.runs.checkReplays({ runKeys, signal: NEVER_ABORTED });
     await settle();
     bench.clock.move(LIMITS.checksTimeoutMs);
     const checked = await checking;
@@ -91,16 +91,16 @@ test('a removed run, a plain message and a transport without checks are cannot-t
     new CheckedCaller(() => fits),
     async (bench) => {
       const message = await bench.trigger({ settings: { ...SETTINGS, message: { method: 'POST' } } });
-      const runKeys = [message.run.runKey, 'gone'];
-      const [plain, gone] = await bench.runtime.runs.checkReplays({ runKeys, signal: NOBODY_LEAVES });
+      const runKeys = [message.run.runKey, 'removed'];
+      const [plain, removed] = await bench.runtime.runs.checkReplays({ runKeys, signal: NEVER_ABORTED });
       assert.match(plain?.message ?? '', /plain message/);
-      assert.match(gone?.message ?? '', /removed/);
+      assert.match(removed?.message ?? '', /removed/);
     },
     { sender },
   );
   await withRuntime(new ScriptedCaller(inARow(1)), async (bench) => {
     const { run } = await bench.trigger();
-    const [checked] = await bench.runtime.runs.checkReplays({ runKeys: [run.runKey], signal: NOBODY_LEAVES });
+    const [checked] = await bench.runtime.runs.checkReplays({ runKeys: [run.runKey], signal: NEVER_ABORTED });
     assert.equal(checked?.outcome, 'cannot-tell');
   });
 });

@@ -1,22 +1,22 @@
 /**
- * Sizes the steps of background work by the time that they take, and says how long to pause between them.
+ * Chooses the size of the steps of background work by the time that they take, and the pauses between them.
  *
- * The work shares a process and a disk with runs that somebody waits for. A step of a fixed size takes as long as its rows,
- * the machine and its load make it; a step of a fixed time delays each run by a known amount.
+ * Background work shares a process and a disk with runs that users wait for. The duration of a step with a fixed size depends
+ * on its rows, the machine and the load. A step with a fixed duration delays each run by a known amount.
  */
 
 export interface StepPaceOptions {
-  /** How long a step should take. */
+  /** Target duration of a step. */
   readonly stepMs: number;
-  /** Items of the smallest step: below that, most of a step is the cost of its transaction. */
+  /** Items of the smallest step. In a smaller one, the transaction would cost more than the items. */
   readonly minItems: number;
   readonly maxItems: number;
-  /** Each pause is so many times as long as the step before it. */
+  /** Length of a pause as a multiple of the step before it. */
   readonly pauseRatio: number;
   readonly maxPauseMs: number;
 }
 
-/** A step is at most so many times as large as the one before it, or as much smaller. */
+/** A step is at most this factor larger or smaller than the previous one. */
 const MAX_CHANGE = 2;
 
 export class StepPace {
@@ -28,12 +28,12 @@ export class StepPace {
     this.limit = options.minItems;
   }
 
-  /** Number of items that the next step handles at most. */
+  /** Maximum number of items of the next step. */
   get items(): number {
     return Math.floor(this.limit);
   }
 
-  /** Sizes the next step by a step that took `tookMs`. */
+  /** Adjusts the size of the next step after one that took `tookMs`. */
   stepTook(tookMs: number): void {
     const { stepMs, minItems, maxItems } = this.options;
     const change = tookMs > 0 ? stepMs / tookMs : MAX_CHANGE;
@@ -41,7 +41,7 @@ export class StepPace {
     this.limit = Math.min(maxItems, Math.max(minItems, this.limit * bounded));
   }
 
-  /** How long to pause after a step that took `tookMs`. `late`: the work must catch up, so it takes half of the time. */
+  /** Returns the pause after a step that took `tookMs`. `late`: the work must catch up, so it uses half of the time. */
   pauseMs(tookMs: number, late: boolean): number {
     const { pauseRatio, maxPauseMs } = this.options;
     return Math.min(maxPauseMs, tookMs * (late ? 1 : pauseRatio));

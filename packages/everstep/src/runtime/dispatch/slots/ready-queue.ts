@@ -115,7 +115,7 @@ export class ReadyQueue {
     return this.backlog.takenBy(instanceId);
   }
   /** Whether further due deliveries of the instance may be added. As many as there are slots may always be added. */
-  hasRoom(instanceId: string): boolean {
+  hasCapacity(instanceId: string): boolean {
     return this.countOf(instanceId) < this.limits.maxInFlight || this.backlog.allows(instanceId);
   }
 
