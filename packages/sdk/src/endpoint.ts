@@ -143,6 +143,21 @@ function heldRunsFor(option: boolean | HoldOptions | undefined): HeldRuns | null
   return new HeldRuns({ max, idleMs });
 }
 
+const NOT_FROM_THE_SERVICE = `this is a workflow endpoint: start a run through the service (POST /v2/trigger/<this URL>) instead of calling it (the request has no ${VERSION_HEADER} header)`;
+
+const NO_FAILURE_FUNCTION = 'this workflow has no failureFunction; add the option to serve() or deploy the version that has it';
+
+function checkRetries(retries: number | undefined): void {
+  if (retries === undefined || (Number.isSafeInteger(retries) && retries >= 0)) return;
+  throw new RangeError(`retries must be a whole number of at least 0, not ${retries}`);
+}
+
+const methodNotAllowed = (): EndpointResponse => ({
+  status: 405,
+  headers: { ...BASE_HEADERS, 'Content-Type': 'text/plain; charset=utf-8', Allow: 'POST' },
+  body: 'This is a workflow endpoint of Everstep. It accepts only POST requests from the service.\n',
+});
+
 /**
  * Creates an endpoint for a workflow. Most apps call `serve` or an adapter instead.
  *
@@ -153,9 +168,7 @@ export function createEndpoint<Payload, Result>(
   options: ServeOptions<Payload> = {},
 ): Endpoint {
   const { retries, failureFunction } = options;
-  if (retries !== undefined && !(Number.isSafeInteger(retries) && retries >= 0)) {
-    throw new RangeError(`retries must be a whole number of at least 0, not ${retries}`);
-  }
+  checkRetries(retries);
   const log = options.verbose === true ? console.log : options.verbose === false ? undefined : options.verbose;
   let worker: string | undefined;
   /** Runs the workflow function. */
@@ -190,10 +203,7 @@ export function createEndpoint<Payload, Result>(
     if (!notice) return json(400, { error: 'the body is not a failure notice; only the service may send this request' });
     const what = `run ${notice.workflowRunId}, failure function`;
     // This instance of the app may be outdated. A retry may reach one that has the function.
-    if (!failureFunction)
-      return json(404, {
-        error: 'this workflow has no failureFunction; add the option to serve() or deploy the version that has it',
-      });
+    if (!failureFunction) return json(404, { error: NO_FAILURE_FUNCTION });
     try {
       await callFailureFunction(notice, failureFunction, options);
     } catch (error) {
@@ -206,19 +216,11 @@ export function createEndpoint<Payload, Result>(
   }
 
   async function answer(request: EndpointRequest): Promise<EndpointResponse> {
-    if (request.method !== 'POST') {
-      const text = 'This is a workflow endpoint of Everstep. It accepts only POST requests from the service.\n';
-      return {
-        status: 405,
-        headers: { ...BASE_HEADERS, 'Content-Type': 'text/plain; charset=utf-8', Allow: 'POST' },
-        body: text,
-      };
-    }
+    if (request.method !== 'POST') return methodNotAllowed();
     const version = firstValue(request.headers[ENDPOINT_HEADERS.protocol]);
     const isFailureNotice = firstValue(request.headers[ENDPOINT_HEADERS.failureFunction]) !== undefined;
     if (version === undefined && !isFailureNotice) {
-      const message = `this is a workflow endpoint: start a run through the service (POST /v2/trigger/<this URL>) instead of calling it (the request has no ${VERSION_HEADER} header)`;
-      return respond(refusal('bad-request', message));
+      return respond(refusal('bad-request', NOT_FROM_THE_SERVICE));
     }
     const { url, headers, body: bytes } = request;
     const pending = checkRequest({

@@ -81,6 +81,27 @@ interface Keyed {
   readonly adminApiKey: string;
 }
 
+/** Issues tokens for the instance and stores them with the key of the user. */
+async function issue(
+  { authority, dataDir }: Pick<FirstStartOptions, 'authority' | 'dataDir'>,
+  instance: QueueInstance,
+  { user, adminApiKey }: Keyed,
+): Promise<Credentials> {
+  const { instanceId } = instance;
+  const credentials: Credentials = {
+    instanceId,
+    region: instance.region,
+    token: await authority.issueToken({ instanceId, access: 'read-write' }),
+    readOnlyToken: await authority.issueToken({ instanceId, access: 'read-only' }),
+    currentSigningKey: instance.currentSigningKey,
+    nextSigningKey: instance.nextSigningKey,
+    adminEmail: user.email,
+    adminApiKey,
+  };
+  await keepCredentials(dataDir, credentials);
+  return credentials;
+}
+
 export async function startAccounts(options: FirstStartOptions): Promise<Started> {
   const { accounts, authority, clock, random, dataDir } = options;
   const secret = (prefix: string): string => `${prefix}_${Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url')}`;
@@ -135,22 +156,6 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
     return { user, adminApiKey };
   }
 
-  async function issue(instance: QueueInstance, { user, adminApiKey }: Keyed): Promise<Credentials> {
-    const { instanceId } = instance;
-    const credentials: Credentials = {
-      instanceId,
-      region: instance.region,
-      token: await authority.issueToken({ instanceId, access: 'read-write' }),
-      readOnlyToken: await authority.issueToken({ instanceId, access: 'read-only' }),
-      currentSigningKey: instance.currentSigningKey,
-      nextSigningKey: instance.nextSigningKey,
-      adminEmail: user.email,
-      adminApiKey,
-    };
-    await keepCredentials(dataDir, credentials);
-    return credentials;
-  }
-
   /** Assigns an owner to instances created before accounts existed. */
   async function giveOwnerless({ userId }: UserRecord): Promise<void> {
     for (const { instanceId, accountId } of await accounts.listInstances()) {
@@ -185,6 +190,6 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
   const [oldest] = [...(await accounts.listInstances())].sort((a, b) => a.createdAt - b.createdAt);
   const keyed = await keyFor(users.find(({ userId }) => userId === oldest?.accountId) ?? users[0]);
   await giveOwnerless(keyed.user);
-  const credentials = await issue(oldest ?? (await makeInstance(keyed.user)), keyed);
+  const credentials = await issue(options, oldest ?? (await makeInstance(keyed.user)), keyed);
   return { credentials, kind: oldest ? 'reissued' : 'first', setAside };
 }

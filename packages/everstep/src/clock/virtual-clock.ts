@@ -33,7 +33,49 @@ export interface VirtualClock extends Clock, VirtualTime {
 
 type Pause = 'quiet' | 'late' | 'given-up';
 
-export function createVirtualClock({ base, quiet, maxInstants, quietTimeoutMs }: VirtualClockOptions): VirtualClock {
+/** Adds timers to a timetable. `arm` is called after each change. */
+function timersOf(timetable: Timetable, arm: () => void): Clock['setTimer'] {
+  return (atMs, fire) => {
+    const cancelTimer = timetable.add(atMs, fire);
+    arm();
+    return () => {
+      cancelTimer();
+      arm();
+    };
+  };
+}
+
+/** Waits until the service is quiet, up to the timeout. */
+async function untilQuiet(
+  { base, quiet, quietTimeoutMs }: Pick<VirtualClockOptions, 'base' | 'quiet' | 'quietTimeoutMs'>,
+  signal: AbortSignal | undefined,
+): Promise<Pause> {
+  if (signal?.aborted) return 'given-up';
+  let giveUp = (): void => {};
+  let cancel = (): void => {};
+  const interrupted = new Promise<Pause>((resolve) => {
+    cancel = base.setTimer(base.now() + quietTimeoutMs, () => resolve('late'));
+    giveUp = () => resolve('given-up');
+    signal?.addEventListener('abort', giveUp);
+  });
+  // Work can be passed on between turns of the event loop. The service is quiet only if it is quiet before and
+  // after one.
+  const becameQuiet = async (): Promise<Pause> => {
+    await quiet();
+    await new Promise<void>((resolve) => base.endOfTurn(resolve));
+    await quiet();
+    return 'quiet';
+  };
+  try {
+    return await Promise.race([becameQuiet(), interrupted]);
+  } finally {
+    cancel();
+    signal?.removeEventListener('abort', giveUp);
+  }
+}
+
+export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
+  const { base, maxInstants, quietTimeoutMs } = options;
   /** How far this clock is ahead of the base. */
   let aheadMs = 0;
   const timers = new Timetable();
@@ -65,47 +107,6 @@ export function createVirtualClock({ base, quiet, maxInstants, quietTimeoutMs }:
     arm();
   }
 
-  function timerIn(timetable: Timetable): Clock['setTimer'] {
-    return (atMs, fire) => {
-      const cancelTimer = timetable.add(atMs, fire);
-      arm();
-      return () => {
-        cancelTimer();
-        arm();
-      };
-    };
-  }
-
-  function jump(toMs: number): void {
-    aheadMs += Math.max(0, toMs - now());
-  }
-
-  /** Waits until the service is quiet, up to the timeout. */
-  async function pause(signal: AbortSignal | undefined): Promise<Pause> {
-    if (signal?.aborted) return 'given-up';
-    let giveUp = (): void => {};
-    let cancel = (): void => {};
-    const interrupted = new Promise<Pause>((resolve) => {
-      cancel = base.setTimer(base.now() + quietTimeoutMs, () => resolve('late'));
-      giveUp = () => resolve('given-up');
-      signal?.addEventListener('abort', giveUp);
-    });
-    // Work can be passed on between turns of the event loop. The service is quiet only if it is quiet before and
-    // after one.
-    const becameQuiet = async (): Promise<Pause> => {
-      await quiet();
-      await new Promise<void>((resolve) => base.endOfTurn(resolve));
-      await quiet();
-      return 'quiet';
-    };
-    try {
-      return await Promise.race([becameQuiet(), interrupted]);
-    } finally {
-      cancel();
-      signal?.removeEventListener('abort', giveUp);
-    }
-  }
-
   const stopped = (pause: Exclude<Pause, 'quiet'>): MoveOutcome =>
     pause === 'late'
       ? { kind: 'not-quiet', now: now(), fired, waitedMs: quietTimeoutMs }
@@ -113,19 +114,19 @@ export function createVirtualClock({ base, quiet, maxInstants, quietTimeoutMs }:
 
   async function moveTo(toMs: number, signal: AbortSignal | undefined): Promise<MoveOutcome> {
     for (let instants = 0; ; instants++) {
-      const paused = await pause(signal);
+      const paused = await untilQuiet(options, signal);
       if (paused !== 'quiet') return stopped(paused);
       const at = timers.nextAt;
       if (at > toMs) break;
       if (instants === maxInstants) return { kind: 'too-many-instants', now: now(), fired, instants };
-      jump(at);
+      aheadMs += Math.max(0, at - now());
       fired += timers.fireUntil(at);
       arm();
     }
-    jump(toMs);
+    aheadMs += Math.max(0, toMs - now());
     upkeepTimers.fireUntil(now());
     arm();
-    const paused = await pause(signal);
+    const paused = await untilQuiet(options, signal);
     return paused === 'quiet' ? { kind: 'moved', now: now(), fired } : stopped(paused);
   }
 
@@ -147,9 +148,9 @@ export function createVirtualClock({ base, quiet, maxInstants, quietTimeoutMs }:
   const endOfTurn: Clock['endOfTurn'] = (fire) => base.endOfTurn(fire);
   return {
     now,
-    setTimer: timerIn(timers),
+    setTimer: timersOf(timers, arm),
     endOfTurn,
-    upkeep: { now, setTimer: timerIn(upkeepTimers), endOfTurn },
+    upkeep: { now, setTimer: timersOf(upkeepTimers, arm), endOfTurn },
     move(target, signal) {
       const move = moves.then(() => startMove(target, signal));
       moves = move.catch(() => {});

@@ -107,6 +107,55 @@ function dailyLimitMessage(plan: Plan, runs: number, at: number): string {
   return `the plan ${plan.name} allows at most ${plan.maxRequestsPerDay} runs per day (UTC), and ${runs} have started today; the next day starts at ${isoOf(endOfDay(at))}`;
 }
 
+/** Counts the runs if they may start. */
+async function admitToday(
+  starts: Pick<SharedDailyStarts | DailyStarts, 'admit' | 'forget'>,
+  instanceId: string,
+  plan: Plan,
+  runs: number,
+): Promise<RunAdmission | Refusal> {
+  if (plan.maxRequestsPerDay === null) {
+    starts.forget(instanceId);
+    return UNBOUNDED;
+  }
+  const decided = await starts.admit(instanceId, runs, plan.maxRequestsPerDay);
+  if (decided.kind === 'admitted') return decided;
+  const { at, startedToday } = decided;
+  const resetAt = endOfDay(at);
+  const message = dailyLimitMessage(plan, startedToday, at);
+  return { kind: 'daily-limit', message, retryAfterMs: resetAt - at, limit: plan.maxRequestsPerDay, startedToday, resetAt };
+}
+
+/** Limits that the plan of an instance sets, whatever has happened in it. */
+function limitsOfPlan(
+  planOf: Limits['plan'],
+  maxTimeoutMs: number,
+): Pick<Limits, 'messageLimit' | 'maxParallelism' | 'maxTimeoutMs' | 'retentionBounds'> {
+  return {
+    messageLimit(instanceId) {
+      const { name, maxMessageBytes } = planOf(instanceId);
+      return maxMessageBytes === null ? null : { plan: name, maxBytes: maxMessageBytes };
+    },
+    maxParallelism: (instanceId) => planOf(instanceId).maxParallelism,
+    maxTimeoutMs: (instanceId) => Math.min(planOf(instanceId).maxTimeoutMs ?? maxTimeoutMs, maxTimeoutMs),
+    retentionBounds(instanceId) {
+      const { logRetentionMs, deadLetterRetentionMs } = planOf(instanceId);
+      return { runsMs: logRetentionMs, deadLettersMs: deadLetterRetentionMs };
+    },
+  };
+}
+
+async function refusedToday(
+  starts: Pick<SharedDailyStarts | DailyStarts, 'startedToday'>,
+  instanceId: string,
+  plan: Plan,
+  at: number,
+): Promise<readonly string[]> {
+  if (plan.maxRequestsPerDay === null) return [];
+  const today = await starts.startedToday(instanceId);
+  return today >= plan.maxRequestsPerDay ? [dailyLimitMessage(plan, today, at)] : [];
+}
+
 /** Loads all instances, so that their plans apply from the first delivery. */
 export async function createLimits(options: LimitsOptions): Promise<Limits> {
   const { accounts, plans, now, onSpending } = options;
@@ -127,7 +176,6 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
   const starts = sharedDailyRuns ? new SharedDailyStarts({ days: sharedDailyRuns, now }) : new DailyStarts({ accounts, now });
 
   const planOf = (instanceId: string): Plan => plans.planOf(instances.recall(instanceId) ?? {});
-
   const storedTotals = new AccountTotalsCache({ accounts, plans, elapsedMs, ...(documentBytes ? { documentBytes } : {}) });
   const quotas = new Quotas({ totals: storedTotals, instances, plans });
 
@@ -137,24 +185,10 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     return quotas.refuseStorage(instanceId, 0);
   }
 
-  /** Counts the runs if they may start. */
-  async function admitToday(instanceId: string, plan: Plan, runs: number): Promise<RunAdmission | Refusal> {
-    if (plan.maxRequestsPerDay === null) {
-      starts.forget(instanceId);
-      return UNBOUNDED;
-    }
-    const decided = await starts.admit(instanceId, runs, plan.maxRequestsPerDay);
-    if (decided.kind === 'admitted') return decided;
-    const { at, startedToday } = decided;
-    const resetAt = endOfDay(at);
-    const message = dailyLimitMessage(plan, startedToday, at);
-    return { kind: 'daily-limit', message, retryAfterMs: resetAt - at, limit: plan.maxRequestsPerDay, startedToday, resetAt };
-  }
-
   async function admitRuns(instanceId: string, runs: number): Promise<RunAdmission | Refusal> {
     const refused = (await refuseSpending(instanceId)) ?? (await quotas.refuseActive(instanceId, runs));
     if (refused) return refused;
-    return admitToday(instanceId, plans.planOf((await instances.find(instanceId)) ?? {}), runs);
+    return admitToday(starts, instanceId, plans.planOf((await instances.find(instanceId)) ?? {}), runs);
   }
 
   return {
@@ -178,10 +212,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       const tooMany = await quotas.refuseActive(instanceId, 1);
       if (tooMany) refused.push(tooMany.message);
       const plan = plans.planOf((await instances.find(instanceId)) ?? {});
-      if (plan.maxRequestsPerDay === null) return refused;
-      const today = await starts.startedToday(instanceId);
-      if (today >= plan.maxRequestsPerDay) refused.push(dailyLimitMessage(plan, today, now()));
-      return refused;
+      return [...refused, ...(await refusedToday(starts, instanceId, plan, now()))];
     },
     refused: (instanceId, kind) => options.refusals?.count(instanceId, kind),
     async forget(instanceId) {
@@ -200,20 +231,11 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       for (const instanceId of instances.ids()) onChangedElsewhere(instanceId);
     },
     onChange: (changed) => listeners.push(changed),
-    messageLimit(instanceId) {
-      const { name, maxMessageBytes } = planOf(instanceId);
-      return maxMessageBytes === null ? null : { plan: name, maxBytes: maxMessageBytes };
-    },
     releaseRuns(instanceId, runs, { at }) {
       if (at !== null) starts.giveBack(instanceId, runs, at);
     },
     recount: (instanceId) => starts.forget(instanceId),
-    maxParallelism: (instanceId) => planOf(instanceId).maxParallelism,
-    maxTimeoutMs: (instanceId) => Math.min(planOf(instanceId).maxTimeoutMs ?? maxTimeoutMs, maxTimeoutMs),
-    retentionBounds(instanceId) {
-      const { logRetentionMs, deadLetterRetentionMs } = planOf(instanceId);
-      return { runsMs: logRetentionMs, deadLettersMs: deadLetterRetentionMs };
-    },
+    ...limitsOfPlan(planOf, maxTimeoutMs),
     async admitTick(instanceId, bodyBytes): Promise<RunAdmission | TickRefusal> {
       const { name, maxMessageBytes } = plans.planOf((await instances.find(instanceId)) ?? {});
       if (maxMessageBytes !== null && bodyBytes > maxMessageBytes)

@@ -1,7 +1,7 @@
 /** Teams and their members. */
 import { LIMITS } from '../../config/limits.js';
 import type { MemberRecord, Role, TeamRecord } from '../../ports/stores/account-store.js';
-import { type AccountRules, type Allowed, done, notFound, refuse } from '../account-rules.js';
+import { type AccountRules, type Allowed, done, type NotDone, notFound, refuse } from '../account-rules.js';
 import type { AccountService, Principal, Right } from '../account-service.js';
 import type { LimitOf } from '../quotas/account-limits.js';
 import type { Invitations } from './invitations.js';
@@ -9,6 +9,23 @@ import type { Invitations } from './invitations.js';
 type TeamPart = Pick<AccountService, 'listTeams' | 'createTeam' | 'deleteTeam' | 'listMembers' | 'putMember' | 'removeMember'>;
 
 const LAST_OWNER = refuse('conflict', 'a team must have at least one owner; make another member an owner first');
+
+/** Only an owner changes owners. Otherwise an admin could take over the team. */
+const changesOwner = (own: Role, ...roles: (Role | undefined)[]): boolean => own !== 'owner' && roles.includes('owner');
+
+function tooManyTeams(teams: readonly { readonly role: Role }[], most: number): NotDone | null {
+  if (teams.length >= LIMITS.maxTeams)
+    return refuse('conflict', `a user can be in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
+  if (teams.filter(({ role }) => role === 'owner').length < most) return null;
+  return refuse('conflict', `a user can own at most ${most} teams (maxTeams of its plan); delete one first`);
+}
+
+function fullTeam(members: number, most: number): NotDone | null {
+  if (members >= LIMITS.maxTeamMembers)
+    return refuse('conflict', `a team can have at most ${LIMITS.maxTeamMembers} members; remove one first`);
+  if (members < most) return null;
+  return refuse('conflict', `this team can have at most ${most} members (maxTeamMembers of its plan); remove one first`);
+}
 
 export function createTeamRules(rules: AccountRules, invitations: Pick<Invitations, 'invite'>, limitOf: LimitOf): TeamPart {
   const { accounts, now } = rules;
@@ -19,25 +36,14 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
     return rules.allowed(principal, teamId, right, 'team');
   }
 
-  async function memberOf(teamId: string, email: string): Promise<MemberRecord | undefined> {
-    return (await accounts.listMembers({ teamId })).find((member) => member.email === email);
-  }
-
-  /** Only an owner changes owners. Otherwise an admin could take over the team. */
-  const changesOwner = (own: Role, ...roles: (Role | undefined)[]): boolean => own !== 'owner' && roles.includes('owner');
-
   return {
     listTeams: ({ user }) => accounts.listTeams({ userId: user.userId }),
 
     createTeam: (principal, name) =>
       rules.inTurn(async () => {
         const { userId, email } = principal.user;
-        const teams = await accounts.listTeams({ userId });
-        if (teams.length >= LIMITS.maxTeams)
-          return refuse('conflict', `a user can be in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
-        const most = await limitOf('maxTeams', userId, userId);
-        if (teams.filter(({ role }) => role === 'owner').length >= most)
-          return refuse('conflict', `a user can own at most ${most} teams (maxTeams of its plan); delete one first`);
+        const tooMany = tooManyTeams(await accounts.listTeams({ userId }), await limitOf('maxTeams', userId, userId));
+        if (tooMany) return tooMany;
         const team: TeamRecord = { teamId: rules.newId('team'), name, createdAt: now() };
         const { teamId } = team;
         const owner: MemberRecord = { teamId, userId, email, role: 'owner', addedAt: team.createdAt };
@@ -77,11 +83,8 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
         const before = members.find((member) => member.email === email);
         if (changesOwner(allowed.role, before?.role, role))
           return refuse('forbidden', 'only an owner of the team can make another member an owner, or change an owner');
-        if (!before && members.length >= LIMITS.maxTeamMembers)
-          return refuse('conflict', `a team can have at most ${LIMITS.maxTeamMembers} members; remove one first`);
-        const most = before ? Number.POSITIVE_INFINITY : await limitOf('maxTeamMembers', teamId, principal.user.userId);
-        if (members.length >= most)
-          return refuse('conflict', `this team can have at most ${most} members (maxTeamMembers of its plan); remove one first`);
+        const full = before ? null : fullTeam(members.length, await limitOf('maxTeamMembers', teamId, principal.user.userId));
+        if (full) return full;
         if (before?.role === 'owner' && role !== 'owner' && members.filter((member) => member.role === 'owner').length === 1)
           return LAST_OWNER;
         if (!before) return invitations.invite(principal, { teamId, email, role });
@@ -96,10 +99,9 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
     removeMember: (principal, { teamId, email: given }) =>
       rules.inTurn(async () => {
         const email = given.toLowerCase();
-        const leaves = email === principal.user.email;
-        const allowed = await inTeam(principal, teamId, leaves ? 'see' : 'manage-members');
+        const allowed = await inTeam(principal, teamId, email === principal.user.email ? 'see' : 'manage-members');
         if (allowed.kind !== 'allowed') return allowed;
-        const member = await memberOf(teamId, email);
+        const member = (await accounts.listMembers({ teamId })).find((one) => one.email === email);
         if (!member) return refuse('not-found', 'the team has no member with this email');
         if (changesOwner(allowed.role, member.role)) return refuse('forbidden', 'only an owner of the team can remove an owner');
         const { userId } = member;

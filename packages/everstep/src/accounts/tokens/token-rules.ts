@@ -15,68 +15,72 @@ export interface TokenRulesOptions {
   readonly authority: Pick<Authority, 'revoke' | 'revoked'>;
 }
 
+async function viewsOf({ accounts }: AccountRules, instanceId: string): Promise<readonly TokenView[]> {
+  const [permanent, named] = [await accounts.listTokens({ instanceId }), await accounts.listNamedTokens({ instanceId })];
+  const views = permanent.map(
+    ({ tokenId, access, createdAt, revokedAt }): TokenView => ({
+      ...{ tokenId, instanceId, name: `${access} token`, isPermanent: true, scopes: scopesOf(access), createdBy: null },
+      ...{ createdAt, expiresAt: null, revokedAt, lastUsedAt: null },
+    }),
+  );
+  return [...views, ...named.map(({ tokenHash: _hidden, ...token }): TokenView => ({ ...token, isPermanent: false }))];
+}
+
+interface Issue {
+  readonly instanceId: string;
+  readonly owner: string;
+  readonly token: Pick<NamedToken, 'name' | 'scopes' | 'expiresAt'>;
+  readonly replaces?: { readonly tokenId: string; readonly expiresAt: number };
+}
+
+async function issue(
+  rules: AccountRules,
+  principal: Principal,
+  { instanceId, owner, token: request, replaces }: Issue,
+): Promise<NewToken | null> {
+  const token = rules.newSecret(NAMED_TOKEN_PREFIX);
+  const record: NamedToken = {
+    ...request,
+    ...{ tokenId: rules.newId('tok'), instanceId, tokenHash: hashOfToken(token), createdBy: principal.user.email },
+    ...{ createdAt: rules.now(), revokedAt: null, lastUsedAt: null },
+  };
+  const details = {
+    tokenId: record.tokenId,
+    name: request.name,
+    scopes: request.scopes.join(' '),
+    ...(replaces ? { replaces: replaces.tokenId } : {}),
+  };
+  const action = replaces ? 'queue.rotate-named-token' : 'queue.create-named-token';
+  const audit = rules.audit(principal, { action, subject: instanceId, details, accountIds: [owner] });
+  if (!(await rules.accounts.createNamedToken({ token: record, ...(replaces ? { replaces } : {}), audit }))) return null;
+  const { tokenHash: _hidden, ...shown } = record;
+  return { token, view: { ...shown, isPermanent: false } };
+}
+
 export function createTokenRules({ rules, authority }: TokenRulesOptions): TokenPart {
   const { accounts, now } = rules;
 
   const isValid = ({ revokedAt, expiresAt }: TokenView): boolean =>
     revokedAt === null && (expiresAt === null || expiresAt > now());
 
-  async function viewsOf(instanceId: string): Promise<readonly TokenView[]> {
-    const [permanent, named] = [await accounts.listTokens({ instanceId }), await accounts.listNamedTokens({ instanceId })];
-    const views = permanent.map(
-      ({ tokenId, access, createdAt, revokedAt }): TokenView => ({
-        ...{ tokenId, instanceId, name: `${access} token`, isPermanent: true, scopes: scopesOf(access), createdBy: null },
-        ...{ createdAt, expiresAt: null, revokedAt, lastUsedAt: null },
-      }),
-    );
-    return [...views, ...named.map(({ tokenHash: _hidden, ...token }): TokenView => ({ ...token, isPermanent: false }))];
-  }
-
-  interface Issue {
-    readonly instanceId: string;
-    readonly owner: string;
-    readonly token: Pick<NamedToken, 'name' | 'scopes' | 'expiresAt'>;
-    readonly replaces?: { readonly tokenId: string; readonly expiresAt: number };
-  }
-
-  async function issue(principal: Principal, { instanceId, owner, token: request, replaces }: Issue): Promise<NewToken | null> {
-    const token = rules.newSecret(NAMED_TOKEN_PREFIX);
-    const record: NamedToken = {
-      ...request,
-      ...{ tokenId: rules.newId('tok'), instanceId, tokenHash: hashOfToken(token), createdBy: principal.user.email },
-      ...{ createdAt: now(), revokedAt: null, lastUsedAt: null },
-    };
-    const details = {
-      tokenId: record.tokenId,
-      name: request.name,
-      scopes: request.scopes.join(' '),
-      ...(replaces ? { replaces: replaces.tokenId } : {}),
-    };
-    const action = replaces ? 'queue.rotate-named-token' : 'queue.create-named-token';
-    const audit = rules.audit(principal, { action, subject: instanceId, details, accountIds: [owner] });
-    if (!(await accounts.createNamedToken({ token: record, ...(replaces ? { replaces } : {}), audit }))) return null;
-    const { tokenHash: _hidden, ...shown } = record;
-    return { token, view: { ...shown, isPermanent: false } };
-  }
-
   return {
     async listTokens(principal, instanceId) {
       const seen = await findVisibleInstance(rules, principal, instanceId, 'use');
-      return seen.kind === 'seen' ? done(await viewsOf(instanceId)) : seen;
+      return seen.kind === 'seen' ? done(await viewsOf(rules, instanceId)) : seen;
     },
 
     createToken: (principal, { instanceId, name, scopes, lifetimeMs }) =>
       rules.inTurnOfInstance(instanceId, async () => {
         const seen = await findVisibleInstance(rules, principal, instanceId, 'change');
         if (seen.kind !== 'seen') return seen;
-        const valid = (await viewsOf(instanceId)).filter((token) => !token.isPermanent && isValid(token));
+        const valid = (await viewsOf(rules, instanceId)).filter((token) => !token.isPermanent && isValid(token));
         if (valid.length >= LIMITS.maxNamedTokens)
           return refuse(
             'conflict',
             `a queue instance can have at most ${LIMITS.maxNamedTokens} valid named tokens; revoke one first`,
           );
         const expiresAt = lifetimeMs === null ? null : now() + lifetimeMs;
-        const made = await issue(principal, { instanceId, owner: seen.owner, token: { name, scopes, expiresAt } });
+        const made = await issue(rules, principal, { instanceId, owner: seen.owner, token: { name, scopes, expiresAt } });
         if (!made) throw new Error('a new token was not created');
         return done(made);
       }),
@@ -85,7 +89,7 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
       rules.inTurnOfInstance(instanceId, async () => {
         const seen = await findVisibleInstance(rules, principal, instanceId, 'change');
         if (seen.kind !== 'seen') return seen;
-        const old = (await viewsOf(instanceId)).find((token) => token.tokenId === tokenId);
+        const old = (await viewsOf(rules, instanceId)).find((token) => token.tokenId === tokenId);
         if (!old || !isValid(old)) return notFound('valid token');
         if (old.isPermanent)
           return refuse(
@@ -95,7 +99,7 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
         const { name, scopes, createdAt, expiresAt } = old;
         const token = { name, scopes, expiresAt: expiresAt === null ? null : now() + (expiresAt - createdAt) };
         const replaces = { tokenId, expiresAt: now() + overlapMs };
-        const made = await issue(principal, { instanceId, owner: seen.owner, token, replaces });
+        const made = await issue(rules, principal, { instanceId, owner: seen.owner, token, replaces });
         // The cached token has the old expiry.
         authority.revoked(instanceId, [tokenId]);
         return made ? done(made) : notFound('valid token');
@@ -105,7 +109,7 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
       rules.inTurnOfInstance(instanceId, async () => {
         const seen = await findVisibleInstance(rules, principal, instanceId, 'change');
         if (seen.kind !== 'seen') return seen;
-        const old = (await viewsOf(instanceId)).find((token) => token.tokenId === tokenId);
+        const old = (await viewsOf(rules, instanceId)).find((token) => token.tokenId === tokenId);
         if (!old || old.revokedAt !== null) return notFound('token');
         const details = { tokenId, name: old.name };
         const audit = rules.audit(principal, {

@@ -24,6 +24,23 @@ export async function isOperator({ accounts }: Pick<AccountRules, 'accounts'>, u
   return user?.isOperator === true && user.disabledAt === undefined;
 }
 
+function outcomeOf(result: 'done' | 'deleted' | 'not-found' | 'last-operator'): Outcome<null> {
+  if (result === 'not-found') return notFound(USER);
+  return result === 'last-operator' ? LAST_OPERATOR : done(null);
+}
+
+const auditOf = (
+  rules: AccountRules,
+  { user, address }: Principal,
+  action: string,
+  { userId, email }: UserRecord,
+  details = {},
+) =>
+  rules.audit(
+    { user, address },
+    { action, subject: userId, details: { email, ...details }, accountIds: [...new Set([userId, user.userId])] },
+  );
+
 export function createUserRules(rules: AccountRules): UserPart {
   const { accounts, now } = rules;
 
@@ -36,17 +53,6 @@ export function createUserRules(rules: AccountRules): UserPart {
     const isAllowed = (self === 'self' && asking.userId === userId) || (await isOperator(rules, asking.userId));
     const user = isAllowed ? await accounts.findUser({ userId }) : null;
     return user ? { kind: 'found', user } : notFound(USER);
-  }
-
-  const audit = ({ user, address }: Principal, action: string, { userId, email }: UserRecord, details = {}) =>
-    rules.audit(
-      { user, address },
-      { action, subject: userId, details: { email, ...details }, accountIds: [...new Set([userId, user.userId])] },
-    );
-
-  function outcomeOf(result: 'done' | 'deleted' | 'not-found' | 'last-operator'): Outcome<null> {
-    if (result === 'not-found') return notFound(USER);
-    return result === 'last-operator' ? LAST_OPERATOR : done(null);
   }
 
   return {
@@ -62,7 +68,7 @@ export function createUserRules(rules: AccountRules): UserPart {
       rules.inTurn(async () => {
         const found = await find(principal, userId, 'operator');
         if (found.kind !== 'found') return found;
-        const entry = audit(principal, disabled ? 'user.disable' : 'user.enable', found.user);
+        const entry = auditOf(rules, principal, disabled ? 'user.disable' : 'user.enable', found.user);
         return outcomeOf(await accounts.setUserDisabled({ userId, at: disabled ? now() : null, audit: entry }));
       }),
 
@@ -70,7 +76,7 @@ export function createUserRules(rules: AccountRules): UserPart {
       rules.inTurn(async () => {
         const found = await find(principal, userId, 'self');
         if (found.kind !== 'found') return found;
-        const entry = audit(principal, 'user.delete', found.user, { handedOverTo: successorId });
+        const entry = auditOf(rules, principal, 'user.delete', found.user, { handedOverTo: successorId });
         const result = await accounts.deleteUser({ userId, successorId, audit: entry });
         switch (result) {
           case 'owns-something':
@@ -91,7 +97,7 @@ export function createUserRules(rules: AccountRules): UserPart {
         if (found.kind !== 'found') return found;
         if (wanted && found.user.disabledAt !== undefined)
           return refuse('conflict', 'the user is disabled; enable the user first');
-        const entry = audit(principal, wanted ? 'user.grant-operator' : 'user.revoke-operator', found.user);
+        const entry = auditOf(rules, principal, wanted ? 'user.grant-operator' : 'user.revoke-operator', found.user);
         return outcomeOf(await accounts.setOperator({ userId, isOperator: wanted, audit: entry }));
       }),
 
@@ -104,7 +110,7 @@ export function createUserRules(rules: AccountRules): UserPart {
       rules.inTurn(async () => {
         const found = await find(principal, userId, 'operator');
         if (found.kind !== 'found') return found;
-        const entry = { ...audit(principal, 'api-key.revoke', found.user), subject: apiKeyId };
+        const entry = { ...auditOf(rules, principal, 'api-key.revoke', found.user), subject: apiKeyId };
         const revoked = await accounts.revokeApiKey({ apiKeyId, userId, at: now(), audit: entry });
         return revoked ? done(null) : notFound('valid API key');
       }),
@@ -113,7 +119,7 @@ export function createUserRules(rules: AccountRules): UserPart {
       rules.inTurn(async () => {
         const found = await find(principal, userId, 'operator');
         if (found.kind !== 'found') return found;
-        await accounts.revokeApiKeys({ userId, at: now(), audit: audit(principal, 'api-key.revoke-all', found.user) });
+        await accounts.revokeApiKeys({ userId, at: now(), audit: auditOf(rules, principal, 'api-key.revoke-all', found.user) });
         return done(null);
       }),
 
@@ -121,7 +127,7 @@ export function createUserRules(rules: AccountRules): UserPart {
       rules.inTurn(async () => {
         const found = await find(principal, userId, 'self');
         if (found.kind !== 'found') return found;
-        await accounts.deleteSessions({ userId, audit: audit(principal, 'session.end-all', found.user) });
+        await accounts.deleteSessions({ userId, audit: auditOf(rules, principal, 'session.end-all', found.user) });
         return done(null);
       }),
   };

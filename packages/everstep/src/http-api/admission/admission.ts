@@ -3,7 +3,7 @@
  * Keeps invariant 38.
  */
 import type { FastifyRequest } from 'fastify';
-import type { InstanceAccess, Outcome, Session } from '../../accounts/account-service.js';
+import type { AccountService, InstanceAccess, Outcome, Session } from '../../accounts/account-service.js';
 import type { Caller } from '../../accounts/tokens/authority.js';
 import { permits, scopesOf, type TokenNeed } from '../../accounts/tokens/token-scopes.js';
 import { LIMITS } from '../../config/limits.js';
@@ -112,24 +112,37 @@ function instanceOf(request: FastifyRequest, operation: Operation, target: Targe
   return found && { instanceId: found.token, target: { path: target.path, query: found.rest } };
 }
 
+function callerBySession({ principal }: Session, { instance, access }: InstanceAccess): Caller {
+  const { instanceId, region } = instance;
+  const { user, sessionId } = principal;
+  const who = { actor: user.email, user: { userId: user.userId, sessionId } };
+  return { ...who, instanceId, region, access, scopes: scopesOf(access) };
+}
+
+async function admitUser(accounts: AccountService, request: FastifyRequest, chosen: Chosen): Promise<Admission> {
+  const { authorization } = request.headers;
+  const target = splitTarget(request.originalUrl);
+  if (authorization === undefined && (secretOf(request.headers) !== null || isOfPage(request))) {
+    const { principal } = await sessionOf(request, accounts);
+    return { ...chosen, admitted: { access: 'account', principal }, target };
+  }
+  const principal = await logIn(accounts, authorization, callerIpOf(request));
+  return { ...chosen, admitted: { access: 'account', principal }, target };
+}
+
+async function admitSession(accounts: AccountService, request: FastifyRequest, chosen: Chosen): Promise<Admission> {
+  // A request with another kind of credential does not use the session.
+  if (request.headers.authorization !== undefined) throw noSession();
+  const session = await sessionOf(request, accounts);
+  return { ...chosen, admitted: { access: 'session', session }, target: splitTarget(request.originalUrl) };
+}
+
 /**
  * Returns a function that admits a request. It returns synchronously when nothing must be read, for example for a cached
  * token; it throws or rejects with ApiError.
  */
 export function createAdmission({ context, defaultRegion, isClosing, forSessions, takesLogins, queryTokens }: AdmissionOptions) {
   const { accounts, authority, search } = context;
-
-  function refuseWhileStopping(): void {
-    if (context.isStopping() || isClosing())
-      throw new ApiError('unavailable', 'the server is stopping; retry later', { 'retry-after': '1' });
-  }
-
-  function callerBySession({ principal }: Session, { instance, access }: InstanceAccess): Caller {
-    const { instanceId, region } = instance;
-    const { user, sessionId } = principal;
-    const who = { actor: user.email, user: { userId: user.userId, sessionId } };
-    return { ...who, instanceId, region, access, scopes: scopesOf(access) };
-  }
 
   async function admitSessionToInstance(request: FastifyRequest, chosen: Chosen, target: Target): Promise<Admission> {
     const { operation } = chosen;
@@ -175,24 +188,6 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     return pending instanceof Promise ? pending.then(() => admission) : admission;
   }
 
-  async function admitUser(request: FastifyRequest, chosen: Chosen): Promise<Admission> {
-    const { authorization } = request.headers;
-    const target = splitTarget(request.originalUrl);
-    if (authorization === undefined && (secretOf(request.headers) !== null || isOfPage(request))) {
-      const { principal } = await sessionOf(request, accounts);
-      return { ...chosen, admitted: { access: 'account', principal }, target };
-    }
-    const principal = await logIn(accounts, authorization, callerIpOf(request));
-    return { ...chosen, admitted: { access: 'account', principal }, target };
-  }
-
-  async function admitSession(request: FastifyRequest, chosen: Chosen): Promise<Admission> {
-    // A request with another kind of credential does not use the session.
-    if (request.headers.authorization !== undefined) throw noSession();
-    const session = await sessionOf(request, accounts);
-    return { ...chosen, admitted: { access: 'session', session }, target: splitTarget(request.originalUrl) };
-  }
-
   async function searchCaller(request: FastifyRequest, indexId: string, need: Need): Promise<SearchCaller> {
     const { authorization } = request.headers;
     const isLogin = takesLogins && isBasic(authorization);
@@ -219,16 +214,17 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     const isForUsers = chosen.operation.access === 'index' && isBasic(request.headers.authorization);
     if (forSessions.has(chosen.operation) && !hasOnlySession(request) && !isForUsers)
       throw unknownRoute(splitTarget(request.originalUrl).path);
-    if (access !== 'open' || whileStopping === 'refuse') refuseWhileStopping();
+    if ((access !== 'open' || whileStopping === 'refuse') && (context.isStopping() || isClosing()))
+      throw new ApiError('unavailable', 'the server is stopping; retry later', { 'retry-after': '1' });
     switch (access) {
       case 'open':
         return admitOpen(request, chosen);
       case 'token':
         return admitToken(request, chosen);
       case 'account':
-        return admitUser(request, chosen);
+        return admitUser(accounts, request, chosen);
       case 'session':
-        return admitSession(request, chosen);
+        return admitSession(accounts, request, chosen);
       case 'index':
         return admitIndexCaller(request, chosen);
     }

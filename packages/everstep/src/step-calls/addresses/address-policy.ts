@@ -98,7 +98,46 @@ LOOPBACK.add('::1', 128);
 
 const listOf = (entries: readonly string[]): DestinationList => new DestinationList(parseDestinationRules(entries));
 
+const SETTING = 'its host or range in EVERSTEP_ALLOW_ADDRESSES';
+
 const invalid = (message: string): Blocked => ({ ok: false, message, detail: message });
+
+/** Returns what is wrong with the form of a URL, whatever its destination is; null when nothing is. */
+function formProblem(url: string | URL): string | null {
+  if (typeof url === 'string' && !URL.canParse(url)) return `"${url.slice(0, 200)}" is not an absolute URL`;
+  const { protocol, username, password } = new URL(url);
+  if (!(protocol in DEFAULT_PORTS)) return `only http and https URLs are called, not ${protocol.slice(0, -1)}`;
+  const hasCredentials = username !== '' || password !== '';
+  return hasCredentials ? 'a URL must not contain a user name or password; send credentials in a header' : null;
+}
+
+/** Returns the lookup of a connection, which checks every address of the name. */
+const lookupAt =
+  (names: Pick<NameResolver, 'find'>, checkAddress: AddressPolicy['checkAddress'], port: number): LookupFunction =>
+  (hostname, lookupOptions, callback) => {
+    const take = (resolved: Resolved): void => {
+      if (resolved.kind === 'failed') {
+        callback(resolved.error, [], 0);
+        return;
+      }
+      let refusal: Blocked = invalid('the name has no address');
+      const usable = resolved.addresses.filter(({ address }) => {
+        const verdict = checkAddress(address, hostname, port);
+        if (!verdict.ok) refusal = verdict;
+        return verdict.ok;
+      });
+      const first = usable[0];
+      if (!first) callback(new BlockedAddressError(refusal), [], 0);
+      else if (lookupOptions.all === true) callback(null, usable);
+      else callback(null, first.address, first.family);
+    };
+    const resolved = names.find(hostname.toLowerCase(), NO_INSTANCE);
+    // A socket expects the callback asynchronously.
+    if (resolved instanceof Promise) void resolved.then(take);
+    else queueMicrotask(() => take(resolved));
+  };
+
+const deniedByInstance = (host: string): Blocked => invalid(`${host} is denied by the outbound policy of this queue instance`);
 
 let policies = 0;
 
@@ -117,7 +156,6 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
     const hint = explain ? `; to allow it, start Everstep with ${setting}` : '';
     return { ok: false, message: `${detail}, which Everstep does not call${hint}`, detail };
   };
-  const SETTING = 'its host or range in EVERSTEP_ALLOW_ADDRESSES';
   const undisclosedRefusal = (host: string, what: string, setting: string = SETTING): Blocked =>
     explain
       ? shown(host, what, setting)
@@ -126,7 +164,6 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
     undisclosedRefusal(host, 'is denied by EVERSTEP_DENY_ADDRESSES', 'another list');
   const blockedPort = (host: string, port: number): Blocked =>
     shown(`${host}:${port}`, 'uses a port of a service that does not use HTTP', `${port} in EVERSTEP_ALLOW_PORTS`);
-  const deniedByInstance = (host: string): Blocked => invalid(`${host} is denied by the outbound policy of this queue instance`);
 
   const isBlockedPort = (port: number): boolean => BLOCKED_PORTS.has(port) && !allowPorts.has(port);
 
@@ -169,13 +206,9 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
   }
 
   function check(url: string | URL): AddressVerdict {
-    if (typeof url === 'string' && !URL.canParse(url)) return invalid(`"${url.slice(0, 200)}" is not an absolute URL`);
-    const parsed = new URL(url);
-    const { protocol, username, password } = parsed;
-    if (!(protocol in DEFAULT_PORTS)) return invalid(`only http and https URLs are called, not ${protocol.slice(0, -1)}`);
-    if (username !== '' || password !== '')
-      return invalid('a URL must not contain a user name or password; send credentials in a header');
-    const { host, port } = destinationOf(parsed);
+    const wrong = formProblem(url);
+    if (wrong !== null) return invalid(wrong);
+    const { host, port } = destinationOf(new URL(url));
     return isIP(host) === 0 ? checkName(host, port) : checkAddress(host, host, port);
   }
 
@@ -187,37 +220,12 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
 
   const names = options.names ?? createNameResolver();
 
-  const lookupAt =
-    (port: number): LookupFunction =>
-    (hostname, lookupOptions, callback) => {
-      const take = (resolved: Resolved): void => {
-        if (resolved.kind === 'failed') {
-          callback(resolved.error, [], 0);
-          return;
-        }
-        let refusal: Blocked = invalid('the name has no address');
-        const usable = resolved.addresses.filter(({ address }) => {
-          const verdict = checkAddress(address, hostname, port);
-          if (!verdict.ok) refusal = verdict;
-          return verdict.ok;
-        });
-        const first = usable[0];
-        if (!first) callback(new BlockedAddressError(refusal), [], 0);
-        else if (lookupOptions.all === true) callback(null, usable);
-        else callback(null, first.address, first.family);
-      };
-      const resolved = names.find(hostname.toLowerCase(), NO_INSTANCE);
-      // A socket expects the callback asynchronously.
-      if (resolved instanceof Promise) void resolved.then(take);
-      else queueMicrotask(() => take(resolved));
-    };
-
   return {
     scope: String(++policies),
     check,
     checkAddress,
     isListed,
-    lookupAt,
+    lookupAt: (port) => lookupAt(names, checkAddress, port),
     resolve: (hostname, instanceId) => names.find(hostname.toLowerCase(), instanceId),
   };
 }
