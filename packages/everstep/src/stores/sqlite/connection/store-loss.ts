@@ -47,8 +47,9 @@ function damageOfLog(file: string): string {
   return `Its log ${name} is damaged in frame ${log.frames + 1}; ${log.framesBehind} valid frames follow.`;
 }
 
-function lossOfDatabase(file: string, state: 'missing' | 'empty', belongings: readonly string[]): string | null {
-  const sign = [markFile(file), logFile(file), ...belongings].find(hasContent);
+/** Signs of a store are files with content. */
+function lossOfDatabase(file: string, state: 'missing' | 'empty', signs: readonly string[]): string | null {
+  const sign = signs.find(hasContent);
   if (sign === undefined) return null;
   return (
     `${file} is ${state}, but ${sign} shows that there was a store. ` +
@@ -69,7 +70,11 @@ export function lossIn(database: DatabaseSync, file: string, belongings: readonl
       `${damageOfLog(file)} ${ADVICE}`
     );
   const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined;
-  return isEmpty ? lossOfDatabase(file, 'empty', belongings) : null;
+  if (!isEmpty) return null;
+  const log = readLog(logFile(file));
+  // A process that is killed while it creates its store leaves a sound log without tables.
+  const isSound = log === null || (log.headerValid && log.framesBehind === 0);
+  return lossOfDatabase(file, 'empty', [markFile(file), ...(isSound ? [] : [logFile(file)]), ...belongings]);
 }
 
 /** Irregularities in the files of an open database that do not prove a loss. */
@@ -106,7 +111,10 @@ export function openToRead(file: string): DatabaseSync {
  */
 export function findLoss(file: string, belongings: readonly string[] = []): string | null {
   // SQLite treats an empty database as a new one, and deletes its log.
-  if (!hasContent(file)) return lossOfDatabase(file, existsSync(file) ? 'empty' : 'missing', belongings);
+  if (!hasContent(file)) {
+    const signs = [markFile(file), logFile(file), ...belongings];
+    return lossOfDatabase(file, existsSync(file) ? 'empty' : 'missing', signs);
+  }
   let database: DatabaseSync | null = null;
   try {
     database = openToRead(file);

@@ -141,6 +141,26 @@ test('a process that is stopped or killed at any moment leaves a store that open
   }
 });
 
+test('a process that is killed while it creates its store leaves one that opens', async () => {
+  const created = join(directory, 'created.db');
+  const store = await openSqliteStore({ file: created });
+  const [database, wholeLog] = [readFileSync(created), readFileSync(`${created}-wal`)];
+  await store.close();
+  // The first commit is the number of its format, the second one its tables.
+  for (const bytes of [
+    1,
+    HEADER_BYTES,
+    HEADER_BYTES + FRAME_BYTES,
+    HEADER_BYTES + 2 * FRAME_BYTES,
+    HEADER_BYTES + 3.5 * FRAME_BYTES,
+  ]) {
+    const left = join(directory, `left-${bytes}.db`);
+    writeFileSync(left, database);
+    writeFileSync(`${left}-wal`, wholeLog.subarray(0, bytes));
+    await holdsAll(left, 0);
+  }
+});
+
 test('the mark of a killed process is exact: only the commit in progress can be removed without a loss', async () => {
   const path = join(directory, 'exact.db');
   const { child, acknowledged } = startWriter(path);
