@@ -2,6 +2,7 @@
 import type { AccountStore } from '../../../ports/stores/account-store.js';
 import { createAccounts } from '../../shared/accounts/accounts.js';
 import { listDayCounts } from '../../shared/accounts/day-counts.js';
+import { createUsage } from '../../shared/accounts/usage.js';
 import { addAudit } from '../../shared/audit/audit-log.js';
 import { send } from '../../shared/sql/procedure.js';
 import { sql } from '../../shared/sql/sql.js';
@@ -10,7 +11,6 @@ import type { Database } from '../connection/connection.js';
 import type { SqlSession } from '../connection/sql-session.js';
 import { totalsOf } from '../storage/stored-bytes.js';
 import { countDays, OldDays } from './day-counts.js';
-import { listDayUsage, listUsage } from './usage-counts.js';
 
 export function createPostgresAccounts(database: Database, store: SqlSession): AccountStore {
   const oldDays = new OldDays(database);
@@ -31,8 +31,7 @@ export function createPostgresAccounts(database: Database, store: SqlSession): A
     },
     exclusively: (work, accountIds) => exclusive.runOnSome('accounts', accountIds, work),
     totalsOf: ({ accountId }) => totalsOf(database, accountId),
-    usage: ({ instanceId, fromMonth }) => listUsage(database, instanceId, fromMonth),
-    usageOfDays: ({ instanceId, fromDay }) => listDayUsage(database, instanceId, fromDay),
+    ...createUsage(store),
     async countOfDay(counts) {
       if (counts.length === 0) return;
       await database.transaction(async (session) => countDays(session, counts));

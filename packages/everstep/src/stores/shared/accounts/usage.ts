@@ -1,0 +1,90 @@
+/** Billed messages of instances. The column `month` contains days (`2026-11-21`), and months if an earlier version wrote it. */
+import type { DayUsageRecord, UsageStore } from '../../../ports/stores/account-store.js';
+import { integer, integerOrNull, text } from '../../records/columns.js';
+import { type Procedure, rows, type SqlStore } from '../sql/procedure.js';
+import { byDialect, raw, sql } from '../sql/sql.js';
+
+/** The account of an instance without an owner, because a part of a key is never null. */
+export const NO_OWNER = '';
+/** The price of an instance that has none yet. */
+export const NO_PRICE = -1;
+const HOUR_MS = 3_600_000;
+const DAY_LENGTH = 10;
+/** Of `2026-11`. */
+const MONTH_LENGTH = 7;
+
+/** The hour that was used last: a batch needs the day of each of its units. */
+let latest = { hour: Number.NaN, day: '' };
+
+/** UTC, such as `2026-11-21`. */
+export function dayOf(at: number): string {
+  const hour = Math.floor(at / HOUR_MS);
+  if (hour !== latest.hour) latest = { hour, day: new Date(at).toISOString().slice(0, DAY_LENGTH) };
+  return latest.day;
+}
+
+/** Messages that a batch counts, so that it writes one row for each instance and day. */
+export class UsageSums {
+  private readonly sums = new Map<string, { readonly instanceId: string; readonly day: string; messages: number }>();
+
+  add(instanceId: string, messages: number, at: number): void {
+    if (messages === 0) return;
+    const day = dayOf(at);
+    const key = `${instanceId}\n${day}`;
+    const sum = this.sums.get(key);
+    if (sum) sum.messages += messages;
+    else this.sums.set(key, { instanceId, day, messages });
+  }
+
+  /** Returns the sums and starts again at zero. */
+  take() {
+    const taken = [...this.sums.values()];
+    this.sums.clear();
+    return taken;
+  }
+}
+
+interface Billed extends Omit<DayUsageRecord, 'day'> {
+  readonly period: string;
+}
+
+/** In PostgreSQL, messages that were counted before there was a price have the first price of the instance. */
+const FIRST_PRICE = byDialect({
+  sqlite: raw('NULL'),
+  postgres: raw('(SELECT q.first_price FROM queue_instance q WHERE q.instance_id = u.instance_id)'),
+});
+
+/** Sums by period, account and price, in this order. Periods are months, or days without those that are months. */
+function* billed(instanceId: string, from: string, periodLength: number): Procedure<readonly Billed[]> {
+  const found = yield* rows(sql`
+    SELECT u.month, u.account_id, u.price, ${FIRST_PRICE} AS first_price, CAST(sum(u.messages) AS bigint) AS messages
+    FROM usage u WHERE u.instance_id = ${instanceId} AND u.month >= ${from} AND length(u.month) >= ${periodLength}
+    GROUP BY u.instance_id, u.month, u.account_id, u.price`);
+  const sums = new Map<string, Billed>();
+  for (const row of found) {
+    const period = text(row, 'month').slice(0, periodLength);
+    const accountId = text(row, 'account_id') === NO_OWNER ? null : text(row, 'account_id');
+    const price = integer(row, 'price') === NO_PRICE ? integerOrNull(row, 'first_price') : integer(row, 'price');
+    const key = JSON.stringify([period, accountId, price]);
+    const messages = integer(row, 'messages') + (sums.get(key)?.messages ?? 0);
+    sums.set(key, { instanceId, period, accountId, price, messages });
+  }
+  const order = ({ accountId, price }: Billed) => [accountId ?? NO_OWNER, price ?? NO_PRICE] as const;
+  return [...sums.values()].sort((a, b) => {
+    const [[ownerA, priceA], [ownerB, priceB]] = [order(a), order(b)];
+    return compare(a.period, b.period) || compare(ownerA, ownerB) || priceA - priceB;
+  });
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+export const createUsage = (store: SqlStore): Pick<UsageStore, 'usage' | 'usageOfDays'> => ({
+  async usage({ instanceId, fromMonth }) {
+    const found = await store.read(billed(instanceId, fromMonth, MONTH_LENGTH));
+    return found.toReversed().map(({ period: month, ...usage }) => ({ ...usage, month }));
+  },
+  async usageOfDays({ instanceId, fromDay }) {
+    const found = await store.read(billed(instanceId, fromDay, DAY_LENGTH));
+    return found.map(({ period: day, ...usage }) => ({ ...usage, day }));
+  },
+});
