@@ -250,13 +250,16 @@ const TESTS_MAY = [
   NODE,
 ];
 
+/** The files of the HTTP API that see a whole store: they take it apart for the handlers. */
+const OPENS_STORE = ['everstep/src/http-api/index', 'everstep/src/http-api/read-models/reads'];
+
 function directionProblems(source: Source): readonly string[] {
   const { path } = source;
   const module = moduleOf(path).replace(/\.(test|fixture|bench)$/, '');
   const rule = DIRECTIONS.filter(({ area }) => below(module, area)).sort((a, b) => b.area.length - a.area.length)[0];
   if (!rule) return [`${path}: no rule says what this area may import; add it to DIRECTIONS`];
   const allowed = isTest(path) ? [...rule.may, ...TESTS_MAY, ...(path.startsWith('sdk/') ? ['sdk/src'] : [])] : rule.may;
-  return importsOf(source).flatMap(({ target, typesOnly }) => {
+  return importsOf(source).flatMap(({ target, names, typesOnly }) => {
     const ok =
       below(target, rule.area) ||
       allowed.some((entry) => {
@@ -264,6 +267,9 @@ function directionProblems(source: Source): readonly string[] {
         if (entry.startsWith('types ')) return typesOnly && below(target, entry.slice('types '.length));
         return below(target, entry);
       });
+    const takesStore = target === `${PORTS}/stores/store` && names.includes('Store');
+    if (takesStore && below(module, 'everstep/src/http-api') && !isTest(path) && !OPENS_STORE.includes(module))
+      return [`${path}: imports a whole store; a handler gets services and reads`];
     if (isTest(target) && !isTest(path)) return [`${path}: imports ${target}, which is only for tests`];
     return ok ? [] : [`${path}: imports ${typesOnly ? 'types of ' : ''}${target}, but ${rule.because}`];
   });
@@ -349,6 +355,9 @@ test('detects an import against its direction', async (t) => {
       "import { createRuntime } from '../runtime/runtime.js';",
       /imports everstep\/src\/runtime\/runtime/,
     ],
+    ['everstep/src/http-api/x.ts', "import type { RunRecord, Store } from '../ports/stores/store.js';", /imports a whole store/],
+    ['everstep/src/http-api/index.ts', "import type { Store } from '../ports/stores/store.js';", null],
+    ['everstep/src/dialects/x.ts', "import { a } from '../http-api/a.js';", /imports everstep\/src\/http-api\/a, but a dialect/],
     ['everstep/src/http-api/x.ts', "import { openSqliteStore } from '../stores/sqlite/index.js';", /stores\/sqlite/],
     ['everstep/src/cli/x.ts', "import { startService } from '../main.js';", /imports everstep\/src\/main, but the command line/],
     ['everstep/src/runtime/x.ts', "import { a } from '../main.js';", /imports everstep\/src\/main/],

@@ -39,6 +39,8 @@ export function visit({ path, text }: Source, visitor: VisitorObject): void {
 export interface Import {
   /** Path of the imported source without its extension, or the name of the package. */
   readonly target: string;
+  /** Imported names, without those of `import *` and of re-exports. */
+  readonly names: readonly string[];
   readonly typesOnly: boolean;
 }
 
@@ -54,13 +56,14 @@ export function importsOf(source: Source): readonly Import[] {
 function readImports(source: Source): readonly Import[] {
   const { path, text } = source;
   const found: Import[] = [];
-  const add = (from: string, typesOnly: boolean): void => {
+  const add = (from: string, typesOnly: boolean, names: readonly string[] = []): void => {
     const target = from.startsWith('.') ? posix.join(posix.dirname(path), from).replace(/\.(js|tsx?)$/, '') : from;
-    found.push({ target, typesOnly });
+    found.push({ target, names, typesOnly });
   };
   const { staticImports, staticExports } = parseSync(path, text).module;
   for (const { moduleRequest, entries } of staticImports) {
-    add(moduleRequest.value, entries.length > 0 && entries.every(({ isType }) => isType));
+    const names = entries.flatMap(({ importName }) => importName.name ?? []);
+    add(moduleRequest.value, entries.length > 0 && entries.every(({ isType }) => isType), names);
   }
   for (const { entries } of staticExports) {
     for (const { moduleRequest, isType } of entries) if (moduleRequest) add(moduleRequest.value, isType);

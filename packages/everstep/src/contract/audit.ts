@@ -1,6 +1,6 @@
 /** Wire schemas of the audit log. Field names are snake_case; times are Unix milliseconds unless the field says otherwise. */
 import Type, { type Static } from 'typebox';
-import { creationTime, customerId, id } from './record-fields.js';
+import { creationTime, customerId, id } from './fields/record-fields.js';
 
 const CLOSED = { additionalProperties: false } as const;
 

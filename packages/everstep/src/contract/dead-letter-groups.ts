@@ -3,7 +3,7 @@
  * error.
  */
 import Type, { type Static } from 'typebox';
-import { unixMs } from './unix-ms.js';
+import { unixMs } from './fields/unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
 

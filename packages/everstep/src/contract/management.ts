@@ -1,8 +1,8 @@
 /** Wire schemas of the management API. Field names are snake_case; times are Unix seconds. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
+import { creationTime, customerId, id } from './fields/record-fields.js';
 import { like } from './patterns.js';
-import { creationTime, customerId, id } from './record-fields.js';
 
 const CLOSED = { additionalProperties: false } as const;
 

@@ -4,10 +4,10 @@
  */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
+import { unixMs } from './fields/unix-ms.js';
 import { bodyFilters } from './filters/body-filters.js';
 import { REPAIR_FILTERS } from './filters/dead-letter-filters.js';
 import { like } from './patterns.js';
-import { unixMs } from './unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
 const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()]);

@@ -1,10 +1,10 @@
 /** Wire schemas of the tools for single runs: fork, compare, lineage and check. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
+import { unixMs } from './fields/unix-ms.js';
 import { like } from './patterns.js';
 import { RepairFilter } from './repairs.js';
 import { RunReferenceSchema, RunStateSchema, ShownStepType } from './runs.js';
-import { unixMs } from './unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
 const orNull = <Schema extends Type.TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);

@@ -1,8 +1,8 @@
 /** Wire schemas of runs, their logs and their journals. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
 import Type, { type Static } from 'typebox';
+import { unixMs } from './fields/unix-ms.js';
 import { FAILURE_FUNCTION_STATES, RUN_STATES, STEP_STATES } from './states.js';
-import { unixMs } from './unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
 

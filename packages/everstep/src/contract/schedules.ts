@@ -1,6 +1,6 @@
 /** Wire schemas of schedules. */
 import Type, { type Static } from 'typebox';
-import { unixMs } from './unix-ms.js';
+import { unixMs } from './fields/unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
 

@@ -17,7 +17,7 @@ import {
   stateOf,
   take,
   URL,
-} from './group-samples.js';
+} from './groups/samples.js';
 import { type OpenStore, withStore } from './harness.js';
 import { apply, INSTANCE, OTHER_INSTANCE, sampleRun, seededNumbers, T0, unit } from './samples.js';
 

@@ -22,7 +22,7 @@ import { deadLetterConformance } from './dead-letters.js';
 import { eventConformance } from './events.js';
 import { flowControlConformance } from './flow-control.js';
 import { forkConformance } from './forks.js';
-import { groupUpkeepConformance } from './group-upkeep.js';
+import { groupUpkeepConformance } from './groups/upkeep.js';
 import type { OpenStore } from './harness.js';
 import { historyConformance } from './histories.js';
 import { listingConformance } from './listings.js';

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import type { FailureGroup } from '../../engine/dead-letters/dead-letter-groups.js';
 import type { DeadLetter, FailureFunctionState, MessageSettings, Run, RunStatus } from '../../engine/runs/run.js';
 import type { CommitUnit, DeadLetterFilter, RunFilter, Store } from '../../ports/stores/store.js';
-import { group as groupOfFailure } from './group-samples.js';
+import { group as groupOfFailure } from './groups/samples.js';
 import { creation, failure, INSTANCE, OTHER_INSTANCE, sampleDeadLetter, sampleRun, T0, unit } from './samples.js';
 
 /** More than two blocks of a bitmap index of 4,096 rows. */

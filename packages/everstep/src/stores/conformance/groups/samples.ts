@@ -1,10 +1,10 @@
 /** Failures of groups, and the expected groups. */
-import { type FailureGroup, type GroupState, groupState } from '../../engine/dead-letters/dead-letter-groups.js';
-import { groupOf } from '../../engine/dead-letters/fingerprint.js';
-import type { Run } from '../../engine/runs/run.js';
-import type { DeadLetterGroupFilter } from '../../ports/stores/dead-letter-groups.js';
-import type { AuditEntry, Store, StoreWrite } from '../../ports/stores/store.js';
-import { creation, failure, INSTANCE, sampleDeadLetter, sampleRun, T0 } from './samples.js';
+import { type FailureGroup, type GroupState, groupState } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { groupOf } from '../../../engine/dead-letters/fingerprint.js';
+import type { Run } from '../../../engine/runs/run.js';
+import type { DeadLetterGroupFilter } from '../../../ports/stores/dead-letter-groups.js';
+import type { AuditEntry, Store, StoreWrite } from '../../../ports/stores/store.js';
+import { creation, failure, INSTANCE, sampleDeadLetter, sampleRun, T0 } from '../samples.js';
 
 export const HOUR_MS = 3_600_000;
 export const URL = 'https://app.test/a';

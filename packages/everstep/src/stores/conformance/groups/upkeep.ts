@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { EMPTY_GROUPS_KEPT_MS, HOURS_KEPT_MS } from '../../engine/dead-letters/dead-letter-groups.js';
-import { dlqIdOf, failed, find, group, HOUR_MS, list, messages, NO_STOCK, take } from './group-samples.js';
-import { type OpenStore, withStore } from './harness.js';
-import { apply, creation, failure, INSTANCE, sampleAttempt, sampleDeadLetter, sampleRun, T0 } from './samples.js';
+import { EMPTY_GROUPS_KEPT_MS, HOURS_KEPT_MS } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { type OpenStore, withStore } from '../harness.js';
+import { apply, creation, failure, INSTANCE, sampleAttempt, sampleDeadLetter, sampleRun, T0 } from '../samples.js';
+import { dlqIdOf, failed, find, group, HOUR_MS, list, messages, NO_STOCK, take } from './samples.js';
 
 export function groupUpkeepConformance(open: OpenStore): void {
   describe('groups of dead letters', () => {
