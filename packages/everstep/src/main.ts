@@ -157,7 +157,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       : null;
     const clock = virtualClock ?? steadyClock;
     const random = createSystemRandom();
-    const accountChanged = (instanceId: string): void => cluster?.tell({ kind: 'account', instanceId });
+    const accountChanged = (instanceId: string): void => cluster?.notify({ kind: 'account', instanceId });
     const sharing = cluster ? { sharing: { elapsedMs, changed: accountChanged } } : {};
     const authority = await createAuthority({ store, now: machineTime, ...sharing });
     const { dataDir, region, adminEmail } = config;

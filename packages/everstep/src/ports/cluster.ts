@@ -129,7 +129,7 @@ export interface Cluster {
   /** Nodes that have a lease or recently had one, by the time they joined. */
   nodes(): Promise<readonly NodeStatus[]>;
   /** Notifies other nodes of a change. Never rejects; the notification can be lost. */
-  tell(change: SharedChange): void;
+  notify(change: SharedChange): void;
   /**
    * Notifies other nodes of a change. Resolves when every node with a lease applies it, or after one second without a
    * response of a node.
@@ -144,7 +144,7 @@ export interface Cluster {
    * Prepares to leave: from now on this node claims nothing, and tasks that it writes are unclaimed. All its claims
    * except `kept` are released, and the other nodes are notified. Call it repeatedly until nothing is kept.
    */
-  giveBack(kept: Kept): Promise<void>;
+  release(kept: Kept): Promise<void>;
   /** Releases everything at once. */
   leave(): Promise<void>;
 }

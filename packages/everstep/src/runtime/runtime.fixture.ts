@@ -215,13 +215,13 @@ export function aloneInCluster(claim: () => readonly DueTask[]): Cluster {
     publishGateStatus: async () => {},
     gateStatusOf: async () => null,
     nodes: async () => [],
-    tell() {},
+    notify() {},
     confirm: async () => {},
     async tryExclusively(_name, work) {
       await work();
       return true;
     },
-    giveBack: async () => {},
+    release: async () => {},
     leave: async () => {},
   };
 }

@@ -1,8 +1,6 @@
 /** The workflow service on one store: a record of the services that act on runs, and the background work. */
 
 import { newId } from '../engine/ids.js';
-import type { RunPayload } from '../engine/runs/run.js';
-import type { Started } from '../engine/runs/start.js';
 import { AT_ONCE } from '../fairness/work-slices.js';
 import { NO_LIMITS } from '../ports/stores/instance-limits.js';
 import { commitInSlices } from './forks/staging.js';
@@ -10,9 +8,9 @@ import { PublishedMessages } from './messages/messages-published.js';
 import { Queues } from './messages/queues.js';
 import { UrlGroups } from './messages/url-groups.js';
 import { Repairs } from './repairs/repairs.js';
-import type { StartPayload } from './runs/run-cache.js';
 import { RunDriver } from './runs/run-driver.js';
 import type { RunDriverOptions } from './runs/run-driver-options.js';
+import type { RunStarts } from './runs/run-starts.js';
 import { DeadLetters } from './services/dead-letters.js';
 import { Destinations, FlowControls } from './services/flow-controls.js';
 import { Runs } from './services/runs.js';
@@ -77,47 +75,34 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
   const { store, clock, log, limits = NO_LIMITS, cluster = null, slices = AT_ONCE } = options;
   const { dispatcher, gates, events, callbacks, decisions, writes, live } = driver;
   const now = () => clock.now();
-  const context = () => driver.context;
-  const commit = decisions.commit.bind(decisions);
   const cancel = driver.cancel.bind(driver);
   const changed = live.changed.bind(live);
-  const begin = ({ run }: Started, payload: StartPayload & Partial<RunPayload>) => driver.begin(run, payload);
-  const commitCopying: typeof commit = (unit) => commitInSlices({ store, commit, slices }, unit);
+  const starts: RunStarts = {
+    context: () => driver.context,
+    commit: decisions.commit.bind(decisions),
+    drive: ({ run }, payload) => driver.begin(run, payload),
+  };
+  const { commit } = starts;
+  const copying: RunStarts = { ...starts, commit: (unit) => commitInSlices({ store, commit, slices }, unit) };
   const shares = options.owners ? { owners: options.owners } : {};
-  const deadLetters = new DeadLetters({ store, context, commit: commitCopying, changed, begin });
+  const deadLetters = new DeadLetters({ ...copying, store, changed });
   return {
     runs: new Runs({ store, clock, stepCaller: options.stepCaller, limits, driver, slices }),
     deadLetters,
     failureCallbacks: callbacks,
     events,
-    messages: new PublishedMessages({
-      store,
-      context,
-      commit,
-      begin,
-      cancel,
-      isInFlight: dispatcher.isInFlight.bind(dispatcher),
-    }),
+    messages: new PublishedMessages({ ...starts, store, cancel, isInFlight: dispatcher.isInFlight.bind(dispatcher) }),
     queues: new Queues({ store, now, commit, gates, cluster, cancel }),
     urlGroups: new UrlGroups({ store, now, commit }),
-    schedules: new Schedules({ store, clock, log, context, commit, begin, limits, ...shares, writes }),
+    schedules: new Schedules({ ...starts, store, clock, log, limits, ...shares, writes }),
     flowControl: new FlowControls({ store, clock, dispatcher, cluster }),
     destinations: new Destinations(gates, cluster),
     settings: gates,
     repairs: new Repairs({
-      store,
-      repairs: store.repairs,
-      changed,
-      clock,
-      log,
-      context,
-      cluster,
-      prepare: deadLetters.prepare.bind(deadLetters),
-      commit: commitCopying,
-      begin,
-      limits,
+      ...copying,
+      ...{ store, repairs: store.repairs, changed, clock, log, cluster, limits, writes },
       ...shares,
-      writes,
+      prepare: deadLetters.prepare.bind(deadLetters),
     }),
     live,
     deletedInstances: removal,

@@ -163,12 +163,12 @@ export class SimulatedNode implements Cluster {
   async nodes(): Promise<readonly []> {
     return [];
   }
-  tell(): void {}
+  notify(): void {}
   async confirm(): Promise<void> {}
   async tryExclusively(_name: string, work: () => Promise<void>): Promise<boolean> {
     await work();
     return true;
   }
-  async giveBack(): Promise<void> {}
+  async release(): Promise<void> {}
   async leave(): Promise<void> {}
 }

@@ -95,7 +95,7 @@ export class Membership {
     const tasks = dispatcher.deliveriesInFlight;
     const limited = tasks.filter(({ limits }) => dispatcher.isLimited(limits));
     try {
-      await cluster.giveBack({ tasks, gates: [...new Set(limited.map(({ limits }) => limits.instanceId))] });
+      await cluster.release({ tasks, gates: [...new Set(limited.map(({ limits }) => limits.instanceId))] });
     } catch (error) {
       log.warn({ error: String(error) }, 'could not return unstarted tasks');
     }
@@ -111,7 +111,7 @@ export class Membership {
     if (this.keyLimits.get(id) === text) return;
     if (this.keyLimits.size >= MAX_KEY_LIMITS) this.keyLimits.clear();
     this.keyLimits.set(id, text);
-    cluster.tell({ kind: 'flow-control', instanceId, key });
+    cluster.notify({ kind: 'flow-control', instanceId, key });
   }
 
   private events(): ClusterEvents {

@@ -22,7 +22,7 @@ function nodes(count: number, clock = new SimulatedClock(0)) {
   const notices: SharedChange[] = [];
   const all: LiveChanges[] = [];
   for (let n = 0; n < count; n++) {
-    const tell = (change: SharedChange): void => {
+    const notify = (change: SharedChange): void => {
       notices.push(change);
       for (const [other, node] of all.entries()) {
         if (other === n) continue;
@@ -30,7 +30,7 @@ function nodes(count: number, clock = new SimulatedClock(0)) {
         if (change.kind === 'live') node.heard(change.instanceId, change);
       }
     };
-    all.push(new LiveChanges({ clock, cluster: { tell }, runOf }));
+    all.push(new LiveChanges({ clock, cluster: { notify }, runOf }));
   }
   return { all, clock, notices, of: (n: number) => all[n] ?? assert.fail() };
 }

@@ -32,7 +32,7 @@ export interface RunOfHint {
 export interface LiveChangesOptions {
   readonly clock: Clock;
   /** Null where this process is alone on its store. */
-  readonly cluster: Pick<Cluster, 'tell'> | null;
+  readonly cluster: Pick<Cluster, 'notify'> | null;
   /** Of runs in memory; undefined: nobody knows whose it is. */
   readonly runOf: (runKey: string) => RunOfHint | undefined;
 }
@@ -155,10 +155,10 @@ export class LiveChanges {
     gathered.add(hint);
     this.toTell.set(instanceId, gathered);
     const { clock } = this.options;
-    this.cancelTelling ??= clock.setTimer(clock.now() + GATHERED_MS, () => this.tell());
+    this.cancelTelling ??= clock.setTimer(clock.now() + GATHERED_MS, () => this.publish());
   }
 
-  private tell(): void {
+  private publish(): void {
     this.cancelTelling = null;
     const now = this.options.clock.now();
     for (const [instanceId, until] of this.elsewhere) if (until <= now) this.elsewhere.delete(instanceId);
@@ -168,7 +168,7 @@ export class LiveChanges {
         room -= runId.length;
         return room >= 0;
       });
-      if (this.elsewhere.has(instanceId)) this.options.cluster?.tell({ kind: 'live', instanceId, topics: hint.topics, runIds });
+      if (this.elsewhere.has(instanceId)) this.options.cluster?.notify({ kind: 'live', instanceId, topics: hint.topics, runIds });
     }
     this.toTell.clear();
   }
@@ -177,7 +177,7 @@ export class LiveChanges {
     const { cluster } = this.options;
     // A notice is short, and ids of instances are.
     for (let from = 0; from < instanceIds.length; from += 50)
-      cluster?.tell({ kind: 'live-wanted', instanceIds: instanceIds.slice(from, from + 50) });
+      cluster?.notify({ kind: 'live-wanted', instanceIds: instanceIds.slice(from, from + 50) });
   }
 
   private saySoon(): void {

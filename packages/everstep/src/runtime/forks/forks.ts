@@ -1,24 +1,22 @@
 /** Forks runs: reads the original and writes the new run with its audit entry. */
 import { ofThisRequest } from '../../audit/audited-request.js';
 import { PART } from '../../config/limits.js';
-import { type DecisionContext, newKey } from '../../engine/ids.js';
+import { newKey } from '../../engine/ids.js';
 import { type Forked, forkRun, type JournalEntry } from '../../engine/runs/fork.js';
-import type { Run, RunPayload } from '../../engine/runs/run.js';
+import type { Run } from '../../engine/runs/run.js';
 import type { AuditNote, StoreWrite } from '../../engine/writes.js';
 import type { InstanceStore } from '../../ports/stores/accounts/instances.js';
 import { stepsOf } from '../../ports/stores/history-parts.js';
 import type { HistoryStore } from '../../ports/stores/history-store.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
+import { type RunStarts, referenceOf } from '../runs/run-starts.js';
 import type { ForkCommand, ForkOutcome } from '../services/workflow-service.js';
 import { commitInSlices, type StagingOptions } from './staging.js';
 
-export interface ForksOptions extends StagingOptions {
+export interface ForksOptions extends StagingOptions, RunStarts {
   readonly store: StagingOptions['store'] & RunStore & { readonly accounts: InstanceStore };
   readonly limits: Pick<InstanceLimits, 'refuseStorage'>;
-  readonly context: () => DecisionContext;
-  /** Drives a durable run. */
-  readonly begin: (run: Run, payload: RunPayload) => void;
 }
 
 /** Returns the audit entry. It names the edited steps, but not their new results. */
@@ -73,8 +71,8 @@ export async function forkOne(options: ForksOptions, command: ForkCommand): Prom
   const result = await commitInSlices(options, { guards: unit.guards, writes });
   switch (result.kind) {
     case 'applied':
-      options.begin(run, forked.payload);
-      return { kind: 'forked', run: { runKey: run.key, workflowRunId: run.workflowRunId, createdAt: run.createdAt } };
+      options.drive(forked, forked.payload);
+      return { kind: 'forked', run: referenceOf(forked) };
     case 'run-id-taken':
       return { kind: 'run-id-taken', run: result.run };
     case 'run-gone':

@@ -1,10 +1,8 @@
 /** Publishes, reads and cancels plain messages for users. */
 import { LIMITS, PART } from '../../config/limits.js';
-import type { DecisionContext } from '../../engine/ids.js';
 import { runKeyOfMessage } from '../../engine/ids.js';
 import { ADVANCE_SLOT, type MessageSettings, type RunPayload } from '../../engine/runs/run.js';
 import { type Started, startRun } from '../../engine/runs/start.js';
-import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import type { ControlStore } from '../../ports/stores/control-store.js';
 import { attemptsOf } from '../../ports/stores/history-parts.js';
 import type { HistoryStore } from '../../ports/stores/history-store.js';
@@ -21,18 +19,14 @@ import type {
   PublishOutcome,
 } from '../interface/messages.js';
 import type { CancelOutcome } from '../interface/runs.js';
+import type { RunStarts } from '../runs/run-starts.js';
 import { eventsOf, isMessageRun } from './message-log.js';
 
 /** Number of messages per read when their events are collected. */
 const PAGE = 100;
 
-export interface PublishedMessagesOptions {
+export interface PublishedMessagesOptions extends RunStarts {
   readonly store: RunStore & HistoryStore & Pick<ControlStore, 'findUrlGroup'>;
-  readonly context: () => DecisionContext;
-  /** Makes a unit durable; rejects if that may not have happened. */
-  readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
-  /** Drives a durable run. */
-  readonly begin: (started: Started, payload: RunPayload) => void;
   /** Returns false if the run is not active. */
   readonly cancel: (runKey: string) => Promise<boolean>;
   readonly isInFlight: (ticket: { readonly runKey: string; readonly slot: number }) => boolean;
@@ -214,7 +208,7 @@ export class PublishedMessages implements MessageService {
       writes: units.flatMap(({ writes }) => writes),
     });
     if (result.kind !== 'applied') throw new Error(`messages cannot end as ${result.kind}`);
-    for (const { started, payload } of drafts) this.options.begin(started, payload);
+    for (const { started, payload } of drafts) this.options.drive(started, payload);
   }
 
   private async publishOne(draft: Draft): Promise<PublishedMessage> {
@@ -222,7 +216,7 @@ export class PublishedMessages implements MessageService {
     const result = await this.options.commit(started.unit);
     if (result.kind === 'duplicate') return shown(draft, result.run.workflowRunId, true);
     if (result.kind !== 'applied') throw new Error(`a message cannot end as ${result.kind}`);
-    this.options.begin(started, payload);
+    this.options.drive(started, payload);
     return shown(draft);
   }
 

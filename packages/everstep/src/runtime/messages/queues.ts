@@ -23,7 +23,7 @@ export interface QueuesOptions {
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   readonly gates: Pick<DeliveryGates, 'queueChanged'>;
   /** Null if no other process shares the store. */
-  readonly cluster: Pick<Cluster, 'tell' | 'confirm'> | null;
+  readonly cluster: Pick<Cluster, 'notify' | 'confirm'> | null;
   readonly cancel: (runKey: string) => Promise<boolean>;
 }
 
@@ -88,7 +88,7 @@ export class Queues implements QueueService {
   /** The change is durable. Null: the queue was deleted. */
   private changed(instanceId: string, name: string, queue: Queue | null): void {
     this.options.gates.queueChanged(instanceId, name, queue);
-    this.options.cluster?.tell({ kind: 'queue', instanceId, name });
+    this.options.cluster?.notify({ kind: 'queue', instanceId, name });
   }
 
   private async statusOf(instanceId: string, queue: Queue): Promise<QueueStatus> {

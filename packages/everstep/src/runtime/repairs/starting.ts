@@ -4,20 +4,17 @@
  * Keeps invariant 16.
  */
 import type { Begin, ItemMove, LimitReason, RepairItemState } from '../../engine/dead-letters/repair.js';
-import type { Started } from '../../engine/runs/start.js';
-import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../engine/writes.js';
+import type { CommitUnit, StoreGuard, StoreWrite } from '../../engine/writes.js';
 import type { InstanceLimits, RunAdmission } from '../../ports/stores/instance-limits.js';
 import type { RepairItemRecord, RepairRecord, RepairStore } from '../../ports/stores/repair-store.js';
-import type { StartPayload } from '../runs/run-cache.js';
+import type { RunStarts } from '../runs/run-starts.js';
 import type { Recovery, RecoveryCommand } from '../services/dead-letters.js';
 
-export interface StartingOptions {
+export interface StartingOptions extends Omit<RunStarts, 'context'> {
   readonly repairs: RepairStore;
   readonly now: () => number;
   /** Returns the run that recovers the entry. */
   readonly prepare: (command: RecoveryCommand, dlqId: string) => Promise<Recovery | 'missing' | 'no-flow-control-key'>;
-  readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
-  readonly begin: (started: Started, payload: StartPayload) => void;
   readonly limits: Pick<InstanceLimits, 'admitRuns' | 'releaseRuns' | 'recount'>;
 }
 
@@ -105,7 +102,7 @@ export class Starting {
     kind: 'resume' | 'restart',
     runAdmission: RunAdmission,
   ): Promise<ItemMove | 'moved'> {
-    const { limits, prepare, begin } = this.options;
+    const { limits, prepare, drive } = this.options;
     const { instanceId } = record.repair;
     try {
       const { overrides } = record;
@@ -117,7 +114,7 @@ export class Starting {
       const { run, unit } = prepared.started;
       const newRun = { runKey: run.key, workflowRunId: run.workflowRunId };
       const move = await this.write(record, item, { state: 'started', newRun, error: null }, unit);
-      if (move !== 'moved' && move.to === 'started') begin(prepared.started, prepared.payload);
+      if (move !== 'moved' && move.to === 'started') drive(prepared.started, prepared.payload);
       else limits.releaseRuns(instanceId, 1, runAdmission);
       return move;
     } catch (error) {

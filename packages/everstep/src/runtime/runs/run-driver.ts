@@ -185,7 +185,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   async cancel(runKey: string): Promise<boolean> {
     const canceled = (await this.decisions.decideOn(runKey, { kind: 'cancel' })) !== null;
     // Another node may be delivering it.
-    if (canceled) this.deps.cluster?.tell({ kind: 'run-canceled', runKey });
+    if (canceled) this.deps.cluster?.notify({ kind: 'run-canceled', runKey });
     return canceled;
   }
 
@@ -268,7 +268,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     const result = await this.committer.submit(unit);
     for (const write of unit.writes) {
       if (write.kind !== 'set-hold' && write.kind !== 'set-instance-settings') continue;
-      this.deps.cluster?.tell({ kind: 'settings', instanceId: write.instanceId });
+      this.deps.cluster?.notify({ kind: 'settings', instanceId: write.instanceId });
     }
     return result;
   }

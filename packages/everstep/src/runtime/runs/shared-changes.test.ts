@@ -45,7 +45,7 @@ function schedulesOf(store: Store): Schedules {
     log: quiet,
     context,
     commit: committing(store),
-    begin: () => {},
+    drive: () => {},
     limits: NO_LIMITS,
     writes: ALWAYS_OPEN,
   });

@@ -1,13 +1,12 @@
 /** Recovers and deletes dead letters at the request of users and of repairs. */
-import type { DecisionContext } from '../../engine/ids.js';
 import { recoverRun, type Started } from '../../engine/runs/start.js';
-import type { CommitResult, CommitUnit, RunReference } from '../../engine/writes.js';
+import type { CommitResult, RunReference } from '../../engine/writes.js';
 import type { DeadLetterGroupStore } from '../../ports/stores/dead-letter-groups.js';
 import type { DeadLetterStore } from '../../ports/stores/dead-letter-store.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { DeadLetterService, MarkGroupCommand, RecoverCommand, RecoverOutcome } from '../interface/dead-letters.js';
 import type { StartPayload } from '../runs/run-cache.js';
-import { referenceOf } from '../runs/run-reference.js';
+import { type RunStarts, referenceOf } from '../runs/run-starts.js';
 
 /** A recovered run that is not committed yet. */
 export interface Recovery {
@@ -17,15 +16,11 @@ export interface Recovery {
 
 export type RecoveryCommand = Pick<RecoverCommand, 'kind' | 'instanceId' | 'overrides' | 'workflowRunId' | 'admittedAt'>;
 
-export interface DeadLettersOptions {
+/** `commit` also copies long journals. */
+export interface DeadLettersOptions extends RunStarts {
   readonly store: DeadLetterStore & RunStore & { readonly deadLetterGroups: DeadLetterGroupStore };
-  readonly context: () => DecisionContext;
-  /** Makes a unit durable, including the copy of a long journal. Rejects if that may not have happened. */
-  readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   /** Reports a change of the instance that no unit contains. */
   readonly changed: (instanceId: string, topic: 'dlq') => void;
-  /** Drives a durable run. */
-  readonly begin: (started: Started, payload: StartPayload) => void;
 }
 
 export class DeadLetters implements DeadLetterService {
@@ -65,8 +60,8 @@ export class DeadLetters implements DeadLetterService {
       if (result.kind === 'dead-letters-missing' && whenMissing === 'fail') return { kind: 'missing', dlqIds: result.dlqIds };
       if (result.kind !== 'applied') continue;
       for (const { started, payload } of batches[index] ?? []) {
-        this.options.begin(started, payload);
-        recovered.push(referenceOf(started.run));
+        this.options.drive(started, payload);
+        recovered.push(referenceOf(started));
       }
     }
     return { kind: 'recovered', runs: recovered };

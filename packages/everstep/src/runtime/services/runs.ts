@@ -21,7 +21,7 @@ import type {
 import { explainRun } from '../runs/explain.js';
 import { checkReplays } from '../runs/replay-checks.js';
 import type { RunDriver } from '../runs/run-driver.js';
-import { referenceOf } from '../runs/run-reference.js';
+import { referenceOf } from '../runs/run-starts.js';
 
 export interface RunsOptions {
   readonly store: ForksOptions['store'] & RunStore & HistoryStore;
@@ -46,7 +46,7 @@ export class Runs implements RunService {
     switch (result.kind) {
       case 'applied':
         driver.begin(started.run, command.payload);
-        return { kind: 'started', run: referenceOf(started.run) };
+        return { kind: 'started', run: referenceOf(started) };
       case 'run-id-taken':
       case 'duplicate':
         return { kind: 'deduplicated', run: result.run };
@@ -64,7 +64,7 @@ export class Runs implements RunService {
         slices,
         commit: (unit) => driver.decisions.commit(unit),
         context: () => driver.context,
-        begin: (run, payload) => driver.begin(run, payload),
+        drive: ({ run }, payload) => driver.begin(run, payload),
       },
       command,
     );

@@ -6,9 +6,7 @@
  * If more schedules tick at once than fit into a page, accounts take turns, then their instances.
  * Keeps invariants 18 and 28.
  */
-import type { DecisionContext } from '../../engine/ids.js';
-import type { GroupEndpoint, RunPayload, Schedule } from '../../engine/runs/run.js';
-import type { Started } from '../../engine/runs/start.js';
+import type { GroupEndpoint, Schedule } from '../../engine/runs/run.js';
 import {
   createSchedule,
   type Fired,
@@ -18,7 +16,7 @@ import {
   type ScheduleDecision,
   skipTick,
 } from '../../engine/schedules/schedule.js';
-import type { CommitResult, CommitUnit } from '../../engine/writes.js';
+import type { CommitUnit } from '../../engine/writes.js';
 import { Turns } from '../../fairness/turns.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
@@ -28,6 +26,7 @@ import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owne
 import type { ScheduleStore } from '../../ports/stores/schedule-store.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 import type { ScheduleCommand, ScheduleId, ScheduleRun, ScheduleService } from '../interface/schedules.js';
+import type { RunStarts } from '../runs/run-starts.js';
 import { InstanceTurns } from './instance-turns.js';
 
 /** Maximum number of schedules in one batch. It is small because each is read with its payload. */
@@ -36,15 +35,10 @@ const RETRY_AFTER_FAULT_MS = 1000;
 /** How often a schedule is read again that ticks in another process at the same time. */
 const RUN_ATTEMPTS = 10;
 
-export interface SchedulesOptions {
+export interface SchedulesOptions extends RunStarts {
   readonly store: ScheduleStore & Pick<ControlStore, 'findUrlGroup'>;
   readonly clock: Clock;
   readonly log: Log;
-  readonly context: () => DecisionContext;
-  /** Makes a unit durable; rejects if that may not have happened. */
-  readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
-  /** Drives a durable run. */
-  readonly begin: (started: Started, payload: RunPayload) => void;
   readonly limits: Pick<InstanceLimits, 'admitTick' | 'releaseRuns' | 'recount'>;
   /** The accounts that take turns; absent: all schedules belong to one account. */
   readonly owners?: InstanceOwners;
@@ -133,7 +127,7 @@ export class Schedules implements ScheduleService {
   }
 
   run({ admittedAt, ...id }: ScheduleId & { readonly admittedAt: number | null }): Promise<ScheduleRun> {
-    const { store, commit, begin, context } = this.options;
+    const { store, commit, drive, context } = this.options;
     return this.changes.run(id.instanceId, async () => {
       // The schedule may have ticked in another process since it was read.
       for (let attempt = 0; attempt < RUN_ATTEMPTS; attempt++) {
@@ -144,7 +138,7 @@ export class Schedules implements ScheduleService {
         const { unit, started } = runSchedule(schedule, context(), { endpoints, admittedAt });
         const result = await commit(unit);
         if (result.kind !== 'applied') continue;
-        for (const each of started) begin(each, schedule.payload);
+        for (const each of started) drive(each, schedule.payload);
         const last = started.at(-1);
         if (last) return { kind: 'started', run: last.run, count: started.length };
       }
@@ -249,7 +243,7 @@ export class Schedules implements ScheduleService {
 
   /** Returns false if the schedule is still due. */
   private async fire(schedule: Schedule): Promise<boolean> {
-    const { commit, begin, context, log, limits, writes } = this.options;
+    const { commit, drive, context, log, limits, writes } = this.options;
     const { instanceId, scheduleId } = schedule;
     try {
       const decided = await limits.admitTick(instanceId, schedule.payload.body.length);
@@ -273,7 +267,7 @@ export class Schedules implements ScheduleService {
       const result = await commit(fired.unit);
       // A failed guard means that the schedule has ticked or was changed: look again. If only the response was lost, the scan of
       // due tasks finds the run.
-      if (result.kind === 'applied') for (const started of fired.started) begin(started, schedule.payload);
+      if (result.kind === 'applied') for (const started of fired.started) drive(started, schedule.payload);
       else {
         limits.releaseRuns(instanceId, 1, decided);
         this.again = true;

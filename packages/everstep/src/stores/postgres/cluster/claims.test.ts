@@ -26,19 +26,19 @@ class Heard implements ClusterEvents {
 
   work(): void {
     this.works++;
-    this.tell();
+    this.wake();
   }
   suspended(): void {
     this.states.push('suspended');
-    this.tell();
+    this.wake();
   }
   resumed({ anew }: { readonly anew: boolean }): void {
     this.states.push(anew ? 'anew' : 'resumed');
-    this.tell();
+    this.wake();
   }
   changed(change: SharedChange): void {
     this.changes.push(change);
-    this.tell();
+    this.wake();
   }
 
   /** Resolves when the condition holds. The timeout of the test ends a wait that never ends. */
@@ -46,7 +46,7 @@ class Heard implements ClusterEvents {
     while (!condition()) await new Promise<void>((resolve) => this.waiting.push(resolve));
   }
 
-  private tell(): void {
+  private wake(): void {
     const waiting = this.waiting;
     this.waiting = [];
     for (const resolve of waiting) resolve();
@@ -125,7 +125,7 @@ if (typeof schemas === 'string') {
         { ...node, is: 'one', self: false, runsClaimed: 2, gates: 1 },
         { ...node, is: 'two', self: true, runsClaimed: 0, gates: 0 },
       ]);
-      await one.cluster.giveBack({ tasks: [], gates: [] });
+      await one.cluster.release({ tasks: [], gates: [] });
       const [leaving, other] = await standing(one);
       assert.deepEqual([leaving?.leaving, leaving?.self, leaving?.runsClaimed, other?.self], [true, true, 0, false]);
       const [first] = await two.cluster.nodes();
@@ -192,7 +192,7 @@ if (typeof schemas === 'string') {
       assert.ok(out && waits);
       await one.cluster.gateHolderOf(INSTANCE);
       await one.cluster.gateHolderOf(OTHER_INSTANCE);
-      await one.cluster.giveBack({ tasks: [{ runKey: out.key, slot: 0 }], gates: [INSTANCE] });
+      await one.cluster.release({ tasks: [{ runKey: out.key, slot: 0 }], gates: [INSTANCE] });
       await two.heard.until(() => two.heard.works > 0);
       assert.deepEqual(keys(await claim(two.cluster)), [waits.key]);
       assert.deepEqual(keys(await own(one)), [out.key]);
@@ -203,7 +203,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(keys(await own(one)), [out.key]);
       assert.deepEqual(keys(await claim(one.cluster)), []);
       assert.deepEqual(keys(await claim(two.cluster)), [written.key]);
-      await one.cluster.giveBack({ tasks: [], gates: [] });
+      await one.cluster.release({ tasks: [], gates: [] });
       assert.deepEqual(keys(await claim(two.cluster)), [out.key]);
     });
 
@@ -262,7 +262,7 @@ if (typeof schemas === 'string') {
       const [one, two] = [await join(), await join()];
       const written = sampleRun(9);
       const writing = apply(one.store, [creation(written), ...putTasks(written.key, [advanceTask(one.cluster.now())])]);
-      await one.cluster.giveBack({ tasks: [], gates: [] });
+      await one.cluster.release({ tasks: [], gates: [] });
       await writing;
       assert.deepEqual(keys(await claim(two.cluster)), [written.key]);
     });
@@ -302,8 +302,8 @@ if (typeof schemas === 'string') {
     test('other nodes receive a notice of a change; its sender does not', async () => {
       const [one, two] = [await join(), await join()];
       const change = { kind: 'account', instanceId: INSTANCE } as const;
-      one.cluster.tell(change);
-      two.cluster.tell({ kind: 'queue', instanceId: INSTANCE, name: 'é' });
+      one.cluster.notify(change);
+      two.cluster.notify({ kind: 'queue', instanceId: INSTANCE, name: 'é' });
       await two.heard.until(() => two.heard.changes.length > 0);
       await one.heard.until(() => one.heard.changes.length > 0);
       assert.deepEqual(two.heard.changes, [change]);

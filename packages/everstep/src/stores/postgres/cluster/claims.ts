@@ -105,7 +105,7 @@ const referenceArrays = (tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[
   );
 
 /** The node stops claiming and keeps only these tasks and gates. Resolves with true if gates were released. */
-export async function giveBack(session: TransactionSession, nodeId: string, { tasks, gates }: Kept): Promise<boolean> {
+export async function releaseClaims(session: TransactionSession, nodeId: string, { tasks, gates }: Kept): Promise<boolean> {
   await session.execute(BEGIN_LEAVING, [nodeId]);
   // Before the tasks that were handed over because of these gates: a node that hands over meanwhile sees the release.
   const given = await session.execute(GIVE_BACK_GATES, [nodeId, gates]);

@@ -16,7 +16,7 @@ import { Confirmations, readOtherNodes } from '../commit/confirmations.js';
 import { Database } from '../connection/connection.js';
 import { DatabaseTime } from '../connection/database-time.js';
 import { Primary } from '../connection/primary.js';
-import { claimDue, freeLost, giveBack, handOver } from './claims.js';
+import { claimDue, freeLost, handOver, releaseClaims } from './claims.js';
 import { ExclusiveWork } from './exclusive-work.js';
 import { gateHolderOf, gateStatusOf, publishGateStatus } from './gate-leases.js';
 import { type NodeFacts, NodeLease, type Renewal, readTime } from './node-lease.js';
@@ -180,7 +180,7 @@ export class PostgresCluster implements Cluster {
     return this.lease.nodes();
   }
 
-  tell(change: SharedChange): void {
+  notify(change: SharedChange): void {
     this.send({ from: this.nodeId, change });
   }
 
@@ -196,15 +196,15 @@ export class PostgresCluster implements Cluster {
       this.send({ from: this.nodeId, change, ask });
       await confirmed;
     } catch (error) {
-      this.tell(change);
+      this.notify(change);
       this.log.warn({ error: String(error) }, 'could not confirm a change with the other nodes');
     }
   }
 
-  async giveBack(kept: Kept): Promise<void> {
+  async release(kept: Kept): Promise<void> {
     this.leaving = true;
     await this.batches?.settled();
-    const gates = await this.database.transaction((session) => giveBack(session, this.nodeId, kept));
+    const gates = await this.database.transaction((session) => releaseClaims(session, this.nodeId, kept));
     this.send({ [WORK]: '*', from: this.nodeId, ...(gates ? { change: { kind: 'everything' } } : {}) });
   }
 

@@ -188,7 +188,7 @@ if (typeof schemas === 'string') {
 
     test('a leaving node claims none of the messages it writes, but puts them in their position', async () => {
       const [leaving, other] = [await join(40), await join(-40)];
-      await leaving.cluster.giveBack({ tasks: [], gates: [] });
+      await leaving.cluster.release({ tasks: [], gates: [] });
       const sent: string[] = [];
       for (const node of [leaving, other, leaving, other]) {
         const { run, writes } = message(node);
@@ -343,10 +343,10 @@ if (typeof schemas === 'string') {
       await one.cluster.gateHolderOf(INSTANCE);
       const sent = await send(4, [one]);
       assert.deepEqual(await claimed(one), sent);
-      await one.cluster.giveBack({ tasks: [{ runKey: sent[0] ?? '', slot: 0 }], gates: [INSTANCE] });
+      await one.cluster.release({ tasks: [{ runKey: sent[0] ?? '', slot: 0 }], gates: [INSTANCE] });
       const later = await send(2, [one, two]);
       assert.deepEqual([await claimed(one), await claimed(two)], [[], []]);
-      await one.cluster.giveBack({ tasks: [], gates: [] });
+      await one.cluster.release({ tasks: [], gates: [] });
       assert.deepEqual(await claimed(two), [...sent, ...later]);
     });
   });

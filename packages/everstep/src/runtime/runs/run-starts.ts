@@ -1,0 +1,19 @@
+import type { DecisionContext } from '../../engine/ids.js';
+import type { Started } from '../../engine/runs/start.js';
+import type { CommitResult, CommitUnit, RunReference } from '../../engine/writes.js';
+import type { StartPayload } from './run-cache.js';
+
+/** What a service needs to start runs. */
+export interface RunStarts {
+  readonly context: () => DecisionContext;
+  /** Makes a unit durable; rejects if that may not have happened. */
+  readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
+  /** Drives a durable run. */
+  readonly drive: (started: Started, payload: StartPayload) => void;
+}
+
+export const referenceOf = ({ run }: Pick<Started, 'run'>): RunReference => ({
+  runKey: run.key,
+  workflowRunId: run.workflowRunId,
+  createdAt: run.createdAt,
+});
