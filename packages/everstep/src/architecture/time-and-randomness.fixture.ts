@@ -85,7 +85,7 @@ export const EXCEPTIONS: readonly Exception[] = [
       'stores/postgres/connection/primary.ts',
       'stores/sqlite/connection/durable-mark.ts',
       'stores/sqlite/connection/log-sync.ts',
-      'stores/sqlite/connection/online-copy.ts',
+      'stores/sqlite/storage/online-copy.ts',
     ],
   },
   {

@@ -6,7 +6,6 @@ import { createSearchIndexes } from '../shared/search/search-indexes.js';
 import { createSqliteAccounts } from './accounts/accounts.js';
 import { BatchWriter } from './commit/batch-writer.js';
 import { type Connection, type ConnectionOptions, openConnection } from './connection/connection.js';
-import type { CopyRequest } from './connection/online-copy.js';
 import { ProbeWrite } from './connection/probe-write.js';
 import { SqlSession } from './connection/sql-session.js';
 import { createStoreParts } from './connection/store-parts.js';
@@ -27,9 +26,10 @@ import { Relatives } from './runs/relatives.js';
 import { Retention } from './runs/retention.js';
 import { RunReader } from './runs/run-reader.js';
 import { TriggerRecords } from './runs/trigger-records.js';
+import type { CopyRequest } from './storage/online-copy.js';
 
 export { StoreOpenError } from './connection/connection.js';
-export type { CopyRequest } from './connection/online-copy.js';
+export type { CopyRequest } from './storage/online-copy.js';
 
 export interface SqliteStoreOptions extends ConnectionOptions {
   /** Created if it does not exist (its directory must); `:memory:` keeps nothing. */

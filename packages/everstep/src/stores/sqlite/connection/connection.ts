@@ -2,11 +2,11 @@
 import { rmSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { MIGRATIONS } from '../migrations/index.js';
+import { type CopyRequest, copyOnline } from '../storage/online-copy.js';
 import { CommitCount, identify } from './commit-count.js';
 import { DurableMark, resetMark } from './durable-mark.js';
 import { resultCode } from './errors.js';
 import { LogSync } from './log-sync.js';
-import { type CopyRequest, copyOnline } from './online-copy.js';
 import { createPrivately } from './private-file.js';
 import { doubtsOf, findLoss, keepDamaged, lossIn, type StoreNotice } from './store-loss.js';
 

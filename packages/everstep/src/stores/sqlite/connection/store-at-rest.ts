@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { MIGRATIONS } from '../migrations/index.js';
+import { type CopyRequest, copyOnline, UNHINDERED } from '../storage/online-copy.js';
 import { text } from './columns.js';
 import { APPLICATION_ID, explained, StoreOpenError } from './connection.js';
-import { type CopyRequest, copyOnline, UNHINDERED } from './online-copy.js';
 import { doubtsOf, findLoss, openToRead, type StoreNotice } from './store-loss.js';
 
 const BUSY_TIMEOUT_MS = 1000;

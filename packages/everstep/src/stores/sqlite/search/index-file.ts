@@ -9,7 +9,7 @@ import type {
 } from '../../../ports/stores/search-store.js';
 import { integer, type Row, text } from '../connection/columns.js';
 import { transact } from '../connection/connection.js';
-import { type CopyRequest, copyOnline } from '../connection/online-copy.js';
+import { type CopyRequest, copyOnline } from '../storage/online-copy.js';
 import type { QueryOf } from './document-requests.js';
 import { DocumentRoom, NamespaceRows } from './namespace-rows.js';
 import { RankedSearch } from './ranked-search.js';

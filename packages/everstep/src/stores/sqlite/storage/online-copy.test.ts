@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { openConnection } from './connection.js';
+import { openConnection } from '../connection/connection.js';
 import { copyOnline } from './online-copy.js';
 
 async function opened(t: TestContext) {
