@@ -1,5 +1,6 @@
 /** Describes how a table of the embedded store is read for PostgreSQL, with helpers that several tables share. */
 import type { Columns, RowOf } from '../stores/postgres/connection/first-load.js';
+import { KEY } from '../stores/postgres/runs/tables.js';
 
 /** A row of the embedded store, with the names of the target columns. */
 export type SourceRow = Readonly<Record<string, unknown>>;
@@ -15,7 +16,6 @@ export interface CopiedTable {
   rowsOf?(row: SourceRow): readonly Readonly<Record<string, unknown>>[];
 }
 
-export const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 /** Columns of run `r` and its instance `t`. */
 export const OF_RUN = 't.instance_id, r.key AS run_key';
 export const runOf = (alias: string) => `JOIN run r ON r.seq = ${alias}.run_seq JOIN tenant t ON t.seq = r.tenant`;
@@ -49,7 +49,7 @@ export const ofInstance = (table: string, columns: Columns): CopiedTable => ({
 export const ofRun = (table: string, columns: Columns, more = ''): CopiedTable => ({
   table,
   columns: { ...KEY, ...columns, ...(more === '' ? {} : { place: 'bigint' }) },
-  select: `SELECT ${OF_RUN}, ${columnList(columns, 'x')}${more} FROM ${table} x ${runOf('x')}`,
+  select: `SELECT ${OF_RUN}, ${columnList(columns, 'x', ...Object.keys(KEY))}${more} FROM ${table} x ${runOf('x')}`,
   allOf: table,
 });
 /** A table of counts, which has several rows per count in PostgreSQL, so that commits do not wait for each other. */

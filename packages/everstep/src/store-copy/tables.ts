@@ -4,15 +4,15 @@
  * database assigns later are always larger.
  */
 import type { Columns } from '../stores/postgres/connection/first-load.js';
+import { COPIED, ENTRY } from '../stores/postgres/dead-letters/dead-letter-writes.js';
 import { SOLE, urlColumns } from '../stores/postgres/runs/run-writes.js';
-import { TASK } from '../stores/postgres/runs/task-rows.js';
+import { ATTEMPT, KEPT_EVENT, KEY, PAYLOAD, RUN, STEP, TASK, WAITER } from '../stores/postgres/runs/tables.js';
 import { ACCOUNTS } from './account-tables.js';
 import {
   type CopiedTable,
   columnList,
   counted,
   IS_MESSAGE,
-  KEY,
   OF_RUN,
   ofInstance,
   ofRun,
@@ -33,50 +33,12 @@ const asked = (row: SourceRow): readonly SourceRow[] => {
   return [{ ...row, url_group: message?.urlGroup ?? null, schedule_id: message?.scheduleId ?? null }];
 };
 
-const RUN = {
-  ...KEY,
-  place: 'bigint',
-  created_at: 'bigint',
-  workflow_run_id: 'text',
-  dialect: 'text',
-  workflow_url: 'text',
-  caller_ip: 'text',
-  flow_key: 'text',
-  invoked_by_run_key: 'text',
-  forked_from_run_key: 'text',
-  message: 'boolean',
-  queue: 'text',
-  url_group: 'text',
-  schedule_id: 'text',
-  url_host: 'text',
-  url_path: 'text',
-  origin: 'text',
-  settings: 'text',
-} as const satisfies Columns;
-
-const STEP = {
-  ...KEY,
-  idx: 'integer',
-  step_id: 'integer',
-  first_of_group: 'integer',
-  concurrent: 'integer',
-  created_at: 'bigint',
-  completed_at: 'bigint',
-  sleep_ms: 'bigint',
-  wake_at: 'bigint',
-  started_at: 'bigint',
-  name: 'text',
-  type: 'text',
-  message_id: 'text',
-  out: 'text',
-  edited: 'boolean',
-  sent: 'text',
-} as const satisfies Columns;
+const COPIED_STEP = { ...STEP, edited: 'boolean', sent: 'text' } as const satisfies Columns;
 
 const RUNS: readonly CopiedTable[] = [
   {
     table: 'run',
-    columns: RUN,
+    columns: { ...RUN, place: 'bigint', forked_from_run_key: 'text' },
     select: `SELECT ${OF_RUN}, r.seq AS place, r.created_at, r.workflow_run_id, r.dialect, r.workflow_url, r.caller_ip, r.flow_key,
       r.invoked_by_run_key, r.forked_from_run_key, ${IS_MESSAGE}, r.queue, r.origin, r.settings
       FROM run r JOIN tenant t ON t.seq = r.tenant ORDER BY r.seq`,
@@ -139,12 +101,12 @@ const RUNS: readonly CopiedTable[] = [
     select: `SELECT ${OF_RUN} FROM run r JOIN tenant t ON t.seq = r.tenant WHERE r.failure_function = 1 ORDER BY r.seq`,
     allOf: null,
   },
-  ofRun('payload', { content_type: 'text', forward_headers: 'text', body: 'bytea' }),
+  ofRun('payload', PAYLOAD),
   {
     table: 'step',
-    columns: STEP,
+    columns: COPIED_STEP,
     // Some steps may be staged for a run that was never created.
-    select: `SELECT t.instance_id, coalesce(r.key, j.run_key) AS run_key, ${columnList(STEP, 'x', ...Object.keys(KEY))}
+    select: `SELECT t.instance_id, coalesce(r.key, j.run_key) AS run_key, ${columnList(COPIED_STEP, 'x', ...Object.keys(KEY))}
       FROM step x LEFT JOIN run r ON r.seq = x.run_seq LEFT JOIN staged_journal j ON r.seq IS NULL AND j.run_seq = x.run_seq
       JOIN tenant t ON t.seq = coalesce(r.tenant, j.tenant)`,
     allOf: 'step',
@@ -163,50 +125,15 @@ const RUNS: readonly CopiedTable[] = [
       NULL AS claimed_by, NULL AS wanted_by FROM task x ${runOf('x')}`,
     allOf: 'task',
   },
-  ofRun(
-    'attempt',
-    {
-      slot: 'integer',
-      retried: 'integer',
-      at: 'bigint',
-      status: 'integer',
-      retry_at: 'bigint',
-      name: 'text',
-      message_id: 'text',
-      cause: 'text',
-      message: 'text',
-      exchange: 'text',
-    },
-    ', x.seq AS place',
-  ),
-  ofRun('waiter', { slot: 'integer', event_id: 'text', since: 'bigint' }),
-  ofRun('kept_event', { received_at: 'bigint', event_key: 'text', event_id: 'text', content: 'text' }, ', x.seq AS place'),
+  ofRun('attempt', ATTEMPT, ', x.seq AS place'),
+  ofRun('waiter', WAITER),
+  ofRun('kept_event', KEPT_EVENT, ', x.seq AS place'),
 ];
 
 const DEAD_LETTERS: readonly CopiedTable[] = [
   {
     table: 'dead_letter',
-    columns: {
-      ...KEY,
-      dlq_id: 'text',
-      place: 'bigint',
-      created_at: 'bigint',
-      run_created_at: 'bigint',
-      response_status: 'integer',
-      failure_function_state: 'text',
-      workflow_run_id: 'text',
-      workflow_url: 'text',
-      caller_ip: 'text',
-      flow_key: 'text',
-      message: 'boolean',
-      queue: 'text',
-      url_group: 'text',
-      schedule_id: 'text',
-      fingerprint: 'text',
-      response_headers: 'text',
-      error: 'text',
-      response_body: 'bytea',
-    },
+    columns: { ...ENTRY, ...COPIED, place: 'bigint', run_created_at: 'bigint' },
     select: `SELECT ${OF_RUN}, d.dlq_id, d.seq AS place, d.created_at, r.created_at AS run_created_at, d.response_status,
       d.failure_function_state, r.workflow_run_id, r.workflow_url, r.caller_ip, r.flow_key, ${IS_MESSAGE}, r.queue, r.settings,
       d.fingerprint, d.response_headers, d.error, d.response_body

@@ -6,7 +6,7 @@
  * and do not deadlock. A read after a lock sees what the previous holder of the lock wrote.
  * Keeps invariants 6 and 22.
  */
-import type { CommitResult, CommitUnit, RunReference, StoreGuard, StoreWrite } from '../../../engine/writes.js';
+import type { CommitResult, CommitUnit, RunReference, StoreGuard } from '../../../engine/writes.js';
 import { flag, integer, type Row, text, textOrNull } from '../connection/columns.js';
 import {
   type SqlValue,
@@ -19,15 +19,15 @@ import { type Columns, columnArrays, names, unnest } from '../connection/row-set
 import { lockNextTicks } from '../control/schedule-records.js';
 import { lockRepairs } from '../repairs/repairs.js';
 import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from '../runs/deduplication-ids.js';
-import { ControlState } from './control-state.js';
+import { KEY } from '../runs/tables.js';
+import { type ControlledWrite, ControlState } from './control-state.js';
 import type { ExpectedRuns, KnownEntry, KnownRun, RunPlace } from './known-run.js';
 import { type LockSet, pairOf } from './lock-set.js';
 
 const RUN_ID = { instance_id: 'text', workflow_run_id: 'text' } as const satisfies Columns;
 const ENTRY = { instance_id: 'text', dlq_id: 'text' } as const satisfies Columns;
-const RUN = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
-const SLOT = { ...RUN, slot: 'integer' } as const satisfies Columns;
-const MOVE = { ...RUN, was: 'bigint', version: 'bigint' } as const satisfies Columns;
+const SLOT = { ...KEY, slot: 'integer' } as const satisfies Columns;
+const MOVE = { ...KEY, was: 'bigint', version: 'bigint' } as const satisfies Columns;
 const CHILD = { child_instance: 'text', child_key: 'text' } as const satisfies Columns;
 
 const lockRuns = (wanted: string) =>
@@ -35,19 +35,19 @@ const lockRuns = (wanted: string) =>
   SELECT a.instance_id, a.run_key, a.workflow_run_id, a.version, a.queue
   FROM ${wanted} u JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key
   ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`);
-const LOCK_RUNS = lockRuns(`(SELECT * FROM ${unnest(RUN)} AS n(${names(RUN)}))`);
+const LOCK_RUNS = lockRuns(`(SELECT * FROM ${unnest(KEY)} AS n(${names(KEY)}))`);
 /** Also locks the runs. Skips runs that are not active or do not have the expected version. */
 const MOVE_EXPECTED = statement(`
   UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})
   WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key AND a.version = m.was`);
 /** Also locks the runs whose tasks wait for the end of others. They are of the same instances. */
 const LOCK_RUNS_AND_INVOKERS = lockRuns(`(
-  SELECT * FROM ${unnest(RUN)} AS n(${names(RUN)})
-  UNION SELECT t.instance_id, t.run_key FROM ${unnest(CHILD, Object.keys(RUN).length + 1)} AS c(${names(CHILD)})
+  SELECT * FROM ${unnest(KEY)} AS n(${names(KEY)})
+  UNION SELECT t.instance_id, t.run_key FROM ${unnest(CHILD, Object.keys(KEY).length + 1)} AS c(${names(CHILD)})
   JOIN task t ON t.instance_id = c.child_instance AND t.child_run_key = c.child_key)`);
 /** The clock that assigns positions to new messages in queues. */
 const NOW = statement('SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now');
-const onRuns = `FROM ${unnest(RUN)} AS u(${names(RUN)}) JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;
+const onRuns = `FROM ${unnest(KEY)} AS u(${names(KEY)}) JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;
 /** Delays a transaction that removes these runs. */
 const LOCK_PRESENT = statement(`SELECT r.run_key ${onRuns} ORDER BY r.instance_id, r.run_key FOR KEY SHARE OF r`);
 const READ_RUNS = statement(`
@@ -153,13 +153,13 @@ export class BatchState {
         const instance_id = instances.get(run_key);
         return instance_id === undefined ? [] : [{ instance_id, run_key }];
       });
-    const runs = columnArrays(RUN, places(locks.runs));
+    const runs = columnArrays(KEY, places(locks.runs));
     // The statements are sent in this order: first the locks, then the reads that must see what the locks protect.
     const answers = {
       repairs: locks.repairs.size === 0 ? [] : lockRepairs(session, [...locks.repairs.values()]),
       active:
         locks.children.size > 0
-          ? session.query(LOCK_RUNS_AND_INVOKERS, [...runs, ...columnArrays(RUN, places(locks.children))])
+          ? session.query(LOCK_RUNS_AND_INVOKERS, [...runs, ...columnArrays(KEY, places(locks.children))])
           : ask(locks.runs, LOCK_RUNS, () => runs),
       tasks: ask(locks.slots, LOCK_TASKS, () =>
         columnArrays(
@@ -172,10 +172,10 @@ export class BatchState {
         locks.deduplicationIds.size === 0 ? null : lockDeduplicationIds(session, [...locks.deduplicationIds.values()]),
       controls: ControlState.read(session, units),
       ticks: locks.schedules.size === 0 ? [] : lockNextTicks(session, [...locks.schedules.values()]),
-      present: ask(locks.present, LOCK_PRESENT, () => columnArrays(RUN, places(locks.present))),
+      present: ask(locks.present, LOCK_PRESENT, () => columnArrays(KEY, places(locks.present))),
       runs: ask(locks.runs, READ_RUNS, () => runs),
       activeIds: ask(locks.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...locks.runIds.values()])),
-      references: ask(locks.remembered, READ_REFERENCES, () => columnArrays(RUN, places(locks.remembered))),
+      references: ask(locks.remembered, READ_REFERENCES, () => columnArrays(KEY, places(locks.remembered))),
       time: locks.queued ? session.query(NOW, []) : NOTHING,
     };
     // If one fails, the others fail too.
@@ -248,7 +248,7 @@ export class BatchState {
   }
 
   /** Records a write to a queue, URL group or schedule. */
-  controlWritten(write: StoreWrite): void {
+  controlWritten(write: ControlledWrite): void {
     this.controls.note(write);
     if (write.kind === 'put-schedule') {
       const { instanceId, scheduleId, nextAt } = write.schedule;

@@ -29,6 +29,7 @@ import { TaskWrites, type Writer } from '../runs/task-writes.js';
 import { StoredBytes } from '../storage/stored-bytes.js';
 import type { Applier, Appliers, BatchContext } from './batch-context.js';
 import type { BatchState } from './batch-state.js';
+import type { ControlledWrite } from './control-state.js';
 import { WriteList } from './write-list.js';
 
 const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
@@ -37,7 +38,7 @@ type Parts = ReturnType<typeof partsOf>;
 
 function partsOf(state: BatchState, writer: Writer | null) {
   const [runs, tasks] = [new RunWrites(), new TaskWrites(writer)];
-  const onControl = (write: StoreWrite) => state.controlWritten(write);
+  const onControl = (write: ControlledWrite) => state.controlWritten(write);
   return {
     run: runs,
     journal: new JournalWrites(),

@@ -1,18 +1,18 @@
 /**
- * What the guards of a batch ask of queues, groups of URLs and schedules: whether they are as they were read. Whoever
- * changes one of them holds a lock on its name until the commit, also when there is none yet; so of two processes that have
- * read the same the second is refused.
+ * State for the guards on queues, URL groups and schedules: whether they are as they were read. A transaction that changes one
+ * of them holds a lock on its name until the commit, even if the object does not exist yet. Of two processes that have read
+ * the same state, the second one is therefore refused.
  * Keeps invariant 28.
  */
 import type { Queue, UrlGroup } from '../../../engine/runs/run.js';
-import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../../ports/stores/store.js';
+import type { CommitResult, CommitUnit, StoreGuard, WriteOf } from '../../../engine/writes.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import type { InstancesThing } from '../connection/row-sets.js';
 import { readQueues } from '../control/queue-records.js';
 import { countSchedulesOf, digestOf, readDigests } from '../control/schedule-records.js';
 import { readUrlGroups } from '../control/url-group-records.js';
 
-/** In the order of the names that are given. */
+/** Takes the locks in the order of the given names. */
 const LOCK = statement(`
   SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' everstep control ' || w.name, 0))
   FROM unnest($1::text[]) AS w (name)`);
@@ -24,33 +24,36 @@ export type ControlGuard = Extract<
   { readonly kind: 'queue-unchanged' | 'url-group-unchanged' | 'schedule-unchanged' | 'schedules-below' }
 >;
 
+/** A write to an object with such a guard. */
+export type ControlledWrite = WriteOf<'queue' | 'url-group' | 'schedule'>;
+
 const digestOfQueue = ({ parallelism, paused, createdAt, updatedAt }: Queue): string =>
   JSON.stringify([parallelism, paused, createdAt, updatedAt]);
 const digestOfGroup = ({ endpoints, createdAt, updatedAt }: UrlGroup): string =>
   JSON.stringify([endpoints.map(({ name, url }) => [name, url]), createdAt, updatedAt]);
 
-/** Things of one kind, by instance and id. */
-class Things {
+/** Objects of one kind, by instance and id. */
+class Objects {
   readonly named = new Map<string, InstancesThing>();
-  /** Null: there is none. Of those that are named alone. */
+  /** Null: the object does not exist. Contains only the objects in `named`. */
   readonly digests = new Map<string, string | null>();
 
   static key = ({ instanceId, id }: InstancesThing): string => `${instanceId}\n${id}`;
 
   name(instanceId: string, id: string): void {
-    const thing = { instanceId, id };
-    this.named.set(Things.key(thing), thing);
+    const object = { instanceId, id };
+    this.named.set(Objects.key(object), object);
   }
 
-  /** What was read; of the others there is none. */
+  /** Records the objects that exist. The others in `named` do not. */
   learn(found: readonly (InstancesThing & { readonly digest: string })[]): void {
     for (const key of this.named.keys()) this.digests.set(key, null);
-    for (const thing of found) this.digests.set(Things.key(thing), thing.digest);
+    for (const object of found) this.digests.set(Objects.key(object), object.digest);
   }
 
-  /** Returns by how many there are more than before. */
+  /** Returns the change in the number of objects. */
   put(instanceId: string, id: string, digest: string | null): number {
-    const key = Things.key({ instanceId, id });
+    const key = Objects.key({ instanceId, id });
     const before = this.digests.get(key);
     if (before === undefined) return 0;
     this.digests.set(key, digest);
@@ -58,21 +61,21 @@ class Things {
   }
 
   refusalOf(instanceId: string, id: string, digest: string | null): CommitResult | null {
-    return this.digests.get(Things.key({ instanceId, id })) === digest ? null : CHANGED;
+    return this.digests.get(Objects.key({ instanceId, id })) === digest ? null : CHANGED;
   }
 }
 
 export class ControlState {
-  private readonly queues = new Things();
-  private readonly groups = new Things();
-  private readonly schedules = new Things();
-  /** Instances whose schedules are counted. */
+  private readonly queues = new Objects();
+  private readonly groups = new Objects();
+  private readonly schedules = new Objects();
+  /** Numbers of schedules, by instance. */
   private counts = new Map<string, number>();
 
-  /** Sends everything at once. */
+  /** Sends all statements immediately. */
   static async read(session: TransactionSession, units: readonly CommitUnit[]): Promise<ControlState> {
     const state = new ControlState();
-    const counted = state.nameAll(units);
+    const counted = state.addAll(units);
     const { queues, groups, schedules } = state;
     const locks = [
       ...[...queues.named.keys()].map((key) => `queue ${key}`),
@@ -81,9 +84,9 @@ export class ControlState {
       ...counted.map((instanceId) => `schedules ${instanceId}`),
     ].sort();
     if (locks.length === 0) return state;
-    const of = <Found>(things: Things, read: (named: readonly InstancesThing[]) => Promise<readonly Found[]>) =>
-      things.named.size === 0 ? Promise.resolve([]) : read([...things.named.values()]);
-    // Behind the locks: each statement sees what was committed before it began.
+    const of = <Found>(objects: Objects, read: (named: readonly InstancesThing[]) => Promise<readonly Found[]>) =>
+      objects.named.size === 0 ? Promise.resolve([]) : read([...objects.named.values()]);
+    // After the locks, so that each statement sees what was committed before.
     const [, foundQueues, foundGroups, foundSchedules, counts] = await Promise.all([
       session.query(LOCK, [locks]),
       of(queues, (named) => readQueues(session, named)),
@@ -98,7 +101,7 @@ export class ControlState {
     return state;
   }
 
-  /** Null when the guard holds. */
+  /** Returns null if the guard holds. */
   refusalOf(guard: ControlGuard): CommitResult | null {
     const { instanceId } = guard;
     switch (guard.kind) {
@@ -115,12 +118,12 @@ export class ControlState {
     }
   }
 
-  /** Keeps true what the units behind ask for. */
-  note(write: StoreWrite): void {
+  /** Records a write for the guards of later units. */
+  note(write: ControlledWrite): void {
     switch (write.kind) {
       case 'register-queue': {
         const { instanceId, name, at } = write;
-        if (this.queues.digests.get(Things.key({ instanceId, id: name })) !== null) break;
+        if (this.queues.digests.get(Objects.key({ instanceId, id: name })) !== null) break;
         const queue = { name, parallelism: 1, paused: false, createdAt: at, updatedAt: at };
         this.queues.put(instanceId, name, digestOfQueue(queue));
         break;
@@ -146,6 +149,7 @@ export class ControlState {
         this.counted(write.instanceId, () => this.schedules.put(write.instanceId, write.scheduleId, null));
         break;
       default:
+        write satisfies never;
     }
   }
 
@@ -155,8 +159,8 @@ export class ControlState {
     if (count !== undefined) this.counts.set(instanceId, count + more);
   }
 
-  /** Returns the instances whose schedules are to be counted. */
-  private nameAll(units: readonly CommitUnit[]): readonly string[] {
+  /** Returns the instances whose schedules must be counted. */
+  private addAll(units: readonly CommitUnit[]): readonly string[] {
     const counted = new Set<string>();
     for (const { guards } of units) {
       for (const guard of guards) {
@@ -166,7 +170,7 @@ export class ControlState {
         else if (guard.kind === 'schedules-below') counted.add(guard.instanceId);
       }
     }
-    // Whether a schedule is one more or takes the place of another is seen by what was there.
+    // The existing schedules show whether a put adds one or replaces one.
     for (const { writes } of counted.size === 0 ? [] : units) {
       for (const write of writes) {
         const schedule = write.kind === 'put-schedule' ? write.schedule : write.kind === 'delete-schedule' ? write : null;

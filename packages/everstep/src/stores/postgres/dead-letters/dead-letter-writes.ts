@@ -3,16 +3,19 @@ import { GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js
 import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { listOf } from '../../records/columns.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { KnownEntry } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import type { RunWrites } from '../runs/run-writes.js';
+import { RUN } from '../runs/tables.js';
 import type { TaskWrites } from '../runs/task-writes.js';
 import { addBytes } from '../storage/stored-bytes.js';
 import { sendGroupChanges } from './dead-letter-group-writes.js';
 
-const ENTRY = {
+/** Columns of `dead_letter` that are written with an entry. The others are copied from its run. */
+export const ENTRY = {
   instance_id: 'text',
   dlq_id: 'text',
   run_key: 'text',
@@ -24,7 +27,12 @@ const ENTRY = {
   fingerprint: 'text',
   response_body: 'bytea',
 } as const satisfies Columns;
-const COPIED = ['workflow_run_id', 'workflow_url', 'caller_ip', 'flow_key', 'message', 'queue', 'url_group', 'schedule_id'];
+const { workflow_run_id, workflow_url, caller_ip, flow_key, message, queue, url_group, schedule_id } = RUN;
+/** Columns of the run that its entry contains, so that entries can be filtered by them. */
+export const COPIED = {
+  ...{ workflow_run_id, workflow_url, caller_ip, flow_key },
+  ...{ message, queue, url_group, schedule_id },
+} as const satisfies Columns;
 const STATE = { instance_id: 'text', dlq_id: 'text', state: 'text' } as const satisfies Columns;
 const TAKE = {
   instance_id: 'text',
@@ -48,10 +56,8 @@ const INSERT = statement(`
     SELECT g.instance_id, l.label, g.place, g.dlq_id FROM given g
     JOIN run_label l ON l.instance_id = g.instance_id AND l.run_key = g.run_key
   )
-  INSERT INTO dead_letter (${names(ENTRY)}, place, run_created_at, ${COPIED.join(', ')})
-  SELECT ${Object.keys(ENTRY)
-    .map((name) => `g.${name}`)
-    .join(', ')}, g.place, r.created_at, ${COPIED.map((name) => `r.${name}`).join(', ')}
+  INSERT INTO dead_letter (${names(ENTRY)}, place, run_created_at, ${names(COPIED)})
+  SELECT ${listOf(Object.keys(ENTRY), 'g')}, g.place, r.created_at, ${listOf(Object.keys(COPIED), 'r')}
   FROM given g JOIN run r ON r.instance_id = g.instance_id AND r.run_key = g.run_key`);
 const SET_STATES = statement(`
   UPDATE dead_letter d SET failure_function_state = u.state FROM ${unnest(STATE)} AS u(${names(STATE)})

@@ -7,21 +7,14 @@ import type { RunPlace } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { charged } from '../storage/stored-bytes.js';
+import { KEPT_EVENT, KEY } from './tables.js';
 
-const EVENT = {
-  instance_id: 'text',
-  run_key: 'text',
-  received_at: 'bigint',
-  event_key: 'text',
-  event_id: 'text',
-  content: 'text',
-} as const satisfies Columns;
-const DROP = { instance_id: 'text', run_key: 'text', event_key: 'text' } as const satisfies Columns;
+const DROP = { ...KEY, event_key: 'text' } as const satisfies Columns;
 
 const INSERT = statement(`
-  INSERT INTO kept_event (${names(EVENT)}, place)
-  SELECT ${names(EVENT)}, base.place + n
-  FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(EVENT)} WITH ORDINALITY AS u(${names(EVENT)}, n)`);
+  INSERT INTO kept_event (${names(KEPT_EVENT)}, place)
+  SELECT ${names(KEPT_EVENT)}, base.place + n
+  FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(KEPT_EVENT)} WITH ORDINALITY AS u(${names(KEPT_EVENT)}, n)`);
 const DELETE = statement(
   charged(
     `DELETE FROM kept_event k USING ${unnest(DROP)} AS u(${names(DROP)})
@@ -32,7 +25,7 @@ const DELETE = statement(
 );
 
 export class EventWrites implements Applier<WriteOf<'event'>> {
-  private kept: RowOf<typeof EVENT>[] = [];
+  private kept: RowOf<typeof KEPT_EVENT>[] = [];
   private dropped: RowOf<typeof DROP>[] = [];
 
   apply(write: WriteOf<'event'>, { state, stored }: BatchContext): void {
@@ -70,7 +63,7 @@ export class EventWrites implements Applier<WriteOf<'event'>> {
 
   send(session: TransactionSession): void {
     if (this.dropped.length > 0) session.send(DELETE, columnArrays(DROP, this.dropped));
-    if (this.kept.length > 0) session.send(INSERT, columnArrays(EVENT, this.kept));
+    if (this.kept.length > 0) session.send(INSERT, columnArrays(KEPT_EVENT, this.kept));
     [this.kept, this.dropped] = [[], []];
   }
 }

@@ -9,52 +9,21 @@ import { statement, type TransactionSession } from '../connection/connection.js'
 import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { noteStaged, type StagingWrite, writeStagings } from '../storage/staged-journals.js';
 import { charged } from '../storage/stored-bytes.js';
+import { ATTEMPT, KEY, STEP } from './tables.js';
 
-const STEP = {
-  instance_id: 'text',
-  run_key: 'text',
-  idx: 'integer',
-  step_id: 'integer',
-  first_of_group: 'integer',
-  concurrent: 'integer',
-  created_at: 'bigint',
-  completed_at: 'bigint',
-  sleep_ms: 'bigint',
-  wake_at: 'bigint',
-  started_at: 'bigint',
-  name: 'text',
-  type: 'text',
-  message_id: 'text',
-  out: 'text',
-} as const satisfies Columns;
 const { instance_id: _instance, run_key: _run, ...COPIED } = STEP;
 const COPY = {
-  instance_id: 'text',
-  run_key: 'text',
+  ...KEY,
   from_instance: 'text',
   from_key: 'text',
   at_least: 'integer',
   below: 'integer',
   without: 'text',
 } as const satisfies Columns;
-const SENT = { instance_id: 'text', run_key: 'text', idx: 'integer', sent: 'text' } as const satisfies Columns;
-const EDITED = { instance_id: 'text', run_key: 'text', idx: 'integer' } as const satisfies Columns;
+const SENT = { ...KEY, idx: 'integer', sent: 'text' } as const satisfies Columns;
+const EDITED = { ...KEY, idx: 'integer' } as const satisfies Columns;
 /** More steps than any journal contains. */
 const ALL = 2_147_483_647;
-const ATTEMPT = {
-  instance_id: 'text',
-  run_key: 'text',
-  slot: 'integer',
-  retried: 'integer',
-  at: 'bigint',
-  status: 'integer',
-  retry_at: 'bigint',
-  name: 'text',
-  message_id: 'text',
-  cause: 'text',
-  message: 'text',
-  exchange: 'text',
-} as const satisfies Columns;
 
 const INSERT_STEPS = statement(insertInto('step', STEP));
 const COPY_STEPS = statement(

@@ -7,27 +7,9 @@ import type { RunPlace } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { charged } from '../storage/stored-bytes.js';
+import { KEY, PAYLOAD, RUN } from './tables.js';
 
-const RUN = {
-  instance_id: 'text',
-  run_key: 'text',
-  created_at: 'bigint',
-  workflow_run_id: 'text',
-  dialect: 'text',
-  workflow_url: 'text',
-  caller_ip: 'text',
-  flow_key: 'text',
-  invoked_by_run_key: 'text',
-  message: 'boolean',
-  queue: 'text',
-  url_group: 'text',
-  schedule_id: 'text',
-  url_host: 'text',
-  url_path: 'text',
-  origin: 'text',
-  settings: 'text',
-  claim: 'text',
-} as const satisfies Columns;
+const NEW_RUN = { ...RUN, claim: 'text' } as const satisfies Columns;
 /** `n` is the number of the run within the statement, starting at 1. */
 const LABEL = {
   instance_id: 'text',
@@ -36,34 +18,24 @@ const LABEL = {
   label: 'text',
   n: 'integer',
 } as const satisfies Columns;
-const PAYLOAD = {
-  instance_id: 'text',
-  run_key: 'text',
-  content_type: 'text',
-  forward_headers: 'text',
-  body: 'bytea',
-} as const satisfies Columns;
-const COPY = { instance_id: 'text', run_key: 'text', from_instance: 'text', from_key: 'text' } as const satisfies Columns;
+const COPY = { ...KEY, from_instance: 'text', from_key: 'text' } as const satisfies Columns;
 const END = {
-  instance_id: 'text',
-  run_key: 'text',
+  ...KEY,
   state: 'text',
   completed_at: 'bigint',
   result: 'text',
   error: 'text',
 } as const satisfies Columns;
-const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 
-const { claim: _, ...RUN_COLUMNS } = RUN;
-const RUN_COUNT = Object.keys(RUN).length;
+const RUN_COUNT = Object.keys(NEW_RUN).length;
 
 /** Rows are inserted in the order of the index of ids, so that two batches do not deadlock. */
 const INSERT_RUNS = statement(`
   WITH base AS MATERIALIZED (SELECT ${PLACE_BASE} AS place),
   given AS MATERIALIZED (
-    SELECT u.*, base.place + u.n AS place FROM base, ${unnest(RUN)} WITH ORDINALITY AS u(${names(RUN)}, n)
+    SELECT u.*, base.place + u.n AS place FROM base, ${unnest(NEW_RUN)} WITH ORDINALITY AS u(${names(NEW_RUN)}, n)
   ),
-  runs AS (INSERT INTO run (${names(RUN_COLUMNS)}, place) SELECT ${names(RUN_COLUMNS)}, place FROM given),
+  runs AS (INSERT INTO run (${names(RUN)}, place) SELECT ${names(RUN)}, place FROM given),
   directory AS (INSERT INTO run_directory (run_key, instance_id) SELECT run_key, instance_id FROM given),
   labels AS (
     INSERT INTO run_label (instance_id, message, label, place, run_key)
@@ -93,11 +65,11 @@ const END_RUNS = statement(`
       .join(', ')}, a.place, a.created_at, a.message
   )
   INSERT INTO ended_run (${names(END)}, place, created_at, message) SELECT ${names(END)}, place, created_at, message FROM gone`);
-const MOVE = { instance_id: 'text', run_key: 'text', version: 'bigint' } as const satisfies Columns;
+const MOVE = { ...KEY, version: 'bigint' } as const satisfies Columns;
 const MOVE_RUNS = statement(`
   UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})
   WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key`);
-const FORK = { instance_id: 'text', run_key: 'text', from_key: 'text' } as const satisfies Columns;
+const FORK = { ...KEY, from_key: 'text' } as const satisfies Columns;
 /** A separate statement, because few runs need it. */
 const MARK_FORKS = statement(`
   UPDATE run r SET forked_from_run_key = f.from_key FROM ${unnest(FORK)} AS f(${names(FORK)})
@@ -116,7 +88,7 @@ export const SOLE = '';
 type CreateRun = Extract<WriteOf<'run'>, { readonly kind: 'create-run' }>;
 
 export class RunWrites implements Applier<WriteOf<'run'>> {
-  private runs: RowOf<typeof RUN>[] = [];
+  private runs: RowOf<typeof NEW_RUN>[] = [];
   private labels: RowOf<typeof LABEL>[] = [];
   private payloads: RowOf<typeof PAYLOAD>[] = [];
   private copies: RowOf<typeof COPY>[] = [];
@@ -236,7 +208,7 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
 
   sendCreated(session: TransactionSession): void {
     const { runs, labels, payloads, copies, failureFunctions } = this;
-    if (runs.length > 0) session.send(INSERT_RUNS, [...columnArrays(RUN, runs), ...columnArrays(LABEL, labels)]);
+    if (runs.length > 0) session.send(INSERT_RUNS, [...columnArrays(NEW_RUN, runs), ...columnArrays(LABEL, labels)]);
     if (this.forks.length > 0) session.send(MARK_FORKS, columnArrays(FORK, this.forks));
     if (payloads.length > 0) session.send(INSERT_PAYLOADS, columnArrays(PAYLOAD, payloads));
     if (copies.length > 0) session.send(COPY_PAYLOADS, columnArrays(COPY, copies));

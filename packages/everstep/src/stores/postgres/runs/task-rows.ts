@@ -2,31 +2,8 @@
 import type { Task } from '../../../engine/runs/run.js';
 import { taskColumnsOf } from '../../records/task-rows.js';
 import type { RunPlace } from '../commit/known-run.js';
-import type { Columns, RowOf } from '../connection/row-sets.js';
-
-export const TASK = {
-  instance_id: 'text',
-  run_key: 'text',
-  slot: 'integer',
-  due_at: 'bigint',
-  created_at: 'bigint',
-  retried: 'integer',
-  first_of_group: 'integer',
-  concurrent: 'integer',
-  sleep_ms: 'bigint',
-  wake_at: 'bigint',
-  kind: 'text',
-  message_id: 'text',
-  name: 'text',
-  step_type: 'text',
-  flow_key: 'text',
-  queue: 'text',
-  child_run_key: 'text',
-  call_url: 'text',
-  detail: 'text',
-  claimed_by: 'text',
-  wanted_by: 'text',
-} as const satisfies Columns;
+import type { RowOf } from '../connection/row-sets.js';
+import type { TASK } from './tables.js';
 
 /** Columns that depend on more than the task. */
 export interface TaskContext {

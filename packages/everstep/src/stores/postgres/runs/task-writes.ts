@@ -9,15 +9,14 @@ import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { KnownRun, RunPlace } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, insertInto, names, type RowOf, unnest } from '../connection/row-sets.js';
-import { TASK, taskRowOf } from './task-rows.js';
+import { KEY, TASK, WAITER } from './tables.js';
+import { taskRowOf } from './task-rows.js';
 
-const RUN = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
-const SLOT = { ...RUN, slot: 'integer' } as const satisfies Columns;
-const WAITER = { ...SLOT, event_id: 'text', since: 'bigint' } as const satisfies Columns;
+const SLOT = { ...KEY, slot: 'integer' } as const satisfies Columns;
 const WAKE = { instance_id: 'text', child_run_key: 'text', at: 'bigint' } as const satisfies Columns;
 
 const { instance_id: _instance, run_key: _run, slot: _slot, ...REPLACED } = TASK;
-const onRuns = (table: string) => `USING ${unnest(RUN)} AS u(${names(RUN)})
+const onRuns = (table: string) => `USING ${unnest(KEY)} AS u(${names(KEY)})
   WHERE ${table}.instance_id = u.instance_id AND ${table}.run_key = u.run_key`;
 const onSlots = (table: string) => `USING ${unnest(SLOT)} AS u(${names(SLOT)})
   WHERE ${table}.instance_id = u.instance_id AND ${table}.run_key = u.run_key AND ${table}.slot = u.slot`;
@@ -27,7 +26,7 @@ const DELETE_ALL_WAITERS = statement(`DELETE FROM waiter ${onRuns('waiter')}`);
 const DELETE = statement(`DELETE FROM task ${onSlots('task')}`);
 const DELETE_WAITERS = statement(`DELETE FROM waiter ${onSlots('waiter')}`);
 const PARK_ALL = statement(`
-  UPDATE task SET due_at = NULL FROM ${unnest(RUN)} AS u(${names(RUN)})
+  UPDATE task SET due_at = NULL FROM ${unnest(KEY)} AS u(${names(KEY)})
   WHERE task.instance_id = u.instance_id AND task.run_key = u.run_key AND task.slot > ${CALLBACK_SLOT}
     AND task.due_at IS NOT NULL`);
 const PUT = statement(`
@@ -174,9 +173,9 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
   }
 
   send(session: TransactionSession): void {
-    const emptied: RowOf<typeof RUN>[] = [];
-    const parkedRuns: RowOf<typeof RUN>[] = [];
-    const endedWaits: RowOf<typeof RUN>[] = [];
+    const emptied: RowOf<typeof KEY>[] = [];
+    const parkedRuns: RowOf<typeof KEY>[] = [];
+    const endedWaits: RowOf<typeof KEY>[] = [];
     const deleted: RowOf<typeof SLOT>[] = [];
     const changedWaits: RowOf<typeof SLOT>[] = [];
     const put: RowOf<typeof TASK>[] = [];
@@ -200,11 +199,11 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
       }
     }
     this.runs.clear();
-    if (emptied.length > 0) session.send(DELETE_ALL, columnArrays(RUN, emptied));
-    if (parkedRuns.length > 0) session.send(PARK_ALL, columnArrays(RUN, parkedRuns));
+    if (emptied.length > 0) session.send(DELETE_ALL, columnArrays(KEY, emptied));
+    if (parkedRuns.length > 0) session.send(PARK_ALL, columnArrays(KEY, parkedRuns));
     if (deleted.length > 0) session.send(DELETE, columnArrays(SLOT, deleted));
     if (put.length > 0) session.send(PUT, columnArrays(TASK, put));
-    if (endedWaits.length > 0) session.send(DELETE_ALL_WAITERS, columnArrays(RUN, endedWaits));
+    if (endedWaits.length > 0) session.send(DELETE_ALL_WAITERS, columnArrays(KEY, endedWaits));
     if (changedWaits.length > 0) session.send(DELETE_WAITERS, columnArrays(SLOT, changedWaits));
     if (waiters.length > 0) session.send(INSERT_WAITERS, columnArrays(WAITER, waiters));
   }
