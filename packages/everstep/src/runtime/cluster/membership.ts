@@ -162,10 +162,10 @@ export class Membership {
         live.wantedElsewhere(change.instanceIds);
         return;
       case 'live':
-        live.heard(change.instanceId, change);
+        live.received(change.instanceId, change);
         return;
       case 'account':
-        live.heard(change.instanceId, { topics: ['settings'], runIds: [] });
+        live.received(change.instanceId, { topics: ['settings'], runIds: [] });
         break;
       default:
         change satisfies never;

@@ -1,4 +1,4 @@
-/** Whose units are written first when more wait than one batch may have. */
+/** The order of units if more are waiting than fit into one batch. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CommitUnit } from '../../engine/writes.js';
@@ -22,7 +22,7 @@ test('accounts take turns, then their instances, and those of an instance keep t
   assert.deepEqual(namesOf(taken), ['a1/0', 'b1/0', 'a1/1', 'b2/0', 'a1/2', 'b1/1']);
 });
 
-test('the next batch starts with the account behind the last one, so that of very many each has its turn', () => {
+test('the next batch starts with the account after the last one, so that each of many accounts has its turn', () => {
   const turns = new CommitTurns(ownersOf('a1', 'b1', 'c1'), { maxUnits: 2, maxBytes: 100 });
   let waiting = [...units('a1', 3), ...units('b1', 3), ...units('c1', 3)];
   const first: (string | null)[] = [];
@@ -34,13 +34,13 @@ test('the next batch starts with the account behind the last one, so that of ver
   assert.deepEqual(first.slice(0, 6), ['a1', 'b1', 'c1', 'a1', 'b1', 'c1']);
 });
 
-test('a batch has no more than so many bytes, except a single unit that has more', () => {
+test('a batch does not exceed its limit of bytes, unless a single unit does', () => {
   const turns = new CommitTurns(ownersOf('a1'), { maxUnits: 10, maxBytes: 10 });
   assert.deepEqual(namesOf(turns.take([...units('a1', 5, 4)], all)), ['a1/0', 'a1/1']);
   assert.deepEqual(namesOf(turns.take([...units('a1', 2, 40)], all)), ['a1/0']);
 });
 
-test('a unit of an unknown instance comes behind all that were submitted before it, and before all others', () => {
+test('a unit of an unknown instance is written after all earlier units and before all later ones', () => {
   const turns = new CommitTurns(ownersOf('a1', 'b1'), { maxUnits: 3, maxBytes: 100 });
   const unknown = units(null, 1);
   const waiting = [...units('a1', 2), ...unknown, ...units('b1', 9)];
@@ -48,7 +48,7 @@ test('a unit of an unknown instance comes behind all that were submitted before 
   assert.deepEqual(namesOf(turns.take([...unknown, ...units('b1', 9)], all)), ['null/0']);
 });
 
-test('a unit that must wait for another one uses no place', () => {
+test('a unit that must wait for another one does not count', () => {
   const turns = new CommitTurns(ownersOf('a1'), { maxUnits: 2, maxBytes: 100 });
   assert.deepEqual(namesOf(turns.take(units('a1', 5), ({ name }) => name !== 'a1/0')), ['a1/1', 'a1/2']);
 });

@@ -1,27 +1,27 @@
 /**
- * Which units are written next when more wait than fit into one batch. Accounts take turns, then the instances of an account, one
- * unit at a time. Units of one instance keep their order, and only they can build on each other. A unit whose instance is unknown
- * is written after all that were submitted before it, and before all that come later.
+ * Selects the units of the next batch if more are waiting than fit. Accounts take turns, then the instances of an account, one
+ * unit at a time. Units of one instance keep their order; only these can depend on each other. A unit of an unknown instance is
+ * written after all units submitted before it, and before all later ones.
  */
 import { byOwner, interleaved } from '../../fairness/turns.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 
 export interface Waiting {
-  /** Null when it is unknown. */
+  /** Null if unknown. */
   readonly instanceId: string | null;
   readonly bytes: number;
 }
 
 export interface BatchLimits {
   readonly maxUnits: number;
-  /** A single unit may have more: it is written alone. */
+  /** A larger unit is written alone. */
   readonly maxBytes: number;
 }
 
 export class CommitTurns {
   private readonly owners: InstanceOwners;
   private readonly limits: BatchLimits;
-  /** The next batch starts with the account behind this one. */
+  /** The next batch starts with the account after this one. */
   private lastAccountId: string | null = null;
 
   constructor(owners: InstanceOwners, limits: BatchLimits) {
@@ -30,8 +30,8 @@ export class CommitTurns {
   }
 
   /**
-   * Units for one batch, in the order in which they are written. `mayTake` is asked once for each unit that is looked at, those of
-   * an instance in their order; one that may not be taken is passed over and uses no place.
+   * Returns the units of one batch, in the order in which they are written. `mayTake` is called once for each unit considered, in
+   * order within an instance. A unit that may not be taken is skipped and does not count.
    */
   take<Unit extends Waiting>(waiting: readonly Unit[], mayTake: (unit: Unit) => boolean): ReadonlySet<Unit> {
     const { maxUnits, maxBytes } = this.limits;

@@ -11,7 +11,9 @@ import { Committer } from './committer.js';
 const UNIT: CommitUnit = { guards: [], writes: [] };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('what was submitted while a batch was being written is lost with it: it may build on that', { timeout: 5_000 }, async () => {
+test('units submitted while a batch was being written are lost with it, because they can depend on it', {
+  timeout: 5_000,
+}, async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const batches: { units: number; fail: () => void; pass: () => void }[] = [];
   const slow: Store = {
@@ -49,7 +51,7 @@ test('what was submitted while a batch was being written is lost with it: it may
   await store.close();
 });
 
-test('where it pays, the first batch waits for more units: for so many, for so long, or until all is to be written', {
+test('if the store asks for it, the first batch waits for more units: up to a number, a time, or until everything must be written', {
   timeout: 5_000,
 }, async () => {
   const batches: number[] = [];
@@ -85,7 +87,7 @@ test('where it pays, the first batch waits for more units: for so many, for so l
   const last = submit(1);
   await committer.settled();
   await last;
-  assert.deepEqual(batches, [2, 3, 1], 'nobody waits any more');
+  assert.deepEqual(batches, [2, 3, 1], 'no unit is waiting');
   gatherMs = 0;
   await submit(1);
   assert.deepEqual(batches, [2, 3, 1, 1], 'it does not pay');
@@ -95,10 +97,10 @@ test('where it pays, the first batch waits for more units: for so many, for so l
   asked.length = 0;
   for (let batch = 0; batch < 40; batch++) await submit(2);
   await submit(1);
-  assert.ok(Math.abs((asked.at(-1) ?? 0) - 2) < 0.1, 'it is told how many units batches have had lately');
+  assert.ok(Math.abs((asked.at(-1) ?? 0) - 2) < 0.1, 'it receives the recent number of units per batch');
 });
 
-test('one unit that cannot be written is lost alone, with what was decided on its run after it', { timeout: 5_000 }, async () => {
+test('a unit that cannot be written is lost alone, with the later decisions on its run', { timeout: 5_000 }, async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const of = (runKey: string): CommitUnit => ({ guards: [{ kind: 'run-active', runKey }], writes: [] });
   const faulty = of('faulty');
@@ -132,7 +134,7 @@ test('one unit that cannot be written is lost alone, with what was decided on it
   await store.close();
 });
 
-test('a unit that was written although the answer was lost is never taken for one that was refused', {
+test('a unit that was written although its response was lost does not count as refused', {
   timeout: 5_000,
 }, async () => {
   const store = await openSqliteStore({ file: ':memory:' });
@@ -152,7 +154,7 @@ test('a unit that was written although the answer was lost is never taken for on
   await store.close();
 });
 
-test('a batch of which nobody knows whether it was written is not written again', { timeout: 5_000 }, async () => {
+test('a batch whose outcome is unknown is not written again', { timeout: 5_000 }, async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   let commits = 0;
   const forgetful: Store = {
@@ -179,7 +181,7 @@ test('a batch of which nobody knows whether it was written is not written again'
   await store.close();
 });
 
-test('each error is reported before anybody acts on it, also of a unit that is written by itself', {
+test('each error is reported before it is acted on, including that of a unit written separately', {
   timeout: 5_000,
 }, async () => {
   const errors = [new Error('a step was recorded twice'), new StoreRefusesWritesError('disk full')];
@@ -197,7 +199,7 @@ test('each error is reported before anybody acts on it, also of a unit that is w
   assert.deepEqual(seen, [errors, errors]);
 });
 
-/** A store that takes so many batches at once and ends each when it is told to. */
+/** A store that takes several batches at once. The test decides when each one ends. */
 function slowStore(most: number, minUnits = 1) {
   const batches: { readonly runs: readonly string[]; readonly pass: () => void; readonly fail: () => void }[] = [];
   const store: Pick<Store, 'commit' | 'concurrentBatches'> = {
@@ -220,7 +222,7 @@ const decidedOn = (runKey: string, ...writes: CommitUnit['writes']): CommitUnit 
 });
 const runsOf = (batches: readonly { readonly runs: readonly string[] }[]) => batches.map(({ runs }) => runs.join(' '));
 
-test('a store that gains by it writes units of different runs at once, and those of one run in their order', async () => {
+test('concurrent batches contain units of different runs, and those of one run keep their order', async () => {
   const { store, batches } = slowStore(2);
   const committer = new Committer(store, createSystemClock());
   const results: Promise<CommitResult>[] = [];
@@ -229,7 +231,7 @@ test('a store that gains by it writes units of different runs at once, and those
   await turn();
   submit(decidedOn('a'));
   submit(decidedOn('b'));
-  // Names a, whose second unit waits: so it waits too.
+  // It names a, whose second unit waits, so it waits too.
   submit(decidedOn('c', { kind: 'wake-invoker', childRunKey: 'a', at: 1 }));
   submit(decidedOn('c'));
   submit(decidedOn('d'));
@@ -252,7 +254,7 @@ test('a store that gains by it writes units of different runs at once, and those
   assert.deepEqual(new Set((await Promise.all(results)).map(({ kind }) => kind)), new Set(['applied']));
 });
 
-test('a further batch waits until there are enough units to be worth it', async () => {
+test('another concurrent batch waits until there are enough units', async () => {
   const { store, batches } = slowStore(2, 3);
   const committer = new Committer(store, createSystemClock());
   const results = [committer.submit(decidedOn('a'))];
@@ -269,7 +271,7 @@ test('a further batch waits until there are enough units to be worth it', async 
   await Promise.all(results);
 });
 
-test('what a unit names besides runs keeps its order too: ids, keys, queues, schedules and dead letters', async () => {
+test('units with other common keys keep their order too: ids, keys, queues, schedules and dead letters', async () => {
   const at = 1;
   const instanceId = 'inst_1';
   const pairs: readonly (readonly [CommitUnit, CommitUnit])[] = [
@@ -316,7 +318,7 @@ test('what a unit names besides runs keeps its order too: ids, keys, queues, sch
   }
 });
 
-test('a batch that is lost takes along what waits, not what is being written beside it', async () => {
+test('waiting units are lost with a batch, concurrent batches are not', async () => {
   const { store, batches } = slowStore(2);
   const committer = new Committer(store, createSystemClock());
   const outcomeOf = (unit: CommitUnit) =>

@@ -1,11 +1,9 @@
 /**
- * Group commit: decisions that are taken in one turn of the event loop become
- * durable in one transaction, so a hundred concurrent runs share an fsync.
- * A batch is bounded: where more units wait, accounts take turns (`commits/commit-turns.ts`).
+ * Group commit: the decisions of one turn of the event loop become durable in one transaction, so a hundred concurrent runs
+ * share an fsync. Batches are limited: if more units are waiting, accounts take turns (`commits/commit-turns.ts`).
  *
- * A store that gains by it has several batches under way at once. Units that
- * name something in common are written in their order all the same: the later
- * one waits until the batch of the earlier one is durable.
+ * A store that benefits from it receives several batches at the same time. Units with a common conflict key still keep their
+ * order: the later one waits until the batch of the earlier one is durable.
  * Keeps invariant 1.
  */
 import { withEntry } from '../../audit/audited-request.js';
@@ -19,28 +17,28 @@ import { CommitTurns, type Waiting } from './commit-turns.js';
 
 interface Pending extends Waiting {
   readonly unit: CommitUnit;
-  /** Empty where batches are written one after the other. */
-  readonly names: readonly string[];
+  /** Conflict keys; empty if batches are written one after another. */
+  readonly keys: readonly string[];
   readonly resolve: (result: CommitResult) => void;
   readonly reject: (error: unknown) => void;
   readonly onLost: (() => void) | undefined;
 }
 
-/** Told of units that have become durable, while it wants to be. */
+/** Is notified of units that became durable, while it wants to be. */
 export interface DurableWatcher {
   readonly isWanted: boolean;
   committed(units: readonly CommitUnit[]): void;
 }
 
-const NOBODY: DurableWatcher = { isWanted: false, committed: () => {} };
-const NO_NAMES: readonly string[] = [];
+const NO_WATCHER: DurableWatcher = { isWanted: false, committed: () => {} };
+const NO_KEYS: readonly string[] = [];
 const ONE_BY_ONE: ConcurrentBatches = { most: 1, minUnits: 1 };
-/** More are written in several batches, so that those of one account do not keep others waiting. */
+/** More units are written in several batches, so that the units of one account do not delay those of others. */
 const BATCH = { maxUnits: 256, maxBytes: 16 * 1024 * 1024 };
-/** The weight of the latest batch in how many units batches have had lately. */
+/** Weight of the latest batch in the average number of units per batch. */
 const WEIGHT_OF_LATEST = 1 / 8;
 
-/** Receives the error of each batch, or of a unit by itself, that could not be written. */
+/** Receives the error of each batch or single unit that could not be written. */
 export type FailureListener = (error: unknown) => void;
 
 export class Committer {
@@ -52,17 +50,17 @@ export class Committer {
   private readonly turns: CommitTurns;
   private pending: Pending[] = [];
   private scheduled = false;
-  /** The first batch waits for more units; this takes its timer back. */
+  /** Cancels the timer while the first batch waits for more units. */
   private stopGathering: (() => void) | null = null;
   private recentUnits = 0;
-  private readonly underWay = new Set<Promise<void>>();
-  /** What the batches under way name. */
-  private readonly named = new Set<string>();
+  private readonly inProgress = new Set<Promise<void>>();
+  /** Conflict keys of the batches in progress. */
+  private readonly heldKeys = new Set<string>();
 
   constructor(
     store: Pick<Store, 'commit' | 'concurrentBatches'>,
     clock: Clock,
-    watcher = NOBODY,
+    watcher = NO_WATCHER,
     onFailure: FailureListener = () => {},
     owners: InstanceOwners = ONE_OWNER,
   ) {
@@ -75,15 +73,14 @@ export class Committer {
   }
 
   /**
-   * Resolves when the unit is durable, or was refused by a guard; rejects when nothing of its batch happened, or
-   * nothing of one before it: what was decided meanwhile may build on that. `onLost` is called at that very moment.
-   * The unit carries the audit entry of the request that leads to it, if there is one. `instanceId`: of the unit, where the caller
-   * knows it.
+   * Resolves when the unit is durable, or a guard refused it. Rejects if its batch or an earlier one was not written, because
+   * later decisions can depend on an earlier unit. `onLost` is called at that moment. The audit entry of the current request, if
+   * any, is added to the unit. `instanceId`: of the unit, if the caller knows it.
    */
   submit(submitted: CommitUnit, onLost?: () => void, instanceId = instanceOf(submitted)): Promise<CommitResult> {
     const { unit, settle } = withEntry(submitted);
     return new Promise((resolve, reject) => {
-      const names = this.concurrentBatches.most > 1 ? conflictKeysOf(unit) : NO_NAMES;
+      const keys = this.concurrentBatches.most > 1 ? conflictKeysOf(unit) : NO_KEYS;
       const settled = (result: CommitResult) => {
         settle(result.kind === 'applied');
         resolve(result);
@@ -92,33 +89,33 @@ export class Committer {
         settle(false);
         reject(error);
       };
-      this.pending.push({ unit, names, instanceId, bytes: weightOf(unit), resolve: settled, reject: failed, onLost });
+      this.pending.push({ unit, keys, instanceId, bytes: weightOf(unit), resolve: settled, reject: failed, onLost });
       this.writeSoon();
     });
   }
 
-  /** Whether nothing waits to be written or is being written. */
+  /** Whether no unit is waiting or being written. */
   get idle(): boolean {
-    return this.underWay.size === 0 && !this.scheduled && this.pending.length === 0;
+    return this.inProgress.size === 0 && !this.scheduled && this.pending.length === 0;
   }
 
-  /** Resolves when everything that was submitted before is written. */
+  /** Resolves when everything submitted before is written. */
   async settled(): Promise<void> {
     while (!this.idle) {
       if (this.stopGathering) this.writeAtEndOfTurn();
       await new Promise<void>((resolve) => this.clock.endOfTurn(resolve));
-      await Promise.all(this.underWay);
+      await Promise.all(this.inProgress);
     }
   }
 
   /**
-   * At the end of the turn, in which more may come. So a batch that had to wait waits one turn more: what came in
-   * meanwhile, and has not been read yet, shares its commit.
+   * Writes at the end of the turn, because more units may be submitted in it. A batch that had to wait therefore waits one more
+   * turn: requests that arrived meanwhile and are not read yet share its commit.
    */
   private writeSoon(): void {
     const { most, minUnits } = this.concurrentBatches;
-    if (this.scheduled || this.underWay.size >= most || this.pending.length === 0) return;
-    if (this.pending.length < minUnits && (this.underWay.size > 0 || this.isGathering())) return;
+    if (this.scheduled || this.inProgress.size >= most || this.pending.length === 0) return;
+    if (this.pending.length < minUnits && (this.inProgress.size > 0 || this.isGathering())) return;
     this.writeAtEndOfTurn();
   }
 
@@ -129,7 +126,7 @@ export class Committer {
     if (gatherMs <= 0) return false;
     this.stopGathering = this.clock.setTimer(this.clock.now() + gatherMs, () => {
       this.stopGathering = null;
-      if (!this.scheduled && this.underWay.size === 0 && this.pending.length > 0) this.writeAtEndOfTurn();
+      if (!this.scheduled && this.inProgress.size === 0 && this.pending.length > 0) this.writeAtEndOfTurn();
     });
     return true;
   }
@@ -144,24 +141,24 @@ export class Committer {
       if (batch.length === 0) return;
       this.recentUnits += (batch.length - this.recentUnits) * WEIGHT_OF_LATEST;
       const writing = this.write(batch).then(() => {
-        for (const { names } of batch) for (const name of names) this.named.delete(name);
-        this.underWay.delete(writing);
+        for (const { keys } of batch) for (const key of keys) this.heldKeys.delete(key);
+        this.inProgress.delete(writing);
         this.writeSoon();
       });
-      this.underWay.add(writing);
+      this.inProgress.add(writing);
       this.writeSoon();
     });
   }
 
-  /** What may be written now: what waits for nothing that is under way, nor for anything that itself has to wait. */
+  /** Takes the units that wait neither for a batch in progress nor for another waiting unit. */
   private take(): readonly Pending[] {
     const waitedFor = new Set<string>();
-    const batch = this.turns.take(this.pending, ({ names }) => {
-      if (!names.some((name) => this.named.has(name) || waitedFor.has(name))) return true;
-      for (const name of names) waitedFor.add(name);
+    const batch = this.turns.take(this.pending, ({ keys }) => {
+      if (!keys.some((key) => this.heldKeys.has(key) || waitedFor.has(key))) return true;
+      for (const key of keys) waitedFor.add(key);
       return false;
     });
-    for (const { names } of batch) for (const name of names) this.named.add(name);
+    for (const { keys } of batch) for (const key of keys) this.heldKeys.add(key);
     this.pending = batch.size === this.pending.length ? [] : this.pending.filter((item) => !batch.has(item));
     return [...batch];
   }
@@ -170,7 +167,7 @@ export class Committer {
   private async write(batch: readonly Pending[]): Promise<void> {
     try {
       const results = await this.store.commit(batch.map((item) => item.unit));
-      // First: what ends is known until it is acted on.
+      // Before the results are acted on, because ended runs are then removed from memory.
       if (this.watcher.isWanted)
         this.watcher.committed(batch.flatMap(({ unit }, index) => (results[index]?.kind === 'applied' ? [unit] : [])));
       for (const [index, item] of batch.entries()) {
@@ -185,7 +182,7 @@ export class Committer {
     }
   }
 
-  /** Rejects everything in `batch`, and everything that waits: it may build on that. */
+  /** Rejects the units of `batch` and all waiting units, because these can depend on them. */
   private lose(batch: readonly Pending[], cause: unknown): void {
     const waiting = this.pending;
     this.pending = [];
@@ -196,30 +193,30 @@ export class Committer {
   }
 
   /**
-   * Writes each unit of a failed batch by itself, because one unit may be the cause: then the others are not lost with it.
-   * A store may write the units of a batch in several transactions, of which one has failed. So a unit may have been written
-   * already. Its guards then refuse it, and it counts as lost: what is owed is read again.
+   * Writes each unit of a failed batch separately, so that a single faulty unit does not cause the loss of the others. If the
+   * store wrote the batch in several transactions, a unit may already be written. Then its guards refuse it and it counts as
+   * lost: pending work is read again.
    */
   private async writeSingly(batch: readonly Pending[], cause: unknown): Promise<void> {
     const lostRuns = new Set<string>();
     let lost = batch.length === 1;
-    let away = false;
+    let isUnavailable = false;
     for (const item of batch) {
       const runKey = runOf(item.unit);
       try {
-        // What was decided on a state that was lost must not be written.
-        if (away || batch.length === 1 || (runKey !== null && lostRuns.has(runKey))) throw cause;
+        // A decision on a lost state must not be written.
+        if (isUnavailable || batch.length === 1 || (runKey !== null && lostRuns.has(runKey))) throw cause;
         const [result] = await this.store.commit([item.unit]);
-        // A refusal may come of the unit's own first writing, of which only the answer was lost: nobody can tell.
+        // The unit may already be written, if only the response was lost. Then its own guards refuse it.
         if (result?.kind !== 'applied') throw cause;
         if (this.watcher.isWanted) this.watcher.committed([item.unit]);
         item.resolve(result);
       } catch (error) {
         lost = true;
-        // Before the owners of the unit act on it: no delivery may start once the store refuses writes.
+        // Before the rejection is acted on: no delivery may start after the store refuses writes.
         if (error !== cause) this.onFailure(error);
-        // The others would only wait for it to come back, one after the other.
-        away ||= batch.length > 1 && error instanceof StoreUnavailableError && error !== cause;
+        // The remaining units would only wait for the store one after another.
+        isUnavailable ||= batch.length > 1 && error instanceof StoreUnavailableError && error !== cause;
         if (runKey !== null) lostRuns.add(runKey);
         item.onLost?.();
         item.reject(error);
@@ -230,13 +227,13 @@ export class Committer {
 }
 
 /**
- * The connection was lost, perhaps at COMMIT: the batch may have been written. Units whose guards would not refuse them would
- * be written twice. Other errors come from a store that has rolled back.
+ * Returns whether the batch may be written, because the connection was lost, possibly at COMMIT. Units without a guard that
+ * refuses them would be written twice. After all other errors the store has rolled back.
  */
 const isOutcomeUnknown = (error: unknown): boolean =>
   error instanceof StoreUnavailableError && !(error instanceof StoreRefusesWritesError);
 
-/** The active run that the unit was decided on. */
+/** Returns the active run on which the unit was decided. */
 function runOf({ guards }: CommitUnit): string | null {
   for (const guard of guards) if (guard.kind === 'run-active') return guard.runKey;
   return null;

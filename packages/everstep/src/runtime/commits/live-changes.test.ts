@@ -12,12 +12,12 @@ const RUNS: Readonly<Record<string, RunOfHint>> = {
   r1: { instanceId: 'qi_1', workflowRunId: 'one', isLimited: false },
   r2: { instanceId: 'qi_2', workflowRunId: 'two', isLimited: true },
 };
-/** In the key of a run that has the same as its id. */
+/** Returns a run whose id is its key. */
 const LONG = 'x'.repeat(250);
 const runOf = (runKey: string): RunOfHint | undefined =>
   runKey.endsWith(LONG) ? { instanceId: 'qi_1', workflowRunId: runKey, isLimited: false } : RUNS[runKey];
 
-/** Nodes that hear each other at once. */
+/** Nodes that receive the notices of each other immediately. */
 function nodes(count: number, clock = new SimulatedClock(0)) {
   const notices: SharedChange[] = [];
   const all: LiveChanges[] = [];
@@ -27,7 +27,7 @@ function nodes(count: number, clock = new SimulatedClock(0)) {
       for (const [other, node] of all.entries()) {
         if (other === n) continue;
         if (change.kind === 'live-wanted') node.wantedElsewhere(change.instanceIds);
-        if (change.kind === 'live') node.heard(change.instanceId, change);
+        if (change.kind === 'live') node.received(change.instanceId, change);
       }
     };
     all.push(new LiveChanges({ clock, cluster: { notify }, runOf }));
@@ -40,7 +40,7 @@ function watch(node: LiveChanges, instanceId: string) {
   return { hints, end: node.watch(instanceId, (hint) => hints.push(hint)) };
 }
 
-test('while nobody looks on nothing is wanted', () => {
+test('no hints are wanted without a stream', () => {
   const live = new LiveChanges({ clock: new SimulatedClock(0), cluster: null, runOf });
   assert.equal(live.isWanted, false);
   const { end } = watch(live, 'qi_1');
@@ -49,7 +49,7 @@ test('while nobody looks on nothing is wanted', () => {
   assert.equal(live.isWanted, false);
 });
 
-test('a unit is told to those who look on at its instance, with what it changes', () => {
+test('a unit is published to the streams of its instance, with its topics', () => {
   const live = new LiveChanges({ clock: new SimulatedClock(0), cluster: null, runOf });
   const [one, two] = [watch(live, 'qi_1'), watch(live, 'qi_2')];
   live.committed([step('r1'), step('r1')]);
@@ -65,29 +65,29 @@ test('a unit is told to those who look on at its instance, with what it changes'
   assert.deepEqual([one.hints, two.hints], [[], []]);
 });
 
-test('of a run that nobody knows here everybody is told, without its id', () => {
+test('a change to an unknown run is published to all streams, without its id', () => {
   const live = new LiveChanges({ clock: new SimulatedClock(0), cluster: null, runOf });
   const [one, two] = [watch(live, 'qi_1'), watch(live, 'qi_2')];
   live.committed([step('unknown')]);
   for (const { hints } of [one, two]) assert.deepEqual(hints, [{ topics: ['runs'], runIds: [] }]);
 });
 
-test('what another node changes is told within a quarter of a second, in one notice, while somebody looks on', () => {
+test('a change on another node arrives within a quarter of a second, in one notice, while a stream is open', () => {
   const { of, clock, notices } = nodes(2);
   of(0).committed([step('r1')]);
-  assert.deepEqual(notices, [], 'nobody wants to know');
+  assert.deepEqual(notices, [], 'no stream is open');
   const { hints } = watch(of(1), 'qi_1');
   assert.deepEqual(notices.splice(0), [{ kind: 'live-wanted', instanceIds: ['qi_1'] }]);
   for (let n = 0; n < 100; n++) of(0).committed([step('r1'), step('r2')]);
   assert.deepEqual(hints, []);
-  const begun = clock.now();
+  const started = clock.now();
   clock.advance();
-  assert.ok(clock.now() - begun <= 250);
+  assert.ok(clock.now() - started <= 250);
   assert.deepEqual(notices, [{ kind: 'live', instanceId: 'qi_1', topics: ['runs'], runIds: ['one'] }]);
   assert.deepEqual(hints.length, 1);
 });
 
-test('that somebody looks on is said again and again, and believed no longer than that', () => {
+test('open streams are announced repeatedly, and an announcement expires', () => {
   const { of, clock, notices } = nodes(2);
   const { hints, end } = watch(of(1), 'qi_1');
   while (clock.now() < 60_000) clock.advance();
@@ -97,7 +97,7 @@ test('that somebody looks on is said again and again, and believed no longer tha
   while (hints.length === 0) clock.advance();
   end();
   const ended = clock.now();
-  // What goes on keeps nobody telling.
+  // Further writes do not extend the announcement.
   while (clock.now() < ended + 11_000) {
     of(0).committed([step('r1')]);
     if (!clock.advance()) break;
@@ -108,7 +108,7 @@ test('that somebody looks on is said again and again, and believed no longer tha
   assert.deepEqual([notices, of(0).isWanted], [[], false]);
 });
 
-test('a notice stays short, however long the ids of runs are', () => {
+test('a notice is short even if run ids are long', () => {
   const { all, clock, notices } = nodes(2);
   const [one, two] = all;
   assert.ok(one && two);
@@ -121,7 +121,7 @@ test('a notice stays short, however long the ids of runs are', () => {
   assert.ok(JSON.stringify(notice).length < 6_000);
 });
 
-test('after notices were missed everything may have changed', () => {
+test('after lost notices everything may have changed', () => {
   const live = new LiveChanges({ clock: new SimulatedClock(0), cluster: null, runOf });
   const { hints } = watch(live, 'qi_1');
   live.missed();

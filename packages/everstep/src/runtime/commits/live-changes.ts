@@ -1,58 +1,58 @@
 /**
- * Hints for those who look on: what of an instance has changed, taken from the units that became durable. A hint says where
- * to ask again, never what there is, so one that is lost or comes twice does no harm. While nobody looks on anywhere, a
- * batch costs one question.
+ * Change hints for open live streams, taken from the units that became durable. A hint names what to read again and contains
+ * no data, so a lost or repeated hint does no harm. Without any stream, a batch costs one check.
  *
- * A node on which somebody looks on says so to the others, again and again; as long as they hear that, they tell what they
- * write, gathered for a quarter of a second.
+ * A node with open streams announces their instances to the other nodes repeatedly. While they receive that, they publish the
+ * hints of their own writes, collected over a quarter of a second.
  */
 import { type CommitUnit, type StoreWrite, writeFacts } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
 import { LIVE_TOPICS, type LiveHint, type LiveTopic } from '../../ports/live-hints.js';
 
-/** Runs that one hint names. */
-const MOST_RUNS = 50;
-/** The same between nodes: a notice is short. Ids of users may be long. */
-const MOST_TOLD_RUNS = 20;
-const MOST_TOLD_CHARACTERS = 3_000;
-const GATHERED_MS = 250;
-/** That somebody looks on here is said so often, and believed for so long. */
-const SAID_EVERY_MS = 4_000;
-const BELIEVED_MS = 10_000;
+/** Largest number of runs in a hint. */
+const MAX_RUNS = 50;
+/** Limits of a hint between nodes, because notices are short. Ids of users can be long. */
+const MAX_NOTICE_RUNS = 20;
+const MAX_NOTICE_CHARACTERS = 3_000;
+/** Hints for other nodes are collected for this time. */
+const COLLECTED_MS = 250;
+/** Interval of the announcements, and how long one is valid. */
+const ANNOUNCED_EVERY_MS = 4_000;
+const VALID_MS = 10_000;
 
-/** What is known of a run. */
+/** What hints need to know about a run. */
 export interface RunOfHint {
   readonly instanceId: string;
   readonly workflowRunId: string;
-  /** It passes the gate of a key. */
+  /** Whether it has a flow control key. */
   readonly isLimited: boolean;
 }
 
 export interface LiveChangesOptions {
   readonly clock: Clock;
-  /** Null where this process is alone on its store. */
+  /** Null if no other process uses the store. */
   readonly cluster: Pick<Cluster, 'notify'> | null;
-  /** Of runs in memory; undefined: nobody knows whose it is. */
+  /** Returns a run in memory; undefined if it is not there. */
   readonly runOf: (runKey: string) => RunOfHint | undefined;
 }
 
 export type LiveListener = (hint: LiveHint) => void;
 
-/** Topics and runs of one instance, until they are told. */
-class Gathered {
+/** Topics and runs of one instance that are not published yet. */
+class PendingHint {
   readonly topics = new Set<LiveTopic>();
   readonly runIds = new Set<string>();
 
   run({ workflowRunId, isLimited }: Omit<RunOfHint, 'instanceId'>): void {
     this.topics.add('runs');
     if (isLimited) this.topics.add('flow-control');
-    if (this.runIds.size < MOST_RUNS) this.runIds.add(workflowRunId);
+    if (this.runIds.size < MAX_RUNS) this.runIds.add(workflowRunId);
   }
 
   add({ topics, runIds }: LiveHint): void {
     for (const topic of topics) this.topics.add(topic);
-    for (const runId of runIds) if (this.runIds.size < MOST_RUNS) this.runIds.add(runId);
+    for (const runId of runIds) if (this.runIds.size < MAX_RUNS) this.runIds.add(runId);
   }
 
   get hint(): LiveHint {
@@ -63,11 +63,11 @@ class Gathered {
 export class LiveChanges {
   private readonly options: LiveChangesOptions;
   private readonly listeners = new Map<string, Set<LiveListener>>();
-  /** Instances that somebody looks on at from another node, and until when that is believed. */
+  /** Instances with streams on other nodes, and until when this is valid (Unix ms). */
   private readonly elsewhere = new Map<string, number>();
-  private readonly toTell = new Map<string, Gathered>();
-  private cancelTelling: (() => void) | null = null;
-  private cancelSaying: (() => void) | null = null;
+  private readonly unpublished = new Map<string, PendingHint>();
+  private cancelPublishing: (() => void) | null = null;
+  private cancelAnnouncing: (() => void) | null = null;
 
   constructor(options: LiveChangesOptions) {
     this.options = options;
@@ -77,59 +77,59 @@ export class LiveChanges {
     return this.listeners.size > 0 || this.elsewhere.size > 0;
   }
 
-  /** Gives the function that ends it. */
+  /** Returns a function that removes the listener. */
   watch(instanceId: string, listener: LiveListener): () => void {
     const set = this.listeners.get(instanceId) ?? new Set();
     this.listeners.set(instanceId, set.add(listener));
-    if (set.size === 1) this.say([instanceId]);
-    this.saySoon();
+    if (set.size === 1) this.announce([instanceId]);
+    this.announceLater();
     return () => {
       set.delete(listener);
       if (set.size === 0 && this.listeners.get(instanceId) === set) this.listeners.delete(instanceId);
     };
   }
 
-  /** They are durable. */
+  /** Publishes hints about durable units. */
   committed(units: readonly CommitUnit[]): void {
-    const changed = new Map<string, Gathered>();
-    const of = (instanceId: string): Gathered => {
-      const known = changed.get(instanceId) ?? new Gathered();
+    const changed = new Map<string, PendingHint>();
+    const of = (instanceId: string): PendingHint => {
+      const known = changed.get(instanceId) ?? new PendingHint();
       changed.set(instanceId, known);
       return known;
     };
-    for (const unit of units) for (const write of unit.writes) this.gather(write, of);
-    for (const [instanceId, gathered] of changed) this.pass(instanceId, gathered.hint);
+    for (const unit of units) for (const write of unit.writes) this.collect(write, of);
+    for (const [instanceId, pending] of changed) this.pass(instanceId, pending.hint);
   }
 
-  /** Something changed that no unit told of. */
+  /** Publishes a change that is not in a unit. */
   changed(instanceId: string, topic: LiveTopic): void {
     if (this.isWanted) this.pass(instanceId, { topics: [topic], runIds: [] });
   }
 
-  /** From another node. */
-  heard(instanceId: string, hint: LiveHint): void {
+  /** Passes a hint to the listeners of this node. */
+  received(instanceId: string, hint: LiveHint): void {
     for (const listener of this.listeners.get(instanceId) ?? []) listener(hint);
   }
 
-  /** Somebody looks on from another node. */
+  /** Records that another node has streams of these instances. */
   wantedElsewhere(instanceIds: readonly string[]): void {
-    const until = this.options.clock.now() + BELIEVED_MS;
+    const until = this.options.clock.now() + VALID_MS;
     for (const instanceId of instanceIds) this.elsewhere.set(instanceId, until);
   }
 
-  /** What other nodes told for a while may not have come. */
+  /** Notices of other nodes may have been lost: everything may have changed. */
   missed(): void {
-    for (const instanceId of this.listeners.keys()) this.heard(instanceId, { topics: LIVE_TOPICS, runIds: [] });
+    for (const instanceId of this.listeners.keys()) this.received(instanceId, { topics: LIVE_TOPICS, runIds: [] });
   }
 
   stop(): void {
-    this.cancelTelling?.();
-    this.cancelSaying?.();
+    this.cancelPublishing?.();
+    this.cancelAnnouncing?.();
     this.listeners.clear();
     this.elsewhere.clear();
   }
 
-  private gather(write: StoreWrite, of: (instanceId: string) => Gathered): void {
+  private collect(write: StoreWrite, of: (instanceId: string) => PendingHint): void {
     const facts = writeFacts(write);
     if (facts.topic === null) return;
     const instanceId = facts.instanceId(write);
@@ -149,45 +149,45 @@ export class LiveChanges {
   }
 
   private pass(instanceId: string, hint: LiveHint): void {
-    this.heard(instanceId, hint);
+    this.received(instanceId, hint);
     if (!this.options.cluster || !this.elsewhere.has(instanceId)) return;
-    const gathered = this.toTell.get(instanceId) ?? new Gathered();
-    gathered.add(hint);
-    this.toTell.set(instanceId, gathered);
+    const pending = this.unpublished.get(instanceId) ?? new PendingHint();
+    pending.add(hint);
+    this.unpublished.set(instanceId, pending);
     const { clock } = this.options;
-    this.cancelTelling ??= clock.setTimer(clock.now() + GATHERED_MS, () => this.publish());
+    this.cancelPublishing ??= clock.setTimer(clock.now() + COLLECTED_MS, () => this.publish());
   }
 
   private publish(): void {
-    this.cancelTelling = null;
+    this.cancelPublishing = null;
     const now = this.options.clock.now();
     for (const [instanceId, until] of this.elsewhere) if (until <= now) this.elsewhere.delete(instanceId);
-    for (const [instanceId, { hint }] of this.toTell) {
-      let room = MOST_TOLD_CHARACTERS;
-      const runIds = hint.runIds.slice(0, MOST_TOLD_RUNS).filter((runId) => {
-        room -= runId.length;
-        return room >= 0;
+    for (const [instanceId, { hint }] of this.unpublished) {
+      let remaining = MAX_NOTICE_CHARACTERS;
+      const runIds = hint.runIds.slice(0, MAX_NOTICE_RUNS).filter((runId) => {
+        remaining -= runId.length;
+        return remaining >= 0;
       });
       if (this.elsewhere.has(instanceId)) this.options.cluster?.notify({ kind: 'live', instanceId, topics: hint.topics, runIds });
     }
-    this.toTell.clear();
+    this.unpublished.clear();
   }
 
-  private say(instanceIds: readonly string[]): void {
+  private announce(instanceIds: readonly string[]): void {
     const { cluster } = this.options;
-    // A notice is short, and ids of instances are.
+    // A notice is short. Ids of instances are short too.
     for (let from = 0; from < instanceIds.length; from += 50)
       cluster?.notify({ kind: 'live-wanted', instanceIds: instanceIds.slice(from, from + 50) });
   }
 
-  private saySoon(): void {
+  private announceLater(): void {
     const { clock, cluster } = this.options;
     if (!cluster) return;
-    this.cancelSaying ??= clock.setTimer(clock.now() + SAID_EVERY_MS, () => {
-      this.cancelSaying = null;
+    this.cancelAnnouncing ??= clock.setTimer(clock.now() + ANNOUNCED_EVERY_MS, () => {
+      this.cancelAnnouncing = null;
       if (this.listeners.size === 0) return;
-      this.say([...this.listeners.keys()]);
-      this.saySoon();
+      this.announce([...this.listeners.keys()]);
+      this.announceLater();
     });
   }
 }

@@ -1,4 +1,4 @@
-/** A store that refuses writes for a while: nothing is delivered meanwhile, and nothing is executed twice because of it. */
+/** A store that refuses writes for a while. Meanwhile there are no deliveries, and nothing is executed twice because of it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Log } from '../../ports/log.js';
@@ -19,7 +19,7 @@ import {
 } from '../runtime.fixture.js';
 import { StoreWrites } from './store-writes.js';
 
-/** The middle of the jitter. */
+/** Middle of the jitter. */
 const random = { bytes: (count: number) => new Uint8Array(count).fill(128) };
 
 /** A store whose writes a test refuses. */
@@ -56,7 +56,7 @@ async function passTime(bench: Bench, ms: number, stepMs = 500): Promise<void> {
   }
 }
 
-test('the answer that arrives while the store refuses writes is recorded when it takes them again', async () => {
+test('a response that arrives while the store refuses writes is recorded when it accepts them again', async () => {
   const faulty = new RefusingStore();
   let answer = (): void => {};
   const flow = inARow(2);
@@ -69,7 +69,7 @@ test('the answer that arrives while the store refuses writes is recorded when it
   await withRuntime(
     caller,
     async (bench) => {
-      const begun = await bench.trigger(RUN_IN_TEST);
+      const started = await bench.trigger(RUN_IN_TEST);
       await settle();
       assert.equal(caller.calls.length, 1);
       faulty.refuses = true;
@@ -85,7 +85,7 @@ test('the answer that arrives while the store refuses writes is recorded when it
       assert.equal(caller.calls.length, 2, 'the next step follows');
       answer();
       await settle();
-      assert.equal((await endOf(bench, begun.run))?.status, 'succeeded');
+      assert.equal((await endOf(bench, started.run))?.status, 'succeeded');
       const executed = caller.calls.map(({ request }) => `${request.messageId} ${request.retried}`);
       assert.equal(new Set(executed).size, executed.length, 'no attempt is delivered twice');
     },
@@ -93,7 +93,7 @@ test('the answer that arrives while the store refuses writes is recorded when it
   );
 });
 
-test('parallel steps that are in flight when the store begins to refuse writes finish, and are executed once', async () => {
+test('parallel steps that are in flight when the store starts to refuse writes finish, and are executed once', async () => {
   const faulty = new RefusingStore();
   const answers: (() => void)[] = [];
   const caller = new ScriptedCaller(async ({ request }) => {
@@ -109,7 +109,7 @@ test('parallel steps that are in flight when the store begins to refuse writes f
   await withRuntime(
     caller,
     async (bench) => {
-      const begun = await bench.trigger(RUN_IN_TEST);
+      const started = await bench.trigger(RUN_IN_TEST);
       await settle();
       assert.equal(answers.length, 3);
       faulty.refuses = true;
@@ -122,7 +122,7 @@ test('parallel steps that are in flight when the store begins to refuse writes f
       faulty.refuses = false;
       await passTime(bench, 4_000);
       assert.equal(answers.length, 3, 'each was executed once');
-      assert.equal((await endOf(bench, begun.run))?.status, 'succeeded');
+      assert.equal((await endOf(bench, started.run))?.status, 'succeeded');
     },
     { wrap: faulty.wrap },
   );
@@ -144,7 +144,7 @@ test('an attempt that failed while the store refuses writes counts among the ret
     caller,
     async (bench) => {
       const settings = { ...SETTINGS, maxRetries: 1, retryDelay: '1000' };
-      const begun = await bench.trigger({ ...RUN_IN_TEST, settings });
+      const started = await bench.trigger({ ...RUN_IN_TEST, settings });
       await settle();
       faulty.refuses = true;
       fail();
@@ -156,13 +156,13 @@ test('an attempt that failed while the store refuses writes counts among the ret
       fail();
       await passTime(bench, 5_000);
       assert.equal(caller.calls.length, 2, 'there is one retry, whatever the store did');
-      assert.equal((await endOf(bench, begun.run))?.status, 'failed');
+      assert.equal((await endOf(bench, started.run))?.status, 'failed');
     },
     { wrap: faulty.wrap },
   );
 });
 
-test('what falls due while the store refuses writes is done when it takes them again', async () => {
+test('tasks that become due while the store refuses writes are executed when it accepts them again', async () => {
   const faulty = new RefusingStore();
   const caller = new ScriptedCaller(({ request }) =>
     request.journal.length === 0
@@ -172,23 +172,23 @@ test('what falls due while the store refuses writes is done when it takes them a
   await withRuntime(
     caller,
     async (bench) => {
-      const begun = await bench.trigger(RUN_IN_TEST);
+      const started = await bench.trigger(RUN_IN_TEST);
       await settle();
       faulty.refuses = true;
-      // Some commit is refused.
+      // A commit is refused.
       await assert.rejects(bench.trigger({ workflowRunId: 'wfr_other' }), StoreUnavailableError);
       await passTime(bench, 30_000);
       assert.equal(caller.calls.length, 1);
       faulty.refuses = false;
       await passTime(bench, 4_000);
-      assert.equal((await endOf(bench, begun.run))?.status, 'succeeded');
+      assert.equal((await endOf(bench, started.run))?.status, 'succeeded');
       assert.equal(caller.calls.length, 2);
     },
     { wrap: faulty.wrap },
   );
 });
 
-test('a plain message whose answer could not be recorded is not sent again', async () => {
+test('a plain message whose response could not be recorded is not sent again', async () => {
   const faulty = new RefusingStore();
   let answer = (): void => {};
   const sender = new ScriptedSender(async () => {
@@ -214,7 +214,7 @@ test('a plain message whose answer could not be recorded is not sent again', asy
   );
 });
 
-/** The state alone, on a store that a test plays. */
+/** Only the state, on a simulated store. */
 function alone(probe: () => Promise<void> = async () => {}) {
   const clock = new StandingClock();
   const logged: string[] = [];
@@ -233,7 +233,7 @@ function alone(probe: () => Promise<void> = async () => {}) {
 
 const refused = () => new StoreRefusesWritesError('disk full');
 
-test('the probes come with growing delays of up to two seconds, and the beginning and the end are logged once', async () => {
+test('probes have growing delays of up to two seconds, and the start and end are logged once', async () => {
   let full = true;
   const { writes, clock, logged, probes } = alone(async () => {
     if (full) throw refused();
@@ -267,7 +267,7 @@ test('the probes come with growing delays of up to two seconds, and the beginnin
   ]);
 });
 
-test('what is kept is recorded before anything is delivered', async () => {
+test('kept results are recorded before deliveries start', async () => {
   const { writes, clock } = alone();
   let full = true;
   const order: string[] = [];
@@ -288,7 +288,7 @@ test('what is kept is recorded before anything is delivered', async () => {
   assert.deepEqual(order, ['recorded', 'open']);
 });
 
-test('a request that brings a result waits for it to be recorded, and is told why when that takes too long', async () => {
+test('a request with a result waits until it is recorded, and fails with the reason if that takes too long', async () => {
   const { writes, clock } = alone();
   let full = true;
   const record = async () => {
@@ -323,7 +323,7 @@ test('a request that brings a result waits for it to be recorded, and is told wh
   assert.equal(count, 1, 'it is recorded all the same');
 });
 
-test('results of up to 64 MiB are kept together, and one that is always refused does not stop the others for long', async () => {
+test('results of up to 64 MiB in total are kept, and one that is always refused does not stop the others for long', async () => {
   const { writes, clock } = alone();
   const never = async (): Promise<number> => {
     throw refused();

@@ -71,7 +71,7 @@ export class StoreWrites implements StoreWritesState {
 
   failed(error: unknown): boolean {
     if (!(error instanceof StoreUnavailableError)) return false;
-    // Nobody asked the store.
+    // The store was not called.
     if (error instanceof NotSentError) return true;
     this.failedInRound = true;
     if (this.fault !== null || this.stopped) return true;

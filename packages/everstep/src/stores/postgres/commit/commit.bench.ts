@@ -1,9 +1,9 @@
 /**
- * Measures commits against the embedded store, both durable, on this machine:
+ * Compares commits with those of the embedded store, both durable, on this machine:
  *
  *   node packages/everstep/dist/stores/postgres/commit/commit.bench.js [seconds for each measurement]
  *
- * A unit is what a step costs while a run goes on: a guard, a row of the journal, the next task, one message counted.
+ * A unit is the writes of one step: a guard, a journal row, the next task and one counted message.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ import { openTestSchemas } from '../testing/schemas.js';
 
 const DEFAULT_SECONDS = 3;
 const BATCHES = [1, 16, 64] as const;
-/** Batches under way at once, as of several processes. */
+/** Concurrent batches, as from several processes. */
 const WRITERS = [1, 4] as const;
 const STEPS_OF_A_RUN = 20;
 
@@ -24,7 +24,7 @@ const log = { debug() {}, info() {}, warn: console.warn, error: console.error };
 
 let runs = 0;
 
-/** Gives the units of a run one after the other, and then those of the next. */
+/** Generates the units of one run after another. */
 function* units(): Generator<CommitUnit> {
   for (;;) {
     const run = sampleRun(++runs);
@@ -53,7 +53,7 @@ function* units(): Generator<CommitUnit> {
   }
 }
 
-/** Units of many runs side by side: no batch holds two of one run. */
+/** Commits units of many runs side by side. No batch contains two units of one run. */
 async function write(store: Store, size: number, until: number, times: number[]): Promise<void> {
   const sources = Array.from({ length: size }, units);
   while (performance.now() < until) {

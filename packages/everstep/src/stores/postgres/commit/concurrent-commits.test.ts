@@ -1,4 +1,4 @@
-/** Several processes that commit at once: two stores on one database, each with connections of its own. */
+/** Several processes that commit at the same time: two stores on one database, each with its own connections. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { Schedule } from '../../../engine/runs/run.js';
@@ -28,7 +28,7 @@ const ROUNDS = 40;
 const kinds = (results: readonly CommitResult[]) => results.map(({ kind }) => kind).sort();
 const rounds = Array.from({ length: ROUNDS }, (_, n) => n);
 
-/** Commits what each node wants at the same time, one unit each; the results by node. */
+/** Commits one unit of each node at the same time. Returns the results by node. */
 async function atOnce(nodes: readonly Store[], unitOf: (node: number) => CommitUnit): Promise<readonly CommitResult[]> {
   const results = await Promise.all(nodes.map((store, node) => store.commit([unitOf(node)])));
   return results.flat();
@@ -46,7 +46,7 @@ if (typeof schemas === 'string') {
   });
 
   describe('several processes on PostgreSQL', () => {
-    test('of those that start a run with the same id at once one does, and the others are told of it', async () => {
+    test('one of several concurrent starts with the same run id succeeds, and the others return its run', async () => {
       for (const round of rounds) {
         const workflowRunId = `same-${round}`;
         const run = (node: number) => sampleRun(1000 + round * 10 + node, { workflowRunId });
@@ -61,7 +61,7 @@ if (typeof schemas === 'string') {
       }
     });
 
-    test('a deduplication id goes to one of those that want it at once, also when it has expired', async () => {
+    test('one of several concurrent triggers gets a deduplication id, even if it has expired', async () => {
       for (const round of rounds) {
         for (const [turn, now] of [T0, T0 + 5000].entries()) {
           const run = (node: number) => sampleRun(20_000 + round * 10 + turn * 5 + node);
@@ -79,7 +79,7 @@ if (typeof schemas === 'string') {
       }
     });
 
-    test('a dead letter is taken by one of those that want it at once', async () => {
+    test('one of several concurrent units takes a dead letter', async () => {
       for (const round of rounds) {
         const failed = sampleRun(30_000 + round);
         await apply(first, [creation(failed), ...failure(failed)]);
@@ -99,7 +99,7 @@ if (typeof schemas === 'string') {
       }
     });
 
-    test('a run ends once, and nothing is recorded of it afterwards', async () => {
+    test('a run ends once, and nothing is recorded afterwards', async () => {
       for (const round of rounds) {
         const run = sampleRun(50_000 + round);
         const runKey = run.key;
@@ -123,7 +123,7 @@ if (typeof schemas === 'string') {
       }
     });
 
-    test('the message about a failure is told of by one', async () => {
+    test('one of several concurrent units records the failure callback', async () => {
       for (const round of rounds) {
         const run = sampleRun(60_000 + round);
         const entry = sampleDeadLetter(run, { failureFunctionState: 'CALLBACK_INPROGRESS' });
@@ -147,7 +147,7 @@ if (typeof schemas === 'string') {
       }
     });
 
-    test('a tick of a schedule is taken by one', async () => {
+    test('one of several concurrent units takes a tick of a schedule', async () => {
       const { settings } = sampleRun(1);
       const schedule = (nextAt: number): Schedule => ({
         ...{ scheduleId: 'nightly', instanceId: INSTANCE, dialect: 'native', cron: '0 1 * * *', timeZone: 'UTC' },
@@ -163,7 +163,7 @@ if (typeof schemas === 'string') {
       }
     });
 
-    test('of those that have read the same of a queue, a group or a schedule one writes, also when there was none', async () => {
+    test('one of several units that read the same state of a queue, URL group or schedule writes it, even if it did not exist', async () => {
       for (const round of rounds) {
         const at = T0 + round;
         const queue = (node: number) => sampleQueue({ parallelism: node + 1, updatedAt: at });
@@ -209,7 +209,7 @@ if (typeof schemas === 'string') {
       assert.equal(await first.countObjects({ instanceId: INSTANCE, thing: 'schedule' }), most);
     });
 
-    test('batches that name the same runs in another order wait for each other, and none is lost', async () => {
+    test('batches with the same runs in different orders wait for each other, and none is lost', async () => {
       const runs = Array.from({ length: 20 }, (_, n) => sampleRun(70_000 + n));
       await first.commit(runs.map((run) => unit([creation(run)])));
       for (let round = 0; round < 20; round++) {
@@ -237,7 +237,7 @@ if (typeof schemas === 'string') {
       }
     });
 
-    test('runs that one process removes are not removed by another as well', async () => {
+    test('a run is removed by one process only', async () => {
       const runs = Array.from({ length: 60 }, (_, n) => sampleRun(80_000 + n, { instanceId: 'qi_removed' }));
       const end = (runKey: string): StoreWrite => ({
         kind: 'end-run',
@@ -262,7 +262,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual((await first.listRuns(page)).items, []);
     });
 
-    test('what is committed by one is listed, found and due for all', async () => {
+    test('the commits of one process are listed, found and due for all', async () => {
       const run = sampleRun(90_000, { instanceId: 'qi_seen' });
       await apply(first, [creation(run), { kind: 'put-task', runKey: run.key, task: advanceTask(7) }]);
       for (const store of nodes) {

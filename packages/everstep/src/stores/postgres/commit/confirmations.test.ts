@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { Confirmations } from './confirmations.js';
 
-/** Whether it has resolved by now. */
+/** Returns whether the promise is already resolved. */
 async function isDone(confirmed: Promise<void>): Promise<boolean> {
   const open = Symbol('open');
   return (await Promise.race([confirmed, Promise.resolve().then(() => Promise.resolve(open))])) !== open;
 }
 
-test('a change is confirmed when every node that was asked has heard of it, and no other answer counts', async () => {
+test('a change is confirmed when every requested node has confirmed it, and other confirmations do not count', async () => {
   const confirmations = new Confirmations();
   const { ask, confirmed } = confirmations.of(['a', 'b']);
   confirmations.heard(ask, 'a');
@@ -20,7 +20,7 @@ test('a change is confirmed when every node that was asked has heard of it, and 
   assert.equal(await isDone(confirmed), true);
 });
 
-test('a node that does not answer holds it up for a second', async () => {
+test('a node that does not confirm delays a change by one second', async () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
     const { confirmed } = new Confirmations().of(['silent']);

@@ -1,9 +1,9 @@
-/** Waiting for other nodes to have heard of a change, which none of them owes: a node may end, or be paused, at any time. */
+/** Waits until other nodes confirm a change. A node can stop or pause at any time, so the wait is limited. */
 import { text } from '../connection/columns.js';
 import { type Session, statement } from '../connection/connection.js';
 
-/** A node that has not answered by then is busy or gone. */
-const PATIENCE_MS = 1_000;
+/** A node that has not confirmed after this time is busy or stopped. */
+const MAX_WAIT_MS = 1_000;
 
 const OTHERS = statement('SELECT node_id FROM node WHERE node_id <> $1 AND lease_until >= clock_timestamp()');
 
@@ -20,11 +20,11 @@ export class Confirmations {
   private readonly asked = new Map<number, Asked>();
   private last = 0;
 
-  /** `ask` is the number to be answered. `confirmed` resolves when all of them have, or patience is over. */
+  /** `ask` is the number that the nodes return. `confirmed` resolves when all have confirmed, or after the longest wait. */
   of(nodeIds: readonly string[]): { readonly ask: number; readonly confirmed: Promise<void> } {
     const ask = ++this.last;
     const confirmed = new Promise<void>((resolve) => {
-      const timer = setTimeout(() => this.end(ask), PATIENCE_MS);
+      const timer = setTimeout(() => this.end(ask), MAX_WAIT_MS);
       const done = () => {
         clearTimeout(timer);
         resolve();

@@ -1,10 +1,10 @@
-/** A map that forgets: what is set or asked for goes into its younger half, and the older half is forgotten when that is full. */
+/** A map with limited memory. Entries that are set or read move to the younger half. When it is full, the older half is dropped. */
 export class RecentEntries<Value> {
   private readonly half: number;
   private younger = new Map<string, Value>();
   private older = new Map<string, Value>();
 
-  /** Holds at least the `half` entries that were set or asked for last, and at most twice as many. */
+  /** Contains at least the `half` entries that were last set or read, and at most twice as many. */
   constructor(half: number) {
     this.half = half;
   }

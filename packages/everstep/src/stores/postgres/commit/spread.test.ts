@@ -1,4 +1,4 @@
-/** The store on tables that are spread over parts by the queue instance, as a distributed PostgreSQL spreads them. */
+/** The store on tables that are partitioned by queue instance, as in a distributed PostgreSQL. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { CommitUnit, Store } from '../../../ports/stores/store.js';
@@ -22,7 +22,7 @@ import { SPREAD_BY, spreadSchema } from '../testing/spread-schema.js';
 
 const schemas = await openTestSchemas();
 const log = { debug() {}, info() {}, warn() {}, error() {} };
-/** Of small tables, which are on every server: accounts, and what an instance costs. */
+/** Small tables, which are on every server: accounts and usage. */
 const EVERYWHERE = ['queue_instance'];
 
 const tableOf = (part: string): string => part.replace(/_part_\d+$/, '');
@@ -30,7 +30,7 @@ const partsOf = (parts: readonly string[], by: string) =>
   new Set(parts.filter((part) => SPREAD_BY[tableOf(part)] === by).map((part) => part.slice(-1)));
 
 if (typeof schemas === 'string') {
-  describe('PostgreSQL spread by instance', { skip: schemas }, () => {});
+  describe('PostgreSQL partitioned by instance', { skip: schemas }, () => {});
 } else {
   const schema = await schemas.make();
   const { url } = schema;
@@ -40,7 +40,7 @@ if (typeof schemas === 'string') {
   let whole: Store | null = null;
   after(() => whole?.close());
 
-  describe('commits on tables that are spread by instance', () => {
+  describe('commits on tables that are partitioned by instance', () => {
     after(async () => {
       await opened.close();
       await spread.close();
@@ -69,12 +69,12 @@ if (typeof schemas === 'string') {
     const instances = [INSTANCE, OTHER_INSTANCE, 'qi_three', 'qi_four', 'qi_five', 'qi_six'];
     const applied = (results: readonly { readonly kind: string }[]) => results.every(({ kind }) => kind === 'applied');
 
-    test('a step touches rows of one part alone, whatever else is in its batch', async () => {
+    test('a step uses rows of one partition only, whatever else is in its batch', async () => {
       const runs = instances.flatMap((instanceId) => [1, 2].map(() => [instanceId, ...begin(instanceId)] as const));
-      assert.ok(applied(await opened.commit(runs.map(([, , begun]) => begun))));
+      assert.ok(applied(await opened.commit(runs.map(([, , started]) => started))));
       const seen = new Set<string>();
       const steps = (version: number) => opened.commit(runs.map(([instanceId, runKey]) => step(runKey, instanceId, version)));
-      // The first ones are made on connections that have not handed on what they did before.
+      // The first ones use connections that have not reported their earlier statements yet.
       assert.ok(applied(await steps(0)));
       await spread.touched();
       for (const version of [1, 2, 3]) {
@@ -94,9 +94,9 @@ if (typeof schemas === 'string') {
       assert.ok(seen.size > 1, 'all instances are in one part');
     });
 
-    test('a beginning touches one part and the directory, and a failure one part', async () => {
-      const [runKey, begun] = begin('qi_three');
-      await opened.commit([begun]);
+    test('a start uses one partition and the directory, and a failure one partition', async () => {
+      const [runKey, started] = begin('qi_three');
+      await opened.commit([started]);
       const [beginning, ...others] = await spread.touched();
       assert.ok(beginning && others.length === 0);
       assert.deepEqual([partsOf(beginning, 'instance_id').size, partsOf(beginning, 'run_key').size], [1, 1]);
@@ -107,7 +107,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual([partsOf(failing, 'instance_id').size, partsOf(failing, 'run_key').size], [1, 0]);
     });
 
-    test('when the part of one instance fails, the others are written, and the batch is told to be lost', async () => {
+    test('if the part of one instance fails, the others are written and the batch is rejected', async () => {
       const [[firstKey, first], [secondKey, second]] = [begin(INSTANCE), begin(OTHER_INSTANCE)];
       const faulty = unit([...second.writes, { kind: 'delete-task', runKey: 'no such run', slot: 1 }], second.guards);
       await assert.rejects(opened.commit([first, faulty]), /no run with the key/);
@@ -119,10 +119,10 @@ if (typeof schemas === 'string') {
       );
     });
 
-    test('results come in the order of the units', async () => {
-      const [[key, begun], [, other]] = [begin(INSTANCE), begin(OTHER_INSTANCE)];
+    test('results are in the order of the units', async () => {
+      const [[key, started], [, other]] = [begin(INSTANCE), begin(OTHER_INSTANCE)];
       const refused = step(key, INSTANCE, 7);
-      const results = await opened.commit([begun, other, refused, step(key, INSTANCE, 0)]);
+      const results = await opened.commit([started, other, refused, step(key, INSTANCE, 0)]);
       assert.deepEqual(
         results.map(({ kind }) => kind),
         ['applied', 'applied', 'run-moved', 'applied'],
@@ -130,7 +130,7 @@ if (typeof schemas === 'string') {
     });
   });
 
-  // A batch of several instances is all or nothing only where it is one transaction.
+  // A batch of several instances is atomic only if it is one transaction.
   runConformance('PostgreSQL spread by instance', async () => {
     whole ??= await openPostgresStore({ url, log });
     return {

@@ -1,4 +1,4 @@
-/** The end of an invoked run on one node, while another node makes or moves the task that waits for it. */
+/** The end of an invoked run on one node, while another node creates or changes the task that waits for it. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { StoreWrite } from '../../../ports/stores/store.js';
@@ -11,7 +11,7 @@ const log = { debug() {}, info() {}, warn() {}, error() {} };
 const ROUNDS = 60;
 
 if (typeof schemas === 'string') {
-  describe('invocations over several nodes on PostgreSQL', { skip: schemas }, () => {});
+  describe('invocations across several nodes on PostgreSQL', { skip: schemas }, () => {});
 } else {
   const { url } = await schemas.make();
   const facts = { host: 'test', version: '0' };
@@ -30,14 +30,14 @@ if (typeof schemas === 'string') {
   ];
   const dueAt = async (runKey: string) => (await parents.store.loadRun({ runKey }))?.tasks.get(SLOT)?.dueAt;
 
-  describe('invocations over several nodes on PostgreSQL', () => {
-    test('a task that is put to wait while its run ends elsewhere is due: the wake-up is never lost', async () => {
+  describe('invocations across several nodes on PostgreSQL', () => {
+    test('a task that starts to wait while its run ends on another node is due, so the wake-up is not lost', async () => {
       let late = 0;
       for (let round = 0; round < ROUNDS; round++) {
         const [parent, child] = [sampleRun(100 + round), sampleRun(1000 + round)];
-        // As it is between the start of the child and the note that it was started.
-        const begun = invokeTask(SLOT, T0, child.key, { workflowUrl: 'http://app.example/child', headers: {} });
-        await apply(parents.store, [creation(parent), ...putTasks(parent.key, [begun]), creation(child)]);
+        // The state between the start of the child and the record of this start.
+        const started = invokeTask(SLOT, T0, child.key, { workflowUrl: 'http://app.example/child', headers: {} });
+        await apply(parents.store, [creation(parent), ...putTasks(parent.key, [started]), creation(child)]);
         const waiting = putTasks(parent.key, [invokeTask(SLOT, null, child.key)]);
         await Promise.all([
           apply(parents.store, waiting, [{ kind: 'run-active', runKey: parent.key, version: 0 }]),
@@ -47,14 +47,14 @@ if (typeof schemas === 'string') {
         assert.ok(typeof due === 'number', `round ${round}: the task waits for a run that has ended`);
         if (due === T0) late++;
       }
-      // Whichever came first, a node that knows nothing of it finds what is due.
+      // Whichever was first, another node finds the due task.
       const [unclaimed] = [await children.cluster.claimDue({ before: T0 + 100, limit: 1000 })];
       const claimed = await children.store.dueTasks({ before: T0 + 100, after: null, limit: 1000 });
       assert.equal(unclaimed.length, late);
       assert.equal(claimed.length, ROUNDS);
     });
 
-    test('a run that is resumed while the run that it invoked ends elsewhere is woken, or finds its end', async () => {
+    test('a run that is resumed while its invoked run ends on another node is woken, or finds the end', async () => {
       for (let round = 0; round < ROUNDS; round++) {
         const [failed, resumed, child] = [sampleRun(2000 + round), sampleRun(3000 + round), sampleRun(4000 + round)];
         const task = invokeTask(SLOT, null, child.key);

@@ -1,8 +1,8 @@
 /**
- * Finds what retention lets go, and removes it.
+ * Finds the runs that retention removes, and removes them.
  *
- * The search reads indexes alone, outside of the transaction that removes; there what was found is locked and looked at
- * again, since any process may have changed it meanwhile.
+ * The search reads only indexes, outside of the transaction that removes. That transaction locks the rows and checks them
+ * again, because another process may have changed them.
  */
 import { GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { CALLBACK_SLOT } from '../../../engine/runs/run.js';
@@ -21,34 +21,34 @@ import { sendGroupChanges } from '../dead-letters/dead-letter-group-writes.js';
 import { TABLES_OF_RUN } from '../instance-removal/tables.js';
 import { GIVE_BACK_RUNS } from '../storage/stored-bytes.js';
 
-/** Rows after which a transaction takes no further run: a few ms. */
+/** Rows after which a transaction takes no further run, so that it takes a few ms. */
 const ROWS_PER_REMOVAL = 1000;
 
 const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 
 /**
- * Of a row `x`. A parked task counts while its run may be resumed. Subqueries for one row each: the database must not
- * turn them into joins, which would look at all rows.
+ * Conditions on a row `x`. A parked task counts while its run can be resumed. They are subqueries for one row each: the
+ * database must not turn them into joins, which would read all rows.
  */
 const NOT_ASKED_FOR = `(SELECT true FROM task t WHERE t.instance_id = x.instance_id AND t.child_run_key = x.run_key AND (
     EXISTS (SELECT 1 FROM active_run a WHERE a.instance_id = t.instance_id AND a.run_key = t.run_key) OR
     EXISTS (SELECT 1 FROM dead_letter d WHERE d.instance_id = t.instance_id AND d.run_key = t.run_key)
   ) LIMIT 1) IS NULL`;
 
-/** The rows of one state: runs, or entries of the DLQ. `x` is a row, $1 the instance, $2 the state. */
+/** The rows of one state: runs or dead letters. `x` is a row, $1 the instance, $2 the state. */
 interface Rows {
   readonly table: string;
-  /** The same rows, from where they can be read in the order of their places. */
+  /** The same rows, in a form that can be read in the order of their positions. */
   readonly ordered: string;
   readonly endedAt: string;
   readonly ofState: string;
-  /** What keeps a row, besides being young or new. */
+  /** What keeps a row, in addition to its age and number. */
   readonly removable: string;
 }
 
 const RUNS: Rows = {
   table: 'ended_run',
-  // In the order of both of their indexes.
+  // In the order of both indexes.
   ordered: '(SELECT * FROM ended_run WHERE NOT message UNION ALL SELECT * FROM ended_run WHERE message)',
   endedAt: 'completed_at',
   ofState: 'x.state = $2',
@@ -70,7 +70,7 @@ const behindNewest = ({ ordered, ofState }: Rows): Statement =>
     `SELECT x.place::text AS place FROM ${ordered} x WHERE x.instance_id = $1 AND ${ofState} ORDER BY x.place DESC OFFSET $3 LIMIT 1`,
   );
 
-/** How many rows belong to a run is guessed by its journal: the rest is little. */
+/** The number of rows of a run is estimated from its journal, because a run has few other rows. */
 const found = ({ ordered, ofState, removable }: Rows, bound: string): Statement =>
   planned(`
   SELECT x.run_key, x.place::text AS shown_place, (
@@ -81,18 +81,18 @@ const lock = ({ table }: Rows): Statement =>
   statement(`
   SELECT x.run_key FROM ${table} x WHERE x.instance_id = $1 AND x.run_key = ANY($2::text[])
   ORDER BY x.instance_id, ${table === 'dead_letter' ? 'x.dlq_id' : 'x.run_key'} FOR UPDATE`);
-/** `IS TRUE` keeps the server from looking for the state in an index instead of for the runs. */
+/** `IS TRUE` prevents the server from using an index on the state instead of on the runs. */
 const check = ({ table, ofState, removable }: Rows): Statement =>
   statement(`
   SELECT x.run_key FROM ${table} x
   WHERE x.instance_id = $1 AND x.run_key = ANY($3::text[]) AND (${ofState}) IS TRUE AND ${removable}`);
 
-/** Of entries that are locked. */
+/** Removes entries that are locked. */
 const COUNT_GROUPED = statement(`
   SELECT d.fingerprint, d.workflow_url, count(*) AS entries FROM ${unnest(KEY)} AS u(${names(KEY)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.run_key = u.run_key
   WHERE d.fingerprint IS NOT NULL GROUP BY 1, 2`);
-/** What leads to the rows of a run that is removed. Labels of its entry go before the entry that names them. */
+/** Statements that remove the rows of a run. Labels of its entry are removed before the entry. */
 const DELETE_ENTRY_LABELS = statement(`
   DELETE FROM dead_letter_label l USING ${unnest(KEY)} AS u(${names(KEY)}), dead_letter d
   WHERE d.instance_id = u.instance_id AND d.run_key = u.run_key AND l.instance_id = d.instance_id AND l.dlq_id = d.dlq_id`);
@@ -122,7 +122,7 @@ export class Retention {
     this.database = database;
   }
 
-  /** Removes what may go, as far as one short transaction does; returns how many runs that were. */
+  /** Removes as many runs as one short transaction can; returns their number. */
   async remove(query: RemovalQuery): Promise<number> {
     const { endedBefore, keepNewest, limit, state } = query;
     if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`at least one run is removed at a time, not ${limit}`);
@@ -132,12 +132,12 @@ export class Retention {
       const runKeys = await this.find(rows, query);
       if (runKeys.length === 0) return 0;
       const removed = await this.database.transaction((session) => removeFound(session, rows, query, runKeys));
-      // None when another process took all of them meanwhile: then there may be others.
+      // Zero if another process removed all of them meanwhile. There may be others.
       if (removed > 0) return removed;
     }
   }
 
-  /** Oldest first, as many as one transaction takes. */
+  /** Returns the oldest runs, as many as one transaction takes. */
   private async find(
     rows: Rows,
     { instanceId, state, endedBefore, keepNewest, limit }: RemovalQuery,

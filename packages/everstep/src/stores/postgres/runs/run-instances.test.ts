@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Session } from '../connection/connection.js';
 import { RunInstances } from './run-instances.js';
 
-/** A directory that counts what it is asked for. */
+/** A directory that counts the requested runs. */
 function directory(rows: Readonly<Record<string, string>>) {
   const asked: string[][] = [];
   const session: Pick<Session, 'query'> = {
@@ -20,8 +20,8 @@ function directory(rows: Readonly<Record<string, string>>) {
 
 const entries = (found: ReadonlyMap<string, string>) => Object.fromEntries(found);
 
-describe('the instances of runs', () => {
-  test('are asked for once, those that are not known together, and not at all of a run that was made here', async () => {
+describe('instances of runs', () => {
+  test('are read once, unknown ones together, and not at all for a run that this process created', async () => {
     const { session, asked } = directory({ a: 'one', b: 'two' });
     const instances = new RunInstances(session);
     instances.learn('made', 'three');
@@ -31,7 +31,7 @@ describe('the instances of runs', () => {
     assert.deepEqual(asked, [['a'], ['b']]);
   });
 
-  test('of a run that there is not are asked for each time: it may come', async () => {
+  test('are read each time for a run that does not exist, because it may be created', async () => {
     const rows: Record<string, string> = {};
     const { session, asked } = directory(rows);
     const instances = new RunInstances(session);
@@ -41,7 +41,7 @@ describe('the instances of runs', () => {
     assert.deepEqual(asked, [['late'], ['late']]);
   });
 
-  test('are forgotten when nobody has asked for them while others came, and those asked for stay', async () => {
+  test('are forgotten if they are not used while others are added, and used ones stay', async () => {
     const { session, asked } = directory({ a: 'one', b: 'two' });
     const instances = new RunInstances(session, 3);
     await instances.of(['a', 'b']);

@@ -1,6 +1,6 @@
 /**
- * To which instance a run belongs. That never changes, so it is asked for once, outside of the transactions that need it:
- * they then name every row by its instance and its run, and stay on the shard of that instance.
+ * Finds the instance of a run. It never changes, so it is read once, outside of the transactions that need it. These then
+ * name every row by instance and run, and use only the shard of that instance.
  */
 
 import { RecentEntries } from '../commit/recent-entries.js';
@@ -9,7 +9,7 @@ import { type Session, statement } from '../connection/connection.js';
 
 const FIND = statement('SELECT run_key, instance_id FROM run_directory WHERE run_key = ANY($1::text[])');
 
-/** At least so many runs are remembered. */
+/** At least this many runs are remembered. */
 const HALF = 50_000;
 
 export class RunInstances {
@@ -21,7 +21,7 @@ export class RunInstances {
     this.known = new RecentEntries(half);
   }
 
-  /** Those of the runs that there are, or were when they were asked for first. */
+  /** Returns the instances of the runs that exist, or that existed when they were first read. */
   async of(runKeys: Iterable<string>): Promise<ReadonlyMap<string, string>> {
     const found = new Map<string, string>();
     const unknown: string[] = [];
@@ -39,7 +39,7 @@ export class RunInstances {
     return found;
   }
 
-  /** The run was made. */
+  /** Records a new run. */
   learn(runKey: string, instanceId: string): void {
     this.known.set(runKey, instanceId);
   }

@@ -1,4 +1,4 @@
-/** Reads of single runs and of what is due. */
+/** Reads single runs and due tasks. */
 import { nextPosition, positionsIn } from '../../../engine/runs/positions.js';
 import { ADVANCE_SLOT, type RecordedStep, type Run, type RunPayload } from '../../../engine/runs/run.js';
 import type { DueTask, PayloadHead, RunRecord, TaskReference } from '../../../ports/stores/store.js';
@@ -54,13 +54,13 @@ async function firstOf(rows: Promise<readonly Row[]>): Promise<Row | null> {
   return (await rows)[0] ?? null;
 }
 
-/** How often the delivery was retried that failed the run at `at`; 0 when none did. */
+/** Returns how often the delivery was retried that failed the run at `at`; 0 if no delivery did. */
 export async function retriesBeforeFailure(session: Session, runKey: string, at: number): Promise<number> {
   const row = await firstOf(session.query(RETRIES, [runKey, at]));
   return row ? integer(row, 'retried') : 0;
 }
 
-/** All of it as it was at one moment. */
+/** Reads everything as it was at one time. */
 export function loadRun(database: Database, runKey: string): Promise<Run | null> {
   return database.snapshot(async (session) => {
     const [identities, sizes, taskRows, events] = await Promise.all([
@@ -101,7 +101,7 @@ export async function payloadHead(session: Session, runKey: string): Promise<Pay
   return row && { ...headersOf(row), bodyBytes: integer(row, 'body_bytes') };
 }
 
-/** JSON text. */
+/** Returns JSON text. */
 export async function loadResult(session: Session, runKey: string): Promise<string | null> {
   const row = await firstOf(session.query(RESULT, [runKey]));
   return row && textOrNull(row, 'result');
@@ -130,7 +130,7 @@ export async function endedAmong(session: Session, runKeys: readonly string[]): 
   return runKeys.filter((runKey) => !active.has(runKey));
 }
 
-/** Of several tasks that name the run, all but one belong to runs that have ended. */
+/** If several tasks refer to the run, all except one belong to ended runs. */
 export async function findInvoker(session: Session, childRunKey: string): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null> {
   const row = await firstOf(session.query(INVOKER, [childRunKey]));
   return row && { runKey: text(row, 'run_key'), slot: integer(row, 'slot') };
@@ -146,7 +146,7 @@ const DESCENDANTS = statement(`
     UNION SELECT o.became_run_key FROM ended_run o WHERE ${ofRun('o')} AND o.became_run_key IS NOT NULL
   ) ORDER BY r.place LIMIT $2`);
 
-/** Runs that came of this one, by creation. */
+/** Returns the runs created from this one, in the order of their creation. */
 export async function descendantsOf(session: Session, runKey: string, limit: number): Promise<readonly RunRecord[]> {
   return (await session.query(DESCENDANTS, [runKey, limit])).map(runRecordOf);
 }

@@ -1,6 +1,6 @@
 /**
- * Records of single runs, as clients ask for them that have waited for the end of their run. Those that a commit has ended
- * are asked for in one turn of the event loop, and read together.
+ * Reads records of single runs, for clients that waited for the end of their run. The runs that one commit ended are requested
+ * in one turn of the event loop, and read together.
  */
 import type { RunRecord } from '../../../ports/stores/store.js';
 import { text } from '../../records/columns.js';
@@ -26,7 +26,7 @@ export class RunRecords {
     this.database = database;
   }
 
-  /** As it is at some moment from now on; null when there is no such run. */
+  /** Returns the record as it is now or later; null if there is no such run. */
   find(runKey: string): Promise<RunRecord | null> {
     return new Promise((resolve, reject) => {
       if (this.asked.size === 0) setImmediate(() => void this.read());

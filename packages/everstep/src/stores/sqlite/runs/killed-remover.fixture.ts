@@ -1,4 +1,4 @@
-/** Commits runs that end at once, lets only the newest stay and gives their space back; prints a number per round, until killed. */
+/** Commits runs that end immediately, keeps only the newest and frees the space; prints a number per round, until it is killed. */
 import { writeSync } from 'node:fs';
 import { creation, INSTANCE, sampleRun, sampleStep, unit } from '../../conformance/samples.js';
 import { openSqliteStore } from '../index.js';

@@ -46,13 +46,13 @@ function openStore() {
     connection,
     store,
     rows: (table: string) => connection.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows,
-    /** The next run begins another block of the index. */
+    /** The next run starts another block of the index. */
     skipBlock: () => connection.exec(`UPDATE sqlite_sequence SET seq = seq + ${BLOCK_SIZE} WHERE name = 'run'`),
   };
 }
 
 describe('retention in SQLite', () => {
-  test('finds what may go in many blocks, whoever else has runs in them, and counts the newest across them', async () => {
+  test('finds runs in many blocks that other instances share, and counts the newest across blocks', async () => {
     const { store, skipBlock } = openStore();
     const numbers = seededNumbers(5);
     const model: { readonly n: number; readonly endedAt: number }[] = [];
@@ -87,7 +87,7 @@ describe('retention in SQLite', () => {
     await store.close();
   });
 
-  test('removes each run once when two search at the same time', async () => {
+  test('removes each run once during two concurrent searches', async () => {
     const { store, skipBlock } = openStore();
     for (let n = 0; n < 30; n++) {
       await apply(store, ended(n));
@@ -105,7 +105,7 @@ describe('retention in SQLite', () => {
     await store.close();
   });
 
-  test('sees runs that end, fail or leave the DLQ in a block that it has looked at', async () => {
+  test('sees runs that end, fail or leave the DLQ in a block that it has already searched', async () => {
     const { store } = openStore();
     const late = sampleRun(50, { createdAt: T0 });
     const failed = sampleRun(51, { createdAt: T0 });
@@ -123,7 +123,7 @@ describe('retention in SQLite', () => {
     await store.close();
   });
 
-  test('leaves no row of any kind behind when everything is removed', async () => {
+  test('leaves no row of any table when everything is removed', async () => {
     const { store, rows } = openStore();
     for (let n = 0; n < 20; n++) {
       const { key: runKey } = sampleRun(n);
@@ -151,7 +151,7 @@ describe('retention in SQLite', () => {
     await store.close();
   });
 
-  test('that fails half way has removed nothing, in the file and in memory', async () => {
+  test('that fails halfway has removed nothing, in the file and in memory', async () => {
     const { store, connection } = openStore();
     for (let n = 1; n <= 6; n++) await apply(store, ended(n));
     connection.exec(`CREATE TEMP TRIGGER stubborn BEFORE DELETE ON run WHEN old.key = '${sampleRun(4).key}'
@@ -171,7 +171,7 @@ describe('retention in SQLite', () => {
     await store.close();
   });
 
-  test('takes fewer runs at a time when they have very many steps', async () => {
+  test('takes fewer runs at a time if they have many steps', async () => {
     const { store } = openStore();
     const [long, short] = [sampleRun(1), sampleRun(2)];
     const steps = Array.from({ length: 5000 }, (_, i) => {

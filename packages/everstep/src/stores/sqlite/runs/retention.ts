@@ -1,11 +1,9 @@
 /**
- * Finds what retention lets go, and removes it.
+ * Finds the runs that retention removes, and removes them.
  *
- * The search walks in the order of creation, block by block, over the blocks
- * that the facet index names for the state; what ended before some time was
- * created before it, so it goes no further than that. It lets others go on in
- * between. What it found in a block is removed in the same turn of the event
- * loop, so nothing can have changed it meanwhile.
+ * The search reads the blocks that the facet index lists for the state, in the order of creation. A run that ended before a
+ * time was created before it, so the search stops there. It yields to other work between blocks. The runs found in a block are
+ * removed in the same turn of the event loop, so they cannot have changed meanwhile.
  */
 import type { StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -23,22 +21,22 @@ import { FACET, type Facet, stateValues } from '../listing/facets/facets.js';
 import type { Direction } from '../listing/facets/members.js';
 import { RunRemover } from './run-remover.js';
 
-/** Blocks read before others may go on: a few ms. */
+/** Blocks read before the search yields, which takes a few ms. */
 const BLOCKS_PER_TURN = 2;
-/** Rows after which a transaction takes no further run: a few ms. */
+/** Rows after which a transaction takes no further run, so that it takes a few ms. */
 const ROWS_PER_REMOVAL = 1000;
 
-/** A parked task counts while its run may be resumed. */
+/** A parked task counts while its run can be resumed. */
 const ASKED_FOR = `SELECT 1 FROM task t JOIN run w ON w.seq = t.run_seq
   WHERE t.child_run_key = r.key AND (w.status = 'active' OR w.dead_letter_seq IS NOT NULL)`;
 
-/** The rows of one state: runs, or entries of the DLQ. */
+/** The rows of one state: runs or dead letters. */
 interface Rows {
   readonly state: RetentionState;
   readonly instanceId: string;
   readonly tenant: number;
   readonly statements: RowStatements;
-  /** What the statements need to know of the state, behind the range of rows. */
+  /** Parameters of the statements for the state, after the range of rows. */
   readonly named: readonly (number | string)[];
   readonly order: CreationOrder;
   readonly facet: Facet;
@@ -47,19 +45,19 @@ interface Rows {
 
 interface RowStatements {
   readonly facts: StatementSync;
-  /** The row with so many newer ones in the range. */
+  /** Selects the row that has this number of newer ones in the range. */
   readonly behindNewest: StatementSync;
-  /** What may go: ended before a time, or not behind a row. */
+  /** Selects rows to remove: ended before a time, or up to a row. */
   readonly removable: StatementSync;
 }
 
-/** Rows that may go: those that ended before (Unix ms), and those up to a row number. */
+/** Rows to remove: those that ended before a time (Unix ms), and those up to a row number. */
 interface Bounds {
   readonly endedBefore: number;
   readonly upTo: number;
 }
 
-/** What a call may still remove: runs, and rows of any kind. */
+/** How many runs, and rows of any kind, a call can still remove. */
 interface Quota {
   runs: number;
   rows: number;
@@ -67,7 +65,7 @@ interface Quota {
 
 const isLeft = ({ runs, rows }: Quota): boolean => runs > 0 && rows > 0;
 
-/** Counts down what may be read before others go on. */
+/** Counts the blocks that can be read before the search yields. */
 class Turns {
   private left = BLOCKS_PER_TURN;
 
@@ -86,7 +84,7 @@ export class Retention {
   private readonly runs: RunRemover;
   private readonly runStatements: RowStatements;
   private readonly entryStatements: RowStatements;
-  /** The block that the last call removed from; null when it removed nothing. */
+  /** The block from which the last call removed runs; null if it removed none. */
   private last: { readonly tenant: number; readonly state: RetentionState; readonly block: number } | null = null;
 
   constructor(parts: StoreParts, transaction: Transaction, deadLetters: DeadLetterWriter) {
@@ -120,7 +118,7 @@ export class Retention {
     };
   }
 
-  /** Removes what may go, oldest first, in one short transaction for each block; returns how many runs that were. */
+  /** Removes runs, oldest first, in one short transaction for each block; returns their number. */
   async remove(query: RemovalQuery): Promise<number> {
     const { instanceId, state, endedBefore, keepNewest, limit } = query;
     if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`at least one run is removed at a time, not ${limit}`);
@@ -131,7 +129,7 @@ export class Retention {
     const upTo = keepNewest === null ? 0 : await this.behindNewest(rows, keepNewest, turns);
     const bounds = { endedBefore: endedBefore ?? 0, upTo };
     const quota = { runs: limit, rows: ROWS_PER_REMOVAL };
-    // What is known of a block is forgotten with each removal, so the next call continues in it without counting its rows again.
+    // The counts of a block are dropped with each removal, so the next call continues in it without counting its rows again.
     const { last } = this;
     if (last?.tenant === tenant && last.state === state) this.removeFrom(rows, bounds, last.block, quota);
     if (isLeft(quota)) await this.removeInOrder(rows, bounds, quota, turns);
@@ -151,7 +149,7 @@ export class Retention {
     }
   }
 
-  /** Takes what it removes off the quota. */
+  /** Subtracts the removed bytes from the stored bytes. */
   private removeFrom(rows: Rows, { endedBefore, upTo }: Bounds, block: number, quota: Quota): void {
     const { tenant, state, instanceId } = rows;
     const found = rows.statements.removable.all(...rangeOf(block), ...rows.named, endedBefore, upTo, quota.runs);
@@ -172,7 +170,7 @@ export class Retention {
     quota.rows -= taken.deleted;
   }
 
-  /** The newest row that has `keepNewest` newer ones; 0 when there is none. */
+  /** Returns the newest row that has `keepNewest` newer ones; 0 if there is none. */
   private async behindNewest(rows: Rows, keepNewest: number, turns: Turns): Promise<number> {
     let newer = 0;
     for (const block of this.blocks(rows, 'down', rows.order.lastSeq())) {
@@ -198,7 +196,7 @@ export class Retention {
     return facts;
   }
 
-  /** Blocks that may have such rows, between the first row and `last`. */
+  /** Returns the blocks that may have such rows, between the first row and `last`. */
   private *blocks({ tenant, facet, values }: Rows, direction: Direction, last: number): Generator<number> {
     const members = this.parts.facetReader.anyOf(tenant, facet, values, direction);
     const up = direction === 'up';

@@ -1,10 +1,10 @@
-/** From the key of a run to its row number, with the runs of late kept in memory. */
+/** Finds the row number of a run by its key. Recent runs are in memory. */
 import type { StatementSync } from 'node:sqlite';
 import { integer, text } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 import type { RunKind } from '../listing/facets/facets.js';
 
-/** Runs kept in each of two generations. */
+/** Runs in each of two generations. */
 const GENERATION_SIZE = 10_000;
 
 export interface RunEntry {
@@ -12,7 +12,7 @@ export interface RunEntry {
   readonly tenant: number;
   readonly kind: RunKind;
   readonly active: boolean;
-  /** Slots with a wait that has waiters; null for none. Kept here so that other slots cost no statement. */
+  /** Slots with event waiters; null if there are none. It is in memory so that other slots cost no statement. */
   waitSlots: Set<number> | null;
 }
 
@@ -40,7 +40,7 @@ export class RunDirectory {
     return entry;
   }
 
-  /** Throws when there is no such run: a write that names it is a fault. */
+  /** Throws if the run does not exist: then the write that names it is faulty. */
   require(runKey: string): RunEntry {
     const entry = this.find(runKey);
     if (!entry) throw new Error(`there is no run with the key ${runKey}`);
@@ -55,7 +55,7 @@ export class RunDirectory {
     this.young.set(runKey, entry);
   }
 
-  /** The row number of the run; for a key that no run has, a number behind all runs with smaller keys. */
+  /** Returns the row number of the run; for an unknown key, a number after all runs with smaller keys. */
   placeOf(runKey: string): number {
     const entry = this.find(runKey);
     if (entry) return entry.seq;
@@ -63,13 +63,13 @@ export class RunDirectory {
     return row ? integer(row, 'seq') - 0.5 : Number.MAX_SAFE_INTEGER;
   }
 
-  /** The run is removed. */
+  /** Forgets a removed run. */
   drop(runKey: string): void {
     this.young.delete(runKey);
     this.old.delete(runKey);
   }
 
-  /** Drops what a rollback may have undone. */
+  /** Forgets all runs, because a rollback may have undone some of them. */
   forget(): void {
     this.young.clear();
     this.old.clear();
