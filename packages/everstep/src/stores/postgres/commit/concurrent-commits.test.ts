@@ -196,7 +196,7 @@ if (typeof schemas === 'string') {
       }
     });
 
-    test('those that add schedules at once add no more than there may be', async () => {
+    test('concurrent units do not add more schedules than allowed', async () => {
       const before = await first.countObjects({ instanceId: INSTANCE, thing: 'schedule' });
       const most = before + 10;
       const results = await Promise.all(
