@@ -41,9 +41,9 @@ export const raw = (text: string): Sql => new Template([text], []);
 
 export const byDialect = (own: Readonly<Record<Dialect, Sql>>): Sql => new Choice(own);
 
-/** `a, b, c`, or with another separator between. */
-export const joined = (fragments: readonly Sql[], separator = ', '): Sql =>
-  new Template(['', ...fragments.slice(1).map(() => separator), ''], fragments);
+/** Values or fragments, with a separator between them. */
+export const joined = (parts: readonly (SqlValue | Sql)[], separator = ', '): Sql =>
+  new Template(['', ...parts.slice(1).map(() => separator), ''], parts);
 
 export interface RenderedSql {
   readonly text: string;

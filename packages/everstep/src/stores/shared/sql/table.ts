@@ -78,7 +78,9 @@ const snakeCase = (field: string): string => field.replace(/[A-Z]/g, (letter) =>
 export function table<Stored extends object>(name: string, columns: Columns<Stored>): Table<Stored> {
   const stored = Object.entries<Column<unknown>>(columns).map(([field, column]) => ({ field, column, name: snakeCase(field) }));
   const names = raw(stored.map((each) => each.name).join(', '));
+  const into = raw(name);
   const fieldOf = (record: object, field: string): unknown => Reflect.get(record, field);
+  const valuesOf = (record: Stored) => stored.map(({ field, column }) => column.write(fieldOf(record, field)));
   return {
     read(row) {
       const fields = stored.map(({ field, column, name: of }) => [field, column.read(row, of)] as const);
@@ -86,16 +88,16 @@ export function table<Stored extends object>(name: string, columns: Columns<Stor
       return Object.fromEntries(fields.filter(([, value]) => value !== undefined)) as Stored;
     },
     insert: (record) => {
-      const values = stored.map(({ field, column }) => sql`${column.write(fieldOf(record, field))}`);
-      return sql`INSERT INTO ${raw(name)} (${names}) VALUES (${joined(values)})`;
+      const values = valuesOf(record);
+      return sql`INSERT INTO ${into} (${names}) VALUES (${joined(values)})`;
     },
     replace: (record, key, instanceId) => {
-      const values = stored.map(({ field, column }) => sql`${column.write(fieldOf(record, field))}`);
+      const values = valuesOf(record);
       const keys = raw(['', ...key.map(snakeCase)].join(', '));
       const others = stored.filter(({ field }) => !key.some((part) => part === field));
       const set = raw(others.map(({ name: of }) => `${of} = excluded.${of}`).join(', '));
       return sql`
-        INSERT INTO ${raw(name)} (${OWNER}, ${names}) VALUES (${owner(instanceId)}, ${joined(values)})
+        INSERT INTO ${into} (${OWNER}, ${names}) VALUES (${owner(instanceId)}, ${joined(values)})
         ON CONFLICT (${OWNER}${keys}) DO UPDATE SET ${set}`;
     },
     columns: (alias, except) =>
