@@ -14,7 +14,9 @@ import { read } from './pages.fixture.js';
 const PACKAGES = fileURLToPath(new URL('../../..', import.meta.url));
 const sources = ['everstep/src', 'sdk/src', 'dashboard/src'].flatMap((root) =>
   readdirSync(`${PACKAGES}/${root}`, { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.tsx?$/.test(name) && !/\.(test|fixture|bench)\.|(^|\/)(conformance|testing|upstash)\//.test(name))
+    .filter(
+      (name) => /\.tsx?$/.test(name) && !/\.(test|fixture|bench)\.|(^|\/)(conformance|testing|upstash|generated)\//.test(name),
+    )
     .map((name) => ({ path: `${root}/${name}`, text: readFileSync(`${PACKAGES}/${root}/${name}`, 'utf8') })),
 );
 const naming = (pattern: RegExp): readonly string[] => sources.filter(({ text }) => pattern.test(text)).map(({ path }) => path);
@@ -60,5 +62,5 @@ test('the example of the guide to filters works in queries, bodies, the store fi
   const command = withFilters(new Command('list'), table, 'dead letters');
   command.parse(['--error', 'a', '--error', 'b', '--from', '1'], { from: 'user' });
   assert.deepEqual(filtersOf(table, command), { fromDate: 1, error: ['a', 'b'] });
-  assert.match(command.helpInformation(), /--error <text>\s+dead letters with this error; may be repeated/);
+  assert.match(command.helpInformation(), /--error <text>\s+dead letters with this error; may be\s+repeated/);
 });

@@ -15,7 +15,6 @@ export type {
   MessageSettings,
   Redaction,
   RunSettings,
-  StepRules,
 } from './settings.js';
 
 interface OriginBase {

@@ -1,17 +1,11 @@
 /** Every setting of a run passes to the runs that continue it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DecisionContext } from '../ids.js';
+import { at, begin, command } from '../engine.fixture.js';
 import { createSchedule, fireSchedule } from '../schedules/schedule.js';
 import { forkRun } from './fork.js';
 import type { Overrides, RunSettings } from './settings.js';
-import { recoverRun, type StartCommand, startRun } from './start.js';
-
-const CONTEXT: DecisionContext = {
-  now: 1_800_000_000_000,
-  random: { bytes: (count) => new Uint8Array(count) },
-  publicUrl: 'https://everstep.test',
-};
+import { recoverRun } from './start.js';
 
 /** Each setting has a value that is not its default. */
 const OF_WORKFLOW: Required<Omit<RunSettings, 'message'>> = {
@@ -26,37 +20,24 @@ const OF_WORKFLOW: Required<Omit<RunSettings, 'message'>> = {
 };
 const OF_MESSAGE: Required<RunSettings> = { ...OF_WORKFLOW, message: { method: 'PUT', queue: 'mails', callbackOf: 'msg_1' } };
 
-const payload = { body: new Uint8Array(), contentType: null, forwardHeaders: {} };
-const command = (settings: RunSettings): StartCommand => ({
-  instanceId: 'qi_1',
-  dialect: 'native',
-  workflowUrl: 'https://app.test/flow',
-  payload,
-  settings,
-  callerIp: '192.0.2.1',
-  workflowRunId: null,
-  notBefore: null,
-  deduplicationId: null,
-});
-
 function recovered(settings: RunSettings, kind: 'resume' | 'restart', overrides: Overrides = {}): RunSettings | null {
-  const failed = { ...startRun(command(settings), CONTEXT).run, status: 'failed' } as const;
-  const outcome = recoverRun(failed, { kind, dlqId: 'dlq_1', overrides, workflowRunId: null }, CONTEXT);
+  const failed = { ...begin(settings), status: 'failed' } as const;
+  const outcome = recoverRun(failed, { kind, dlqId: 'dlq_1', overrides, workflowRunId: null }, at(1));
   return typeof outcome === 'string' ? null : outcome.run.settings;
 }
 
 function forked(settings: RunSettings): RunSettings | null {
-  const { run } = startRun(command(settings), CONTEXT);
+  const { payload } = command();
   const request = { fromStep: 1, input: null, results: [], workflowRunId: null, note: null };
-  const outcome = forkRun(run, [], payload, request, CONTEXT);
+  const outcome = forkRun(begin(settings), [], payload, request, at(1));
   return outcome.kind === 'forked' ? outcome.run.settings : null;
 }
 
 function scheduled(settings: RunSettings): RunSettings | undefined {
-  const { instanceId, dialect, workflowUrl, callerIp } = command(settings);
+  const { instanceId, dialect, workflowUrl, callerIp, payload } = command();
   const asked = { instanceId, dialect, workflowUrl, callerIp, payload, settings, delayMs: 0, cron: '* * * * *', timeZone: 'UTC' };
-  const { schedule } = createSchedule({ ...asked, scheduleId: 'sch_1' }, null, CONTEXT);
-  const fired = fireSchedule(schedule, { ...CONTEXT, now: schedule.nextAt ?? 0 });
+  const { schedule } = createSchedule({ ...asked, scheduleId: 'sch_1' }, null, at(0));
+  const fired = fireSchedule(schedule, { ...at(0), now: schedule.nextAt ?? 0 });
   return fired?.started[0]?.run.settings;
 }
 
