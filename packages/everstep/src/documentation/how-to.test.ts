@@ -36,8 +36,9 @@ test('the guide to filters lists the files that name a filter of dead letters', 
 test('the guide to run settings lists the files that name a setting with a header', () => {
   const table = naming(/'Redact-Fields': \{$/m);
   const engine = naming(/redact: 'kept'/);
+  const invoked = naming(/redact: parent\.settings\.redact/);
   const client = naming(/set\('Redact-Fields'/);
-  assert.deepEqual([...listed('docs/how-to/add-a-run-setting.md')].sort(), [...table, ...engine, ...client].sort());
+  assert.deepEqual([...listed('docs/how-to/add-a-run-setting.md')].sort(), [...table, ...engine, ...invoked, ...client].sort());
 });
 
 test('the example of the guide to filters works in queries, bodies, the store filter and the command line', () => {
