@@ -1,6 +1,6 @@
 /**
- * What is counted of groups of dead letters. A transaction sends all that it changes of them as the last thing, in the order
- * of the groups, whose rows it locks first: so transactions wait for each other here and never in a circle.
+ * Counters of groups of dead letters. A transaction sends all changes to them last, in the order of the groups, whose rows it
+ * locks first. Transactions can therefore wait for each other here, but never deadlock.
  * Keeps invariant 7.
  */
 import type { GroupChange, GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';
@@ -26,7 +26,7 @@ const LOCK = statement(`
   SELECT g.fingerprint FROM ${unnest(PLACE)} AS u(${names(PLACE)})
   JOIN dead_letter_group g ON g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint
   ORDER BY g.instance_id, g.fingerprint FOR UPDATE OF g`);
-/** Entries that came after the group was resolved. */
+/** Entries that were added after the group was resolved. */
 const CAME_AFTER = 'g.resolved_at <= excluded.last_seen_at';
 const COME = statement(`
   INSERT INTO dead_letter_group AS g (${names(CAME)}, entries, rank)
@@ -64,7 +64,7 @@ const placeOf = ({ instanceId, fingerprint }: Pick<GroupChange, 'instanceId' | '
   fingerprint,
 });
 
-/** As the last thing that a transaction writes. Sends it, and waits for nothing. */
+/** Sent last in a transaction, without waiting for the answer. */
 export function sendGroupChanges(session: TransactionSession, changes: GroupChanges): void {
   if (!changes.any) return;
   const { groups, workflows, hours } = changes.take();

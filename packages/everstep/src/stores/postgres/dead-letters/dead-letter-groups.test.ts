@@ -1,4 +1,4 @@
-/** Groups of dead letters that several processes write at once: two stores and more on one database. */
+/** Groups of dead letters that several processes write concurrently: two stores and more on one database. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import pg from 'pg';
@@ -49,7 +49,7 @@ if (typeof schemas === 'string') {
     return Number(row?.deadlocks);
   }
 
-  test('what a node of an earlier version takes without counting is counted anew', async () => {
+  test('an entry that a node of an earlier version takes without counting is counted again', async () => {
     const [one, other] = ['one', 'other'].map((message) => {
       const named = { kind: 'workflow', workflowUrl: 'https://old.test/', stepName: null, status: null } as const;
       return groupOf({ ...named, cause: 'network', message });
@@ -93,7 +93,7 @@ if (typeof schemas === 'string') {
     );
   });
 
-  test('processes that add, take, remove, mark and tidy at once count every entry once, and never block each other', async () => {
+  test('processes that add, take, remove, mark and tidy concurrently count every entry once, and never deadlock', async () => {
     const before = await deadlocks();
     await Promise.all(
       nodes.map(async (store, node) => {

@@ -1,4 +1,4 @@
-/** Groups of dead letters: listed, marked, tidied up, and filled with entries of versions before there were any. */
+/** Lists, marks and tidies groups of dead letters, and adds entries of versions without groups to them. */
 import {
   EMPTY_GROUPS_KEPT_MS,
   GROUP_STATES,
@@ -25,9 +25,9 @@ import { Parameters } from '../listing/listing.js';
 import { sendGroupChanges } from './dead-letter-group-writes.js';
 
 const KINDS = ['workflow', 'message'] as const;
-/** Of those that have most entries. */
+/** Of the URLs with most entries. */
 const WORKFLOWS_TOLD = 20;
-/** How the parts of a listing follow each other, by the places in GROUP_STATES. */
+/** Order of the parts of a listing, by the positions in GROUP_STATES. */
 const [REGRESSED, NEW, KNOWN] = [0, 1, 2];
 
 const OF_GROUP = 'x.instance_id = g.instance_id AND x.fingerprint = g.fingerprint';
@@ -71,7 +71,7 @@ const PLACE = { instance_id: 'text', fingerprint: 'text' } as const satisfies Co
 const LOCK_NEXT = statement(`
   SELECT instance_id, fingerprint FROM dead_letter_group WHERE (instance_id, fingerprint) > ($1::text, $2::text)
   ORDER BY instance_id, fingerprint LIMIT $3 FOR UPDATE`);
-/** Whoever changes entries counts them before the lock can be had, or after it is given back. */
+/** Transactions that change entries count them before this lock is acquired, or after it is released. */
 const RECOUNT = statement(`
   UPDATE dead_letter_group g SET entries = c.entries FROM (
     SELECT u.instance_id, u.fingerprint, (
@@ -86,7 +86,7 @@ const RECOUNT_WORKFLOWS = statement(`
   INSERT INTO dead_letter_group_workflow (instance_id, fingerprint, workflow_url, entries)
   SELECT d.instance_id, d.fingerprint, d.workflow_url, count(*) FROM ${unnest(PLACE)} AS u(${names(PLACE)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.fingerprint = u.fingerprint GROUP BY 1, 2, 3`);
-/** Rows that somebody is at are left for the next time. */
+/** Locked rows are left for the next time. */
 const some = (condition: string) => `IN (
   SELECT instance_id, fingerprint FROM dead_letter_group WHERE ${condition} LIMIT $2 FOR UPDATE SKIP LOCKED)`;
 const SETTLE = statement(
@@ -124,7 +124,7 @@ function recordOf(row: Row): DeadLetterGroupRecord {
   };
 }
 
-/** SQL of the groups of a page and one more, in their order; null when none is asked for. */
+/** SQL of the groups of a page and one more, in their order; null if no group can match. */
 function found({ instanceId, filter, now, after, limit }: DeadLetterGroupPage, to: Parameters): string | null {
   const [begun = '', lastSeenAt = '', fingerprint = ''] = after?.split('-') ?? [];
   const first = after === null ? REGRESSED : Number(begun);

@@ -1,9 +1,9 @@
-/** Removes rows of a queue instance that was deleted, a few in each transaction. */
+/** Removes rows of a deleted queue instance, a few in each transaction. */
 import { text } from '../connection/columns.js';
 import { type Database, statement } from '../connection/connection.js';
 import { FIRST, TABLES_OF_INSTANCE, TABLES_OF_RUN } from './tables.js';
 
-/** Where tables are spread, a `ctid` says which row it is only together with the instance. */
+/** In sharded tables, a `ctid` identifies a row only together with the instance. */
 const deletion = (table: string) =>
   statement(`
   DELETE FROM ${table} WHERE instance_id = $1 AND ctid = ANY(ARRAY(
@@ -15,7 +15,7 @@ const SELECT_RUNS = statement('SELECT run_key FROM run WHERE instance_id = $1 OR
 const DELETE_DIRECTORY = statement('DELETE FROM run_directory WHERE run_key = ANY($1::text[]) AND instance_id = $2');
 const DELETE_RUNS = statement('DELETE FROM run WHERE instance_id = $1 AND run_key = ANY($2::text[])');
 
-/** Returns how many rows were removed, at most `limit`; 0 only when none is left. */
+/** Returns how many rows were removed, at most `limit`; 0 only if none are left. */
 export async function removeInstanceRows(
   database: Database,
   { instanceId, limit }: { readonly instanceId: string; readonly limit: number },

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { MIGRATIONS } from '../migrations/index.js';
 import * as lists from './tables.js';
 
-/** Tables by the columns that the migrations give them. */
+/** Tables by their columns in the migrations. */
 function tablesOfInstances(): readonly string[] {
   const tables = new Set<string>();
   for (const sql of MIGRATIONS) {
@@ -15,7 +15,7 @@ function tablesOfInstances(): readonly string[] {
   return [...tables].sort();
 }
 
-test('every table with rows of a queue instance is in one list of what is removed or kept', () => {
+test('every table with rows of a queue instance is in one list, as removed or kept', () => {
   const listed = Object.values(lists).flatMap((list) => [...list]);
   assert.deepEqual([...listed].sort(), tablesOfInstances());
 });

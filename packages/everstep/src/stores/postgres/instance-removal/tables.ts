@@ -5,7 +5,7 @@
  */
 
 /**
- * By `run_key` too: removed with their run by retention, `run` last. Of an instance that was deleted those of `active_run` go
+ * Also by `run_key`: removed with their run by retention, `run` last. For a deleted instance, rows of `active_run` are removed
  * first: no decision on a run is made without its row there.
  */
 export const TABLES_OF_RUN = [
@@ -50,7 +50,7 @@ export const TABLES_OF_INSTANCE = [
 export const FIRST = ['active_run'] as const;
 /** Removed with `run`, whose keys they have. */
 export const WITH_RUNS = ['run_directory'] as const;
-/** Removed at once when the instance is deleted. */
+/** Removed immediately when the instance is deleted. */
 export const DELETED_AT_ONCE = ['queue_instance'] as const;
-/** What was billed, and that the instance was deleted. */
+/** Billed usage, and the record of the deletion. */
 export const KEPT = ['usage', 'deleted_instance'] as const;

@@ -1,6 +1,6 @@
 /**
- * Journals that are copied in slices, each in a transaction of its own, to the key of a run that is still to be created.
- * They are not visible before that. Those of runs that will not be created are deleted in slices, too.
+ * Journals that are copied in slices, each in its own transaction, to the key of a run that will be created. They are not
+ * visible before that. Journals of runs that will not be created are also deleted in slices.
  * Keeps invariant 45.
  */
 import { LIMITS } from '../../../config/limits.js';
@@ -12,7 +12,7 @@ import { charged } from './stored-bytes.js';
 
 export type StagingWrite = Extract<StoreWrite, { readonly kind: 'adopt-journal' | 'abandon-journal' }>;
 
-/** A process that copies touches its row with each slice; after so long without it, it is gone. */
+/** A copying process updates its row with each slice; without an update for this long, it is considered gone. */
 const ABANDONED_AFTER_MS = 3_600_000;
 const NOW_MS = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
@@ -20,7 +20,7 @@ const STAGE = statement(`
   INSERT INTO staged_journal (instance_id, run_key, staged_at)
   SELECT instance_id, run_key, ${NOW_MS} FROM unnest($1::text[], $2::text[]) AS w (instance_id, run_key)
   ON CONFLICT (instance_id, run_key) DO UPDATE SET staged_at = excluded.staged_at`);
-/** Fails, by a division by zero, when not all of the journal is there, or the run was given up. */
+/** Fails with a division by zero if part of the journal is missing or the run was abandoned. */
 const ADOPT = statement(`
   WITH adopted AS (DELETE FROM staged_journal WHERE instance_id = $1 AND run_key = $2 AND NOT gone RETURNING run_key)
   SELECT 1 / (CASE WHEN EXISTS (SELECT 1 FROM adopted)
@@ -45,7 +45,7 @@ const DELETE_SOME = statement(
 );
 const DELETE = statement('DELETE FROM staged_journal WHERE instance_id = $1 AND run_key = $2');
 
-/** Of runs that are still to be created. */
+/** For runs that will be created. */
 export function noteStaged(session: TransactionSession, runs: readonly { instanceId: string; runKey: string }[]): void {
   session.send(STAGE, [runs.map(({ instanceId }) => instanceId), runs.map(({ runKey }) => runKey)]);
 }
@@ -58,7 +58,7 @@ export function writeStagings(session: TransactionSession, writes: readonly Stag
   }
 }
 
-/** Deletes some steps that were staged for nothing. False when none are left, or others delete them. */
+/** Deletes some unneeded staged steps. Returns false if none are left or another process deletes them. */
 export async function removeStagedSteps(database: Database): Promise<boolean> {
   await database.execute(ABANDON_OLD);
   return database.transaction(async (session) => {

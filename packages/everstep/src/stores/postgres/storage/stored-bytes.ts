@@ -1,6 +1,6 @@
 /**
- * What the data of each instance counts, and its active runs. A batch adds one row for each instance; what it copies, replaces or deletes is
- * counted by the statements that do that. Each connection adds to rows of its own, as for usage, and their sum counts.
+ * Stored bytes and active runs of each instance. A batch adds one row for each instance; copied, replaced and deleted data is
+ * counted by the statements that change it. Each connection adds to its own rows, as for usage, and their sum is the value.
  */
 import { type InstanceTotals, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stores/stored-bytes.js';
 import { SHARDS } from '../accounts/usage-counts.js';
@@ -10,13 +10,13 @@ import { type Columns, names, unnest } from '../connection/row-sets.js';
 
 const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 
-/** SQL that adds up `bytes` by `instance_id`, of the rows that `from` gives. */
+/** SQL that sums `bytes` by `instance_id`, of the rows that `from` returns. */
 export const addBytes = (from: string, sign: '' | '-' = ''): string => `
   INSERT INTO instance_totals (instance_id, shard, bytes)
   SELECT instance_id, pg_backend_pid() % ${SHARDS}, ${sign}sum(bytes) FROM ${from} GROUP BY instance_id ORDER BY instance_id
   ON CONFLICT (instance_id, shard) DO UPDATE SET bytes = instance_totals.bytes + excluded.bytes`;
 
-/** SQL that makes a change, which returns `instance_id` and `bytes`, and adds them up. */
+/** SQL that makes a change, which returns `instance_id` and `bytes`, and sums them. */
 export const charged = (change: string, sign: '' | '-' = ''): string => `WITH changed AS (${change})${addBytes('changed', sign)}`;
 
 const ADD = statement(`
@@ -33,7 +33,7 @@ const OF_RUNS = `(
     SELECT octet_length(e.result) AS bytes FROM ended_run e
     WHERE e.instance_id = k.instance_id AND e.run_key = k.run_key AND e.result IS NOT NULL
     UNION ALL ${STORED_TABLES_OF_RUN.map(ofTable).join(' UNION ALL ')}) b) w`;
-/** Of runs that are deleted next with all that belongs to them. */
+/** For runs that are deleted next, with everything that belongs to them. */
 export const GIVE_BACK_RUNS = statement(addBytes(OF_RUNS, '-'));
 
 const OF_ACCOUNT = statement(`
@@ -42,7 +42,7 @@ const OF_ACCOUNT = statement(`
     SELECT sum(bytes) AS bytes, sum(active_runs) AS active_runs FROM instance_totals t WHERE t.instance_id = q.instance_id) s
   WHERE q.account_id = $1 ORDER BY q.seq`);
 
-/** What a batch adds. */
+/** The changes of a batch. */
 export class StoredBytes {
   private readonly sums = new Map<string, { bytes: number; activeRuns: number }>();
 
@@ -67,7 +67,7 @@ export class StoredBytes {
   }
 }
 
-/** Of each instance of the account, by creation. */
+/** For each instance of the account, by creation. */
 export async function totalsOf(session: Session, accountId: string): Promise<readonly InstanceTotals[]> {
   return (await session.query(OF_ACCOUNT, [accountId])).map((row) => ({
     instanceId: text(row, 'instance_id'),

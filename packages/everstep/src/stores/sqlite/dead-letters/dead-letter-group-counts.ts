@@ -1,6 +1,5 @@
 /**
- * What is counted of groups of dead letters. Changes are summed in memory over a batch and written once for each group when
- * the batch is.
+ * Counters of groups of dead letters. Changes are summed in memory over a batch and written once for each group with the batch.
  * Keeps invariant 7.
  */
 import type { StatementSync } from 'node:sqlite';
@@ -8,7 +7,7 @@ import { GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js
 import type { Connection } from '../connection/connection.js';
 import type { Tenants } from '../listing/tenants.js';
 
-/** Entries that came after the group was resolved. */
+/** Entries that were added after the group was resolved. */
 const CAME_AFTER = 'resolved_at <= excluded.last_seen_at';
 
 export class GroupCounts extends GroupChanges {
@@ -57,7 +56,7 @@ export class GroupCounts extends GroupChanges {
     );
   }
 
-  /** Writes what came up; to be called inside the transaction, at its end. */
+  /** Writes the changes; to be called inside the transaction, at its end. */
   flush(): void {
     if (!this.any) return;
     const { groups, workflows, hours } = this.take();

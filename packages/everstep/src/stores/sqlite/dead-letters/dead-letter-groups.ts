@@ -1,4 +1,4 @@
-/** Groups of dead letters: listed, marked, tidied up, and filled with entries of versions before there were any. */
+/** Lists, marks and tidies groups of dead letters, and adds entries of versions without groups to them. */
 import type { StatementSync } from 'node:sqlite';
 import {
   EMPTY_GROUPS_KEPT_MS,
@@ -28,12 +28,12 @@ import type { Transaction } from '../connection/transaction.js';
 import { FACET } from '../listing/facets/facets.js';
 
 const KINDS = ['workflow', 'message'] as const;
-/** Of those that have most entries. */
+/** Of the URLs with most entries. */
 const WORKFLOWS_TOLD = 20;
-/** How the walks of a listing follow each other, by the places in GROUP_STATES. */
+/** Order of the walks of a listing, by the positions in GROUP_STATES. */
 const [REGRESSED, NEW, KNOWN] = [0, 1, 2];
 
-/** Where a page ended: in which part, and behind which group. */
+/** Where a page ended: in which part, and after which group. */
 interface Place {
   readonly part: number;
   readonly lastSeenAt: number;
@@ -48,7 +48,7 @@ const placeOf = (position: string): Place => {
 const inOrder = (a: Row, b: Row): number =>
   integer(b, 'last_seen_at') - integer(a, 'last_seen_at') || (text(a, 'fingerprint') < text(b, 'fingerprint') ? -1 : 1);
 
-/** Columns of the index, so that it alone is read until a group is found. */
+/** Columns of the index, so that only the index is read until a group is found. */
 const FOUND = 'SELECT fingerprint, last_seen_at FROM dead_letter_group g';
 const ASKED = `(last_seen_at < ? OR (last_seen_at = ? AND fingerprint > ?)) AND last_seen_at >= ? AND first_seen_at <= ?
   AND (entries > 0 OR ? = 1) AND (? IS NULL OR EXISTS (SELECT 1 FROM dead_letter_group_workflow w, json_each(?)
@@ -81,7 +81,7 @@ export class DeadLetterGroups implements DeadLetterGroupStore {
     const listed = `${FOUND} INDEXED BY dead_letter_group_listed WHERE tenant = ? AND kind = ?`;
     this.walk = connection.prepare(`${listed} AND rank = ? AND ${ASKED} ${IN_ORDER}`);
     this.walkYoung = connection.prepare(`${listed} AND rank = 1 AND first_seen_at > ? AND ${ASKED} ${IN_ORDER}`);
-    // Those that are not new any more, but still have the rank of such: few, and sorted when they are read.
+    // Groups that are not new any more but still have the rank of new ones: few, and sorted when they are read.
     this.walkOld = connection.prepare(
       `${FOUND} INDEXED BY dead_letter_group_fresh WHERE tenant = ? AND kind = ? AND rank = 1 AND first_seen_at <= ? AND ${ASKED}`,
     );
@@ -192,7 +192,7 @@ export class DeadLetterGroups implements DeadLetterGroupStore {
     await this.parts.connection.durable();
   }
 
-  /** Nobody else writes the file. */
+  /** No other process writes the file. */
   async recount(): Promise<null> {
     return null;
   }

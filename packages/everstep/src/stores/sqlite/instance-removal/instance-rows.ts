@@ -1,4 +1,4 @@
-/** Removes rows of a queue instance that was deleted, a few in each transaction. */
+/** Removes rows of a deleted queue instance, a few in each transaction. */
 import type { StatementSync } from 'node:sqlite';
 import { STATUSES } from '../../records/run-rows.js';
 import { integer, integerOrNull, text } from '../connection/columns.js';
@@ -11,7 +11,7 @@ import { FACET, stateValues } from '../listing/facets/facets.js';
 import { RunRemover } from '../runs/run-remover.js';
 import { TABLES_OF_INSTANCE, TABLES_OF_REPAIR, TABLES_OF_TENANT } from './tables.js';
 
-/** Deletes at most so many rows that have the value in the column; by the primary key, as the table may have no row ids. */
+/** Deletes at most that many rows with the value in the column; by the primary key, because the table may have no row ids. */
 function deletion(connection: Connection, table: string, column: string): StatementSync {
   const columns = connection.prepare(`PRAGMA table_info(${table})`).all();
   const key = columns
@@ -48,20 +48,20 @@ export class InstanceRows {
     this.ofInstance = TABLES_OF_INSTANCE.map((table) => deletion(connection, table, 'instance_id'));
   }
 
-  /** Returns how many rows were removed: about `limit`, more where a run has more; 0 only when none is left. */
+  /** Returns how many rows were removed: about `limit`, more if a run has more; 0 only if none are left. */
   async remove({ instanceId, limit }: { readonly instanceId: string; readonly limit: number }): Promise<number> {
     const tenant = this.parts.tenants.find(instanceId);
     let removed = tenant === null ? 0 : this.transaction.run(() => this.removeRuns(instanceId, tenant, limit));
     if (removed === 0) {
       removed = this.transaction.run(() => this.removeOthers(instanceId, tenant, limit));
-      // What is in memory of these rows is not theirs any more.
+      // The cached data of these rows is no longer valid.
       if (removed > 0) forgetUnwritten(this.parts);
     }
     if (removed > 0) await this.parts.connection.durable();
     return removed;
   }
 
-  /** The facet index says in which blocks the instance has runs. */
+  /** The facet index shows in which blocks the instance has runs. */
   private removeRuns(instanceId: string, tenant: number, limit: number): number {
     const members = this.parts.facetReader.anyOf(tenant, FACET.runStatus, stateValues(undefined, STATUSES), 'up');
     let removed = 0;

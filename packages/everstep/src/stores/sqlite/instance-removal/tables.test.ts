@@ -4,7 +4,7 @@ import { text } from '../connection/columns.js';
 import { openConnection } from '../connection/connection.js';
 import * as lists from './tables.js';
 
-test('every table with rows of a queue instance is in one list of what is removed or kept', () => {
+test('every table with rows of a queue instance is in one list, as removed or kept', () => {
   const connection = openConnection(':memory:');
   const tables = connection
     .prepare(

@@ -4,10 +4,10 @@
  * Keeps invariant 21.
  */
 
-/** By `run_seq`. Removed with their run, by retention too. */
+/** By `run_seq`. Removed with their run, also by retention. */
 export const TABLES_OF_RUN = ['payload', 'step', 'task', 'attempt', 'waiter', 'kept_event'] as const;
 
-/** Removed with their facets and groups, by code of their own. */
+/** Removed with their facets and groups, by separate code. */
 export const RUN_TABLES = ['run', 'dead_letter'] as const;
 
 /** By `repair_seq`. Removed before their repair. */
@@ -33,11 +33,11 @@ export const TABLES_OF_TENANT = [
 /** By `instance_id`. */
 export const TABLES_OF_INSTANCE = ['token', 'named_token', 'budget_alert', 'day_count'] as const;
 
-/** Removed at once when the instance is deleted. */
+/** Removed immediately when the instance is deleted. */
 export const DELETED_AT_ONCE = ['queue_instance'] as const;
 
-/** Steps that are copied for a run that is still to be created: it is created, or they are removed. */
+/** Steps that are copied for a run that will be created: it is created, or they are removed. */
 export const CLEANED_OTHERWISE = ['staged_journal'] as const;
 
-/** What was billed; that the instance was deleted; and its number, which is never used again. */
+/** Billed usage; the record of the deletion; and the number of the instance, which is never reused. */
 export const KEPT = ['usage', 'deleted_instance', 'tenant'] as const;

@@ -1,4 +1,7 @@
-/** Numbers of the whole store that outlive its rows. Kept in memory, written inside the transaction that changes them. */
+/**
+ * Numbers of the whole store that outlive its rows. They are kept in memory, and written inside the transaction that changes
+ * them.
+ */
 import type { StatementSync } from 'node:sqlite';
 import { integer } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
@@ -18,7 +21,7 @@ export class Counters {
     );
   }
 
-  /** 0 when it was never set. */
+  /** 0 if it was never set. */
   get(name: CounterName): number {
     let value = this.values.get(name);
     if (value === undefined) {

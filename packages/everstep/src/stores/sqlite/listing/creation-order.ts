@@ -1,9 +1,8 @@
 /**
- * Finds times in the order of creation. Rows carry `listed_at`: their creation
- * time, or that of an earlier row when it is later. So `listed_at` never
- * decreases, and a time is found by halving. How far creation times ever were
- * out of order (`disorder`) is kept, so that a range of rows can be widened by
- * it and misses nothing; who uses the range then looks at the exact times.
+ * Finds times in the order of creation. Rows have `listed_at`: their creation time, or that of an earlier row if that is later.
+ * `listed_at` therefore never decreases, and a time is found by binary search. The largest deviation of creation times from this
+ * order (`disorder`) is stored, so that a range of rows can be widened by it and misses nothing. The user of the range then
+ * compares the exact times.
  */
 import type { StatementSync } from 'node:sqlite';
 import { integer, type Row } from '../connection/columns.js';
@@ -27,7 +26,7 @@ export class CreationOrder {
     this.selectCreatedAt = connection.prepare(`SELECT created_at FROM ${table} WHERE seq = ?`);
   }
 
-  /** The `listed_at` for a new row; `added` has to follow. */
+  /** The `listed_at` for a new row; `added` must follow. */
   listedAt(createdAt: number): number {
     const listedAt = Math.max(createdAt, this.last().listedAt);
     this.counters.raise(this.disorder, listedAt - createdAt);
@@ -39,7 +38,7 @@ export class CreationOrder {
     if (seq > this.last().seq) this.newest = { seq, listedAt };
   }
 
-  /** The largest row number so far, or at least of those that are left; 0 when there is none. */
+  /** The largest row number so far, or at least among the existing rows; 0 if there is none. */
   lastSeq(): number {
     return this.last().seq;
   }
@@ -57,7 +56,7 @@ export class CreationOrder {
     return createdAt >= fromMs && createdAt <= toMs;
   }
 
-  /** Drops what a rollback may have undone. */
+  /** Discards what a rollback may have undone. */
   forget(): void {
     this.newest = null;
   }

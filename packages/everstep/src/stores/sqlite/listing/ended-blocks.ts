@@ -1,14 +1,13 @@
 /**
- * What is known of the rows that may go one day, by block of 4,096 row
- * numbers: how many they are and when the first of them ended. So a search
- * that finds nothing looks at no rows that it has looked at before.
+ * Information about rows that retention may remove, by block of 4,096 row numbers: their number, and when the first of them
+ * ended. A search that finds nothing therefore reads no rows that it has read before.
  */
 import type { RetentionState } from '../../../engine/runs/run.js';
 import { blockOf } from './facets/block-set.js';
 
 export interface BlockFacts {
   readonly rows: number;
-  /** Unix ms; infinite when there are no rows. */
+  /** Unix ms; infinite if there are no rows. */
   readonly earliest: number;
 }
 
@@ -28,7 +27,7 @@ export class EndedBlocks {
     blocks.set(block, facts);
   }
 
-  /** To be told of each row that begins or ceases to be in the state: a run, or an entry of the DLQ for `deadLetter`. */
+  /** Called for each row that enters or leaves the state: a run, or an entry of the DLQ for `deadLetter`. */
   changed(tenant: number, state: RetentionState, seq: number): void {
     if (this.known.size > 0) this.known.get(key(tenant, state))?.delete(blockOf(seq));
   }

@@ -1,10 +1,10 @@
 /**
- * How long a page takes when there is very much to list. Fills a store with
- * dead letters and asks for pages under random filters, at random depths:
+ * Measures a page of a very long listing. Fills a store with dead letters and requests pages with random filters, at random
+ * positions:
  *
  *   node listing.bench.js [entries = 1000000] [file]
  *
- * Prints a line per kind of query, in ms. A file that is filled already is used as it is.
+ * Prints a line per kind of query, in ms. A filled file is used as it is.
  */
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,14 +1,14 @@
-/** From a filter and a place in a listing to the rows of one page. */
+/** Finds the rows of one page from a filter and a position in a listing. */
 import type { Listing, Page } from '../../../ports/stores/store.js';
 import type { CreationOrder } from './creation-order.js';
 import type { Facet } from './facets/facets.js';
 import type { Direction, FacetReader, Members } from './facets/members.js';
 import { type SeqRange, walk } from './facets/walk.js';
 
-/** Whether a row belongs to the listing, for what the sources do not tell. */
+/** Whether a row belongs to the listing, for conditions that the sources do not cover. */
 export type RowTest = (seq: number) => boolean;
 
-/** Gathers what a filter asks for: sources to intersect, a range of rows, and tests on single rows. */
+/** Collects the conditions of a filter: sources to intersect, a range of rows, and tests on single rows. */
 export class Selection {
   readonly direction: Direction;
   private readonly reader: FacetReader;
@@ -29,7 +29,7 @@ export class Selection {
     }
   }
 
-  /** Rows with any of the values; undefined asks for nothing, an empty list for what no row has. */
+  /** Rows with any of the values; undefined is no condition, an empty list matches no row. */
   anyOf(facet: Facet, values: readonly string[] | undefined): void {
     if (values) this.sources.push(this.reader.anyOf(this.tenant, facet, values, this.direction));
   }
@@ -42,7 +42,7 @@ export class Selection {
     this.tests.push(test);
   }
 
-  /** Rows whose value begins with `prefix`. False when they are too many to know: then the caller has to test rows. */
+  /** Rows whose value begins with `prefix`. Returns false if there are too many: the caller must then test rows. */
   withPrefix(facet: Facet, prefix: string): boolean {
     const members = this.reader.withPrefix(this.tenant, facet, prefix, this.direction);
     if (members) this.sources.push(members);
@@ -56,7 +56,7 @@ export class Selection {
     this.test((seq) => order.isWithin(seq, fromMs, toMs));
   }
 
-  /** Rows in order; `all` is what to walk when the filter named no source. */
+  /** Rows in order; `all` is walked if the filter has no source. */
   *rows(all: () => Members): Generator<number> {
     const sources = this.sources.length > 0 ? this.sources : [all()];
     for (const seq of walk(sources, this.range, this.direction)) {
@@ -69,7 +69,7 @@ export class Selection {
   }
 }
 
-/** A place is the number of the row behind which a listing goes on. */
+/** A position is the number of the row after which a listing continues. */
 export const positionOf = (seq: number): string => String(seq);
 
 function seqAt(position: string): number {
@@ -77,7 +77,7 @@ function seqAt(position: string): number {
   return Number(position);
 }
 
-/** One page of `rows`, and whether there is another row behind it. */
+/** One page of `rows`, and whether another row follows. */
 export function pageOf<Item>(rows: Iterable<number>, limit: number, read: (seq: number) => Item): Listing<Item> {
   if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`a page holds at least one item, not ${limit}`);
   const items: Item[] = [];
@@ -90,5 +90,5 @@ export function pageOf<Item>(rows: Iterable<number>, limit: number, read: (seq: 
   return { items, next: null };
 }
 
-/** What a listing of nothing looks like. */
+/** A listing without items. */
 export const EMPTY_LISTING = Object.freeze({ items: Object.freeze([]), next: null });

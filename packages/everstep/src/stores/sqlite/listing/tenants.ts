@@ -1,4 +1,4 @@
-/** Short numbers for queue instances, which stand in every key of the facet index. */
+/** Short numbers of queue instances, which are part of every key of the facet index. */
 import type { StatementSync } from 'node:sqlite';
 import { integer } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
@@ -13,7 +13,7 @@ export class Tenants {
     this.insert = connection.prepare('INSERT INTO tenant (instance_id) VALUES (?)');
   }
 
-  /** Null when nothing was ever written for the instance. */
+  /** Null if nothing was ever written for the instance. */
   find(instanceId: string): number | null {
     const known = this.known.get(instanceId);
     if (known !== undefined) return known;
@@ -24,7 +24,7 @@ export class Tenants {
     return seq;
   }
 
-  /** Only inside a transaction. */
+  /** Requires an open transaction. */
   findOrCreate(instanceId: string): number {
     const found = this.find(instanceId);
     if (found !== null) return found;
@@ -33,7 +33,7 @@ export class Tenants {
     return seq;
   }
 
-  /** Drops what a rollback may have undone. */
+  /** Discards what a rollback may have undone. */
   forget(): void {
     this.known.clear();
   }

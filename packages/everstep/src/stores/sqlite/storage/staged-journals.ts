@@ -1,6 +1,6 @@
 /**
- * Journals that are copied in slices, each in a transaction of its own, to a row number that is reserved for a run which is
- * still to be created. They are not visible before that. Those of runs that will not be created are deleted in slices, too.
+ * Journals that are copied in slices, each in its own transaction, to a row number that is reserved for a run that will be
+ * created. They are not visible before that. Journals of runs that will not be created are also deleted in slices.
  * Keeps invariant 45.
  */
 import type { StatementSync } from 'node:sqlite';
@@ -57,28 +57,28 @@ export class StagedJournals {
     return this.selectAny.get() !== undefined;
   }
 
-  /** Null when no journal is staged for a run of this key. */
+  /** Null if no journal is staged for a run with this key. */
   find(runKey: string): StagedJournal | null {
     const row = this.select.get(runKey);
     return row ? { runSeq: integer(row, 'run_seq'), listedAt: integer(row, 'listed_at') } : null;
   }
 
-  /** The row number for the run; reserved when it is named for the first time. Only inside a transaction. */
+  /** The row number for the run, reserved when it is first named. Requires an open transaction. */
   seqFor(runKey: string, tenant: number, createdAt: number): number {
     const staged = this.find(runKey);
     if (staged) return staged.runSeq;
     const row = this.reserve.get();
-    // A journal is copied from a run, so there has been one.
+    // A journal is copied from a run, so one exists.
     if (!row) throw new Error('no run was ever created');
     const runSeq = integer(row, 'seq');
     const listedAt = this.runOrder.listedAt(createdAt);
     this.insert.run(runKey, runSeq, tenant, listedAt);
-    // Runs that are created meanwhile are behind it.
+    // Runs that are created meanwhile have higher numbers.
     this.runOrder.added(runSeq, listedAt);
     return runSeq;
   }
 
-  /** The run is created. Only inside a transaction. Throws when no journal of so many steps is staged for it. */
+  /** Called when the run is created. Requires an open transaction. Throws if no journal with that many steps is staged for it. */
   adopt(runKey: string, steps: number): void {
     const staged = this.find(runKey);
     if (!staged || integer(this.countSteps.get(staged.runSeq) ?? {}, 'steps') !== steps)
@@ -86,17 +86,17 @@ export class StagedJournals {
     this.delete.run(runKey);
   }
 
-  /** No run of this key will be created. Only inside a transaction. */
+  /** No run with this key will be created. Requires an open transaction. */
   abandon(runKey: string): void {
     this.markGone.run(runKey);
   }
 
-  /** Only inside a transaction. */
+  /** Requires an open transaction. */
   abandonAll(): void {
     this.markAllGone.run();
   }
 
-  /** Deletes some steps that were staged for nothing. Only inside a transaction. False when none are left. */
+  /** Deletes some unneeded staged steps. Requires an open transaction. Returns false if none are left. */
   removeSome(): boolean {
     const gone = this.selectGone.get();
     if (!gone) return false;

@@ -1,4 +1,7 @@
-/** What the data of each instance counts, and its active runs: summed in memory over a batch and written once for each instance when the batch is. */
+/**
+ * Stored bytes and active runs of each instance: summed in memory over a batch, and written once for each instance with the
+ * batch.
+ */
 import type { StatementSync } from 'node:sqlite';
 import { type InstanceTotals, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stores/stored-bytes.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
@@ -6,7 +9,7 @@ import type { Connection } from '../connection/connection.js';
 
 const ofTable = (table: (typeof STORED_TABLES_OF_RUN)[number]): string =>
   `(SELECT coalesce(sum(${storedSql(table, 't')}), 0) FROM ${table} t WHERE t.run_seq = r.seq)`;
-/** SQL: what the run `r` counts with all that belongs to it, its entry in the DLQ left out. */
+/** SQL: the bytes of the run `r` with everything that belongs to it, except its entry in the DLQ. */
 export const RUN_BYTES = [
   'coalesce(octet_length(r.result), 0)',
   ...STORED_TABLES_OF_RUN.filter((table) => table !== 'dead_letter').map(ofTable),
@@ -29,7 +32,7 @@ export class StoredBytes {
     );
   }
 
-  /** Only inside a transaction, whose end writes it. */
+  /** Requires an open transaction, whose end writes it. */
   add(tenant: number, bytes: number, activeRuns = 0): void {
     const sum = this.unwritten.get(tenant);
     if (!sum) this.unwritten.set(tenant, { bytes, activeRuns });
@@ -45,12 +48,12 @@ export class StoredBytes {
     this.unwritten.clear();
   }
 
-  /** Drops what a rollback undid. */
+  /** Discards changes that a rollback has undone. */
   forget(): void {
     this.unwritten.clear();
   }
 
-  /** Of each instance of the account, by creation. */
+  /** For each instance of the account, by creation. */
   ofAccount(accountId: string): readonly InstanceTotals[] {
     return this.selectOfAccount.all(accountId).map((row) => ({
       instanceId: text(row, 'instance_id'),

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { seededNumbers } from '../../../conformance/samples.js';
 import { BLOCK_SIZE, BLOCK_WORDS, BlockSet, largestOffset, orEncoded } from './block-set.js';
 
-/** Offsets as they stand in a window of two blocks, in its second. */
+/** Offsets as they are in the second block of a window of two. */
 function offsetsOf(encoded: Uint8Array): readonly number[] {
   const window = new Uint32Array(2 * BLOCK_WORDS);
   orEncoded(encoded, window, BLOCK_WORDS);
@@ -16,7 +16,7 @@ function offsetsOf(encoded: Uint8Array): readonly number[] {
 
 describe('a set of offsets in a block', () => {
   for (const size of [0, 1, 2, 255, 256, 257, 1000, BLOCK_SIZE]) {
-    test(`of ${size} comes back from its bytes, which are never more than a bitmap`, () => {
+    test(`of ${size} is read back from its bytes, which never exceed a bitmap`, () => {
       const numbers = seededNumbers(size);
       const wanted = new Set<number>();
       while (wanted.size < size) wanted.add(numbers(BLOCK_SIZE));
@@ -33,7 +33,7 @@ describe('a set of offsets in a block', () => {
     });
   }
 
-  test('follows any order of adding and deleting, across both of its forms', () => {
+  test('supports any order of adding and deleting, in both of its forms', () => {
     const numbers = seededNumbers(1);
     const model = new Set<number>();
     let set = new BlockSet();

@@ -1,21 +1,20 @@
 /**
- * The members of one facet value in one block of row numbers: a set of
- * offsets from 0 to 4,095. Kept as a sorted list while it is small and as a
- * bitmap when it is not; in the file likewise, told apart by length.
+ * The members of one facet value in one block of row numbers: a set of offsets from 0 to 4,095. A small set is a sorted list, a
+ * larger one a bitmap; in the file as well, where the length distinguishes them.
  */
 export const BLOCK_BITS = 12;
 export const BLOCK_SIZE = 1 << BLOCK_BITS;
 /** 32-bit words of a bitmap. */
 export const BLOCK_WORDS = BLOCK_SIZE / 32;
 const BITMAP_BYTES = BLOCK_SIZE / 8;
-/** From here on a list of two-byte offsets would be as long as the bitmap. */
+/** From this size on, a list of two-byte offsets would be as long as the bitmap. */
 const BITMAP_FROM = BITMAP_BYTES / 2;
 
-// Row numbers pass 32 bits in the end, so no shifts here.
+// Row numbers can exceed 32 bits, so no shifts here.
 export const blockOf = (seq: number): number => Math.floor(seq / BLOCK_SIZE);
 export const offsetOf = (seq: number): number => seq % BLOCK_SIZE;
 
-// Places are always within bounds here; the compiler cannot know.
+// Indexes are always within bounds here; the compiler cannot know.
 const byteAt = (encoded: Uint8Array, i: number): number => encoded[i] ?? 0;
 const wordAt = (words: Uint32Array, i: number): number => words[i] ?? 0;
 const offsetAt = (encoded: Uint8Array, i: number): number => byteAt(encoded, i) | (byteAt(encoded, i + 1) << 8);
@@ -39,7 +38,7 @@ export function orEncoded(encoded: Uint8Array, target: Uint32Array, at: number):
   }
 }
 
-/** The same for an encoded set that stands in `text` from `start` to `end` as upper-case hexadecimal. */
+/** The same for an encoded set that is in `text` from `start` to `end` as upper-case hexadecimal. */
 export function orHexadecimal(text: string, start: number, end: number, target: Uint32Array, at: number): void {
   if (end - start === BITMAP_BYTES * 2) {
     for (let word = 0, i = start; word < BLOCK_WORDS; word++, i += 8) {
@@ -139,7 +138,7 @@ export class BlockSet {
     this.list = null;
   }
 
-  /** Little-endian whatever the machine, so that a file can move. */
+  /** Little-endian on every machine, so that a file is portable. */
   encode(): Uint8Array {
     const { list, bitmap } = this;
     if (bitmap && this.count >= BITMAP_FROM) {

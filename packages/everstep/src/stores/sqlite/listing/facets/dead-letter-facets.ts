@@ -4,7 +4,7 @@ import type { DeadLetterFilter } from '../../../../ports/stores/filters.js';
 import { integer, json, type Row, text, textOrNull } from '../../connection/columns.js';
 import { FACET, type Facet, type FacetValue, NO_STATE, type RunKind, separatedPrefixes, stateValue } from './facets.js';
 
-/** Columns that the values are read from, of the entry `d` and of its run `r`. */
+/** Columns from which the values are read, of the entry `d` and of its run `r`. */
 export const FACET_COLUMNS = `d.failure_function_state, d.response_status, d.fingerprint,
   r.workflow_run_id, r.workflow_url, r.caller_ip, r.settings, r.created_at AS run_created_at`;
 
@@ -13,7 +13,7 @@ interface FacetedFilter {
   readonly valuesOf: (row: Row, settings: RunSettings) => readonly (string | number | null | undefined)[];
 }
 
-/** Filters that the listing resolves in another way than by equal values in one facet. */
+/** Filters that the listing does not resolve by equal values in one facet. */
 type Resolved = 'kind' | 'dlqIds' | 'workflowRunIdPrefix' | 'fromDate' | 'toDate' | 'failureFunctionStates';
 
 /** Numbers are indexed as digits. */

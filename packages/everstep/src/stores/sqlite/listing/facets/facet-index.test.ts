@@ -33,7 +33,7 @@ function openIndex() {
 }
 
 describe('the facet index', () => {
-  test('keeps one row for a value in a block, and none when the last member is gone', () => {
+  test('keeps one row for a value in a block, and none when the last member is removed', () => {
     const { index, rowCount, walk, close } = openIndex();
     for (let seq = 1; seq <= 500; seq++) index.add(TENANT, label('a'), seq);
     index.flush();
@@ -47,7 +47,7 @@ describe('the facet index', () => {
     close();
   });
 
-  test('knows the newest member, in whichever block', () => {
+  test('knows the newest member, in whichever block it is', () => {
     const { index, close } = openIndex();
     assert.equal(index.newest(TENANT, label('a')), null);
     for (const seq of [5, BLOCK_SIZE * 70_000_000_000 + 17, 900]) index.add(TENANT, label('a'), seq);
@@ -56,7 +56,7 @@ describe('the facet index', () => {
     close();
   });
 
-  test('is the same through many more blocks than are kept in memory', () => {
+  test('is the same over many more blocks than are kept in memory', () => {
     const { index, walk, close } = openIndex();
     const numbers = seededNumbers(3);
     const model = new Set<number>();
@@ -80,7 +80,7 @@ describe('the facet index', () => {
     close();
   });
 
-  test('forgets what was not flushed', () => {
+  test('forgets unflushed changes', () => {
     const { index, walk, close } = openIndex();
     index.add(TENANT, label('a'), 1);
     index.flush();
@@ -114,7 +114,7 @@ describe('the facet index', () => {
     close();
   });
 
-  test('jumps over what sources do not share', () => {
+  test('skips blocks that the sources do not share', () => {
     const { index, reader, close } = openIndex();
     for (let block = 0; block < 3000; block++) index.add(TENANT, label(block < 1500 ? 'early' : 'late'), block * BLOCK_SIZE + 9);
     index.add(TENANT, label('both'), 2000 * BLOCK_SIZE + 9);
@@ -135,7 +135,7 @@ describe('the facet index', () => {
     close();
   });
 
-  test('rows named one by one come in order, once each', () => {
+  test('individually named rows are returned in order, once each', () => {
     const seqs = [BLOCK_SIZE * 3 + 1, 4, BLOCK_SIZE * 500_000_000, 4, 31, 32];
     const sorted = [4, 31, 32, BLOCK_SIZE * 3 + 1, BLOCK_SIZE * 500_000_000];
     assert.deepEqual([...walk([namedMembers(seqs, 'up')], everything, 'up')], sorted);

@@ -1,7 +1,6 @@
 /**
- * The writing side of the facet index: which rows have which facet values.
- * Changes of one commit to the same block are gathered in memory and written
- * once, by `flush`; the blocks that are changed again and again stay decoded.
+ * The writing side of the facet index: which rows have which facet values. Changes of one commit to the same block are collected
+ * in memory and written once, by `flush`; blocks that change often stay decoded.
  */
 import type { StatementSync } from 'node:sqlite';
 import { bytes, integer } from '../../connection/columns.js';
@@ -9,7 +8,7 @@ import type { Connection } from '../../connection/connection.js';
 import { BLOCK_SIZE, BlockSet, blockOf, largestOffset, offsetOf } from './block-set.js';
 import type { Facet, FacetValue } from './facets.js';
 
-/** Blocks kept decoded in each of two generations; a block is about 700 bytes. */
+/** Decoded blocks in each of two generations; a block is about 700 bytes. */
 const GENERATION_SIZE = 1000;
 
 interface CachedBlock {
@@ -57,7 +56,7 @@ export class FacetIndex {
     return row ? integer(row, 'block') * BLOCK_SIZE + largestOffset(bytes(row, 'members')) : null;
   }
 
-  /** Writes what has changed; to be called inside the transaction, at its end. */
+  /** Writes the changes; to be called inside the transaction, at its end. */
   flush(): void {
     for (const entry of this.changed) {
       const { tenant, facet, value, block, members } = entry;
@@ -79,7 +78,7 @@ export class FacetIndex {
     }
   }
 
-  /** Drops what is not written, after a rollback. */
+  /** Discards unwritten changes after a rollback. */
   forget(): void {
     this.young.clear();
     this.old.clear();

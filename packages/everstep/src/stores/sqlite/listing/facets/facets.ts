@@ -1,6 +1,6 @@
-/** What rows can be filtered by. The numbers stand in the file: they never change and are never used again. */
+/** Facets by which rows can be filtered. Their numbers are stored in the file: they never change and are never reused. */
 export const FACET = Object.freeze({
-  /** Of plain messages, too: with values of their own, see statusValue. */
+  /** Includes plain messages, with values of their own; see statusValue. */
   runStatus: 1,
   runUrl: 2,
   runLabel: 3,
@@ -8,14 +8,14 @@ export const FACET = Object.freeze({
   runFlowControlKey: 5,
   runId: 6,
 
-  /** The state of the failure function, or NO_STATE: every dead letter has one, so together they are all. */
+  /** The state of the failure function, or NO_STATE: every dead letter has one, so together they are all entries. */
   deadLetterState: 17,
   deadLetterUrl: 18,
   deadLetterLabel: 19,
   deadLetterCallerIp: 20,
   deadLetterFlowControlKey: 21,
   deadLetterRunId: 22,
-  /** Beginnings of the run id that end at a separator, see separatedPrefixes. */
+  /** Prefixes of the run id that end at a separator, see separatedPrefixes. */
   deadLetterRunIdPrefix: 23,
   /** Unix ms of the creation of the run, in digits. */
   deadLetterRunCreatedAt: 24,
@@ -24,10 +24,10 @@ export const FACET = Object.freeze({
   deadLetterSchedule: 27,
   /** In digits; entries of versions before messages have none. */
   deadLetterResponseStatus: 28,
-  /** Of the group of those that failed alike. */
+  /** Of its group. */
   deadLetterFingerprint: 29,
 
-  /** Messages are never listed with runs of workflows, so neither makes the index of the other longer. */
+  /** Messages are never listed with workflow runs, so they have separate facets and neither index grows with the other. */
   messageUrl: 33,
   messageLabel: 34,
   messageCallerIp: 35,
@@ -48,21 +48,24 @@ export const NO_STATE = '';
 
 export type RunKind = 'workflow' | 'message';
 
-/** The state of a run, or of the failure function of a dead letter, as the index has it: messages are told apart by it. */
+/**
+ * The state of a run, or of the failure function of a dead letter, in the index. It includes the kind, which distinguishes
+ * messages.
+ */
 export const stateValue = (kind: RunKind, state: string): string => (kind === 'workflow' ? state : `message ${state}`);
 
 const RUN_KINDS: readonly RunKind[] = ['workflow', 'message'];
 
-/** Of these kinds, all when undefined, in any of the states. */
+/** The kinds, all if undefined, in any of the states. */
 export const stateValues = (kind: RunKind | undefined, states: readonly string[]): readonly string[] =>
   (kind === undefined ? RUN_KINDS : [kind]).flatMap((one) => states.map((state) => stateValue(one, state)));
 
 const MAX_SEPARATED_PREFIXES = 8;
 
 /**
- * The beginnings of an id that end with something other than an ASCII letter or digit, shortest first, at most
- * eight: people group ids by such prefixes (`order-`, `order-eu-`). They keep a search by a prefix that very many
- * ids share from looking at each of them.
+ * The prefixes of an id that end with something other than an ASCII letter or digit, shortest first, at most eight: ids are often
+ * grouped by such prefixes (`order-`, `order-eu-`). With them, a search by a prefix that very many ids share need not read each
+ * id.
  */
 export function separatedPrefixes(id: string): readonly string[] {
   const prefixes: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Where the rows of a query come from: each source knows which rows it has,
- * block by block. A query is the intersection of its sources.
+ * Sources of the rows of a query: each source knows which rows it has, block by block. A query is the intersection of its
+ * sources.
  */
 import type { StatementSync } from 'node:sqlite';
 import { integer, text, textOrNull } from '../../connection/columns.js';
@@ -8,27 +8,27 @@ import type { Connection } from '../../connection/connection.js';
 import { BLOCK_WORDS, blockOf, offsetOf, orHexadecimal } from './block-set.js';
 import type { Facet } from './facets.js';
 
-/** How far a search by prefix goes before it leaves the testing of rows to its caller. */
+/** Limits of a search by prefix, beyond which its caller tests rows instead. */
 export interface PrefixLimits {
   /** Values that are looked up one by one. */
   readonly values: number;
-  /** Index rows that are read in one go, when the values are more. */
+  /** Index rows that are read at once, if there are more values. */
   readonly rows: number;
 }
 
 export const PREFIX_LIMITS: PrefixLimits = Object.freeze({ values: 500, rows: 50_000 });
 
-/** Behind every character that stands in a value. */
+/** Greater than every character in a value. */
 const LAST_CHARACTER = '\u{10ffff}';
 
 export type Direction = 'up' | 'down';
 
 export interface Members {
-  /** Sources of less work are asked first. */
+  /** Sources with less work are read first. */
   readonly work: number;
-  /** The nearest block with rows, from `block` on (itself included); null when there is none. Asked in one direction only. */
+  /** The nearest block with rows, from `block` on (inclusive); null if there is none. Called in one direction only. */
   seek(block: number): number | null;
-  /** Sets the bits of the rows of the blocks `first` to `last` in `window`, where `first` begins at word 0. */
+  /** Sets the bits of the rows of the blocks `first` to `last` in `window`, where `first` starts at word 0. */
   load(window: Uint32Array, first: number, last: number): void;
 }
 
@@ -43,7 +43,7 @@ class HeldMembers implements Members {
     this.direction = direction;
   }
 
-  /** The bitmap of the block, to be filled before the walk begins. */
+  /** The bitmap of the block, to be filled before the walk starts. */
   block(block: number): Uint32Array {
     let words = this.blocks.get(block);
     if (!words) {
@@ -66,7 +66,7 @@ class HeldMembers implements Members {
   }
 }
 
-/** Rows that were named one by one. */
+/** Individually named rows. */
 export function namedMembers(seqs: readonly number[], direction: Direction): Members {
   const members = new HeldMembers(direction);
   for (const seq of seqs) {
@@ -88,7 +88,7 @@ export class FacetReader {
   constructor(connection: Connection, prefixLimits: PrefixLimits = PREFIX_LIMITS) {
     this.prefixLimits = prefixLimits;
     const value = 'tenant = ? AND facet = ? AND value = ?';
-    // One row instead of one per block: a row costs more to hand over than its members to read.
+    // One row instead of one per block: returning a row costs more than reading its members.
     this.selectBlocks = connection.prepare(
       `SELECT group_concat(block || ':' || hex(members)) AS blocks FROM facet WHERE ${value} AND block BETWEEN ? AND ?`,
     );
@@ -124,7 +124,7 @@ export class FacetReader {
             }
             entry.nearest = integer(row, 'block');
           }
-          // Nothing is nearer, so the other values need not be asked.
+          // Nothing is nearer, so the other values need not be read.
           if (entry.nearest === from) return from;
           if (found === null || isBehind(entry.nearest, found)) found = entry.nearest;
         }
@@ -143,13 +143,13 @@ export class FacetReader {
     };
   }
 
-  /** Rows with a value that begins with `prefix`; null when that are too many values in too many blocks to look at each. */
+  /** Rows with a value that begins with `prefix`; null if there are too many values in too many blocks to read each. */
   withPrefix(tenant: number, facet: Facet, prefix: string, direction: Direction): Members | null {
     const values = this.valuesWithPrefix(tenant, facet, prefix);
     return values ? this.anyOf(tenant, facet, values, direction) : this.heldWithPrefix(tenant, facet, prefix, direction);
   }
 
-  /** Null when they are more than the limit. */
+  /** Null if there are more than the limit. */
   private valuesWithPrefix(tenant: number, facet: Facet, prefix: string): readonly string[] | null {
     const values: string[] = [];
     let value = this.valueAtOrBehind(tenant, facet, prefix);
@@ -182,7 +182,7 @@ export class FacetReader {
   }
 }
 
-/** Reads blocks that come as `number:members`, the members in hexadecimal, with commas between. */
+/** Reads blocks in the form `number:members`, with the members in hexadecimal, separated by commas. */
 function eachBlock(blocks: string, read: (block: number, blocks: string, start: number, end: number) => void): void {
   for (let start = 0; start < blocks.length; ) {
     const colon = blocks.indexOf(':', start);

@@ -9,7 +9,7 @@ interface FacetedFilter extends Readonly<Partial<Record<RunKind, Facet>>> {
   readonly valuesOf: (run: IndexedRun) => readonly (string | undefined)[];
 }
 
-/** Filters that the listing resolves in another way than by equal values in one facet. */
+/** Filters that the listing does not resolve by equal values in one facet. */
 type Resolved = 'kind' | 'runKeys' | 'workflowUrlPrefix' | 'createdAt' | 'fromDate' | 'toDate' | 'statuses' | 'hosts' | 'paths';
 
 /** Without a facet for a kind, the index has no values of runs of that kind. */

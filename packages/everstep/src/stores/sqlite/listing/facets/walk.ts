@@ -1,7 +1,6 @@
 /**
- * Walks the intersection of sources from one end to the other. The cost
- * follows the blocks that all sources have, at 4,096 rows each, not the rows:
- * a source that has nothing for a while makes the walk jump over it.
+ * Walks the intersection of sources from one end to the other. The cost depends on the blocks that all sources have, of 4,096
+ * rows each, and not on the rows: gaps of a source are skipped.
  */
 import { BLOCK_SIZE, BLOCK_WORDS, blockOf } from './block-set.js';
 import type { Direction, Members } from './members.js';
@@ -12,7 +11,7 @@ export interface SeqRange {
   readonly to: number;
 }
 
-/** The first look takes few blocks, because most pages are full by then; each further one four times as many. */
+/** The first read covers few blocks, because most pages are then full; each further one covers four times as many. */
 const FIRST_WINDOW_BLOCKS = 2;
 const WINDOW_GROWTH = 4;
 const LAST_WINDOW_BLOCKS = 128;
