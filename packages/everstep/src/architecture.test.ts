@@ -150,7 +150,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/simulation',
-    may: [PORTS, ENGINE, LIMITS_FILE, ...inEverstep('runtime', 'stores'), '@everstep/sdk', PROTOCOL, NODE],
+    may: [PORTS, ENGINE, LIMITS_FILE, ...inEverstep('clock', 'runtime', 'stores'), '@everstep/sdk', PROTOCOL, NODE],
     because: 'the simulated world runs the real runtime without a network',
   },
   {

@@ -26,7 +26,7 @@ export function readSources(name: RegExp): readonly Source[] {
 
 export const moduleOf = (path: string): string => path.replace(/\.tsx?$/, '');
 /** Returns whether a source is not part of the service: tests, their fixtures and programs, and benchmarks. */
-export const isTest = (path: string): boolean => /\.(test|fixture|bench)$|\/testing\/|-check$/.test(moduleOf(path));
+export const isTest = (path: string): boolean => /\.(test|fixture|bench)$|\/(testing|simulation)\/|-check$/.test(moduleOf(path));
 export const below = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
 
 /** Visits the nodes of a source, outer nodes first. Throws when it is not valid TypeScript. */

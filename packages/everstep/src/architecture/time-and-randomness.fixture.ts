@@ -125,11 +125,6 @@ export const EXCEPTIONS: readonly Exception[] = [
     kinds: ['clock'],
     paths: ['http-api/requests/cursor.ts', 'rotation/offline.ts'],
   },
-  {
-    because: 'lets the promises of the simulated world settle before it moves its own clock',
-    kinds: ['timers'],
-    paths: ['simulation/world.ts'],
-  },
 ];
 
 const isExcepted = (kind: Kind, path: string): boolean =>

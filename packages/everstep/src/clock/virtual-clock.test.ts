@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { SimulatedClock } from '../simulation/simulated-clock.js';
+import { SimulatedClock } from './testing/simulated-clock.js';
 import { createVirtualClock, type VirtualClockOptions } from './virtual-clock.js';
 
 const START_MS = 1_000_000;

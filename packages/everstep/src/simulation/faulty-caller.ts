@@ -4,11 +4,11 @@
  * runs.
  */
 import { PROTOCOL_HEADER, type StepReply } from '@everstep/sdk/protocol';
+import type { SeededRandom } from '../clock/testing/seeded-random.js';
+import type { SimulatedClock } from '../clock/testing/simulated-clock.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
-import type { SeededRandom } from './seeded-random.js';
-import type { SimulatedClock } from './simulated-clock.js';
 import { apiAnswer } from './workflows.js';
 
 /** Probabilities of faults per request, and the longest delay in ms. */

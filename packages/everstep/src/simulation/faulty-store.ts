@@ -1,9 +1,10 @@
 /** The real store behind a connection that can fail, as seen by one life of the service. */
+
+import type { SeededRandom } from '../clock/testing/seeded-random.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
 import type { Store } from '../ports/stores/store.js';
 import { StoreRefusesWritesError, StoreUnavailableError } from '../ports/stores/store-unavailable.js';
-import type { SeededRandom } from './seeded-random.js';
 
 /** Probabilities of faults per commit. */
 export interface StoreFaults {

@@ -4,6 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { SeededRandom } from '../clock/testing/seeded-random.js';
+import { SimulatedClock } from '../clock/testing/simulated-clock.js';
 import type { RunSettings } from '../engine/runs/run.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import type { StepCaller } from '../ports/step-caller.js';
@@ -12,8 +14,6 @@ import { createRuntime, type Runtime } from '../runtime/runtime.js';
 import { wholeHistory } from '../stores/conformance/samples.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { faultyStore } from './faulty-store.js';
-import { SeededRandom } from './seeded-random.js';
-import { SimulatedClock } from './simulated-clock.js';
 
 const INSTANCE = 'qi_simulated';
 const MESSAGES = 8;

@@ -2,12 +2,13 @@
  * Several simulated nodes that share a store with versions of runs, and claims that do not exclude other nodes. Tasks
  * are taken over from their node after a while, and sometimes at once, so that two nodes work on the same step.
  */
+
+import type { SeededRandom } from '../clock/testing/seeded-random.js';
 import type { Task } from '../engine/runs/run.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
 import type { ClaimQuery, Cluster } from '../ports/cluster.js';
 import type { DueTask, Store } from '../ports/stores/store.js';
-import type { SeededRandom } from './seeded-random.js';
 
 /** Faults of several nodes. */
 export interface NodeFaults {

@@ -13,11 +13,11 @@ import {
   type WitnessedEnd,
   witnessedEnd,
 } from '../../../sdk/dist/testing/step-history.fixture.js';
+import { SeededRandom } from '../clock/testing/seeded-random.js';
 import type { Store } from '../ports/stores/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import type { App } from './faulty-caller.js';
 import type { StoreFaults } from './faulty-store.js';
-import { SeededRandom } from './seeded-random.js';
 import { WORKFLOWS } from './workflows.js';
 import { NO_FAULTS, World, type WorldFaults } from './world.js';
 

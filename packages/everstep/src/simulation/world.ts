@@ -4,6 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import type { EventContent, InvokeOutcome } from '@everstep/sdk/protocol';
+import { SeededRandom } from '../clock/testing/seeded-random.js';
+import { clockUntil, SimulatedClock } from '../clock/testing/simulated-clock.js';
 import { PART } from '../config/limits.js';
 import type { RecordedStep, RunSettings } from '../engine/runs/run.js';
 import type { Log } from '../ports/log.js';
@@ -13,8 +15,6 @@ import { DeliveryLedger } from './delivery-ledger.js';
 import { type App, FaultyCaller, type NetworkFaults, type RunningApp } from './faulty-caller.js';
 import { faultyStore, type StoreFaults, StoreOutages } from './faulty-store.js';
 import { MessageLedger } from './message-ledger.js';
-import { SeededRandom } from './seeded-random.js';
-import { clockUntil, SimulatedClock } from './simulated-clock.js';
 import { type NodeFaults, SharedStore, SimulatedNode, type SimulatedNodeOptions } from './simulated-nodes.js';
 import { approvalEvent, expectedResult, LETTER_EVENT } from './workflows.js';
 

@@ -4,10 +4,10 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
+import { SeededRandom } from '../clock/testing/seeded-random.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
-import { SeededRandom } from '../simulation/seeded-random.js';
 import { createAddressPolicy } from './addresses/address-policy.js';
 import type { OutboundOptions } from './http-step-caller.js';
 import { createOutbound } from './outbound.js';

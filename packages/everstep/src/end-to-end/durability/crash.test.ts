@@ -10,7 +10,7 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
-import { SeededRandom } from '../../simulation/seeded-random.js';
+import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { ServiceProcess } from '../service-process.fixture.js';
 
 const RUNS = 200;

@@ -5,7 +5,7 @@ import { after, before, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
-import { SeededRandom } from '../../simulation/seeded-random.js';
+import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
 import { type Endpoint, each, listen, Nodes, until } from '../nodes.fixture.js';
 

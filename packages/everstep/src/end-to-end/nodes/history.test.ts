@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { after, before, suite, test } from 'node:test';
-import { SeededRandom } from '../../simulation/seeded-random.js';
+import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { findBinaries } from '../../stores/postgres/testing/binaries.js';
 import { OwnServer } from '../../stores/postgres/testing/own-server.js';
 import { each, Nodes } from '../nodes.fixture.js';

@@ -7,7 +7,7 @@ import { randomInt } from 'node:crypto';
 import { after, before, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { SeededRandom } from '../../simulation/seeded-random.js';
+import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { findBinaries } from '../../stores/postgres/testing/binaries.js';
 import { OwnServer } from '../../stores/postgres/testing/own-server.js';
 import { type NodeProcess, Nodes, until } from '../nodes.fixture.js';

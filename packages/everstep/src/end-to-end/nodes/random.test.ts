@@ -16,7 +16,7 @@ import {
   type WitnessedEnd,
   witnessedEnd,
 } from '../../../../sdk/dist/testing/step-history.fixture.js';
-import { SeededRandom } from '../../simulation/seeded-random.js';
+import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { apiAnswer, approvalEvent, expectedResult, LETTER_EVENT, WORKFLOWS } from '../../simulation/workflows.js';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
 import { type Endpoint, each, listen, Nodes } from '../nodes.fixture.js';

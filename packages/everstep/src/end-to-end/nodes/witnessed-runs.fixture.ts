@@ -13,7 +13,7 @@ import {
   type WitnessedEnd,
   witnessedEnd,
 } from '../../../../sdk/dist/testing/step-history.fixture.js';
-import { SeededRandom } from '../../simulation/seeded-random.js';
+import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { type Endpoint, listen, type Nodes } from '../nodes.fixture.js';
 
 /** Share of responses that are lost. */

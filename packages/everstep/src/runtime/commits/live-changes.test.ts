@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { SimulatedClock } from '../../clock/testing/simulated-clock.js';
 import type { CommitUnit, StoreWrite } from '../../engine/writes.js';
 import type { SharedChange } from '../../ports/cluster.js';
 import type { LiveHint } from '../../ports/live-hints.js';
-import { SimulatedClock } from '../../simulation/simulated-clock.js';
 import { LiveChanges, type RunOfHint } from './live-changes.js';
 
 const unit = (...writes: readonly StoreWrite[]): CommitUnit => ({ guards: [], writes });

@@ -1,7 +1,8 @@
 /** Gates in front of scripted endpoints, in simulated time, on a store in memory with a latency. */
+
+import { SimulatedClock } from '../../clock/testing/simulated-clock.js';
 import type { DestinationHold, FlowControl, FlowControlState, InstanceSettings, Queue } from '../../engine/runs/run.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
-import { SimulatedClock } from '../../simulation/simulated-clock.js';
 import type { Delivery, DeliveryResult } from './delivery.js';
 import { DeliveryGates } from './delivery-gates.js';
 import type { ControlCommits, GateStore } from './gate-deps.js';

@@ -5,8 +5,8 @@
  */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
+import { SeededRandom } from '../../../clock/testing/seeded-random.js';
 import type { CommitUnit, StoreWrite } from '../../../ports/stores/store.js';
-import { SeededRandom } from '../../../simulation/seeded-random.js';
 import {
   advanceTask,
   creation,

@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { SeededRandom } from '../../../simulation/seeded-random.js';
+import { SeededRandom } from '../../../clock/testing/seeded-random.js';
 import { creation, sampleRun, unit } from '../../conformance/samples.js';
 import { openSqliteStore } from '../index.js';
 import { findLoss } from './store-loss.js';

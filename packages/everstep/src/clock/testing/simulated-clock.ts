@@ -1,5 +1,5 @@
 /** Time that advances only when nothing is left to do. Sleeping a day takes no time, and a seed replays exactly. */
-import type { Clock } from '../ports/clock.js';
+import type { Clock } from '../../ports/clock.js';
 
 interface Timer {
   readonly atMs: number;

@@ -1,5 +1,5 @@
 /** A small seeded generator (mulberry32): the same seed creates the same world. */
-import type { Random } from '../ports/random.js';
+import type { Random } from '../../ports/random.js';
 
 export class SeededRandom implements Random {
   private state: number;
