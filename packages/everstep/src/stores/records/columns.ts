@@ -46,7 +46,6 @@ export function word<Word extends string>(row: Row, column: string, words: reado
 
 /** Reads JSON that a store wrote from a value of the type. */
 export const json = <Value>(row: Row, column: string): Value => JSON.parse(text(row, column)) as Value;
-export const jsonOrNull = <Value>(row: Row, column: string): Value | null => (row[column] === null ? null : json(row, column));
 
 /** Returns the columns of a table `alias`, as a list in a statement. */
 export const listOf = (columns: readonly string[], alias?: string): string =>
