@@ -46,7 +46,7 @@ import type { Store } from './ports/stores/store.js';
 import { rotateSecrets } from './rotation/rotating.js';
 import { StoreWrites, sendingWhileOpen } from './runtime/commits/store-writes.js';
 import { createRuntime } from './runtime/runtime.js';
-import { createSearchService } from './search/search-service.js';
+import { createSearchService } from './search/service.js';
 import { createSignIn } from './sign-in/sign-in.js';
 import { createAddressPolicies } from './step-calls/addresses/address-policies.js';
 import type { OwnListener } from './step-calls/addresses/address-policy.js';

@@ -12,8 +12,8 @@ import { createSystemRandom } from '../clock/system-random.js';
 import type { SearchDocuments } from '../ports/stores/search-store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { openSearchDocuments } from '../stores/sqlite/search/index.js';
-import { createSearchService } from './search-service.js';
 import { endDerivedTokens, SEARCH_TOKEN_KEY } from './search-tokens.js';
+import { createSearchService } from './service.js';
 
 const NOW = 1_700_000_000_000;
 const random = createSystemRandom();

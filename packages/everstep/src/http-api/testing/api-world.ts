@@ -24,7 +24,8 @@ import type { Message, MessageAnswer, MessageSender } from '../../ports/message-
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../../ports/step-caller.js';
 import type { Store } from '../../ports/stores/store.js';
 import { createRuntime, type Runtime } from '../../runtime/runtime.js';
-import { createSearchService, type SearchService } from '../../search/search-service.js';
+import type { SearchService } from '../../search/search-service.js';
+import { createSearchService } from '../../search/service.js';
 import type { SignIn } from '../../sign-in/sign-in.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import { openSearchDocuments } from '../../stores/sqlite/search/index.js';

@@ -1,0 +1,95 @@
+/** Creates, transfers and removes search indexes: operations that change which indexes an account owns. */
+import { type AccountRules, done, notFound, refuse } from '../accounts/account-rules.js';
+import type { Principal } from '../accounts/account-service.js';
+import type { LimitOf } from '../accounts/quotas/account-limits.js';
+import { LIMITS } from '../config/limits.js';
+import type { SearchIndexStore } from '../ports/stores/search-store.js';
+import type { IndexRemovals } from './index-removals.js';
+import type { SearchService } from './search-service.js';
+import { issueSearchTokens } from './search-tokens.js';
+import { INDEX, type VisibleIndexes } from './visible-indexes.js';
+
+/** Tokens of new indexes are random instead of derived. */
+const NOT_DERIVED = 0;
+
+export interface IndexOwnershipOptions {
+  readonly rules: AccountRules;
+  readonly indexes: SearchIndexStore;
+  readonly visible: VisibleIndexes;
+  readonly removals: IndexRemovals;
+  /** Absent: only the limit of the service applies. */
+  readonly limitOf: LimitOf | undefined;
+}
+
+export function createIndexOwnership(options: IndexOwnershipOptions): Pick<SearchService, 'create' | 'transfer' | 'remove'> {
+  const { rules, indexes, visible, removals, limitOf } = options;
+  const { accounts } = rules;
+
+  /** Returns null if the account may own another index. */
+  async function full({ user }: Principal, accountId: string) {
+    const limit = (await limitOf?.('maxSearchIndexes', accountId, user.userId)) ?? LIMITS.maxSearchIndexes;
+    const most = Math.min(LIMITS.maxSearchIndexes, limit);
+    const owned = await indexes.list({ accountIds: [accountId] });
+    return owned.length < most
+      ? null
+      : refuse('conflict', `this account can own at most ${most} search indexes (maxSearchIndexes)`);
+  }
+
+  return {
+    create: (principal, { name, region, type, teamId }) =>
+      rules.inTurn(async () => {
+        const accountId = teamId ?? principal.user.userId;
+        const allowed = await rules.allowed(principal, accountId, 'change', 'team');
+        if (allowed.kind !== 'allowed') return allowed;
+        const tooMany = await full(principal, accountId);
+        if (tooMany) return tooMany;
+        const indexId = rules.newId('idx');
+        const { hashes: tokenHashes, ...tokens } = issueSearchTokens();
+        const identity = { indexId, accountId, name, region, type, createdAt: rules.now() };
+        const index = { ...identity, tokenHashes, derivedNumber: NOT_DERIVED };
+        const entry = {
+          action: 'search.create',
+          subject: indexId,
+          details: { name, region, type },
+          accountIds: [accountId],
+        };
+        await indexes.create(index, rules.audit(principal, entry));
+        return done({ ...visible.view(index, allowed.role), ...tokens });
+      }, [teamId ?? principal.user.userId]),
+
+    transfer: (principal, { indexId, accountId }) =>
+      rules.inTurn(async () => {
+        const seen = await visible.find(principal, indexId, 'give-away');
+        if (seen.kind !== 'seen') return seen;
+        // Checks only the format of the ID, so that it does not reveal whether the account exists.
+        if (accountId.startsWith('usr_') || accountId === principal.user.userId)
+          return refuse(
+            'invalid',
+            'body.target_account is the ID of a personal account; a transfer to a personal account is not supported',
+          );
+        if (!(await accounts.findTeam({ teamId: accountId }))) return notFound('team');
+        const allowed = await rules.allowed(principal, accountId, 'change', 'team');
+        if (allowed.kind !== 'allowed') return allowed;
+        const from = seen.index.accountId;
+        if (from === accountId) return done(null);
+        const tooMany = await full(principal, accountId);
+        if (tooMany) return tooMany;
+        const entry = { action: 'search.transfer', details: { from, to: accountId }, accountIds: [from, accountId] };
+        return (await visible.change(principal, indexId, { accountId }, entry)) ? done(null) : notFound(INDEX);
+      }),
+
+    remove: (principal, indexId) =>
+      rules.inTurnOfOwner(
+        () => visible.ownerOf(indexId),
+        async () => {
+          const seen = await visible.find(principal, indexId, 'give-away');
+          if (seen.kind !== 'seen') return seen;
+          const { name, accountId } = seen.index;
+          const entry = { action: 'search.delete', subject: indexId, details: { name }, accountIds: [accountId] };
+          if (!(await indexes.markDeleted({ indexId, audit: rules.audit(principal, entry) }))) return notFound(INDEX);
+          removals.start(indexId);
+          return done(null);
+        },
+      ),
+  };
+}

@@ -1,0 +1,45 @@
+/** Removes the documents of deleted search indexes in the background, one index at a time. */
+import type { SearchServiceOptions } from './search-service.js';
+
+type IndexRemovalsOptions = Pick<SearchServiceOptions, 'indexes' | 'documents' | 'log'>;
+
+export class IndexRemovals {
+  private readonly options: IndexRemovalsOptions;
+  private latest: Promise<void> = Promise.resolve();
+  private stopped = false;
+
+  constructor(options: IndexRemovalsOptions) {
+    this.options = options;
+  }
+
+  resume(): void {
+    const { indexes, documents } = this.options;
+    this.run(async () => {
+      for (const indexId of await indexes.deleted()) await this.drop(indexId);
+      for (const indexId of await indexes.listIds()) if (!this.stopped) await documents.resume({ indexId });
+    });
+  }
+
+  start(indexId: string): void {
+    this.run(() => this.drop(indexId));
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await this.latest;
+  }
+
+  private async drop(indexId: string): Promise<void> {
+    if (this.stopped) return;
+    const { indexes, documents } = this.options;
+    await documents.drop({ indexId });
+    await indexes.forget({ indexId });
+  }
+
+  private run(work: () => Promise<void>): void {
+    const { log } = this.options;
+    this.latest = this.latest.then(work).catch((error) => {
+      log.error({ error: String(error) }, 'could not remove the data of a deleted search index, retrying at the next start');
+    });
+  }
+}
