@@ -11,6 +11,7 @@ import type { Plans } from './plans/plans.js';
 import { createLimitOf } from './quotas/account-limits.js';
 import { createIdentityRules } from './sign-in/identity-sign-in.js';
 import { createRecovery } from './sign-in/recovery.js';
+import { createInvitationReplies } from './teams/invitation-replies.js';
 import { createInvitations } from './teams/invitations.js';
 import { createTeamRules } from './teams/team-rules.js';
 import type { Authority } from './tokens/authority.js';
@@ -47,7 +48,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   const own = createApiKeyRules(rules);
   const failed = createFailedLogins();
   const countFailure = ({ address }: { readonly address: string }) => failed.record({ email: '', address }, now());
-  const { invite, ...invitations } = createInvitations({ rules, limitOf, countFailure });
+  const { invite, ...invitations } = createInvitations(rules);
   const login = createLogin({ rules, failed, ...(options.log ? { log: options.log } : {}) });
   const { start: startSession, ...sessions } = createSessions(rules, login.logIn);
 
@@ -59,6 +60,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
     ...createUserRules(rules),
     ...own,
     ...invitations,
+    ...createInvitationReplies({ rules, limitOf, countFailure }),
     ...createTeamRules(rules, { invite }, limitOf),
     ...createTokenRules({ rules, authority }),
     ...createDeletion({

@@ -1,0 +1,88 @@
+/**
+ * Replies to invitations to teams: accept, join and decline. There is no mail server, so the inviter passes the secret on.
+ *
+ * An email proves nothing: anyone can invite any email, accept the invitation, and so own that user. Joining a team
+ * therefore requires the secret from an admin of that team and, if a user already has the email, the login of that
+ * user. One of the two is not enough.
+ */
+import { LIMITS } from '../../config/limits.js';
+import type { ApiKeyRecord, MemberRecord, UserRecord } from '../../ports/stores/account-store.js';
+import { done, refuse } from '../account-rules.js';
+import type { AccountService, Principal } from '../account-service.js';
+import { hashOfApiKey } from '../users/api-key-hash.js';
+import { createPendingInvitations, hashOfInvitation, type InvitationOptions, NO_INVITATION } from './pending-invitations.js';
+
+type InvitationReplies = Pick<AccountService, 'acceptInvitation' | 'joinTeam' | 'declineInvitation'>;
+
+export function createInvitationReplies(options: InvitationOptions): InvitationReplies {
+  const { rules, countFailure } = options;
+  const { accounts, now } = rules;
+  const pending = createPendingInvitations(options);
+  const teamOfSecret = (secret: string) => async () =>
+    (await accounts.findInvitation({ secretHash: hashOfInvitation(secret) }))?.teamId ?? null;
+
+  const joinedAudit = (who: Principal, { teamId, userId, email, role }: MemberRecord, invitedBy: string, isNew: boolean) => {
+    const details = { email, role, invitedBy, newUser: isNew };
+    const accountIds = [teamId, userId];
+    return rules.audit(who, { action: 'team.accept-invitation', subject: teamId, details, accountIds });
+  };
+
+  return {
+    acceptInvitation: ({ secret, address }) =>
+      rules.inTurnOfOwner(teamOfSecret(secret), async () => {
+        const invitation = await pending.find(secret, address);
+        if (!invitation) return NO_INVITATION;
+        const { invitationId, email, invitedBy } = invitation;
+        if (await accounts.findUserByEmail({ email })) {
+          countFailure({ address });
+          return refuse('conflict', 'a user already has this email; log in as that user to accept the invitation');
+        }
+        const user: UserRecord = { userId: rules.newId('usr'), email, createdAt: now() };
+        const { userId, createdAt } = user;
+        const room = await pending.checkCapacity(invitation, userId);
+        if (room.kind !== 'room') return room;
+        const { joined } = room;
+        const secretKey = rules.newSecret('ek');
+        const keyHash = hashOfApiKey(secretKey);
+        const apiKey: ApiKeyRecord = { apiKeyId: rules.newId('key'), userId, name: 'first', keyHash, createdAt };
+        const audit = joinedAudit({ user, address }, joined.member, invitedBy, true);
+        const accepted = await accounts.acceptInvitation({
+          invitationId,
+          member: joined.member,
+          created: { user, apiKey },
+          audit,
+        });
+        return accepted === 'done' ? done({ ...joined, apiKey: secretKey }) : NO_INVITATION;
+      }),
+
+    joinTeam: (principal, secret) =>
+      rules.inTurnOfOwner(teamOfSecret(secret), async () => {
+        const { user, address } = principal;
+        const invitation = await pending.find(secret, address);
+        if (!invitation) return NO_INVITATION;
+        if (invitation.email !== user.email)
+          return refuse('forbidden', 'this invitation is for a different email; log in as that user');
+        if ((await accounts.listTeams({ userId: user.userId })).length >= LIMITS.maxTeams)
+          return refuse('conflict', `a user can be in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
+        const room = await pending.checkCapacity(invitation, user.userId);
+        if (room.kind !== 'room') return room;
+        const { joined } = room;
+        const { invitationId, invitedBy } = invitation;
+        const audit = joinedAudit(principal, joined.member, invitedBy, false);
+        const accepted = await accounts.acceptInvitation({ invitationId, member: joined.member, audit });
+        return accepted === 'done' ? done(joined) : NO_INVITATION;
+      }),
+
+    declineInvitation: ({ secret, address }) =>
+      rules.inTurnOfOwner(teamOfSecret(secret), async () => {
+        const invitation = await pending.find(secret, address);
+        if (!invitation) return NO_INVITATION;
+        const { invitationId, teamId, email } = invitation;
+        // Anyone with the secret may decline, without a login.
+        const invited: Principal = { user: { userId: '', email, createdAt: 0 }, address };
+        const change = { action: 'team.decline-invitation', subject: teamId, details: { email }, accountIds: [teamId] };
+        const deleted = await accounts.deleteInvitation({ invitationId, audit: rules.audit(invited, change) });
+        return deleted ? done(null) : NO_INVITATION;
+      }),
+  };
+}

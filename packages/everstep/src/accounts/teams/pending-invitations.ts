@@ -1,0 +1,66 @@
+/** Finds pending invitations by their secrets, and checks whether a user can still join the team. */
+import { createHash } from 'node:crypto';
+import { LIMITS } from '../../config/limits.js';
+import type { InvitationRecord } from '../../ports/stores/account-store.js';
+import { type AccountRules, type NotDone, refuse } from '../account-rules.js';
+import { type Joined, RIGHTS } from '../account-service.js';
+import type { LimitOf } from '../quotas/account-limits.js';
+
+const SECRET = /^inv_[A-Za-z0-9_-]{43}$/;
+export const hashOfInvitation = (secret: string): string => createHash('sha256').update(secret).digest('hex');
+/** `now` in Unix ms. */
+export const isPending = ({ expiresAt }: InvitationRecord, now: number): boolean => expiresAt > now;
+
+export const NO_INVITATION = refuse(
+  'not-found',
+  'there is no invitation with this secret; it was used, declined or revoked, or it has expired',
+);
+
+export interface InvitationOptions {
+  readonly rules: AccountRules;
+  readonly limitOf: LimitOf;
+  /** Counts an invalid secret as a failed login from the address. */
+  readonly countFailure: (from: { readonly address: string }) => void;
+}
+
+export interface PendingInvitations {
+  /** Returns null and counts a failed login from the address if no valid invitation has this secret. */
+  find(secret: string, address: string): Promise<InvitationRecord | null>;
+  /** Returns the team and the new member, if the team is not full. */
+  checkCapacity(
+    invitation: InvitationRecord,
+    userId: string,
+  ): Promise<{ readonly kind: 'room'; readonly joined: Joined } | NotDone>;
+}
+
+export function createPendingInvitations({ rules, limitOf, countFailure }: InvitationOptions): PendingInvitations {
+  const { accounts, now } = rules;
+
+  /** An invitation is valid only while the inviter may still create it. */
+  async function inviterCanInvite({ teamId, invitedBy, role }: InvitationRecord): Promise<boolean> {
+    const own = await accounts.roleOf({ accountId: teamId, userId: invitedBy });
+    return own !== null && RIGHTS[own].includes('manage-members') && (role !== 'owner' || own === 'owner');
+  }
+
+  async function find(secret: string, address: string): Promise<InvitationRecord | null> {
+    const found = SECRET.test(secret) ? await accounts.findInvitation({ secretHash: hashOfInvitation(secret) }) : null;
+    if (found && isPending(found, now()) && (await inviterCanInvite(found))) return found;
+    countFailure({ address });
+    return null;
+  }
+
+  async function checkCapacity(
+    { teamId, email, role }: InvitationRecord,
+    userId: string,
+  ): Promise<{ readonly kind: 'room'; readonly joined: Joined } | NotDone> {
+    const team = await accounts.findTeam({ teamId });
+    if (!team) return NO_INVITATION;
+    const members = await accounts.listMembers({ teamId });
+    if (members.some((member) => member.userId === userId)) return refuse('conflict', 'you are already a member of this team');
+    const most = Math.min(LIMITS.maxTeamMembers, await limitOf('maxTeamMembers', teamId, userId));
+    if (members.length >= most) return refuse('conflict', `this team can have at most ${most} members`);
+    return { kind: 'room', joined: { team, member: { teamId, userId, email, role, addedAt: now() } } };
+  }
+
+  return { find, checkCapacity };
+}
