@@ -1,0 +1,91 @@
+/** Creates instances and moves them to teams: operations that change which instances an account owns. */
+import { LIMITS } from '../../config/limits.js';
+import { REGIONS } from '../../config/regions.js';
+import type { QueueInstance, TokenRecord } from '../../ports/stores/account-store.js';
+import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
+import type { AccountService, Principal } from '../account-service.js';
+import type { Plans } from '../plans/plans.js';
+import type { LimitOf } from '../quotas/account-limits.js';
+import type { ViewInstance } from './instance-views.js';
+import type { ChangeInstance, FindInstance } from './visible-instance.js';
+
+const PERSONAL_ID = /^usr_/;
+
+export interface InstanceOwnershipOptions {
+  readonly rules: AccountRules;
+  readonly find: FindInstance;
+  readonly change: ChangeInstance;
+  readonly view: ViewInstance;
+  /** Returns the records of the first tokens of an instance. */
+  readonly newTokens: (instanceId: string) => readonly TokenRecord[];
+  readonly plans: Plans;
+  readonly limitOf: LimitOf;
+  readonly isOperator: (userId: string) => Promise<boolean>;
+  /** Called after an instance has changed, so that no outdated state remains in use. */
+  readonly instanceChanged: (instanceId: string) => unknown;
+}
+
+export function createInstanceOwnership(
+  options: InstanceOwnershipOptions,
+): Pick<AccountService, 'createInstance' | 'moveToTeam'> {
+  const { rules, find, change, view, newTokens, plans } = options;
+  const { accounts, now } = rules;
+
+  /** Returns null if the account may own another instance. */
+  async function full({ user }: Principal, accountId: string) {
+    const most = Math.min(LIMITS.maxInstances, await options.limitOf('maxInstances', accountId, user.userId));
+    const owned = await accounts.instancesOf({ accountIds: [accountId] });
+    return owned.length < most ? null : refuse('conflict', `this account can own at most ${most} queue instances (maxInstances)`);
+  }
+
+  return {
+    createInstance: (principal, { name, region, teamId }) =>
+      rules.inTurn(async () => {
+        if (!REGIONS.some((each) => each === region)) return refuse('invalid', `region must be one of ${REGIONS.join(', ')}`);
+        const accountId = teamId ?? principal.user.userId;
+        const allowed = await rules.allowed(principal, accountId, 'change', 'team');
+        if (allowed.kind !== 'allowed') return allowed;
+        const tooMany = await full(principal, accountId);
+        if (tooMany) return tooMany;
+        const isOperator = await options.isOperator(principal.user.userId);
+        const plan = isOperator ? plans.planOf({}) : plans.ofNewInstances;
+        const instance: QueueInstance = {
+          instanceId: rules.newId('qi'),
+          region,
+          name,
+          createdAt: now(),
+          currentSigningKey: rules.newSecret('sig'),
+          nextSigningKey: rules.newSecret('sig'),
+          accountId,
+          price: plan.pricePer100kMessages,
+          ...(plan === plans.planOf({}) ? {} : { plan: plan.name }),
+        };
+        const { instanceId } = instance;
+        const entry = { action: 'queue.create', subject: instanceId, details: { name, region }, accountIds: [accountId] };
+        await accounts.createInstance(instance, rules.audit(principal, entry), newTokens(instanceId));
+        await options.instanceChanged(instanceId);
+        return done(await view(instance, allowed.role));
+      }, [teamId ?? principal.user.userId]),
+
+    moveToTeam: (principal, { instanceId, teamId }) =>
+      rules.inTurn(async () => {
+        const seen = await find(principal, instanceId, 'give-away');
+        if (seen.kind !== 'seen') return seen;
+        // Checks only the format of the ID, so that it does not reveal whether the account exists.
+        if (PERSONAL_ID.test(teamId) || teamId === principal.user.userId)
+          return refuse(
+            'invalid',
+            'body.target_team_id is the ID of a personal account; moving to a personal account is not supported',
+          );
+        if (!(await accounts.findTeam({ teamId }))) return notFound('team');
+        const allowed = await rules.allowed(principal, teamId, 'change', 'team');
+        if (allowed.kind !== 'allowed') return allowed;
+        if (seen.owner === teamId) return done(null);
+        const tooMany = await full(principal, teamId);
+        if (tooMany) return tooMany;
+        const details = { from: seen.owner, to: teamId };
+        const entry = { action: 'queue.move-to-team', details, accountIds: [seen.owner, teamId] };
+        return change(principal, instanceId, { accountId: teamId }, entry);
+      }),
+  };
+}

@@ -1,0 +1,38 @@
+/** Shows an instance to a user, with its tokens if the role of the user may use it. */
+import type { QueueInstance, Role } from '../../ports/stores/account-store.js';
+import type { AccountRules } from '../account-rules.js';
+import { type InstanceView, RIGHTS } from '../account-service.js';
+import type { Plans } from '../plans/plans.js';
+import type { Access, Authority } from '../tokens/authority.js';
+import { countedSince } from './instance-usage.js';
+
+export type ViewInstance = (instance: QueueInstance, role: Role) => Promise<InstanceView>;
+
+export function createInstanceViews(options: {
+  readonly rules: AccountRules;
+  readonly authority: Pick<Authority, 'tokenOf'>;
+  readonly plans: Plans;
+}): ViewInstance {
+  const { rules, authority, plans } = options;
+  const { accounts, now } = rules;
+
+  /**
+   * Returns the newest valid token of each kind. A JWT with the same claims is the same text, so it is rebuilt from
+   * its record.
+   */
+  async function tokensOf(instanceId: string): Promise<{ readonly token?: string; readonly readOnlyToken?: string }> {
+    const valid = (await accounts.listTokens({ instanceId })).filter(({ revokedAt }) => revokedAt === null);
+    const newest = async (access: Access): Promise<string | undefined> => {
+      const record = valid.findLast((token) => token.access === access);
+      return record && authority.tokenOf(record);
+    };
+    const [token, readOnlyToken] = [await newest('read-write'), await newest('read-only')];
+    return { ...(token === undefined ? {} : { token }), ...(readOnlyToken === undefined ? {} : { readOnlyToken }) };
+  }
+
+  return async (instance, role) => {
+    const tokens = RIGHTS[role].includes('use') ? await tokensOf(instance.instanceId) : {};
+    const { requestsToday } = await countedSince(rules, instance.instanceId, now());
+    return { instance, role, plan: plans.planOf(instance), requestsToday, ...tokens };
+  };
+}
