@@ -22,15 +22,12 @@ import {
 } from 'react';
 import { useWindowWidth } from '../times/window-width.js';
 import { InTable } from './in-table.js';
+import { useRowFocus } from './row-focus.js';
 import { type Column, isColumnShown, TableRow } from './table-row.js';
+import { type Selection, useTableSelection } from './table-selection.js';
 import { useTableTimes } from './table-times.js';
 
 export type { Column } from './table-row.js';
-
-export interface Selection {
-  readonly ids: ReadonlySet<string>;
-  readonly onChange: (ids: ReadonlySet<string>) => void;
-}
 
 export interface DataTableProps<Row> {
   /** Accessible name of the table. */
@@ -66,8 +63,6 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const body = useRef<HTMLDivElement>(null);
   const tableId = useId();
   const [margin, setMargin] = useState(0);
-  const [currentId, setCurrentId] = useState<string | null>(null);
-  const moveFocus = useRef(false);
   const times = useTableTimes();
 
   const shownColumns = useMemo(() => columns.filter((column) => isColumnShown(column, windowWidth)), [columns, windowWidth]);
@@ -97,70 +92,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     if (lastShown >= tableRows.length - 1 - AHEAD && tableRows.length > 0) onEnd?.();
   }, [lastShown, tableRows.length, onEnd]);
 
-  const currentIndex = useMemo(
-    () =>
-      Math.max(
-        0,
-        tableRows.findIndex(({ id }) => id === currentId),
-      ),
-    [tableRows, currentId],
-  );
-  const focusRow = (index: number) => {
-    const next = tableRows[Math.min(Math.max(index, 0), tableRows.length - 1)];
-    if (next === undefined) return;
-    moveFocus.current = true;
-    setCurrentId(next.id);
-    virtualizer.scrollToIndex(next.index, { align: 'auto' });
-  };
-  useEffect(() => {
-    if (!moveFocus.current || currentId === null) return;
-    const row = document.getElementById(`${tableId}-${currentIndex}`);
-    if (row === null) return;
-    moveFocus.current = false;
-    row.focus({ preventScroll: true });
-  });
-
-  /** The row that was selected last, where a range starts. */
-  const anchorId = useRef<string | null>(null);
-  const toggle = (id: string) => {
-    if (selection === undefined) return;
-    const ids = new Set(selection.ids);
-    if (!ids.delete(id)) ids.add(id);
-    anchorId.current = id;
-    selection.onChange(ids);
-  };
-  /** Gives all rows between the one selected last and this one the same selection state. */
-  const selectTo = (index: number) => {
-    const anchor = tableRows.findIndex(({ id }) => id === anchorId.current);
-    const target = tableRows[index];
-    if (selection === undefined || target === undefined) return;
-    if (anchor === -1) return toggle(target.id);
-    const ids = new Set(selection.ids);
-    const selecting = selection.ids.has(tableRows[anchor]?.id ?? '');
-    for (const { id } of tableRows.slice(Math.min(anchor, index), Math.max(anchor, index) + 1)) {
-      if (selecting) ids.add(id);
-      else ids.delete(id);
-    }
-    selection.onChange(ids);
-  };
-  /** Selects the current row and the next one. */
-  const extend = (from: number, to: number) => {
-    const [here, next] = [tableRows[from], tableRows[to]];
-    if (selection === undefined || here === undefined || next === undefined) return;
-    anchorId.current ??= here.id;
-    selection.onChange(new Set([...selection.ids, here.id, next.id]));
-  };
-
-  const select = (index: number, isRange: boolean) => {
-    const row = tableRows[index];
-    if (isRange) selectTo(index);
-    else if (row !== undefined) toggle(row.id);
-  };
-  const latestSelect = useRef(select);
-  useLayoutEffect(() => {
-    latestSelect.current = select;
-  });
-  const onSelect = useCallback((index: number, isRange: boolean) => latestSelect.current(index, isRange), []);
+  const { currentIndex, setCurrentId, focusRow } = useRowFocus({ tableId, tableRows, scrollToIndex: virtualizer.scrollToIndex });
+  const { extend, select, onSelect, allSelected, toggleAll } = useTableSelection({ selection, tableRows, rows, idOf });
 
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
     times.onKeyDown(event);
@@ -220,12 +153,6 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   };
 
   const tracks = [...(selection ? ['24px'] : []), ...shownColumns.map(({ width }) => width)].join(' ');
-  const ids = selection?.ids;
-  const allSelected = useMemo(
-    () => ids !== undefined && ids.size > 0 && rows.length > 0 && rows.every((row) => ids.has(idOf(row))),
-    [ids, rows, idOf],
-  );
-  const toggleAll = () => selection?.onChange(allSelected ? new Set() : new Set(rows.map(idOf)));
 
   return (
     <div className="table">

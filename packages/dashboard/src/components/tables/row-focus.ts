@@ -1,0 +1,39 @@
+/** Focus of the rows of a virtualized table: a row that is not rendered yet takes the focus when it is. */
+import { useEffect, useMemo, useRef, useState } from 'react';
+
+interface RowFocusOptions {
+  /** Prefix of the element IDs of rows. */
+  readonly tableId: string;
+  /** Rows in the order of the table. */
+  readonly tableRows: readonly { readonly id: string; readonly index: number }[];
+  readonly scrollToIndex: (index: number, options: { readonly align: 'auto' }) => void;
+}
+
+export function useRowFocus({ tableId, tableRows, scrollToIndex }: RowFocusOptions) {
+  const [currentId, setCurrentId] = useState<string | null>(null);
+  const moveFocus = useRef(false);
+  const currentIndex = useMemo(
+    () =>
+      Math.max(
+        0,
+        tableRows.findIndex(({ id }) => id === currentId),
+      ),
+    [tableRows, currentId],
+  );
+  const focusRow = (index: number) => {
+    const next = tableRows[Math.min(Math.max(index, 0), tableRows.length - 1)];
+    if (next === undefined) return;
+    moveFocus.current = true;
+    setCurrentId(next.id);
+    scrollToIndex(next.index, { align: 'auto' });
+  };
+  useEffect(() => {
+    if (!moveFocus.current || currentId === null) return;
+    const row = document.getElementById(`${tableId}-${currentIndex}`);
+    if (row === null) return;
+    moveFocus.current = false;
+    row.focus({ preventScroll: true });
+  });
+
+  return { currentIndex, setCurrentId, focusRow };
+}
