@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { launch, processId, stop, untilReady } from './child-process.js';
 import { type BenchDatabase, openDatabase } from './database.js';
-import { JsonClient } from './json-client.js';
+import { createEngineClient, type EngineClient } from './engine-client.js';
 import type { Options, Sdk } from './options.js';
 import type { WorkerReady } from './worker.js';
 
@@ -16,32 +16,13 @@ const WORKERS = {
   upstash: fileURLToPath(new URL('./published-worker.js', import.meta.url)),
 };
 export const QUIET_NODE = '--disable-warning=ExperimentalWarning';
-const CLIENT_CONNECTIONS = 128;
-const MAX_SHOWN_LOG_LENGTH = 1_500;
 
-export type WorkflowName = 'seq' | 'fan' | 'wait';
-
-export interface Engine {
+export interface Engine extends Omit<EngineClient, 'close'> {
   /** One per node. */
   readonly serverPids: readonly number[];
   /** Process ID of a database server started for the measurement. */
   readonly databasePids: readonly number[];
   readonly workerPid: number;
-  /** Triggers a run and waits for its result. Rejects when the result is wrong. */
-  run(workflow: WorkflowName, steps: number): Promise<void>;
-  /** Resolves when the run is durable. */
-  trigger(workflow: WorkflowName, steps: number, settings?: Readonly<Record<string, string>>): Promise<void>;
-  /** Returns how many runs wait for the event, at most 1,000. */
-  waiters(event: string): Promise<number>;
-  /** Resolves with the number of notified runs. */
-  notify(event: string): Promise<number>;
-  /** Sends a request for a flow control key. */
-  flowControl(key: string, action: 'pause' | 'resume'): Promise<void>;
-  /** Returns the number of waiting deliveries of the key. */
-  waitListSize(key: string): Promise<number>;
-  resetDone(): Promise<void>;
-  /** Number of runs finished since the reset. */
-  done(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -70,10 +51,6 @@ export function isWorkerReady(message: unknown): message is WorkerReady {
   return typeof message === 'object' && message !== null && 'url' in message && 'controlUrl' in message;
 }
 
-function fieldOf(body: unknown, name: string): unknown {
-  return typeof body === 'object' && body !== null ? Object.entries(body).find(([key]) => key === name)?.[1] : undefined;
-}
-
 /** Environment of an app. Without the keys, signatures are not verified. */
 function workerEnv(env: Readonly<Record<string, string>>, sdk: Sdk, verify: boolean): Readonly<Record<string, string>> {
   const names = (...these: readonly string[]) => Object.fromEntries(these.map((name) => [name, required(env, name)]));
@@ -87,10 +64,10 @@ export type EngineOptions = Pick<Options, 'verify' | 'limitS' | 'sdk' | 'store' 
 export async function startEngine({ verify, limitS, sdk, store, nodes, database: given }: EngineOptions): Promise<Engine> {
   const directory = mkdtempSync(join(tmpdir(), 'everstep-bench-'));
   const children: ChildProcess[] = [];
-  const clients: JsonClient[] = [];
+  let client: EngineClient | null = null;
   let database: BenchDatabase | null = null;
   const end = async (): Promise<void> => {
-    await Promise.all(clients.map((client) => client.close()));
+    await client?.close();
     await Promise.all(children.map(stop));
     await database?.stop();
     rmSync(directory, { recursive: true, force: true });
@@ -127,72 +104,25 @@ export async function startEngine({ verify, limitS, sdk, store, nodes, database:
       channel: true,
     });
     children.push(worker);
-    let ready: WorkerReady | undefined;
+    let announced: WorkerReady | undefined;
     worker.on('message', (message) => {
-      if (isWorkerReady(message)) ready = message;
+      if (isWorkerReady(message)) announced = message;
     });
-    const { url, controlUrl } = await untilReady('the worker', worker, workerLog, () => ready);
+    const ready = await untilReady('the worker', worker, workerLog, () => announced);
 
-    const apis = urls.map((address) => new JsonClient(address, CLIENT_CONNECTIONS));
-    let turn = 0;
-    const api: Pick<JsonClient, 'send'> = {
-      send(...request) {
-        const client = apis[turn++ % apis.length];
-        if (!client) throw new Error('no node exists');
-        return client.send(...request);
-      },
-    };
-    const control = new JsonClient(controlUrl, 1);
-    clients.push(...apis, control);
-    const headers = { authorization: `Bearer ${required(env, 'EVERSTEP_TOKEN')}`, 'content-type': 'application/json' };
-    /** Sends a request in the dialect of the worker, whose endpoint is a workflow. */
-    const starting = sdk === 'upstash' ? { ...headers, 'upstash-workflow-sdk-version': '1' } : headers;
-    const waiting = { ...headers, 'svc-wait-for-result': `${limitS}s` };
-    const pathOf = (workflow: WorkflowName): string => `/v2/trigger/${encodeURIComponent(`${url}/${workflow}`)}`;
-    const paths = { seq: pathOf('seq'), fan: pathOf('fan'), wait: pathOf('wait') };
-    const lengthOf = (body: unknown): number => (Array.isArray(body) ? body.length : Number.NaN);
-
+    client = createEngineClient({
+      urls,
+      token: required(env, 'EVERSTEP_TOKEN'),
+      workerUrl: ready.url,
+      controlUrl: ready.controlUrl,
+      sdk,
+      limitS,
+    });
     return {
       serverPids: services.map(processId),
       databasePids: database?.pids ?? [],
       workerPid: processId(worker),
-      async run(workflow, steps) {
-        const payload = JSON.stringify({ n: steps });
-        let { status, body } = await api.send('POST', paths[workflow], sdk === 'upstash' ? starting : waiting, payload);
-        if (sdk === 'upstash') {
-          // This dialect has no trigger that waits for the result.
-          const runId = encodeURIComponent(String(fieldOf(body, 'workflowRunId')));
-          ({ status, body } = await api.send('GET', `/v2/workflows/runs/${runId}/result?timeout=${limitS}s`, headers));
-        }
-        const succeeded = status === 200 && fieldOf(body, 'workflowState') === 'RUN_SUCCESS';
-        if (succeeded && fieldOf(fieldOf(body, 'result'), 'steps') === steps) return;
-        const id = encodeURIComponent(String(fieldOf(body, 'workflowRunId')));
-        const { body: log } = await api.send('GET', `/v2/workflows/logs?workflowRunId=${id}`, headers);
-        const shown = JSON.stringify(log).slice(0, MAX_SHOWN_LOG_LENGTH);
-        throw new Error(`a run of ${steps} steps did not succeed within ${limitS} s: ${shown}`);
-      },
-      async trigger(workflow, steps, settings = {}) {
-        await api.send('POST', paths[workflow], { ...starting, ...settings }, JSON.stringify({ n: steps }));
-      },
-      async waiters(event) {
-        return lengthOf((await api.send('GET', `/v2/waiters/${event}`, headers)).body);
-      },
-      async notify(event) {
-        return lengthOf((await api.send('POST', `/v2/notify/${event}`, headers, '"go"')).body);
-      },
-      async flowControl(key, action) {
-        await api.send('POST', `/v2/flowControl/${key}/${action}`, headers);
-      },
-      async waitListSize(key) {
-        return Number(fieldOf((await api.send('GET', `/v2/flowControl/${key}`, headers)).body, 'waitListSize'));
-      },
-      async resetDone() {
-        await control.send('POST', '/reset', {});
-      },
-      async done() {
-        const { body } = await control.send('GET', '/done', {});
-        return Number(fieldOf(body, 'done'));
-      },
+      ...client,
       stop: end,
     };
   } catch (error) {
