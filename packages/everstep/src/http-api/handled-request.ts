@@ -1,6 +1,6 @@
 /** A request as handlers and the audit log see it, its caller, and its response. */
 import type { Principal, Session } from '../accounts/account-service.js';
-import type { Caller } from '../accounts/tokens/authority.js';
+import type { Caller } from '../accounts/tokens/caller.js';
 import type { Dialect } from '../dialects/index.js';
 import type { SearchCaller } from '../search/search-service.js';
 import type { Reserve } from './admission/read-budget.js';

@@ -5,7 +5,8 @@
 import type { Static, StaticDecode, TObject, TSchema, TUnsafe } from 'typebox';
 import type { AccountService, Principal, Session } from '../accounts/account-service.js';
 import type { Limits } from '../accounts/plans/limits.js';
-import type { Authority, Caller } from '../accounts/tokens/authority.js';
+import type { Authority } from '../accounts/tokens/authority.js';
+import type { Caller } from '../accounts/tokens/caller.js';
 import { LIMITS } from '../config/limits.js';
 import type { ErrorCode } from '../contract/error-codes.js';
 import type { DialectName } from '../engine/runs/run.js';

@@ -3,7 +3,8 @@ import type { QueueInstance, Role } from '../../ports/stores/account-store.js';
 import type { AccountRules } from '../account-rules.js';
 import { type InstanceView, RIGHTS } from '../account-service.js';
 import type { Plans } from '../plans/plans.js';
-import type { Access, Authority } from '../tokens/authority.js';
+import type { Authority } from '../tokens/authority.js';
+import type { Access } from '../tokens/caller.js';
 import { countedSince } from './instance-usage.js';
 
 export type ViewInstance = (instance: QueueInstance, role: Role) => Promise<InstanceView>;

@@ -5,15 +5,11 @@
  * process that makes a change notifies the others.
  */
 import { randomBytes } from 'node:crypto';
-import type { JWTPayload } from 'jose';
-import { SignJWT } from 'jose/jwt/sign';
-import { jwtVerify } from 'jose/jwt/verify';
 import { ofThisRequest } from '../../audit/audited-request.js';
 import { newKey } from '../../engine/ids.js';
 import type { OutboundRules } from '../../ports/stores/account-store.js';
-import type { TokenScope } from '../../ports/stores/accounts/named-tokens.js';
-import type { AuditEntry, QueueInstance, Store, TokenRecord } from '../../ports/stores/store.js';
-import { KEY_RINGS, KeyRing, keyAt, type Ring } from '../../secrets/key-ring.js';
+import type { AuditEntry, Store, TokenRecord } from '../../ports/stores/store.js';
+import { KEY_RINGS, KeyRing } from '../../secrets/key-ring.js';
 import {
   createInstanceSignatures,
   type InstanceSignatures,
@@ -21,40 +17,14 @@ import {
   type NotedAction,
   type SigningKeys,
 } from '../instances/instance-signatures.js';
-import { CACHED_MS, type Sharing } from '../sharing.js';
-import { hashOfToken, NAMED_TOKEN_PREFIX } from './named-token.js';
-import { RecentTokens } from './recent-tokens.js';
-import { accessOf, scopesOf } from './token-scopes.js';
+import type { Sharing } from '../sharing.js';
+import type { Access, Caller } from './caller.js';
+import { createKnownInstances } from './known-instances.js';
+import { signToken } from './signed-tokens.js';
+import { createTokenCallers } from './token-callers.js';
 
-const ISSUER = 'Everstep';
-const ALGORITHM = 'HS256';
 const SECRET_BYTES = 32;
 const TOKEN_ID_BYTES = 16;
-const REMEMBERED_TOKENS = 10_000;
-const USE_NOTED_EVERY_MS = 10 * 60_000;
-/** Everstep's own tokens have about 350 characters. */
-const MAX_TOKEN_LENGTH = 4_096;
-
-export type Access = TokenRecord['access'];
-
-/** The caller of an instance operation: the holder of a token, or a user with a session. */
-export interface Caller {
-  /** Name for the audit log and for people: `token <id>`, or the email of the user. */
-  readonly actor: string;
-  readonly instanceId: string;
-  readonly region: string;
-  readonly access: Access;
-  /** Permitted scopes; `access` follows from them. */
-  readonly scopes: readonly TokenScope[];
-  /** Absent for the holder of a token. */
-  readonly user?: SessionUser;
-}
-
-/** A user with a session. */
-export interface SessionUser {
-  readonly userId: string;
-  readonly sessionId: string;
-}
 
 export type TokenVerdict =
   | { readonly ok: true; readonly caller: Caller }
@@ -98,23 +68,6 @@ export interface Authority extends InstanceSignatures {
   forget(instanceId: string | null): Promise<void>;
 }
 
-/** A valid token in the cache. */
-interface Verified {
-  readonly tokenId: string;
-  readonly caller: Caller;
-  /** Time at which it must be verified again. */
-  readonly until: number;
-  /** Unix ms; null: never. */
-  readonly expiresAt: number | null;
-}
-
-interface Known {
-  readonly instance: QueueInstance;
-  /** Age of the entry, and the order in which reads started, so that an earlier read does not replace a later one. */
-  readonly readAt: number;
-  readonly reading: number;
-}
-
 const MALFORMED: TokenVerdict = Object.freeze({
   ok: false,
   message: 'the token is not valid: it is malformed, expired, revoked, or was not issued by this installation',
@@ -128,171 +81,30 @@ function judge(caller: Caller, region: string): TokenVerdict {
   };
 }
 
-const isNamed = (token: string): boolean => token.startsWith(`${NAMED_TOKEN_PREFIX}_`);
-const isAccess = (value: unknown): value is Access => value === 'read-write' || value === 'read-only';
-const bytesOf = (key: string): Uint8Array => new TextEncoder().encode(key);
 const newSigningKey = (): string => `sig_${randomBytes(SECRET_BYTES).toString('base64url')}`;
 
-/** Loads the token keys and the instances. `now` returns Unix ms. */
-export async function createAuthority(options: {
+const newTokenRecord = (
+  { instanceId, access }: { readonly instanceId: string; readonly access: Access },
+  createdAt: number,
+): TokenRecord => ({
+  tokenId: randomBytes(TOKEN_ID_BYTES).toString('base64url'),
+  instanceId,
+  access,
+  createdAt,
+  revokedAt: null,
+});
+
+interface AuthorityOptions {
   readonly store: Pick<Store, 'accounts'>;
+  /** Unix ms. */
   readonly now: () => number;
   /** Absent: no other process uses the store. */
   readonly sharing?: Sharing;
-}): Promise<Authority> {
-  const { now, sharing } = options;
-  const { accounts } = options.store;
-  const ring = new KeyRing({ accounts, name: KEY_RINGS.tokens.name, ...(sharing ? { elapsedMs: sharing.elapsedMs } : {}) });
-  await ring.keys();
-  const elapsedMs = sharing?.elapsedMs ?? (() => 0);
-  const instances = new Map<string, Known>();
-  const verified = new RecentTokens<Verified>(REMEMBERED_TOKENS);
-  /** Times at which uses of named tokens were written, Unix ms, oldest first. */
-  const notedUses = new Map<string, number>();
-  /** Counts changes, so that a verification that started before a change is not cached. */
-  let changes = 0;
-  let readings = 0;
+}
 
-  const beginReading = () => ({ readAt: elapsedMs(), reading: ++readings });
-
-  function learn(instance: QueueInstance, when: Omit<Known, 'instance'>): void {
-    const known = instances.get(instance.instanceId);
-    if (!known || known.reading <= when.reading) instances.set(instance.instanceId, { instance, ...when });
-  }
-
-  /** Removes a deleted instance. */
-  function unlearn(instanceId: string, { reading }: Omit<Known, 'instance'>): void {
-    const known = instances.get(instanceId);
-    if (known && known.reading <= reading) instances.delete(instanceId);
-  }
-
-  async function readAll(): Promise<void> {
-    const when = beginReading();
-    const found = await accounts.listInstances();
-    for (const instance of found) learn(instance, when);
-    const ids = new Set(found.map(({ instanceId }) => instanceId));
-    for (const instanceId of instances.keys()) if (!ids.has(instanceId)) unlearn(instanceId, when);
-  }
-  await readAll();
-
-  async function readInstance(instanceId: string): Promise<QueueInstance | null> {
-    const when = beginReading();
-    const found = await accounts.findInstance({ instanceId });
-    if (found) learn(found, when);
-    else unlearn(instanceId, when);
-    return found;
-  }
-
-  /** Returns the cached instance, and refreshes an old entry in the background. */
-  function recallInstance(instanceId: string): QueueInstance | null {
-    const known = instances.get(instanceId);
-    if (sharing && known && elapsedMs() - known.readAt >= CACHED_MS) {
-      // Prevents concurrent refreshes. A failed one is repeated later.
-      learn(known.instance, { ...known, readAt: elapsedMs() });
-      readInstance(instanceId).catch(() => {});
-    }
-    return known?.instance ?? null;
-  }
-
-  const findInstance = async (instanceId: string): Promise<QueueInstance | null> =>
-    recallInstance(instanceId) ?? readInstance(instanceId);
-
-  function recallCaller(token: string): Caller | undefined {
-    const known = verified.get(token);
-    if (!known || (sharing && elapsedMs() >= known.until) || hasExpired(known)) return undefined;
-    if (isNamed(token)) noteUse(known.tokenId);
-    return known.caller;
-  }
-
-  async function requireInstance(instanceId: string): Promise<QueueInstance> {
-    const instance = await findInstance(instanceId);
-    if (!instance) throw new Error(`queue instance ${instanceId} does not exist`);
-    return instance;
-  }
-
-  /** A JWT with HS256 is deterministic: the same claims in the same order are the same text. */
-  async function sign({ tokenId, instanceId, access, createdAt }: TokenRecord): Promise<string> {
-    const { region } = await requireInstance(instanceId);
-    const key = keyAt(await ring.keys(), createdAt);
-    return new SignJWT({ region, access })
-      .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
-      .setIssuer(ISSUER)
-      .setSubject(instanceId)
-      .setJti(tokenId)
-      .setIssuedAt(Math.floor(createdAt / 1000))
-      .sign(bytesOf(key));
-  }
-
-  const hasExpired = ({ expiresAt }: { readonly expiresAt: number | null }): boolean => expiresAt !== null && expiresAt <= now();
-
-  /** Runs in the background. If a write fails, the next use is written. */
-  function noteUse(tokenId: string): void {
-    const at = now();
-    if (at - (notedUses.get(tokenId) ?? Number.NEGATIVE_INFINITY) < USE_NOTED_EVERY_MS) return;
-    notedUses.delete(tokenId);
-    notedUses.set(tokenId, at);
-    const [oldest] = notedUses.keys();
-    if (notedUses.size > REMEMBERED_TOKENS && oldest !== undefined) notedUses.delete(oldest);
-    accounts.noteTokenUse({ tokenId, at }).catch(() => notedUses.delete(tokenId));
-  }
-
-  async function readNamedToken(token: string): Promise<Caller | null> {
-    const [before, until] = [changes, elapsedMs() + CACHED_MS];
-    const record = await accounts.findNamedToken({ tokenHash: hashOfToken(token) });
-    if (!record || record.revokedAt !== null || hasExpired(record)) return null;
-    const { tokenId, instanceId, name, scopes, expiresAt } = record;
-    const instance = await findInstance(instanceId);
-    if (!instance) return null;
-    const actor = `token ${tokenId} (${name})`;
-    const caller: Caller = Object.freeze({ actor, instanceId, region: instance.region, access: accessOf(scopes), scopes });
-    if (before === changes) verified.set(token, { tokenId, caller, until, expiresAt });
-    noteUse(tokenId);
-    return caller;
-  }
-
-  /** Returns the claims and the key that signed them; null if no key did. */
-  async function verifiedBy(token: string, keys: Ring): Promise<{ readonly payload: JWTPayload; readonly key: string } | null> {
-    const options = { issuer: ISSUER, algorithms: [ALGORITHM], currentDate: new Date(now()) };
-    for (const { key } of keys.toReversed()) {
-      const read = await jwtVerify(token, bytesOf(key), options).catch(() => null);
-      if (read) return { payload: read.payload, key };
-    }
-    return null;
-  }
-
-  async function readToken(token: string): Promise<Caller | null> {
-    if (token.length > MAX_TOKEN_LENGTH) return null;
-    if (isNamed(token)) return readNamedToken(token);
-    const keys = await ring.keys();
-    const read = await verifiedBy(token, keys);
-    if (!read) return null;
-    const { sub, jti, region, access } = read.payload;
-    if (typeof sub !== 'string' || typeof jti !== 'string' || typeof region !== 'string' || !isAccess(access)) return null;
-    const [before, until] = [changes, elapsedMs() + CACHED_MS];
-    const record = await accounts.findToken({ tokenId: jti });
-    const instance = await findInstance(sub);
-    if (!record || record.revokedAt !== null || record.instanceId !== sub || record.access !== access) return null;
-    // An earlier key is only valid for tokens of its time, so a leaked key cannot sign later tokens.
-    if (keyAt(keys, record.createdAt) !== read.key) return null;
-    if (instance?.region !== region) return null;
-    const scopes = scopesOf(access);
-    const caller: Caller = Object.freeze({ actor: `token ${jti}`, instanceId: sub, region, access, scopes });
-    if (before === changes) verified.set(token, { tokenId: jti, caller, until, expiresAt: null });
-    return caller;
-  }
-
-  const newToken: Authority['newToken'] = ({ instanceId, access }) => {
-    const tokenId = randomBytes(TOKEN_ID_BYTES).toString('base64url');
-    return { tokenId, instanceId, access, createdAt: now(), revokedAt: null };
-  };
-
-  function forgetTokens(tokenIds: readonly string[]): void {
-    changes++;
-    for (const tokenId of tokenIds) verified.forget(tokenId);
-  }
-
-  /** The entry belongs to the current owner of the instance. */
-  async function auditOf(instanceId: string, action: NotedAction): Promise<AuditEntry> {
+/** Returns a function that makes an audit entry for the current owner of an instance. */
+function createAuditEntries({ store: { accounts }, now }: AuthorityOptions): Authority['auditEntry'] {
+  return async (instanceId, action) => {
     const at = now();
     const owner = (await accounts.findInstance({ instanceId }))?.accountId;
     return ofThisRequest({
@@ -301,16 +113,33 @@ export async function createAuthority(options: {
       ...action,
       accountIds: owner === undefined ? [] : [owner],
     });
-  }
+  };
+}
+
+/** Loads the token keys and the instances. */
+export async function createAuthority(options: AuthorityOptions): Promise<Authority> {
+  const { now, sharing } = options;
+  const { accounts } = options.store;
+  const ring = new KeyRing({ accounts, name: KEY_RINGS.tokens.name, ...(sharing ? { elapsedMs: sharing.elapsedMs } : {}) });
+  await ring.keys();
+  const instances = createKnownInstances(accounts, sharing);
+  await instances.readAll();
+  const callers = createTokenCallers({ accounts, ring, instances, now, sharing });
+  const auditOf = createAuditEntries(options);
+
+  const sign = async (record: TokenRecord): Promise<string> => {
+    const { region } = await instances.require(record.instanceId);
+    return signToken(record, { region, keys: await ring.keys() });
+  };
 
   async function rotate(instanceId: string, by: KeyRotation | undefined): Promise<SigningKeys> {
-    const instance = (sharing && (await readInstance(instanceId))) ?? (await requireInstance(instanceId));
+    const instance = (sharing && (await instances.read(instanceId))) ?? (await instances.require(instanceId));
     const keys: SigningKeys = { current: instance.nextSigningKey, next: newSigningKey() };
     const action = { action: 'queue.rotate-signing-keys', subject: instanceId, details: {} };
     const audit = by && (await auditOf(instanceId, { ...by, ...action }));
     await accounts.setSigningKeys({ instanceId, ...keys, ...(audit ? { audit } : {}) });
-    const latest = instances.get(instanceId)?.instance ?? instance;
-    learn({ ...latest, currentSigningKey: keys.current, nextSigningKey: keys.next }, beginReading());
+    const latest = instances.peek(instanceId) ?? instance;
+    instances.learnWritten({ ...latest, currentSigningKey: keys.current, nextSigningKey: keys.next });
     return keys;
   }
 
@@ -321,72 +150,64 @@ export async function createAuthority(options: {
     return result;
   }
 
-  function recall(instanceId: string): QueueInstance {
-    const instance = recallInstance(instanceId);
-    if (!instance) throw new Error(`queue instance ${instanceId} does not exist`);
-    return instance;
-  }
-
   const signatures = createInstanceSignatures({
     accounts,
-    recall,
-    find: findInstance,
-    read: readInstance,
+    recall: instances.recallExisting,
+    find: instances.find,
+    read: instances.read,
     auditOf,
     inTurn,
     changed: (instanceId) => sharing?.changed(instanceId),
   });
 
-  const authority: Authority = {
+  return {
     ...signatures,
-    newToken,
+    newToken: (request) => newTokenRecord(request, now()),
     async issueToken(request) {
-      const record = newToken(request);
+      const record = newTokenRecord(request, now());
       const token = await sign(record);
       await accounts.createToken(record);
       return token;
     },
     tokenOf: sign,
     revoked(instanceId, tokenIds) {
-      forgetTokens(tokenIds);
+      callers.forgetTokens(tokenIds);
       sharing?.changed(instanceId);
     },
     async revoke(tokenId) {
       await accounts.revokeToken({ tokenId, at: now() });
-      forgetTokens([tokenId]);
+      callers.forgetTokens([tokenId]);
       const record = sharing && (await accounts.findToken({ tokenId }));
       if (record) sharing.changed(record.instanceId);
     },
     recall(token, region) {
-      const caller = recallCaller(token);
+      const caller = callers.recall(token);
       return caller && judge(caller, region);
     },
     async verify(token, region) {
-      const caller = recallCaller(token) ?? (await readToken(token));
+      const caller = await callers.find(token);
       return caller ? judge(caller, region) : MALFORMED;
     },
     async isValid(token, instanceId) {
-      return (recallCaller(token) ?? (await readToken(token)))?.instanceId === instanceId;
+      return (await callers.find(token))?.instanceId === instanceId;
     },
-    prepare: (instanceId) => (instances.has(instanceId) ? null : readInstance(instanceId).then(() => undefined)),
+    prepare: (instanceId) => (instances.peek(instanceId) ? null : instances.read(instanceId).then(() => undefined)),
     signingKeys(instanceId) {
-      const { currentSigningKey: current, nextSigningKey: next } = recall(instanceId);
+      const { currentSigningKey: current, nextSigningKey: next } = instances.recallExisting(instanceId);
       return { current, next };
     },
-    outboundRulesOf: (instanceId) => recallInstance(instanceId)?.outboundRules ?? null,
-    regionOf: (instanceId) => instances.get(instanceId)?.instance.region ?? null,
+    outboundRulesOf: (instanceId) => instances.recall(instanceId)?.outboundRules ?? null,
+    regionOf: (instanceId) => instances.peek(instanceId)?.region ?? null,
     rotateSigningKeys: (instanceId, by) => inTurn(instanceId, () => rotate(instanceId, by)),
     auditEntry: auditOf,
     async note(instanceId, action) {
       await accounts.addAudit(await auditOf(instanceId, action));
     },
     async forget(instanceId) {
-      changes++;
       if (instanceId === null) ring.forget();
-      verified.forgetAll(({ caller }) => instanceId === null || caller.instanceId === instanceId);
+      callers.forgetInstance(instanceId);
       // If a read fails, the entry is refreshed when it expires.
-      await (instanceId === null ? readAll() : readInstance(instanceId)).catch(() => {});
+      await (instanceId === null ? instances.readAll() : instances.read(instanceId)).catch(() => {});
     },
   };
-  return authority;
 }

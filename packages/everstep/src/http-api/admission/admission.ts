@@ -4,7 +4,7 @@
  */
 import type { FastifyRequest } from 'fastify';
 import type { AccountService, InstanceAccess, Outcome, Session } from '../../accounts/account-service.js';
-import type { Caller } from '../../accounts/tokens/authority.js';
+import type { Caller } from '../../accounts/tokens/caller.js';
 import { permits, scopesOf, type TokenNeed } from '../../accounts/tokens/token-scopes.js';
 import { LIMITS } from '../../config/limits.js';
 import type { Region } from '../../config/regions.js';

@@ -1,5 +1,6 @@
 /** Authenticates runtime API requests: verifies the token from the header or the query for the region of the host. */
-import type { Authority, Caller, TokenVerdict } from '../../accounts/tokens/authority.js';
+import type { Authority, TokenVerdict } from '../../accounts/tokens/authority.js';
+import type { Caller } from '../../accounts/tokens/caller.js';
 import { permits, type TokenNeed } from '../../accounts/tokens/token-scopes.js';
 import type { Region } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';

@@ -1,6 +1,6 @@
 /** Event log of messages. */
 import Type, { type StaticDecode } from 'typebox';
-import type { Caller } from '../../accounts/tokens/authority.js';
+import type { Caller } from '../../accounts/tokens/caller.js';
 import { LIMITS } from '../../config/limits.js';
 import type { RunStatus } from '../../engine/runs/run.js';
 import { MESSAGE_STATES, type MessageState } from '../../runtime/services/workflow-service.js';

@@ -1,6 +1,6 @@
 /** Lists the run log. */
 import Type, { type StaticDecode } from 'typebox';
-import type { Caller } from '../../../accounts/tokens/authority.js';
+import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS } from '../../../config/limits.js';
 import { RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import { RunLogPage } from '../../../contract/runs.js';

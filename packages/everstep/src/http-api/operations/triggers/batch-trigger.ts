@@ -1,7 +1,7 @@
 /** Starts many runs in one request. The response has one result per item; an invalid item does not affect the others. */
 
 import Type, { type Static } from 'typebox';
-import type { Caller } from '../../../accounts/tokens/authority.js';
+import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ErrorBody } from '../../../contract/errors.js';

@@ -2,7 +2,7 @@
  * Converts a workflow URL, headers and a body into the command that starts a run. Used by triggers and by items of a batch.
  */
 import { createHash } from 'node:crypto';
-import type { Caller } from '../../../accounts/tokens/authority.js';
+import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { type HeaderSetting, SETTING_HEADERS, type SettingHeader, type SettingTable } from '../../../contract/run-settings.js';

@@ -2,7 +2,7 @@
  * Items that clients publish, alone or in a batch. One request can contain all kinds: submissions of a run that
  * answers a delivery, starts of runs, and plain messages. The headers of an item determine its kind.
  */
-import type { Caller } from '../../../accounts/tokens/authority.js';
+import type { Caller } from '../../../accounts/tokens/caller.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
 import type { ReceivedHeaders } from '../../parameters/prefixed-headers.js';
 

@@ -4,7 +4,7 @@
  */
 
 import Type, { type StaticDecode } from 'typebox';
-import type { Caller } from '../../../accounts/tokens/authority.js';
+import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS } from '../../../config/limits.js';
 import { Empty } from '../../../contract/empty.js';
 import type { ErrorCode } from '../../../contract/error-codes.js';

@@ -1,5 +1,5 @@
 /** Converts a destination, headers and a body to a plain message, for publishing, enqueueing and batches. */
-import type { Caller } from '../../../accounts/tokens/authority.js';
+import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { fitsInPaths } from '../../../dialects/ids-in-paths.js';

@@ -1,6 +1,6 @@
 /** Publishes plain messages, one or many per request. */
 
-import type { Caller } from '../../../accounts/tokens/authority.js';
+import type { Caller } from '../../../accounts/tokens/caller.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { MessageCommand, PublishedMessage, PublishOutcome } from '../../../runtime/services/workflow-service.js';
 import { type AllowedRuns, allowRuns, allowSize, startAllAllowed } from '../../admission/allowance.js';

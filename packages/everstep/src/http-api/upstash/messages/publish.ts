@@ -1,7 +1,7 @@
 /** The two operations with which the SDKs publish: one item, or a batch of items. */
 
 import Type, { type Static } from 'typebox';
-import type { Caller } from '../../../accounts/tokens/authority.js';
+import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ErrorBody } from '../../../contract/errors.js';

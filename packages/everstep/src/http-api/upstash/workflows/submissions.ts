@@ -1,5 +1,5 @@
 /** Converts the items that endpoints submit for their runs to submissions for the engine. */
-import type { Caller } from '../../../accounts/tokens/authority.js';
+import type { Caller } from '../../../accounts/tokens/caller.js';
 import { Problem } from '../../../dialects/frame-fields.js';
 import type { Submission } from '../../../engine/runs/submissions.js';
 import { requireScope } from '../../admission/authentication.js';

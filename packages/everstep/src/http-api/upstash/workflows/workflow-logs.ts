@@ -1,6 +1,6 @@
 /** The run log in the format of this dialect. */
 import Type, { type StaticDecode } from 'typebox';
-import type { Caller } from '../../../accounts/tokens/authority.js';
+import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS, PART } from '../../../config/limits.js';
 import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
 import { RUN_FILTERS } from '../../../contract/filters/run-filters.js';

@@ -1,6 +1,6 @@
 /** Starts runs in this dialect: settings are in headers, and by default the workflow URL is also the failure callback. */
 import Type from 'typebox';
-import type { Caller } from '../../../accounts/tokens/authority.js';
+import type { Caller } from '../../../accounts/tokens/caller.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { upstash } from '../../../dialects/upstash/index.js';
 import { HEADERS, PREFIX, runIdProblem } from '../../../dialects/upstash/wire.js';

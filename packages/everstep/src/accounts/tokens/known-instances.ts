@@ -1,0 +1,103 @@
+/**
+ * Caches all queue instances with their keys. If other processes share the store, an old entry is refreshed in the
+ * background when it is used.
+ */
+import type { AccountStore, QueueInstance } from '../../ports/stores/account-store.js';
+import { CACHED_MS, type Sharing } from '../sharing.js';
+
+interface Known {
+  readonly instance: QueueInstance;
+  /** Age of the entry, and the order in which reads started, so that an earlier read does not replace a later one. */
+  readonly readAt: number;
+  readonly reading: number;
+}
+
+export interface KnownInstances {
+  /** Returns the cached instance, and refreshes an old entry in the background. */
+  recall(instanceId: string): QueueInstance | null;
+  /** Returns the cached instance without a refresh. */
+  peek(instanceId: string): QueueInstance | null;
+  /** Returns the cached instance. Throws if it is unknown. */
+  recallExisting(instanceId: string): QueueInstance;
+  /** Reads the instance only if it is not cached. */
+  find(instanceId: string): Promise<QueueInstance | null>;
+  /** Like `find`, but rejects if the instance does not exist. */
+  require(instanceId: string): Promise<QueueInstance>;
+  /** Reads the instance from the store into the cache. */
+  read(instanceId: string): Promise<QueueInstance | null>;
+  readAll(): Promise<void>;
+  /** Caches an instance that this process has just written. */
+  learnWritten(instance: QueueInstance): void;
+}
+
+const missing = (instanceId: string): Error => new Error(`queue instance ${instanceId} does not exist`);
+
+/** `sharing` is absent if no other process uses the store. */
+export function createKnownInstances(
+  accounts: Pick<AccountStore, 'findInstance' | 'listInstances'>,
+  sharing: Sharing | undefined,
+): KnownInstances {
+  const elapsedMs = sharing?.elapsedMs ?? (() => 0);
+  const instances = new Map<string, Known>();
+  let readings = 0;
+
+  const beginReading = () => ({ readAt: elapsedMs(), reading: ++readings });
+
+  function learn(instance: QueueInstance, when: Omit<Known, 'instance'>): void {
+    const known = instances.get(instance.instanceId);
+    if (!known || known.reading <= when.reading) instances.set(instance.instanceId, { instance, ...when });
+  }
+
+  /** Removes a deleted instance. */
+  function unlearn(instanceId: string, { reading }: Omit<Known, 'instance'>): void {
+    const known = instances.get(instanceId);
+    if (known && known.reading <= reading) instances.delete(instanceId);
+  }
+
+  async function readAll(): Promise<void> {
+    const when = beginReading();
+    const found = await accounts.listInstances();
+    for (const instance of found) learn(instance, when);
+    const ids = new Set(found.map(({ instanceId }) => instanceId));
+    for (const instanceId of instances.keys()) if (!ids.has(instanceId)) unlearn(instanceId, when);
+  }
+
+  async function read(instanceId: string): Promise<QueueInstance | null> {
+    const when = beginReading();
+    const found = await accounts.findInstance({ instanceId });
+    if (found) learn(found, when);
+    else unlearn(instanceId, when);
+    return found;
+  }
+
+  function recall(instanceId: string): QueueInstance | null {
+    const known = instances.get(instanceId);
+    if (sharing && known && elapsedMs() - known.readAt >= CACHED_MS) {
+      // Prevents concurrent refreshes. A failed one is repeated later.
+      learn(known.instance, { ...known, readAt: elapsedMs() });
+      read(instanceId).catch(() => {});
+    }
+    return known?.instance ?? null;
+  }
+
+  const find = async (instanceId: string): Promise<QueueInstance | null> => recall(instanceId) ?? read(instanceId);
+
+  return {
+    recall,
+    peek: (instanceId) => instances.get(instanceId)?.instance ?? null,
+    recallExisting(instanceId) {
+      const instance = recall(instanceId);
+      if (!instance) throw missing(instanceId);
+      return instance;
+    },
+    find,
+    async require(instanceId) {
+      const instance = await find(instanceId);
+      if (!instance) throw missing(instanceId);
+      return instance;
+    },
+    read,
+    readAll,
+    learnWritten: (instance) => learn(instance, beginReading()),
+  };
+}

@@ -1,0 +1,131 @@
+/**
+ * Finds the callers that tokens belong to. Verified tokens are cached, so that a request costs one map lookup; a
+ * revocation drops the token from the cache.
+ */
+import type { AccountStore } from '../../ports/stores/account-store.js';
+import { type KeyRing, keyAt } from '../../secrets/key-ring.js';
+import { CACHED_MS, type Sharing } from '../sharing.js';
+import type { Caller } from './caller.js';
+import type { KnownInstances } from './known-instances.js';
+import { hashOfToken, NAMED_TOKEN_PREFIX } from './named-token.js';
+import { RecentTokens } from './recent-tokens.js';
+import { readSignedToken } from './signed-tokens.js';
+import { accessOf, scopesOf } from './token-scopes.js';
+
+const REMEMBERED_TOKENS = 10_000;
+const USE_NOTED_EVERY_MS = 10 * 60_000;
+/** Everstep's own tokens have about 350 characters. */
+const MAX_TOKEN_LENGTH = 4_096;
+
+/** A valid token in the cache. */
+interface Verified {
+  readonly tokenId: string;
+  readonly caller: Caller;
+  /** Time at which it must be verified again. */
+  readonly until: number;
+  /** Unix ms; null: never. */
+  readonly expiresAt: number | null;
+}
+
+const isNamed = (token: string): boolean => token.startsWith(`${NAMED_TOKEN_PREFIX}_`);
+
+export interface TokenCallersOptions {
+  readonly accounts: AccountStore;
+  readonly ring: KeyRing;
+  readonly instances: KnownInstances;
+  /** Unix ms. */
+  readonly now: () => number;
+  /** Absent: no other process uses the store. */
+  readonly sharing: Sharing | undefined;
+}
+
+export interface TokenCallers {
+  /** Returns undefined if the token must be verified. */
+  recall(token: string): Caller | undefined;
+  /** Returns null for an invalid token. */
+  find(token: string): Promise<Caller | null>;
+  forgetTokens(tokenIds: readonly string[]): void;
+  /** Null: the tokens of all instances. */
+  forgetInstance(instanceId: string | null): void;
+}
+
+/** Returns a function that records a use of a named token at most once in ten minutes. */
+function createUseNotes({ accounts, now }: Pick<TokenCallersOptions, 'accounts' | 'now'>): (tokenId: string) => void {
+  /** Times at which uses of named tokens were written, Unix ms, oldest first. */
+  const notedUses = new Map<string, number>();
+  /** Runs in the background. If a write fails, the next use is written. */
+  return (tokenId) => {
+    const at = now();
+    if (at - (notedUses.get(tokenId) ?? Number.NEGATIVE_INFINITY) < USE_NOTED_EVERY_MS) return;
+    notedUses.delete(tokenId);
+    notedUses.set(tokenId, at);
+    const [oldest] = notedUses.keys();
+    if (notedUses.size > REMEMBERED_TOKENS && oldest !== undefined) notedUses.delete(oldest);
+    accounts.noteTokenUse({ tokenId, at }).catch(() => notedUses.delete(tokenId));
+  };
+}
+
+export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
+  const { accounts, ring, instances, now, sharing } = options;
+  const elapsedMs = sharing?.elapsedMs ?? (() => 0);
+  const verified = new RecentTokens<Verified>(REMEMBERED_TOKENS);
+  const noteUse = createUseNotes(options);
+  /** Counts changes, so that a verification that started before a change is not cached. */
+  let changes = 0;
+
+  const hasExpired = ({ expiresAt }: { readonly expiresAt: number | null }): boolean => expiresAt !== null && expiresAt <= now();
+
+  function recall(token: string): Caller | undefined {
+    const known = verified.get(token);
+    if (!known || (sharing && elapsedMs() >= known.until) || hasExpired(known)) return undefined;
+    if (isNamed(token)) noteUse(known.tokenId);
+    return known.caller;
+  }
+
+  async function readNamedToken(token: string): Promise<Caller | null> {
+    const [before, until] = [changes, elapsedMs() + CACHED_MS];
+    const record = await accounts.findNamedToken({ tokenHash: hashOfToken(token) });
+    if (!record || record.revokedAt !== null || hasExpired(record)) return null;
+    const { tokenId, instanceId, name, scopes, expiresAt } = record;
+    const instance = await instances.find(instanceId);
+    if (!instance) return null;
+    const actor = `token ${tokenId} (${name})`;
+    const caller: Caller = Object.freeze({ actor, instanceId, region: instance.region, access: accessOf(scopes), scopes });
+    if (before === changes) verified.set(token, { tokenId, caller, until, expiresAt });
+    noteUse(tokenId);
+    return caller;
+  }
+
+  async function readToken(token: string): Promise<Caller | null> {
+    if (token.length > MAX_TOKEN_LENGTH) return null;
+    if (isNamed(token)) return readNamedToken(token);
+    const keys = await ring.keys();
+    const read = await readSignedToken(token, keys, now());
+    if (!read) return null;
+    const { instanceId, tokenId, region, access } = read;
+    const [before, until] = [changes, elapsedMs() + CACHED_MS];
+    const record = await accounts.findToken({ tokenId });
+    const instance = await instances.find(instanceId);
+    if (!record || record.revokedAt !== null || record.instanceId !== instanceId || record.access !== access) return null;
+    // An earlier key is only valid for tokens of its time, so a leaked key cannot sign later tokens.
+    if (keyAt(keys, record.createdAt) !== read.key) return null;
+    if (instance?.region !== region) return null;
+    const scopes = scopesOf(access);
+    const caller: Caller = Object.freeze({ actor: `token ${tokenId}`, instanceId, region, access, scopes });
+    if (before === changes) verified.set(token, { tokenId, caller, until, expiresAt: null });
+    return caller;
+  }
+
+  return {
+    recall,
+    find: async (token) => recall(token) ?? (await readToken(token)),
+    forgetTokens(tokenIds) {
+      changes++;
+      for (const tokenId of tokenIds) verified.forget(tokenId);
+    },
+    forgetInstance(instanceId) {
+      changes++;
+      verified.forgetAll(({ caller }) => instanceId === null || caller.instanceId === instanceId);
+    },
+  };
+}
