@@ -1,0 +1,60 @@
+/** Answers requests that failed, and requests to paths and methods that no operation has. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError } from '../../contract/error-codes.js';
+import { dialectOf } from '../../dialects/index.js';
+import type { Log } from '../../ports/log.js';
+import type { Admission, Chosen } from '../admission/admission.js';
+import type { Recording } from '../audited/recording.js';
+import { shown } from '../parameters/unacceptable.js';
+import { apiErrorOf, errorReply, unknownRoute } from '../responses/error-replies.js';
+import { callerIpOf } from './caller-ip.js';
+import { REQUEST_ID_HEADER } from './request-log.js';
+import type { PathTable } from './routing.js';
+import { splitTarget } from './target.js';
+
+export interface ErrorSenderOptions {
+  readonly log: Log;
+  readonly recording: Recording;
+  readonly chosen: WeakMap<FastifyRequest, Chosen>;
+  readonly admissions: WeakMap<FastifyRequest, Admission>;
+  /** Called before a response is sent. */
+  readonly endConnection: (reply: FastifyReply) => void;
+}
+
+export type SendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void;
+
+/** Returns a function that records an error and answers in the dialect of the request. */
+export function createErrorSender({ log, recording, chosen, admissions, endConnection }: ErrorSenderOptions): SendError {
+  return (error, request, reply) => {
+    const { id: requestId, method, routeOptions } = request;
+    const api = apiErrorOf(error, log, {
+      requestId,
+      method,
+      route: routeOptions.url,
+      whole: request.raw.complete,
+    });
+    const operation = admissions.get(request)?.operation ?? chosen.get(request)?.operation;
+    if (operation) recording.refused(operation, admissions.get(request)?.admitted, api, callerIpOf(request));
+    const { status, headers, body } = errorReply(
+      api,
+      admissions.get(request)?.dialect ?? chosen.get(request)?.dialect ?? dialectOf({ headers: request.headers }),
+    );
+    endConnection(reply);
+    reply.code(status).headers(headers).header(REQUEST_ID_HEADER, request.id).send(body);
+  };
+}
+
+export function addErrorHandlers(app: FastifyInstance, paths: PathTable, sendError: SendError): void {
+  app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
+  app.setNotFoundHandler((request, reply) => {
+    const { path } = splitTarget(request.originalUrl);
+    const methods = paths.methodsAt(paths.meant(path));
+    if (methods.length === 0) {
+      sendError(unknownRoute(path), request, reply);
+      return;
+    }
+    const allow = methods.join(', ');
+    const message = `${shown(path)} does not support ${request.method}; supported methods: ${allow}`;
+    sendError(new ApiError('method-not-allowed', message, { allow }), request, reply);
+  });
+}

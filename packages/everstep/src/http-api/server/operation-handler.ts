@@ -1,0 +1,132 @@
+/**
+ * Runs the operation of an admitted request: collects its body, reads its input, and writes its response.
+ * Keeps invariant 43.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { permits } from '../../accounts/tokens/token-scopes.js';
+import { networkOf } from '../../accounts/users/network-of.js';
+import { ApiError } from '../../contract/error-codes.js';
+import type { Admission, Chosen } from '../admission/admission.js';
+import { type ReadBudget, reserveFor } from '../admission/read-budget.js';
+import type { Recording } from '../audited/recording.js';
+import { type Admitted, type ApiContext, maxBodyBytesOf } from '../operation.js';
+import { metadataJson, readOnlyJson } from '../presenters/read-only.js';
+import { RawBody } from '../requests/raw-body.js';
+import type { RequestBodies } from '../requests/request-bodies.js';
+import { NO_BODY, readInput } from '../requests/request-input.js';
+import { API_HEADERS, JSON_TYPE } from '../responses/error-replies.js';
+import { StreamedJson } from '../responses/streamed-json.js';
+import { withoutSecret } from '../sessions/cookie.js';
+import { callerIpOf } from './caller-ip.js';
+import { REQUEST_ID_HEADER } from './request-log.js';
+import type { WaitingRequests } from './waiting-requests.js';
+
+/** Statuses of callers that are not or no longer admitted. */
+const REFUSALS: readonly number[] = [400, 401, 403, 404];
+
+/** Returns the owner whose share a body or a large response uses. */
+function ownerOf(admitted: Admitted, request: FastifyRequest): string {
+  switch (admitted.access) {
+    case 'open':
+      return `address ${networkOf(callerIpOf(request))}`;
+    case 'token':
+      return `instance ${admitted.caller.instanceId}`;
+    case 'account':
+      return `user ${admitted.principal.user.userId}`;
+    case 'session':
+      return `user ${admitted.session.principal.user.userId}`;
+    case 'index':
+      return `index ${admitted.caller.indexId}`;
+  }
+}
+
+/** Returns the function that writes the response as JSON without data that the caller may not read. */
+function jsonFor({ admitted, operation }: Admission): (answered: unknown) => string {
+  if (admitted.access !== 'token' || permits(admitted.caller.scopes, 'write')) return (answered) => JSON.stringify(answered);
+  // A caller that may start or notify a run may read its result.
+  const seesPayloads = operation.scope !== undefined || permits(admitted.caller.scopes, 'read');
+  return seesPayloads ? readOnlyJson : metadataJson;
+}
+
+/** Same condition as that of the framework for parsing a body. */
+const hasBody = ({ method, headers }: FastifyRequest): boolean =>
+  method !== 'GET' &&
+  method !== 'HEAD' &&
+  (headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0');
+
+export interface OperationHandlerOptions {
+  readonly context: ApiContext;
+  readonly recording: Recording;
+  readonly bodies: RequestBodies;
+  readonly reads: ReadBudget;
+  readonly waiting: WaitingRequests;
+  /** Whether clients use https, whatever a proxy reports. */
+  readonly isHttps: boolean;
+  readonly admit: (request: FastifyRequest, chosen: Chosen) => Admission | Promise<Admission>;
+  readonly admissionOf: (request: FastifyRequest) => Admission | undefined;
+  /** Called before a response is sent. */
+  readonly endConnection: (reply: FastifyReply) => void;
+}
+
+export function createOperationHandler(
+  options: OperationHandlerOptions,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+  const { context, recording, bodies, reads, waiting, isHttps, admit, admissionOf, endConnection } = options;
+
+  async function isStillAdmitted(request: FastifyRequest, { operation, dialect }: Admission): Promise<boolean> {
+    try {
+      await admit(request, { operation, dialect });
+      return true;
+    } catch (error) {
+      // Rate limits and store outages are temporary, so they do not end the stream.
+      return error instanceof ApiError && !REFUSALS.includes(error.status);
+    }
+  }
+
+  async function bodyOf(request: FastifyRequest, reply: FastifyReply, admission: Admission): Promise<Buffer> {
+    if (!hasBody(request)) return NO_BODY;
+    try {
+      return await bodies.collect(request, reply, {
+        owner: ownerOf(admission.admitted, request),
+        maxBytes: maxBodyBytesOf(admission.operation),
+      });
+    } catch (error) {
+      // The client may still send the rest of the body.
+      reply.header('connection', 'close');
+      throw error;
+    }
+  }
+
+  return async function handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const admission = admissionOf(request);
+    if (!admission) throw new Error('a request was not admitted');
+    const { operation } = admission;
+    const body = await bodyOf(request, reply, admission);
+    const owner = ownerOf(admission.admitted, request);
+    const input = readInput(operation, request, body, {
+      dialect: admission.dialect,
+      callerIp: callerIpOf(request),
+      headers: withoutSecret(request.headers),
+      isHttps: isHttps || request.protocol === 'https',
+      host: request.host,
+      target: admission.target,
+      signal: () => waiting.signalOf(reply),
+      reserve: reserveFor(reads, reply, owner, () => waiting.signalOf(reply)),
+      isStillAdmitted: () => isStillAdmitted(request, admission),
+    });
+    const { admitted } = admission;
+    const recorded = { operation, admitted, input };
+    const { status, body: answered, headers = {} } = await recording.run(recorded, () => operation.run(input, context, admitted));
+    endConnection(reply);
+    reply.headers({ ...API_HEADERS, [REQUEST_ID_HEADER]: request.id, ...headers });
+    if (answered === undefined) return reply.code(status).send();
+    if (answered instanceof StreamedJson)
+      return reply
+        .code(status)
+        .header('content-type', JSON_TYPE)
+        .send(request.method === 'HEAD' ? '' : answered.stream(jsonFor(admission), (work) => context.slices.run(owner, work)));
+    if (answered instanceof RawBody)
+      return reply.code(status).header('content-type', answered.contentType).send(answered.content);
+    return reply.code(status).header('content-type', JSON_TYPE).send(jsonFor(admission)(answered));
+  };
+}
