@@ -61,15 +61,15 @@ export class HistoryReader {
     // The row header contains the length of a text, so a long text is not read for it.
     const steps = (sent: string, sentBytes: string) =>
       connection.prepare(
-        `SELECT ${common}${sent}, idx AS place, octet_length(out) AS out_bytes, CASE WHEN octet_length(out) <= ?1 THEN out END AS out,
-           octet_length(name) + ${sentBytes} + CASE WHEN octet_length(out) <= ?1 THEN octet_length(out) ELSE 0 END AS row_bytes
-         FROM step WHERE run_seq = ?2 AND idx >= ?3 AND idx < ?4 ORDER BY idx`,
+        `SELECT ${common}${sent}, idx AS place, octet_length(out) AS out_bytes, CASE WHEN octet_length(out) <= ? THEN out END AS out,
+           octet_length(name) + ${sentBytes} + CASE WHEN octet_length(out) <= ? THEN octet_length(out) ELSE 0 END AS row_bytes
+         FROM step WHERE run_seq = ? AND idx >= ? AND idx < ? ORDER BY idx`,
       );
     this.selectSteps = steps('', '0');
     this.selectStepsWithSent = steps(', sent', 'coalesce(octet_length(sent), 0)');
     this.selectStep = connection.prepare(
-      `SELECT ${common}, octet_length(out) AS out_bytes, CASE WHEN octet_length(out) <= ?1 THEN out END AS out
-       FROM step WHERE run_seq = ?2 AND step_id = ?3`,
+      `SELECT ${common}, octet_length(out) AS out_bytes, CASE WHEN octet_length(out) <= ? THEN out END AS out
+       FROM step WHERE run_seq = ? AND step_id = ?`,
     );
     this.selectLength = connection.prepare('SELECT coalesce(max(idx) + 1, 0) AS length FROM step WHERE run_seq = ?');
     this.selectSize = connection.prepare(
@@ -87,7 +87,7 @@ export class HistoryReader {
       connection.prepare(
         `SELECT seq AS place, ${listOf(ATTEMPT_COLUMNS)}${exchange},
            octet_length(message) + ${bytes} AS row_bytes
-         FROM attempt WHERE run_seq = ?1 AND seq >= ?2 AND (?3 IS NULL OR slot = ?3) ORDER BY seq`,
+         FROM attempt WHERE run_seq = ? AND seq >= ? AND (? IS NULL OR slot = ?) ORDER BY seq`,
       );
     this.selectAttempts = attempts('', '0');
     this.selectExchanges = attempts(', exchange', 'coalesce(octet_length(exchange), 0)');
@@ -124,7 +124,7 @@ export class HistoryReader {
     const seq = this.seqOf(runKey);
     if (seq === null) return { items: [], next: null };
     const select = exchanges ? this.selectStepsWithSent : this.selectSteps;
-    return partOf(select.iterate(maxOutBytes, seq, Number(from), below), bounds, listedStepOf);
+    return partOf(select.iterate(maxOutBytes, maxOutBytes, seq, Number(from), below), bounds, listedStepOf);
   }
 
   step(runKey: string, stepId: number, maxOutBytes: number): ListedStep | null {
@@ -149,7 +149,7 @@ export class HistoryReader {
     const seq = this.seqOf(runKey);
     if (seq === null) return { items: [], next: null };
     const select = exchanges ? this.selectExchanges : this.selectAttempts;
-    return partOf(select.iterate(seq, Number(from ?? 0), slot ?? null), bounds, failedAttemptOf);
+    return partOf(select.iterate(seq, Number(from ?? 0), slot ?? null, slot ?? null), bounds, failedAttemptOf);
   }
 
   size(runKey: string): JournalSize {
