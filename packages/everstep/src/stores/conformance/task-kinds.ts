@@ -65,7 +65,7 @@ const KINDS: readonly (readonly [string, Task])[] = [
   ['a notification of all', notifyTask(1, T0)],
   ['a notification of one run', { ...notifyTask(1, T0), workflowRunId: 'wfr_9' }],
   ['an invocation whose run is to be started', invokeTask(1, T0, 'CHILD', invokeSpec)],
-  ['an invocation whose run goes on', invokeTask(1, null, 'CHILD')],
+  ['an invocation whose run is active', invokeTask(1, null, 'CHILD')],
   ['a message about a failure', callbackTask(T0, 'dlq_1')],
 ];
 

@@ -1,4 +1,4 @@
-/** What PostgreSQL itself refuses, whoever writes to it; and what becomes of changes that several nodes make at once. */
+/** Writes that PostgreSQL itself rejects, and concurrent changes by several nodes. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { AccountStore } from '../../../ports/stores/account-store.js';
@@ -90,7 +90,7 @@ if (typeof schemas === 'string') {
     });
   });
 
-  describe('accounts that several nodes change at once', () => {
+  describe('accounts that several nodes change concurrently', () => {
     onEmpty('an e-mail, an id or a key is given once', async () => {
       for (let round = 0; round < ROUNDS; round++) {
         const results = await Promise.allSettled(
@@ -214,7 +214,7 @@ if (typeof schemas === 'string') {
     onEmpty('is counted by commits that do not wait for each other, and none is lost', async () => {
       const shardOf = async (session: TransactionSession): Promise<unknown> =>
         (await session.query(statement('SELECT pg_backend_pid() % 64 AS shard')))[0]?.shard;
-      /** On a connection that has rows of its own. */
+      /** On a connection that has its own rows. */
       const besides = (shard: unknown, work: (session: TransactionSession) => void): Promise<void> =>
         database.transaction(async (session) => {
           if ((await shardOf(session)) === shard) await besides(shard, work);

@@ -1,4 +1,4 @@
-/** Runs of a day that several nodes take at once. */
+/** Daily runs that several nodes start concurrently. */
 import assert from 'node:assert/strict';
 import { after, afterEach, describe, test } from 'node:test';
 import { apply, INSTANCE, OTHER_INSTANCE } from '../../conformance/samples.js';
@@ -11,7 +11,7 @@ const DAY_MS = 86_400_000;
 const DAY = 20_000;
 
 if (typeof schemas === 'string') {
-  describe('runs of a day in PostgreSQL', { skip: schemas }, () => {});
+  describe('daily runs in PostgreSQL', { skip: schemas }, () => {});
 } else {
   const schema = await schemas.make();
   const facts = { host: 'test', version: '0' };
@@ -25,8 +25,8 @@ if (typeof schemas === 'string') {
   const take = (node: typeof one, runs: number, most: number, instanceId = INSTANCE, day = DAY) =>
     node.sharedDailyRuns.take({ instanceId, day, runs, most });
 
-  describe('runs of a day in PostgreSQL', () => {
-    test('all nodes together take exactly as many as there may be', async () => {
+  describe('daily runs in PostgreSQL', () => {
+    test('all nodes together start exactly as many as the limit allows', async () => {
       const taken = await Promise.all(Array.from({ length: 90 }, (_, n) => take(nodes[n % 3] ?? one, 1 + (n % 2), 50)));
       const runs = taken.reduce((sum, each, n) => sum + (each.taken ? 1 + (n % 2) : 0), 0);
       assert.equal(runs, 50);
@@ -34,7 +34,7 @@ if (typeof schemas === 'string') {
       assert.equal(await one.sharedDailyRuns.used({ instanceId: INSTANCE, day: DAY }), 50);
     });
 
-    test('each instance and each day has its own, and what came to nothing can be taken again', async () => {
+    test('each instance and each day is counted separately, and a run that was not started is released', async () => {
       assert.deepEqual(await take(one, 3, 3), { taken: true, used: 3 });
       assert.deepEqual(await take(two, 1, 3, OTHER_INSTANCE), { taken: true, used: 1 });
       assert.deepEqual(await take(two, 3, 3, INSTANCE, DAY + 1), { taken: true, used: 3 });
@@ -44,7 +44,7 @@ if (typeof schemas === 'string') {
       assert.equal(await one.sharedDailyRuns.used({ instanceId: INSTANCE, day: DAY + 2 }), 0);
     });
 
-    test('what was started while nothing bounded it counts as well', async () => {
+    test('runs that were started without a limit count as well', async () => {
       const count = { kind: 'count-of-day', instanceId: INSTANCE, what: 'run', count: 4, at: DAY * DAY_MS } as const;
       assert.deepEqual(await take(one, 1, 5), { taken: true, used: 1 });
       await apply(one.store, [count]);
@@ -53,7 +53,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(await take(two, 1, 5), { taken: true, used: 5 });
     });
 
-    test('old days go as others come', async () => {
+    test('old days are removed as later ones are counted', async () => {
       await take(one, 1, 5);
       await take(two, 1, 5, INSTANCE, DAY + 100);
       assert.equal(await one.sharedDailyRuns.used({ instanceId: INSTANCE, day: DAY }), 0);

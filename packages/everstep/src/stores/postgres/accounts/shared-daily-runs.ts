@@ -1,6 +1,6 @@
 /**
- * Runs of a day that were taken, one row for each instance whose plan bounds them. A crash of the server may forget the
- * last moments of it: nobody waits for the disk, and what was started is counted with the runs themselves.
+ * Daily runs, with one row for each instance whose plan limits them. A crash of the server may lose the last moments of it,
+ * because no caller waits for the disk; started runs are counted with the runs themselves.
  */
 import { DAYS_KEPT } from '../../../ports/stores/account-store.js';
 import type { SharedDailyRuns } from '../../../ports/stores/shared-daily-runs.js';
@@ -10,7 +10,7 @@ import { type Database, statement } from '../connection/connection.js';
 const WITHOUT_WAITING = statement(`SELECT set_config('synchronous_commit', 'off', true)`);
 const STARTED = `(SELECT coalesce(sum(c.count), 0)::bigint FROM day_count c
   WHERE c.instance_id = $1 AND c.day = $2 AND c.what = 'run')`;
-/** Locks the row until the end, so that what is read behind it is what the last one left. */
+/** Locks the row until the end of the transaction, so that the value read after it is the latest. */
 const LOCK = statement(`
   INSERT INTO day_taken (instance_id, day, runs) VALUES ($1, $2, 0)
   ON CONFLICT (instance_id, day) DO UPDATE SET runs = day_taken.runs`);

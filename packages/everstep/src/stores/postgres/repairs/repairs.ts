@@ -18,7 +18,7 @@ const LOCK = statement(`
   JOIN repair r ON r.instance_id = u.instance_id AND r.repair_id = u.repair_id
   ORDER BY r.instance_id, r.repair_id FOR SHARE OF r`);
 
-/** The versions of these repairs, which nobody changes until the transaction ends. Sends its statement at once. */
+/** The versions of these repairs, locked until the transaction ends. Sends its statement at once. */
 export async function lockRepairs(
   session: TransactionSession,
   ids: readonly RepairId[],

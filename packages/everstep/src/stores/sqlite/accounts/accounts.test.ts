@@ -1,4 +1,4 @@
-/** What SQLite itself refuses, whoever writes to the file; and how usage is written. */
+/** Writes that SQLite itself rejects, and how usage is written. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { addUsers, sampleAudit, sampleInstance } from '../../conformance/accounts/account-samples.js';
@@ -24,7 +24,7 @@ describe('the audit log in SQLite', () => {
     'DELETE FROM audit_chain',
     `REPLACE INTO audit_chain VALUES (1, '')`,
   ]) {
-    test(`refuses: ${sql}`, async () => {
+    test(`rejects: ${sql}`, async () => {
       const { connection, store } = openStore();
       const entry = sampleAudit(1, ['usr_ann']);
       await store.accounts.addAudit(entry);
@@ -79,7 +79,7 @@ describe('usage in SQLite', () => {
 });
 
 describe('alerts of budgets in SQLite', () => {
-  test('of months that have passed go with the next one, but for those that are owed', async () => {
+  test('of past months are removed with the next one, except pending ones', async () => {
     const { connection, store } = openStore();
     for (const id of ['qi_a', 'qi_b']) await store.accounts.createInstance(sampleInstance(id, { budgetDollars: 50 }));
     const note = (instanceId: string, month: string, percent: number) => {

@@ -10,7 +10,7 @@ const STATEMENTS = {
     WHERE t.queue = ? AND t.retried > 0 AND t.due_at IS NOT NULL AND r.tenant = ? AND r.status = 'active' ORDER BY t.run_seq`,
 };
 
-test('what a queue asks about its messages is answered out of an index of its own', () => {
+test('reads of the messages of a queue use an index of their own', () => {
   const database = new DatabaseSync(':memory:');
   migrate(database, ':memory:', MIGRATIONS);
   for (const [index, statement] of Object.entries(STATEMENTS)) {
