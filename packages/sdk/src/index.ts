@@ -38,13 +38,14 @@ export {
 export type { FlowControlSettings, RunOverrides, SingleRecoverOptions, TriggerOptions } from './client/settings.js';
 export type { Workflow, WorkflowContext } from './context.js';
 export type { Duration, Instant } from './duration.js';
-export type { Endpoint, EndpointRequest, EndpointResponse, HoldOptions, ServeOptions } from './endpoint.js';
+export type { Endpoint, EndpointRequest, EndpointResponse, ServeOptions, WorkflowEndpoint } from './endpoint.js';
 export { createEndpoint } from './endpoint.js';
 export { EverstepError, NonRetryableError, PayloadError, RetryAfterError } from './errors.js';
 export type { FailureFunction, RunFailure } from './failure-function.js';
 export type { PayloadSchema, RawPayload } from './payload.js';
 export * from './protocol.js';
 export { serve, type WorkflowHandler } from './serve.js';
+export type { HoldOptions, NoticeOutcome, ServedWorkflow, WorkflowOptions } from './served-workflow.js';
 export type { PublicSigningKey } from './signature/cryptography.js';
 export type { SignatureOptions, SigningKeys } from './signature/request-signature.js';
 export {

@@ -1,11 +1,11 @@
 /** Serves workflows in any framework with Request and Response. */
 import type { Workflow } from './context.js';
-import { createEndpoint, type Endpoint, endpointHeaders, type ServeOptions } from './endpoint.js';
+import { createEndpoint, endpointHeaders, type ServeOptions, type WorkflowEndpoint } from './endpoint.js';
 
 /** A fetch-style request handler. Adapters for other servers use its `endpoint`. */
 export interface WorkflowHandler {
   (request: Request): Promise<Response>;
-  readonly endpoint: Endpoint;
+  readonly endpoint: WorkflowEndpoint;
 }
 
 /**

@@ -1,0 +1,160 @@
+/** A workflow with its options, independent of the transport that its requests arrive on. */
+import type { Workflow } from './context.js';
+import { describeError, retryAdvice } from './errors.js';
+import { checkReplay } from './executor/check.js';
+import type { Execution } from './executor/execution.js';
+import { Executor, refusal } from './executor/executor.js';
+import { HeldRuns } from './executor/held-runs.js';
+import { readCheckRequest, readStepRequest } from './executor/step-request.js';
+import { callFailureFunction, type FailureFunction, readFailureNotice } from './failure-function.js';
+import { type PayloadOptions, withPayload } from './payload.js';
+import type { CheckReply, FailedReply, StepReply, StepRequest } from './protocol.js';
+import { contextOf } from './workflow-context.js';
+
+/** Limits of the runs that are kept in memory between their steps. */
+export interface HoldOptions {
+  /** Maximum number of runs kept in memory. Default: 10,000. */
+  readonly max?: number;
+  /** Time in milliseconds after which an unused run is removed. Default: 60,000. */
+  readonly idleMs?: number;
+}
+
+/** Options of a workflow that do not depend on the transport. */
+export interface WorkflowOptions<Payload> extends PayloadOptions<Payload> {
+  /**
+   * Maximum number of retries of a step or of the code between steps. It can only lower the number that the run was
+   * triggered with.
+   */
+  readonly retries?: number;
+  /** Logs each request: `true` for console.log, or a function that receives each line. */
+  readonly verbose?: boolean | ((line: string) => void);
+  /**
+   * Keeps runs in memory between their steps, so that a step does not replay the steps before it. Enabled by default,
+   * except on Cloudflare Workers, where one request must not await the promises of another.
+   */
+  readonly holdRuns?: boolean | HoldOptions;
+  /**
+   * Called when a run has failed permanently, unless its trigger specified a failure callback. It can be called more
+   * than once for a run; use `dlqId` to detect repetitions. If it throws, the service calls it again, like a failed
+   * step.
+   */
+  readonly failureFunction?: FailureFunction<Payload>;
+}
+
+/** The outcome of a failure notice. `retry` says whether the service sends it again. */
+export type NoticeOutcome =
+  | { readonly kind: 'handled' }
+  /** The request is not a failure notice, or the workflow has no failure function. */
+  | { readonly kind: 'rejected'; readonly reason: 'malformed' | 'no-function'; readonly message: string }
+  | { readonly kind: 'failed'; readonly message: string; readonly retry: FailedReply['retry'] };
+
+/** Answers the frames of one workflow. */
+export interface ServedWorkflow {
+  /** Answers a step request or a check request, given as parsed JSON. Rejects only on an error of this library. */
+  answer(frame: unknown): Promise<StepReply | CheckReply>;
+  /** Handles the notice, given as parsed JSON, that a run has failed permanently. Never rejects. */
+  notice(frame: unknown): Promise<NoticeOutcome>;
+  /** Logs a line if the workflow logs its requests. */
+  readonly log: ((line: string) => void) | undefined;
+}
+
+const DEFAULT_HOLD = { max: 10_000, idleMs: 60_000 } as const;
+
+const NO_FAILURE_FUNCTION = 'this workflow has no failureFunction; add the option to serve() or deploy the version that has it';
+const NO_NOTICE = 'the body is not a failure notice; only the service may send this request';
+
+function heldRunsFor(option: boolean | HoldOptions | undefined): HeldRuns | null {
+  const isCloudflare = typeof navigator === 'object' && navigator.userAgent === 'Cloudflare-Workers';
+  if (option === false || (option === undefined && isCloudflare)) return null;
+  const { max, idleMs } = { ...DEFAULT_HOLD, ...(typeof option === 'object' ? option : {}) };
+  if (!(Number.isSafeInteger(max) && max >= 1))
+    throw new RangeError(`holdRuns.max must be a whole number of at least 1, not ${max}`);
+  if (!(Number.isFinite(idleMs) && idleMs > 0))
+    throw new RangeError(`holdRuns.idleMs must be a number greater than 0, not ${idleMs}`);
+  return new HeldRuns({ max, idleMs });
+}
+
+function checkRetries(retries: number | undefined): void {
+  if (retries === undefined || (Number.isSafeInteger(retries) && retries >= 0)) return;
+  throw new RangeError(`retries must be a whole number of at least 0, not ${retries}`);
+}
+
+/**
+ * Creates the handler of a workflow's frames.
+ *
+ * @throws {RangeError} If an option is invalid.
+ */
+export function createServedWorkflow<Payload, Result>(
+  workflow: Workflow<Payload, Result>,
+  options: WorkflowOptions<Payload>,
+  /** Public URL of the workflow if the app knows it; otherwise the URL that the service called. */
+  publicUrl?: string,
+): ServedWorkflow {
+  const { retries, failureFunction } = options;
+  checkRetries(retries);
+  const log = options.verbose === true ? console.log : options.verbose === false ? undefined : options.verbose;
+  let worker: string | undefined;
+  /** Runs the workflow function. */
+  function runCode(execution: Execution, { run, input }: Pick<StepRequest, 'run' | 'input'>): unknown {
+    // The input is present whenever a run starts here. A request without it uses only a held execution.
+    if (!input) throw new Error('the request has no input');
+    const url = publicUrl ?? run.workflowUrl;
+    return withPayload(input, options, (payload) => workflow(contextOf(execution, run, input, payload, url)));
+  }
+  const executor = new Executor({
+    body: runCode,
+    heldRuns: heldRunsFor(options.holdRuns),
+    // Created with the first request, because some runtimes have no randomness while a module loads.
+    worker: () => {
+      worker ??= crypto.randomUUID();
+      return worker;
+    },
+    ...(retries === undefined ? {} : { maxRetries: retries }),
+    failureFunction: failureFunction !== undefined,
+  });
+
+  return {
+    log,
+    async answer(frame) {
+      const check = readCheckRequest(frame);
+      // Not logged, because the check does not affect the run.
+      if (check) return checkReplay(check, (execution) => runCode(execution, check));
+      const read = readStepRequest(frame);
+      if (!read.ok) return refusal(read.code, read.message);
+      const reply = await executor.handle(read.request);
+      if (log) log(describeExchange(read.request, reply));
+      return reply;
+    },
+    async notice(frame) {
+      const notice = readFailureNotice(frame);
+      if (!notice) return { kind: 'rejected', reason: 'malformed', message: NO_NOTICE };
+      // This instance of the app may be outdated. A retry may reach one that has the function.
+      if (!failureFunction) return { kind: 'rejected', reason: 'no-function', message: NO_FAILURE_FUNCTION };
+      const what = `run ${notice.workflowRunId}, failure function`;
+      try {
+        await callFailureFunction(notice, failureFunction, options);
+      } catch (error) {
+        const { name, message } = describeError(error);
+        log?.(`${what}: ${name}: ${message}`);
+        return { kind: 'failed', message: `${name}: ${message}`, retry: retryAdvice(error) };
+      }
+      log?.(`${what}: done`);
+      return { kind: 'handled' };
+    },
+  };
+}
+
+function describeExchange(request: StepRequest, reply: StepReply): string {
+  const goal = request.target === null ? 'continue' : `step ${request.target}`;
+  const parts: string[] = [reply.kind];
+  if (reply.kind === 'progress' || reply.kind === 'failed') {
+    for (const step of reply.done) parts.push(`completed ${step.stepId} ${JSON.stringify(step.name)}`);
+  }
+  if (reply.kind === 'progress') {
+    for (const step of reply.planned) parts.push(`planned ${step.stepId} ${step.type} ${JSON.stringify(step.name)}`);
+    if (reply.end) parts.push(reply.end.kind);
+  } else if (reply.kind === 'failed') {
+    parts.push(`${reply.step ? `${JSON.stringify(reply.step.name)}: ` : ''}${reply.error.name}: ${reply.error.message}`);
+  } else if (reply.kind === 'refused') parts.push(reply.message);
+  return `run ${request.run.id}, ${goal}${request.retried > 0 ? `, retry ${request.retried}` : ''}: ${parts.join(', ')}`;
+}
